@@ -1,0 +1,3 @@
+//! The `pal` program.
+
+fn main() {}
