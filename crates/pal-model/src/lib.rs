@@ -1,1 +1,44 @@
-//! The vocabulary of Palimpsest.
+//! The vocabulary of Palimpsest: ids, messages, blocks, usage, entries, decisions, tokens and model cards.
+//!
+//! Everything may use this crate and it uses nothing of ours. It is pure: no files, no clock, no randomness.
+//! Its invariant: whatever was read is kept as raw JSON text beside the typed form, and it is the raw form that
+//! is written back, so unknown kinds, blocks and fields survive a round trip unchanged.
+//!
+//! ```
+//! use pal_model::{Body, Entry, Text};
+//! let line = r#"{"v":1,"id":"01890000-0000-7000-8000-000000000001","parent":null,"at":"2026-11-15T09:00:00.000Z","kind":"user","origin":"person","content":"fix the test"}"#;
+//! let entry = Entry::parse(Text::from(line)).unwrap();
+//! let Body::User(user) = &entry.body else { panic!("not a user entry") };
+//! assert_eq!(user.content.blocks().len(), 1);
+//! assert_eq!(entry.line.as_str(), line);
+//! ```
+
+mod block;
+mod boundary;
+mod card;
+mod decision;
+mod draft;
+mod entry;
+mod id;
+mod json;
+mod said;
+mod text;
+mod time;
+mod usage;
+
+pub use block::{Block, BlockType, Content};
+pub use boundary::{Boundary, Placement, Preserved, ReadFile, Reference, Snapshot, Totals};
+pub use card::{Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration};
+pub use decision::{Cost, Decision, DecisionKind, FoldId};
+pub use draft::Draft;
+pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
+pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
+pub use json::{
+    Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, mend_surrogates, unescape,
+};
+pub use said::{
+    Assistant, Attachment, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
+};
+pub use text::Text;
+pub use time::{TimeError, Timestamp};
+pub use usage::{CacheCreation, Iteration, Usage};

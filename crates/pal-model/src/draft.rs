@@ -1,0 +1,187 @@
+//! Drafts: entries that have not been appended yet. A draft knows its kind and payload; id, parent and time are
+//! given when it becomes a line.
+
+use serde::Serialize;
+
+use crate::json::escape_into;
+use crate::{
+    Boundary, Content, Decision, EntryId, FORMAT_VERSION, Origin, Prefix, RequestSent, ResponseGot,
+    ResponseId, Session, Timestamp,
+};
+
+/// An entry without its place in a log.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The fields behind the envelope, each with a comma before it, `kind` first.
+    payload: String,
+}
+
+impl Draft {
+    /// Something said on the user's side; `content` is raw JSON, a string or a list of blocks.
+    pub fn user(origin: Origin, content: &str) -> Draft {
+        let mut draft = Draft::of_kind("user", content.len() + 64);
+        draft.string("origin", origin.name());
+        draft.raw("content", content);
+        draft
+    }
+
+    /// Something the model said; `content` is raw JSON.
+    pub fn assistant(response: Option<&ResponseId>, model: Option<&str>, content: &str) -> Draft {
+        let mut draft = Draft::of_kind("assistant", content.len() + 96);
+        if let Some(response) = response {
+            draft.string("response", response.as_str());
+        }
+        if let Some(model) = model {
+            draft.string("model", model);
+        }
+        draft.raw("content", content);
+        draft
+    }
+
+    /// Something the system adds for the model; `content` is raw JSON.
+    pub fn attachment(what: &str, content: &str) -> Draft {
+        let mut draft = Draft::of_kind("attachment", content.len() + 64);
+        draft.string("what", what);
+        draft.raw("content", content);
+        draft
+    }
+
+    /// Something that only the user sees; `content` is raw JSON.
+    pub fn shown(content: &str) -> Draft {
+        let mut draft = Draft::of_kind("virtual", content.len() + 32);
+        draft.raw("content", content);
+        draft
+    }
+
+    /// A record of another program that means nothing to the view, kept whole; `raw` is JSON.
+    pub fn internal(what: &str, raw: &str) -> Draft {
+        let mut draft = Draft::of_kind("internal", raw.len() + 64);
+        draft.string("what", what);
+        draft.raw("raw", raw);
+        draft
+    }
+
+    /// What stands before the messages.
+    pub fn prefix(prefix: &Prefix) -> Draft {
+        let mut draft = Draft::of_kind("prefix", prefix.system.len() + prefix.tools.len() + 96);
+        draft.raw("system", &prefix.system);
+        draft.raw("tools", &prefix.tools);
+        if !prefix.context.blocks().is_empty() {
+            draft.content("context", &prefix.context);
+        }
+        if prefix.unseen_tokens > 0 {
+            draft.raw("unseen_tokens", &prefix.unseen_tokens.to_string());
+        }
+        draft
+    }
+
+    /// How the session began.
+    pub fn session(session: &Session) -> Draft {
+        Draft::of_kind("session", 128).with(session)
+    }
+
+    /// A request that leaves.
+    pub fn request(request: &RequestSent) -> Draft {
+        Draft::of_kind("request", 192).with(request)
+    }
+
+    /// A response that came back.
+    pub fn response(response: &ResponseGot) -> Draft {
+        Draft::of_kind("response", 256).with(response)
+    }
+
+    /// A decision; its kind names the entry's kind.
+    pub fn decision(decision: &Decision) -> Draft {
+        Draft { payload: String::with_capacity(256) }.with(decision)
+    }
+
+    /// A compaction boundary, its summary included.
+    pub fn boundary(boundary: &Boundary) -> Draft {
+        let mut draft = Draft::of_kind("boundary", 1024).with(boundary);
+        draft.content("summary", &boundary.summary);
+        draft
+    }
+
+    /// A field more, for what later programs or other agents add; `value` is raw JSON.
+    pub fn extra(mut self, name: &str, value: &str) -> Draft {
+        self.raw(name, value);
+        self
+    }
+
+    /// The line of a log, without its line end. Line ends inside raw JSON, which may only stand between tokens,
+    /// become spaces.
+    pub fn into_line(
+        self,
+        id: EntryId,
+        parent: Option<EntryId>,
+        at: Timestamp,
+        parent_offset: Option<u64>,
+    ) -> String {
+        use std::fmt::Write;
+        let mut line = String::with_capacity(self.payload.len() + 192);
+        // Writing into a string does not fail.
+        let _ = write!(line, r#"{{"v":{FORMAT_VERSION},"id":"{id}","parent":"#);
+        let _ = match parent {
+            Some(parent) => write!(line, r#""{parent}""#),
+            None => write!(line, "null"),
+        };
+        if let Some(offset) = parent_offset {
+            let _ = write!(line, r#","parent_offset":{offset}"#);
+        }
+        let _ = write!(line, r#","at":"{at}""#);
+        if self.payload.as_bytes().iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            line.extend(self.payload.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
+        } else {
+            line.push_str(&self.payload);
+        }
+        line.push('}');
+        line
+    }
+
+    fn of_kind(kind: &str, capacity: usize) -> Draft {
+        let mut draft = Draft { payload: String::with_capacity(capacity + kind.len()) };
+        draft.string("kind", kind);
+        draft
+    }
+
+    /// Adds all fields of a plain struct.
+    fn with(mut self, fields: &impl Serialize) -> Draft {
+        // Our own structs have string keys and finite numbers only, so this does not fail.
+        if let Ok(object) = serde_json::to_string(fields)
+            && let Some(inner) = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'))
+            && !inner.is_empty()
+        {
+            self.payload.push(',');
+            self.payload.push_str(inner);
+        }
+        self
+    }
+
+    fn raw(&mut self, name: &str, value: &str) {
+        self.key(name);
+        self.payload.push_str(value);
+    }
+
+    fn string(&mut self, name: &str, value: &str) {
+        self.key(name);
+        escape_into(&mut self.payload, value);
+    }
+
+    fn content(&mut self, name: &str, content: &Content) {
+        self.key(name);
+        self.payload.push('[');
+        for (at, block) in content.blocks().iter().enumerate() {
+            if at > 0 {
+                self.payload.push(',');
+            }
+            self.payload.push_str(block.raw());
+        }
+        self.payload.push(']');
+    }
+
+    fn key(&mut self, name: &str) {
+        self.payload.push(',');
+        escape_into(&mut self.payload, name);
+        self.payload.push(':');
+    }
+}

@@ -1,0 +1,221 @@
+//! Reading JSON without building trees: the fields of an object and the items of an array as raw slices, and
+//! strings escaped and unescaped. Raw slices are what keeps unknown parts byte for byte.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One field of an object: its key, unescaped, and its value as it stands.
+pub type Field<'a> = (Cow<'a, str>, &'a str);
+
+/// JSON that could not be read, with the reader's words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct JsonError(#[from] serde_json::Error);
+
+/// The fields of the object that `json` holds, in order; repeated keys stay repeated.
+pub fn fields(json: &str) -> Result<Vec<Field<'_>>, JsonError> {
+    struct Fields;
+    impl<'de> Visitor<'de> for Fields {
+        type Value = Vec<Field<'de>>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Field<'de>>, A::Error> {
+            let mut fields = Vec::with_capacity(8);
+            while let Some(Key(key)) = map.next_key()? {
+                fields.push((key, map.next_value::<&'de RawValue>()?.get()));
+            }
+            Ok(fields)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let fields = reader.deserialize_map(Fields)?;
+    reader.end()?;
+    Ok(fields)
+}
+
+/// The items of the array that `json` holds, as they stand.
+pub fn array_items(json: &str) -> Result<Vec<&str>, JsonError> {
+    struct Items;
+    impl<'de> Visitor<'de> for Items {
+        type Value = Vec<&'de str>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<&'de str>, A::Error> {
+            let mut items = Vec::with_capacity(list.size_hint().unwrap_or(2).min(64));
+            while let Some(item) = list.next_element::<&'de RawValue>()? {
+                items.push(item.get());
+            }
+            Ok(items)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let items = reader.deserialize_seq(Items)?;
+    reader.end()?;
+    Ok(items)
+}
+
+/// A key, borrowed where it has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key<'de>, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// The characters of a JSON string literal, or none if `json` is no string. A lone surrogate, which no Rust
+/// string can hold, reads as U+FFFD.
+pub fn unescape(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return (!inner.contains('"')).then_some(Cow::Borrowed(inner));
+    }
+    let read = serde_json::from_str::<String>(json);
+    match read {
+        Ok(text) => Some(Cow::Owned(text)),
+        Err(_) => serde_json::from_str::<String>(&mend_surrogates(json)).ok().map(Cow::Owned),
+    }
+}
+
+/// Appends `text` to `out` as a JSON string literal, quotes included.
+pub fn escape_into(out: &mut String, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push('"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let short = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x00..0x20 => "",
+            _ => continue,
+        };
+        out.push_str(&text[from..at]);
+        from = at + 1;
+        if short.is_empty() {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            out.push_str("\\u00");
+            out.push(DIGITS[usize::from(byte >> 4)] as char);
+            out.push(DIGITS[usize::from(byte & 15)] as char);
+        } else {
+            out.push_str(short);
+        }
+    }
+    out.push_str(&text[from..]);
+    out.push('"');
+}
+
+/// Whether some string inside `json` has an escaped surrogate without its partner. Providers refuse those.
+pub fn has_lone_surrogate(json: &str) -> bool {
+    first_lone_surrogate(json.as_bytes(), 0).is_some()
+}
+
+/// `json` with every lone surrogate escape replaced by the escape of U+FFFD; everything else stays as it is.
+pub fn mend_surrogates(json: &str) -> Cow<'_, str> {
+    let Some(mut lone) = first_lone_surrogate(json.as_bytes(), 0) else { return Cow::Borrowed(json) };
+    let mut mended = String::with_capacity(json.len());
+    let mut from = 0;
+    loop {
+        mended.push_str(&json[from..lone]);
+        mended.push_str("\\ufffd");
+        from = lone + 6;
+        match first_lone_surrogate(json.as_bytes(), from) {
+            Some(next) => lone = next,
+            None => break,
+        }
+    }
+    mended.push_str(&json[from..]);
+    Cow::Owned(mended)
+}
+
+/// Where the first `\uD8xx`–`\uDFxx` without a partner stands, at or after `from`.
+fn first_lone_surrogate(json: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(found) = json.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == b'\\')) {
+        at += found;
+        match surrogate_at(json, at) {
+            Some(unit) if unit < 0xdc00 && surrogate_at(json, at + 6).is_some_and(|low| low >= 0xdc00) => {
+                at += 12
+            }
+            Some(_) => return Some(at),
+            None => at += 2,
+        }
+    }
+    None
+}
+
+/// The surrogate code unit that the escape at `at` stands for, if it is one.
+fn surrogate_at(json: &[u8], at: usize) -> Option<u32> {
+    let escape = json.get(at..at + 6)?;
+    if !escape.starts_with(b"\\u") {
+        return None;
+    }
+    let unit = u32::from_str_radix(std::str::from_utf8(&escape[2..]).ok()?, 16).ok()?;
+    (0xd800..0xe000).contains(&unit).then_some(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_keep_order_repeats_and_bytes() {
+        let read = fields(r#" {"b": 1e2, "a\n":[1 , 2],"b":23456789012345678901234567} "#).unwrap();
+        let read: Vec<(&str, &str)> = read.iter().map(|(key, value)| (key.as_ref(), *value)).collect();
+        assert_eq!(read, [("b", "1e2"), ("a\n", "[1 , 2]"), ("b", "23456789012345678901234567")]);
+        assert!(fields("[]").is_err());
+        assert!(fields("{} {}").is_err());
+        assert!(fields(&"[".repeat(1 << 20)).is_err());
+    }
+
+    #[test]
+    fn strings_round_trip() {
+        for text in ["", "plain", "a\"b\\c\n\r\t\u{1}\u{7f}é漢🙂"] {
+            let mut json = String::new();
+            escape_into(&mut json, text);
+            assert_eq!(unescape(&json).unwrap(), text);
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+        assert_eq!(unescape("12"), None);
+    }
+
+    #[test]
+    fn lone_surrogates_are_found_and_mended() {
+        assert!(!has_lone_surrogate(r#""\ud83d\ude42 \\ud83d""#));
+        assert!(has_lone_surrogate(r#""a\ud83d""#));
+        assert!(has_lone_surrogate(r#""\ude42\ud83d""#));
+        assert_eq!(
+            mend_surrogates(r#"["\ud83dx","\ud83d\ude42","\\\ud83d"]"#),
+            r#"["\ufffdx","\ud83d\ude42","\\\ufffd"]"#
+        );
+        assert_eq!(unescape(r#""x\ud83dy""#).unwrap(), "x\u{fffd}y");
+    }
+}

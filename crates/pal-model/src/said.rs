@@ -1,0 +1,195 @@
+//! The payloads of entries that are not decisions: what was said, what was sent, what came back.
+
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+use crate::{Content, EntryId, ResponseId, Text, Usage};
+
+/// Who speaks in a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user's side: people, programs, tool results, reminders.
+    User,
+    /// The model.
+    Assistant,
+    /// The operator, inside the conversation.
+    System,
+}
+
+impl Role {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::System => "system",
+        }
+    }
+}
+
+/// How a session began: where, by which program, under which title.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Session {
+    /// The program that wrote the session, ours or another agent.
+    pub program: String,
+    /// Its version, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The title, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The id that the other program gave to an imported session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_id: Option<String>,
+}
+
+/// Who is behind an entry on the user's side.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A person typed it, or a program gave it as the prompt. These are the *user messages*.
+    Person,
+    /// Tools answered.
+    Tool,
+    /// The agent itself: environment messages, observations, command output.
+    Agent,
+    /// A result that stands in for one that never came, sent once and therefore kept.
+    Synthetic,
+}
+
+impl Origin {
+    /// The name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Person => "person",
+            Origin::Tool => "tool",
+            Origin::Agent => "agent",
+            Origin::Synthetic => "synthetic",
+        }
+    }
+
+    /// The origin with this name; an unknown one counts as a person's, so that nothing a person may have said
+    /// is taken for less.
+    pub fn from_name(name: &str) -> Origin {
+        match name {
+            "tool" => Origin::Tool,
+            "agent" => Origin::Agent,
+            "synthetic" => Origin::Synthetic,
+            _ => Origin::Person,
+        }
+    }
+}
+
+/// Something said on the user's side.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct User {
+    /// Who is behind it.
+    pub origin: Origin,
+    /// What was said.
+    pub content: Content,
+}
+
+/// Something the model said: one block or one whole response.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Assistant {
+    /// The response it belongs to. Entries of one response are one message.
+    pub response: Option<ResponseId>,
+    /// The model that said it.
+    pub model: Option<SmolStr>,
+    /// What was said, raw.
+    pub content: Content,
+}
+
+/// Something the system adds for the model: a reminder, a memory, a notice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attachment {
+    /// What sort it is, such as `memory` or `date_change`.
+    pub what: SmolStr,
+    /// The content, as the model shall read it.
+    pub content: Content,
+}
+
+/// What stands before the messages, as rendered once per session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    /// The system blocks: a JSON array, empty if there is no system prompt.
+    pub system: Text,
+    /// The tools: a JSON array.
+    pub tools: Text,
+    /// The reminder before the first message (instruction files, memory index, date), if there is one.
+    pub context: Content,
+    /// Tokens of a prefix that an imported transcript does not hold: what the first call reported beyond the
+    /// visible text.
+    pub unseen_tokens: u64,
+}
+
+/// Who asks: the main thread, an agent, or one of the background queries.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Source(SmolStr);
+
+impl Source {
+    /// The main thread.
+    pub fn main() -> Source {
+        Source(SmolStr::new_static("main"))
+    }
+
+    /// The source with this name: `main`, `sdk`, `agent:<name>`, `compact`, `notes`, `extract`, `dream`,
+    /// `progress` or `title`.
+    pub fn named(name: &str) -> Source {
+        Source(SmolStr::new(name))
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether requests of this source carry the conversation itself, so that what they sent is what the next
+    /// request continues. Forks repeat it and add a directive of their own.
+    pub fn is_conversation(&self) -> bool {
+        matches!(self.0.as_str(), "main" | "sdk") || self.0.starts_with("agent:")
+    }
+}
+
+/// A request that left: everything up to `last` counts as sent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RequestSent {
+    /// Who asked.
+    pub source: Source,
+    /// The newest entry that it covers; none if it covers no entry at all.
+    pub last: Option<EntryId>,
+    /// The model that was asked.
+    #[serde(default)]
+    pub model: SmolStr,
+    /// The fingerprint of the rendered body, where we rendered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Positions of cache marks, counted in blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<u64>,
+}
+
+/// A response that came back.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ResponseGot {
+    /// Which one.
+    pub response: ResponseId,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: SmolStr,
+    /// What it took.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Why it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<SmolStr>,
+    /// What it cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
