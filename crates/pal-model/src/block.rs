@@ -110,7 +110,7 @@ impl Block {
         for (key, value) in fields(&raw).unwrap_or_default() {
             match key.as_ref() {
                 "type" => {
-                    kind = unescape(value).map_or(BlockType::Unknown, |name| BlockType::from_name(&name))
+                    kind = unescape(value).map_or(BlockType::Unknown, |name| BlockType::from_name(&name));
                 }
                 "id" => id = unescape(value).map(|id| ToolUseId::from(id.as_ref())),
                 "tool_use_id" => tool_use_id = unescape(value).map(|id| ToolUseId::from(id.as_ref())),

@@ -163,7 +163,7 @@ fn first_lone_surrogate(json: &[u8], from: usize) -> Option<usize> {
         at += found;
         match surrogate_at(json, at) {
             Some(unit) if unit < 0xdc00 && surrogate_at(json, at + 6).is_some_and(|low| low >= 0xdc00) => {
-                at += 12
+                at += 12;
             }
             Some(_) => return Some(at),
             None => at += 2,
