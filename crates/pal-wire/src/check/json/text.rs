@@ -19,10 +19,11 @@ impl<'t> Text<'t> {
         if self.raw.contains('\\') { Cow::Owned(self.chars().collect()) } else { Cow::Borrowed(self.raw) }
     }
 
-    /// Whether it is this word. An escaped form is at most six times as long, so a long text is not searched.
+    /// Whether it is this word. An escaped form is longer, but at most six times as long, so that hardly any text
+    /// is searched for escapes.
     pub(crate) fn is(self, word: &str) -> bool {
-        self.raw == word
-            || self.raw.len() <= 6 * word.len() && self.raw.contains('\\') && self.chars().eq(word.chars())
+        let could_be_escaped = self.raw.len() > word.len() && self.raw.len() <= 6 * word.len();
+        self.raw == word || could_be_escaped && self.raw.contains('\\') && self.chars().eq(word.chars())
     }
 
     /// The one of these words that it is.
