@@ -1,0 +1,277 @@
+//! The scanner: checks the grammar and notes where each value lies.
+//!
+//! It keeps its own stack, so a body of ten million brackets is an error and not a crash.
+
+/// The deepest nesting that is read; the same as that of the usual parsers in this language.
+const MAX_DEPTH: usize = 127;
+
+/// Where a value lies. For an object or array, `end` is the entry after its last one; for any other value it is
+/// the byte after its last one. Keys have entries of their own, before their values.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// What is wrong with the grammar, and where.
+#[derive(Debug)]
+pub(super) struct JsonError {
+    pub(super) message: &'static str,
+    pub(super) offset: usize,
+}
+
+impl JsonError {
+    pub(super) fn utf8(offset: usize) -> JsonError {
+        JsonError { message: "invalid UTF-8 encoding in string", offset }
+    }
+}
+
+/// Reads a text of less than 4 GiB.
+pub(super) fn scan(text: &str) -> Result<Vec<Entry>, JsonError> {
+    let bytes = text.as_bytes();
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(JsonError { message: "too much data", offset: 0 });
+    }
+    let mut scanner =
+        Scanner { bytes, at: 0, entries: Vec::with_capacity(bytes.len() / 64), open: Vec::new() };
+    scanner.document()?;
+    Ok(scanner.entries)
+}
+
+struct Scanner<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    entries: Vec<Entry>,
+    /// The entries of the objects and arrays that are not closed yet.
+    open: Vec<usize>,
+}
+
+/// What may come next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    ItemOrEnd,
+    Key,
+    KeyOrEnd,
+    CommaOrEnd,
+}
+
+impl Scanner<'_> {
+    fn document(&mut self) -> Result<(), JsonError> {
+        let mut expect = Expect::Value;
+        loop {
+            self.skip_whitespace();
+            if expect == Expect::CommaOrEnd && self.open.is_empty() {
+                return match self.peek() {
+                    None => Ok(()),
+                    Some(_) => Err(self.error("unexpected content after document")),
+                };
+            }
+            let Some(byte) = self.peek() else { return Err(self.error("unexpected end of data")) };
+            expect = match (expect, byte) {
+                (Expect::ItemOrEnd, b']') | (Expect::KeyOrEnd, b'}') => self.close(),
+                (Expect::Value | Expect::ItemOrEnd, _) => self.value(byte)?,
+                (Expect::Key | Expect::KeyOrEnd, b'"') => self.key()?,
+                (Expect::Key | Expect::KeyOrEnd, _) => {
+                    return Err(self.error("unexpected character in object"));
+                }
+                (Expect::CommaOrEnd, _) => self.comma_or_end(byte)?,
+            };
+        }
+    }
+
+    fn value(&mut self, byte: u8) -> Result<Expect, JsonError> {
+        match byte {
+            b'{' | b'[' => {
+                if self.open.len() >= MAX_DEPTH {
+                    return Err(self.error("nesting is too deep"));
+                }
+                self.open.push(self.entries.len());
+                self.note(self.at);
+                self.at += 1;
+                return Ok(if byte == b'{' { Expect::KeyOrEnd } else { Expect::ItemOrEnd });
+            }
+            b'"' => self.string()?,
+            b't' => self.word(b"true")?,
+            b'f' => self.word(b"false")?,
+            b'n' => self.word(b"null")?,
+            b'-' | b'0'..=b'9' => self.number()?,
+            _ => return Err(self.error("unexpected character")),
+        }
+        Ok(Expect::CommaOrEnd)
+    }
+
+    fn key(&mut self) -> Result<Expect, JsonError> {
+        self.string()?;
+        self.skip_whitespace();
+        match self.peek() {
+            Some(b':') => {
+                self.at += 1;
+                Ok(Expect::Value)
+            }
+            Some(_) => Err(self.error("unexpected character, expected a colon after a key")),
+            None => Err(self.error("unexpected end of data")),
+        }
+    }
+
+    fn comma_or_end(&mut self, byte: u8) -> Result<Expect, JsonError> {
+        let innermost = self.open.last().and_then(|&entry| self.entries.get(entry));
+        let in_object = innermost.is_some_and(|entry| self.bytes.get(entry.start as usize) == Some(&b'{'));
+        match byte {
+            b',' => {
+                self.at += 1;
+                Ok(if in_object { Expect::Key } else { Expect::Value })
+            }
+            b'}' if in_object => Ok(self.close()),
+            b']' if !in_object => Ok(self.close()),
+            _ => Err(self.error("unexpected character, expected a comma or the end")),
+        }
+    }
+
+    fn close(&mut self) -> Expect {
+        self.at += 1;
+        let end = self.entries.len() as u32;
+        if let Some(entry) = self.open.pop().and_then(|open| self.entries.get_mut(open)) {
+            entry.end = end;
+        }
+        Expect::CommaOrEnd
+    }
+
+    fn string(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            self.at = find_special(self.bytes, self.at);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    self.note(start);
+                    return Ok(());
+                }
+                Some(b'\\') => self.escape()?,
+                Some(_) => return Err(self.error("unexpected control character in string")),
+                None => return Err(self.error("unexpected end of data")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), JsonError> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let unit = self.unit(self.at + 2)?;
+                self.at += match unit {
+                    0xd800..0xdc00 => self.low_surrogate()?,
+                    0xdc00..0xe000 => return Err(self.error("invalid high surrogate in string")),
+                    _ => 6,
+                };
+            }
+            Some(_) => return Err(self.error("invalid escaped character in string")),
+            None => return Err(self.error("unexpected end of data")),
+        }
+        Ok(())
+    }
+
+    /// Checks the half that must follow a high surrogate at the current place; the length of both.
+    fn low_surrogate(&self) -> Result<usize, JsonError> {
+        if self.bytes.get(self.at + 6..self.at + 8) != Some(b"\\u") {
+            return Err(self.error("no low surrogate in string"));
+        }
+        match self.unit(self.at + 8)? {
+            0xdc00..0xe000 => Ok(12),
+            _ => Err(self.error("invalid low surrogate in string")),
+        }
+    }
+
+    fn unit(&self, at: usize) -> Result<u32, JsonError> {
+        let digits = self.bytes.get(at..at + 4).ok_or_else(|| self.error("unexpected end of data"))?;
+        digits.iter().try_fold(0, |unit, &digit| match char::from(digit).to_digit(16) {
+            Some(value) => Ok(unit * 16 + value),
+            None => Err(self.error("invalid escaped sequence in string")),
+        })
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), JsonError> {
+        if self.bytes.get(self.at..self.at + word.len()) != Some(word) {
+            return Err(self.error("invalid literal"));
+        }
+        let start = self.at;
+        self.at += word.len();
+        self.note(start);
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let first = self.peek();
+        let whole = self.digits()?;
+        if first == Some(b'0') && whole > 1 {
+            return Err(self.error("number with leading zero is not allowed"));
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        self.note(start);
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<usize, JsonError> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at == start { Err(self.error("no digit in number")) } else { Ok(self.at - start) }
+    }
+
+    fn skip_whitespace(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn note(&mut self, start: usize) {
+        self.entries.push(Entry { start: start as u32, end: self.at as u32 });
+    }
+
+    fn error(&self, message: &'static str) -> JsonError {
+        JsonError { message, offset: self.at.min(self.bytes.len()) }
+    }
+}
+
+const ONES: u64 = u64::MAX / 255;
+const TOPS: u64 = ONES << 7;
+
+/// The first quote, backslash or control character at or after `from`, else the end; eight bytes at a time.
+fn find_special(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    let (words, tail) = rest.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quotes = word ^ (ONES * u64::from(b'"'));
+        let slashes = word ^ (ONES * u64::from(b'\\'));
+        // A borrow can only flag a byte after a true hit, so the first flag is right.
+        let hits = (word.wrapping_sub(ONES * 0x20) & !word)
+            | (quotes.wrapping_sub(ONES) & !quotes)
+            | (slashes.wrapping_sub(ONES) & !slashes);
+        if hits & TOPS != 0 {
+            return from + index * 8 + (hits & TOPS).trailing_zeros() as usize / 8;
+        }
+    }
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    bytes.len() - tail.len() + tail.iter().position(special).unwrap_or(tail.len())
+}

@@ -1,0 +1,161 @@
+//! Compaction by the provider.
+
+use pal_wire::{Beta, Betas, Rules};
+use serde_json::{Value, json};
+
+use crate::{
+    FINE, assistant, check, check_all, error_of, old_rules, request, talk, text, tool, tool_use, user,
+};
+
+fn summary() -> Value {
+    json!({"type": "compaction", "content": "so far", "signature": "c2ln", "tool_changes": []})
+}
+
+fn threshold() -> Value {
+    json!({"type": "compaction", "content": null, "encrypted_content": "ZQ"})
+}
+
+fn said_by_assistant(blocks: Value) -> Value {
+    json!({"role": "assistant", "content": blocks})
+}
+
+#[test]
+fn signed_blocks() {
+    let misplaced = "a signed `compaction` block must be the first block of the first message";
+    let first = || said_by_assistant(json!([summary()]));
+    check_all(
+        &Rules::newest(),
+        &[
+            ("then the user", talk(&json!([first(), user("a")])), FINE),
+            ("then the answer", talk(&json!([first(), assistant("a"), user("b")])), FINE),
+            (
+                "later",
+                talk(&json!([user("a"), first(), user("b")])),
+                &format!("messages.1.content.0: {misplaced}"),
+            ),
+            (
+                "second",
+                talk(&json!([said_by_assistant(json!([threshold(), summary()])), user("b")])),
+                &format!("messages.0.content.1: {misplaced}"),
+            ),
+            (
+                "and another",
+                talk(&json!([
+                    first(),
+                    user("b"),
+                    said_by_assistant(json!([threshold(), text("c")])),
+                    user("d")
+                ])),
+                "messages: only one `compaction` block is allowed beside a signed one",
+            ),
+            (
+                "by the user",
+                talk(&json!([{"role": "user", "content": [summary()]}])),
+                "messages.0.content.0: `compaction` blocks can only be in `assistant` messages",
+            ),
+            (
+                "without words",
+                talk(&json!([
+                    said_by_assistant(json!([{"type": "compaction", "content": null, "signature": "s"}])),
+                    user("b")
+                ])),
+                "messages.0.content.0.compaction.content: a signed summary must not be empty",
+            ),
+            (
+                "two answers after it",
+                talk(&json!([first(), assistant("a"), assistant("b"), user("c")])),
+                "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"assistant\" roles in a row",
+            ),
+            (
+                "then a system message",
+                talk(&json!([first(), {"role": "system", "content": "a"}])),
+                "messages.1: role 'system' must follow a 'user' message or an 'assistant' message that ends in a server tool result",
+            ),
+        ],
+    );
+    let code = |body: &Value| error_of(body, &Rules::newest()).error_code;
+    assert_eq!(code(&talk(&json!([user("a"), first(), user("b")]))), Some("compaction_block_misplaced"));
+    let threshold_only = Rules { betas: Betas::none().with(Beta::ThresholdCompaction), ..Rules::newest() };
+    check(
+        "without the beta",
+        &talk(&json!([first(), user("a")])),
+        &threshold_only,
+        "messages.0.content.0.compaction.signature: Extra inputs are not permitted",
+    );
+}
+
+#[test]
+fn threshold_blocks() {
+    let later = talk(&json!([user("a"), said_by_assistant(json!([threshold(), text("b")])), user("c")]));
+    check("later", &later, &Rules::newest(), FINE);
+    check(
+        "paused",
+        &talk(&json!([user("a"), said_by_assistant(json!([threshold()]))])),
+        &Rules::newest(),
+        FINE,
+    );
+    let on_demand_only = Rules { betas: Betas::none().with(Beta::Compaction), ..Rules::newest() };
+    let unsigned = json!({"type": "compaction", "content": "b"});
+    check(
+        "without the beta",
+        &talk(&json!([said_by_assistant(json!([unsigned])), user("c")])),
+        &on_demand_only,
+        "messages.0.content.0.compaction.signature: Field required",
+    );
+}
+
+#[test]
+fn asking_for_a_summary() {
+    let ask = |fields: Value| {
+        let mut body = request(&json!({"compaction": {"type": "summarize", "instructions": "short"}}));
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        body
+    };
+    let clash = |field: &str| format!("compaction: cannot be combined with `{field}`");
+    let format = json!({"type": "json_schema", "schema": {}});
+    let budget = json!({"type": "tokens", "total": 9, "remaining": 3});
+    let call = json!([user("a"), said_by_assistant(json!([tool_use("b")]))]);
+    let only_summary = json!([said_by_assistant(json!([summary()]))]);
+    let long = json!({"type": "summarize", "instructions": "x".repeat(16_385)});
+    check_all(
+        &Rules::newest(),
+        &[
+            ("fine", ask(json!({})), FINE),
+            ("after an answer", ask(json!({"messages": [user("a"), assistant("b")]})), FINE),
+            ("edits", ask(json!({"context_management": {"edits": []}})), &clash("context_management")),
+            ("stops", ask(json!({"stop_sequences": ["x"]})), &clash("stop_sequences")),
+            ("format", ask(json!({"output_config": {"format": format}})), &clash("output_config.format")),
+            (
+                "budget",
+                ask(json!({"output_config": {"task_budget": budget}})),
+                &clash("output_config.task_budget.remaining"),
+            ),
+            (
+                "open call",
+                ask(json!({"messages": call})),
+                "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: b. Each \
+             `tool_use` block must have a corresponding `tool_result` block in the next message.",
+            ),
+            (
+                "nothing new",
+                ask(json!({"messages": only_summary})),
+                "compaction: there is nothing to summarize",
+            ),
+            (
+                "long instructions",
+                ask(json!({"compaction": long})),
+                "compaction.summarize.instructions: String should have at most 16384 characters",
+            ),
+        ],
+    );
+    let code = |body: &Value| error_of(body, &Rules::newest()).error_code;
+    assert_eq!(code(&ask(json!({"messages": call}))), Some("compaction_incomplete_turn"));
+    assert_eq!(code(&ask(json!({"messages": only_summary}))), Some("compaction_nothing_to_summarize"));
+    let forcing = Rules { betas: Betas::public(), ..old_rules() };
+    check(
+        "forced tool",
+        &ask(json!({"tools": [tool("a")], "tool_choice": {"type": "any"}})),
+        &forcing,
+        &clash("tool_choice"),
+    );
+}
