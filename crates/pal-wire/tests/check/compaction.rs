@@ -94,6 +94,14 @@ fn threshold_blocks() {
         &Rules::newest(),
         FINE,
     );
+    let pieces =
+        talk(&json!([user("a"), said_by_assistant(json!([threshold()])), assistant("b"), user("c")]));
+    check(
+        "not merged with what follows",
+        &pieces,
+        &Rules::newest(),
+        "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"assistant\" roles in a row",
+    );
     let on_demand_only = Rules { betas: Betas::none().with(Beta::Compaction), ..Rules::newest() };
     let unsigned = json!({"type": "compaction", "content": "b"});
     check(

@@ -50,6 +50,24 @@ fn strings() {
 }
 
 #[test]
+fn control_characters_at_any_place() {
+    for byte in 0..0x20u8 {
+        for n_before in 0..20 {
+            let inside = format!("{}{}", "a".repeat(n_before), char::from(byte));
+            let at = 66 + n_before;
+            let message = "unexpected control character in string: line 1 column";
+            if byte != b'\n' {
+                check(around(&inside), &format!("{message} {} (char {at})", at + 1));
+            } else {
+                assert!(check_request(around(&inside).as_bytes(), &Rules::newest()).is_err());
+            }
+        }
+    }
+    let printable: String = (' '..='\u{7f}').filter(|c| !matches!(c, '"' | '\\')).collect();
+    check(around(&format!("{printable} é 日本 {printable}")), "");
+}
+
+#[test]
 fn lone_surrogates_are_found_in_tool_inputs() {
     let body = r#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_use","id":"a","name":"b","input":{"c":["\udead"]}}]}]}"#;
     check(body, "invalid high surrogate in string: line 1 column 121 (char 120)");

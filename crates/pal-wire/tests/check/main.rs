@@ -1,5 +1,11 @@
 //! The strict validator, through its one door: a table of requests and what the provider would say.
 
+#![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes values, and a table of them reads best bare"
+)]
+
 mod blocks;
 mod compaction;
 mod fields;

@@ -146,6 +146,13 @@ fn effort() {
                 "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"user\" roles in a row",
             ),
             (
+                "with words, before a user",
+                talk(
+                    &json!([user("a"), {"role": "system", "content": "b", "output_config": {"effort": "low"}}, user("c")]),
+                ),
+                "messages.1: role 'system' must precede an 'assistant' message or end the array",
+            ),
+            (
                 "between call and result",
                 talk(&json!([user("a"), call, switch(), result])),
                 "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a. Each \

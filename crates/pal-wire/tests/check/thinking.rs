@@ -150,9 +150,15 @@ fn a_budgeted_tool_loop_begins_with_a_thought() {
         json!({"role": "assistant", "content": [tool_use("b")]}),
         json!({"role": "user", "content": [tool_result("b")]}),
     ]);
+    let mut thoughtless = looped(json!([text("b"), tool_use("a")]));
+    thoughtless["messages"].as_array_mut().unwrap().extend([
+        json!({"role": "assistant", "content": [text("c"), tool_use("b")]}),
+        json!({"role": "user", "content": [tool_result("b")]}),
+    ]);
     check_all(
         &old_rules(),
         &[
+            ("without, twice", thoughtless, &complaint.replace("messages.1", "messages.3")),
             ("with", looped(json!([thinking(), tool_use("a")])), FINE),
             ("without", looped(json!([text("b"), tool_use("a")])), complaint),
             ("without, but over", over, FINE),
