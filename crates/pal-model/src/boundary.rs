@@ -43,6 +43,13 @@ pub struct Boundary {
     pub snapshot: Snapshot,
 }
 
+impl Boundary {
+    /// Whether it counts: a boundary without a summary would hide history and put nothing in its place.
+    pub fn stands(&self) -> bool {
+        !self.summary.blocks().is_empty()
+    }
+}
+
 /// The stretch of entries that a boundary keeps.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Preserved {

@@ -180,6 +180,9 @@ pub struct RequestSent {
 pub struct ResponseGot {
     /// Which one.
     pub response: ResponseId,
+    /// Who asked.
+    #[serde(default = "Source::main")]
+    pub source: Source,
     /// The model that answered.
     #[serde(default)]
     pub model: SmolStr,

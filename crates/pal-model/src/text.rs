@@ -54,6 +54,12 @@ impl Deref for Text {
     }
 }
 
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
 impl PartialEq for Text {
     fn eq(&self, other: &Text) -> bool {
         self.as_str() == other.as_str()

@@ -1,1 +1,11 @@
-//! Part of Palimpsest.
+//! What the tests of several crates share: soups of entries, and the way to the real data.
+//!
+//! A development dependency only; nothing here is part of the program.
+
+mod blocks;
+mod data;
+mod soup;
+
+pub use blocks::{assistant_block, user_block};
+pub use data::{data_dir, session_files};
+pub use soup::{Soup, soup};

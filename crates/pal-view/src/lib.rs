@@ -1,1 +1,29 @@
-//! Part of Palimpsest.
+//! The mechanism of Palimpsest: from a log to what the model sees next.
+//!
+//! Entries go in, a request comes out: the branch is indexed, decisions are applied, the rest is normalised to
+//! messages that the provider takes, counted, and rendered to a rope of byte slices. The crate is pure: no files,
+//! clock, environment or randomness. It holds no policy: what to shorten, and when, is decided elsewhere and
+//! arrives here as entries.
+
+mod clean;
+mod effects;
+mod estimate;
+mod head;
+mod ledger;
+mod media;
+mod node;
+mod render;
+mod rope;
+mod size;
+mod state;
+mod turn;
+mod view;
+mod window;
+mod wire;
+
+pub use estimate::*;
+pub use ledger::{Category, Sums};
+pub use render::{RenderOptions, Request};
+pub use size::{Anchor, Ledger, Size};
+pub use view::{Lens, Pushed, Scope, View};
+pub use window::{Fill, Limits, Threshold, WindowSettings, scale};

@@ -1,0 +1,258 @@
+//! Soups: arbitrary sequences of entries and decisions, as lines of a log. Orphans, duplicates, torn pairs, thinking
+//! anywhere, media, empties, wrong order, unknown kinds, rewinds: whatever a log could ever hold.
+
+use pal_model::{
+    Boundary, Cost, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Placement, Prefix,
+    Preserved, Reference, RequestSent, ResponseGot, Snapshot, Source, Text, Timestamp, Usage,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::blocks::{assistant_block, user_block};
+
+/// What a soup may hold besides things said, requests and responses.
+#[derive(Clone, Copy, Debug)]
+pub struct Soup {
+    /// Most steps.
+    pub steps: usize,
+    /// Decisions that change what is shown, and undos.
+    pub decisions: bool,
+    /// Compaction boundaries.
+    pub boundaries: bool,
+    /// Entries that continue an earlier one than the last.
+    pub rewinds: bool,
+    /// Prefixes.
+    pub prefixes: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    User(Origin, String),
+    Assistant(Option<&'static str>, &'static str, String),
+    Attachment(String),
+    Request(&'static str),
+    Response(&'static str, u64),
+    Decision(Choice, Index, Index, String),
+    Boundary(Option<(Index, Index, Placement)>, String, &'static str),
+    Prefix(String, String, String),
+    Other(String),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    Spill,
+    SpillEntry,
+    Snip,
+    Clear,
+    Fold,
+    Strip,
+    Undo,
+    Pin,
+}
+
+/// A list of entries in the order of their log.
+pub fn soup(kind: Soup) -> impl Strategy<Value = Vec<Entry>> {
+    let step = (step(kind), prop::option::weighted(0.04, any::<Index>()));
+    prop::collection::vec(step, 0..kind.steps).prop_map(move |mut steps| {
+        if !kind.rewinds {
+            steps.iter_mut().for_each(|(_, rewind)| *rewind = None);
+        }
+        build(steps)
+    })
+}
+
+fn content(block: impl Strategy<Value = String> + 'static) -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => prop::collection::vec(block, 0..4).prop_map(|blocks| format!("[{}]", blocks.join(","))),
+        2 => "[a-z ]{0,12}".prop_map(|text| format!("\"{text}\"")),
+        1 => prop::sample::select(&["null", "7", "{}"][..]).prop_map(String::from),
+    ]
+}
+
+fn step(kind: Soup) -> BoxedStrategy<Step> {
+    let origin = prop::sample::select(&[Origin::Person, Origin::Tool, Origin::Agent, Origin::Synthetic][..]);
+    let response = prop::sample::select(&["msg_1", "msg_2", "msg_3", "msg_4"][..]);
+    let model = prop::sample::select(&["claude-opus-5-5", "claude-opus-5-5-20260901", "claude-opus-4-6"][..]);
+    let source = prop::sample::select(&["main", "main", "main", "compact", "agent:x"][..]);
+    let others = [
+        r#""kind":"virtual","content":"seen by the user""#,
+        r#""kind":"internal","what":"progress","raw":{}"#,
+        r#""kind":"hologram","beam":1"#,
+        r#""kind":"clear","tool_use_ids":7"#,
+    ];
+    let choices = [
+        Choice::Spill,
+        Choice::SpillEntry,
+        Choice::Snip,
+        Choice::Clear,
+        Choice::Fold,
+        Choice::Strip,
+        Choice::Undo,
+        Choice::Pin,
+    ];
+    let decision = (prop::sample::select(choices.to_vec()), any::<Index>(), any::<Index>(), "[a-z ]{0,10}");
+    let kept = prop::option::of((
+        any::<Index>(),
+        any::<Index>(),
+        prop::sample::select(&[Placement::AfterSummary, Placement::BeforeSummary][..]),
+    ));
+    let tools = prop::sample::select(
+        &[
+            r#"[]"#,
+            r#"[{"name":"Read","description":"","input_schema":{"type":"object"}},{"name":"Read","input_schema":{"type":"object"}}]"#,
+            r#"[{"name":"Bash","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"},"defer_loading":true},{"name":"no schema"},7]"#,
+        ][..],
+    );
+    let system = content(user_block());
+    let said = prop_oneof![
+        10 => (origin, content(user_block())).prop_map(|(origin, content)| Step::User(origin, content)),
+        10 => (prop::option::weighted(0.8, response.clone()), model, content(assistant_block()))
+            .prop_map(|(response, model, content)| Step::Assistant(response, model, content)),
+        3 => content(user_block()).prop_map(Step::Attachment),
+        4 => source.prop_map(Step::Request),
+        3 => (response, 0..300_000u64).prop_map(|(id, tokens)| Step::Response(id, tokens)),
+        1 => prop::sample::select(others.to_vec()).prop_map(|raw| Step::Other(raw.into())),
+    ];
+    let decision = decision.prop_map(|(choice, one, two, text)| Step::Decision(choice, one, two, text));
+    let how = prop::sample::select(&["fork", "provider"][..]);
+    let boundary = (kept, content(user_block()), how)
+        .prop_map(|(kept, summary, how)| Step::Boundary(kept, summary, how));
+    let prefix = (tools, system, content(user_block()))
+        .prop_map(|(tools, system, context)| Step::Prefix(tools.into(), system, context));
+    let mut steps: Vec<(u32, BoxedStrategy<Step>)> = vec![(31, said.boxed())];
+    if kind.decisions {
+        steps.push((5, decision.boxed()));
+    }
+    if kind.boundaries {
+        steps.push((1, boundary.boxed()));
+    }
+    if kind.prefixes {
+        steps.push((1, prefix.boxed()));
+    }
+    prop::strategy::Union::new_weighted(steps).boxed()
+}
+
+/// The soup as it is being written.
+struct Pot {
+    ids: IdSource,
+    entries: Vec<Entry>,
+    prefix: Option<EntryId>,
+}
+
+fn build(steps: Vec<(Step, Option<Index>)>) -> Vec<Entry> {
+    let mut pot = Pot { ids: IdSource::seeded(1), entries: Vec::new(), prefix: None };
+    for (at, (step, rewind)) in steps.into_iter().enumerate() {
+        let time = Timestamp::from_milliseconds(1_800_000_000_000 + at as i64);
+        let id = pot.ids.next_id(time);
+        let parent = match rewind {
+            Some(to) if !pot.entries.is_empty() => Some(pot.entries[to.index(pot.entries.len())].id),
+            _ => pot.entries.last().map(|entry| entry.id),
+        };
+        let line = match &step {
+            Step::Other(raw) => {
+                let parent = parent.map_or("null".into(), |parent| format!("\"{parent}\""));
+                format!(r#"{{"v":1,"id":"{id}","parent":{parent},"at":"{time}",{raw}}}"#)
+            }
+            step => pot.draft(step, id).into_line(id, parent, time, None),
+        };
+        // Every line that a soup writes is an entry; one that is not shows as a missing step.
+        pot.entries.extend(Entry::parse(Text::from(line)));
+    }
+    pot.entries
+}
+
+impl Pot {
+    fn draft(&mut self, step: &Step, id: EntryId) -> Draft {
+        match step {
+            Step::User(origin, content) => Draft::user(*origin, content),
+            Step::Assistant(response, model, content) => {
+                let response = response.map(|id| id.into());
+                Draft::assistant(response.as_ref(), Some(model), content)
+            }
+            Step::Attachment(content) => Draft::attachment("reminder", content),
+            Step::Request(source) => Draft::request(&RequestSent {
+                source: Source::named(source),
+                last: self.entries.last().map(|entry| entry.id),
+                model: "claude-opus-5-5".into(),
+                fingerprint: None,
+                marks: Vec::new(),
+            }),
+            Step::Response(response, tokens) => Draft::response(&ResponseGot {
+                response: (*response).into(),
+                source: Source::main(),
+                model: "claude-opus-5-5".into(),
+                usage: Usage { input_tokens: *tokens, output_tokens: 10, ..Usage::default() },
+                stop_reason: None,
+                cost: None,
+            }),
+            Step::Decision(choice, one, two, text) => {
+                Draft::decision(&self.decision(*choice, one, two, text))
+            }
+            Step::Boundary(kept, summary, how) => {
+                Draft::boundary(&self.boundary(kept.as_ref(), summary, how))
+            }
+            Step::Prefix(tools, system, context) => {
+                self.prefix = Some(id);
+                let list = |raw: &str| Text::from(if raw.starts_with('[') { raw } else { "[]" });
+                Draft::prefix(&Prefix {
+                    tools: list(tools),
+                    system: list(system),
+                    context: pal_model::Content::parse(&Text::from(context.as_str())),
+                    unseen_tokens: 100,
+                })
+            }
+            Step::Other(raw) => Draft::internal("other", raw),
+        }
+    }
+
+    /// The id of some earlier entry, or one that no entry has.
+    fn some_entry(&self, index: &Index) -> EntryId {
+        match self.entries.len() {
+            0 => EntryId::from_bits(7),
+            count => self.entries[index.index(count)].id,
+        }
+    }
+
+    fn decision(&self, choice: Choice, one: &Index, two: &Index, text: &str) -> Decision {
+        const CALLS: [&str; 5] = ["toolu_a", "toolu_b", "toolu_c", "call|e.1", "ünï"];
+        let (call, other_call) = (*one.get(&CALLS), *two.get(&CALLS));
+        let (entry, other) = (self.some_entry(one), self.some_entry(two));
+        let text = String::from(text);
+        let kind = match choice {
+            Choice::Spill => DecisionKind::Spill {
+                tool_use_id: Some(call.into()),
+                entry: None,
+                path: "a.txt".into(),
+                text,
+            },
+            Choice::SpillEntry => {
+                DecisionKind::Spill { tool_use_id: None, entry: Some(entry), path: "a.txt".into(), text }
+            }
+            Choice::Snip => DecisionKind::Snip { entries: vec![entry, other] },
+            Choice::Clear => DecisionKind::Clear { tool_use_ids: vec![call.into(), other_call.into()], text },
+            Choice::Fold => DecisionKind::Fold { head: entry, tail: other, text },
+            Choice::Strip => DecisionKind::Strip { entry, text },
+            Choice::Undo => DecisionKind::Undo { target: entry },
+            Choice::Pin => DecisionKind::Pin { text },
+        };
+        let cost = Cost { tokens_freed: 50, ..Cost::default() };
+        Decision { kind, reason: "soup".into(), cost }
+    }
+
+    fn boundary(&self, kept: Option<&(Index, Index, Placement)>, summary: &str, how: &str) -> Boundary {
+        let preserved = kept.map(|(one, two, placement)| {
+            let ends = (self.some_entry(one), self.some_entry(two));
+            let (head, tail) = (ends.0.min(ends.1), ends.0.max(ends.1));
+            Preserved { head, tail, placement: *placement, offset: None }
+        });
+        let prefix = self.prefix.map(|id| Reference { id, offset: None });
+        Boundary {
+            trigger: "auto".into(),
+            how: how.into(),
+            summary: pal_model::Content::parse(&Text::from(summary)),
+            preserved,
+            snapshot: Snapshot { prefix, ..Snapshot::default() },
+            ..Boundary::default()
+        }
+    }
+}

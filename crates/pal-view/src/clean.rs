@@ -1,0 +1,419 @@
+//! One block of the log made fit for the wire.
+//!
+//! A block that the provider would take goes as it stands, byte for byte. Any other is rebuilt from the fields
+//! that the provider knows, or becomes text, so that nothing that was said is lost; only thinking that cannot be
+//! sent back, and empty text, are dropped. What happens to a block depends on the block and the card alone, so
+//! it is done once, when the block's entry is appended.
+
+use std::borrow::Cow;
+
+use pal_model::{
+    Block, BlockType, Card, Field, Role, Text, ToolUseId, fields, has_lone_surrogate, mend_surrogates,
+    unescape,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::estimate::Estimator;
+use crate::media;
+use crate::wire::{Object, as_text, text_block};
+
+/// A block fit for the wire.
+#[derive(Clone, Debug)]
+pub(crate) struct Clean {
+    pub(crate) part: Part,
+    pub(crate) text: Text,
+    pub(crate) tokens: f64,
+}
+
+/// What a clean block is, as far as the order and pairing of blocks go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Text,
+    /// Text in a system reminder.
+    Reminder,
+    Media,
+    Thinking,
+    Call(ToolUseId),
+    Result(ToolUseId),
+    ServerCall(ToolUseId),
+    ServerResult(ToolUseId),
+}
+
+/// What cleaning needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Cleaner<'a> {
+    pub(crate) card: &'a Card,
+    pub(crate) estimator: &'a Estimator,
+}
+
+/// Deeper JSON than this is sent as a string: readers with a depth limit refuse it.
+const DEPTH_MAX: usize = 100;
+
+impl Cleaner<'_> {
+    /// The block as a part of a message of `role`; none if there is nothing to send.
+    pub(crate) fn clean(self, block: &Block, role: Role) -> Option<Clean> {
+        let Ok(known) = fields(block.raw()).map(Object) else { return Some(self.plain(block)) };
+        if role == Role::Assistant { self.from_model(block, &known) } else { self.from_user(block, &known) }
+    }
+
+    fn from_model(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+        match block.kind() {
+            BlockType::Text => self.text(block, known, Role::Assistant),
+            BlockType::Thinking | BlockType::RedactedThinking => self.thinking(block, known),
+            BlockType::ToolUse => Some(self.call(block, known)),
+            BlockType::ServerToolUse => Some(self.server_call(block, known)),
+            BlockType::WebSearchToolResult
+            | BlockType::WebFetchToolResult
+            | BlockType::CodeExecutionToolResult
+            | BlockType::BashCodeExecutionToolResult
+            | BlockType::TextEditorCodeExecutionToolResult
+            | BlockType::ToolSearchToolResult => Some(self.server_result(block, known)),
+            BlockType::AdvisorToolResult => None,
+            _ => Some(self.plain(block)),
+        }
+    }
+
+    fn from_user(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+        match block.kind() {
+            BlockType::Text => self.text(block, known, Role::User),
+            BlockType::ToolResult => Some(self.result(block, known)),
+            BlockType::Image | BlockType::Document | BlockType::SearchResult => {
+                Some(self.media(block, known))
+            }
+            _ => Some(self.plain(block)),
+        }
+    }
+
+    fn text(self, block: &Block, known: &Object<'_>, role: Role) -> Option<Clean> {
+        let Some(text) = known.string("text") else { return Some(self.plain(block)) };
+        if text.trim().is_empty() {
+            return None;
+        }
+        let cited = role == Role::Assistant
+            && known.get("citations").is_some_and(|citations| citations.starts_with("[{"));
+        let allowed: &[&str] = if cited { &["type", "text", "citations"] } else { &["type", "text"] };
+        let part = if is_reminder(&text) { Part::Reminder } else { Part::Text };
+        let tokens = self.estimator.text(&text);
+        Some(Clean { part, text: self.kept(block.raw(), known, allowed), tokens })
+    }
+
+    /// Thinking goes back as it came or not at all.
+    fn thinking(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+        let filled = |name| known.string(name).is_some_and(|text| !text.is_empty());
+        let (allowed, whole): (&[&str], bool) = match block.kind() {
+            BlockType::Thinking => (
+                &["type", "thinking", "signature"],
+                known.string("thinking").is_some() && filled("signature"),
+            ),
+            _ => (&["type", "data"], filled("data")),
+        };
+        let raw = block.raw();
+        if !self.card.thinking.any() || !whole || !self.is_exact(known, allowed) || has_lone_surrogate(raw) {
+            return None;
+        }
+        Some(Clean { part: Part::Thinking, text: raw.clone(), tokens: self.thinking_tokens(known) })
+    }
+
+    /// Hidden thinking shows only as a signature, whose length grows with what it hides.
+    fn thinking_tokens(self, known: &Object<'_>) -> f64 {
+        match known.string("thinking") {
+            Some(thinking) if !thinking.is_empty() => self.estimator.text(&thinking),
+            _ => {
+                let hidden = known.get("signature").or(known.get("data")).map_or(0, str::len);
+                hidden as f64 * 3.0 / 16.0
+            }
+        }
+    }
+
+    fn call(self, block: &Block, known: &Object<'_>) -> Clean {
+        let Some(id) = block.tool_use_id().filter(|id| !id.as_str().is_empty()) else {
+            return self.plain(block);
+        };
+        let name = known.string("name").unwrap_or_default();
+        let input = known.get("input").unwrap_or("{}");
+        let tokens = self.estimator.call(&name, input);
+        let (wire_id, wire_name, wire_input) = (wire_id(id), wire_name(&name), wire_input(input));
+        let exact = wire_id == id.as_str() && wire_name == name && known.get("input") == Some(&wire_input);
+        let text = if exact {
+            self.kept(block.raw(), known, &["type", "id", "name", "input", "toolset_name"])
+        } else {
+            let mut object = crate::wire::Builder::of_type("tool_use");
+            object.string("id", &wire_id);
+            object.string("name", &wire_name);
+            object.raw("input", &mend_surrogates(&wire_input));
+            object.finish()
+        };
+        Clean { part: Part::Call(id.clone()), text, tokens }
+    }
+
+    fn server_call(self, block: &Block, known: &Object<'_>) -> Clean {
+        const NAMES: [&str; 7] = [
+            "web_search",
+            "web_fetch",
+            "code_execution",
+            "bash_code_execution",
+            "text_editor_code_execution",
+            "tool_search_tool_regex",
+            "tool_search_tool_bm25",
+        ];
+        let input = known.get("input").unwrap_or_default();
+        match (block.tool_use_id(), known.string("name")) {
+            (Some(id), Some(name))
+                if NAMES.contains(&name.as_ref()) && is_wire_id(id.as_str()) && is_shallow_object(input) =>
+            {
+                let text = self.kept(block.raw(), known, &["type", "id", "name", "input"]);
+                Clean { part: Part::ServerCall(id.clone()), text, tokens: self.estimator.call(&name, input) }
+            }
+            _ => self.plain(block),
+        }
+    }
+
+    fn server_result(self, block: &Block, known: &Object<'_>) -> Clean {
+        match (block.tool_use_id(), known.get("content")) {
+            (Some(id), Some(content))
+                if is_wire_id(id.as_str()) && is_shallow(content) && content.starts_with(['{', '[']) =>
+            {
+                let text = self.kept(block.raw(), known, &["type", "tool_use_id", "content"]);
+                Clean { part: Part::ServerResult(id.clone()), text, tokens: self.estimator.json(content) }
+            }
+            _ => self.plain(block),
+        }
+    }
+
+    fn result(self, block: &Block, known: &Object<'_>) -> Clean {
+        let Some(id) = block.tool_use_id().filter(|id| !id.as_str().is_empty()) else {
+            return self.plain(block);
+        };
+        let content = known.get("content").filter(|raw| *raw != "null");
+        let (wire_content, inner_tokens) = self.result_content(block.raw(), content);
+        let wire_id = wire_id(id);
+        let error = known.get("is_error").is_none_or(|raw| matches!(raw, "true" | "false"));
+        let exact =
+            wire_id == id.as_str() && wire_content.is_none() && error && known.get("content") == content;
+        let text = if exact {
+            self.kept(block.raw(), known, &["type", "tool_use_id", "content", "is_error"])
+        } else {
+            let mut object = crate::wire::Builder::of_type("tool_result");
+            object.string("tool_use_id", &wire_id);
+            if let Some(content) = wire_content.as_deref().or(content) {
+                object.raw("content", &mend_surrogates(content));
+            }
+            if known.get("is_error") == Some("true") {
+                object.raw("is_error", "true");
+            }
+            object.finish()
+        };
+        Clean { part: Part::Result(id.clone()), text, tokens: inner_tokens + self.estimator.result_frame() }
+    }
+
+    /// The content of a result: rebuilt if it must be, none if it may stay as it is; and its tokens.
+    fn result_content(self, whole: &Text, content: Option<&str>) -> (Option<String>, f64) {
+        let Some(content) = content else { return (None, 0.0) };
+        match content.as_bytes().first() {
+            Some(b'"') => match unescape(content) {
+                Some(text) => (None, self.estimator.text(&text)),
+                None => (Some(String::from("[]")), 0.0),
+            },
+            Some(b'[') => {
+                let inner = pal_model::Content::parse(&whole.slice_of(content));
+                let mut same = true;
+                let mut tokens = 0.0;
+                let mut parts = Vec::with_capacity(inner.blocks().len());
+                for block in inner.blocks() {
+                    match self.inside_result(block) {
+                        Some(clean) => {
+                            same &= clean.text == *block.raw();
+                            tokens += clean.tokens;
+                            parts.push(clean.text);
+                        }
+                        None => same = false,
+                    }
+                }
+                let rebuilt = (!same).then(|| crate::wire::array(&parts));
+                (rebuilt, tokens)
+            }
+            // A number or an object where content belongs: what it says is kept as text.
+            _ => {
+                let mut text = String::new();
+                pal_model::escape_into(&mut text, content);
+                (Some(text), self.estimator.json(content))
+            }
+        }
+    }
+
+    /// A block inside a tool result.
+    fn inside_result(self, block: &Block) -> Option<Clean> {
+        let Ok(known) = fields(block.raw()).map(Object) else { return Some(self.plain(block)) };
+        match block.kind() {
+            BlockType::Text => self.text(block, &known, Role::User),
+            BlockType::Image | BlockType::Document | BlockType::SearchResult => {
+                Some(self.media(block, &known))
+            }
+            BlockType::ToolReference => known.string("tool_name").map(|name| {
+                let text = format!("Tool found: {name}");
+                Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) }
+            }),
+            _ => Some(self.plain(block)),
+        }
+    }
+
+    fn media(self, block: &Block, known: &Object<'_>) -> Clean {
+        let able = match block.kind() {
+            BlockType::Image => self.card.can.images,
+            BlockType::Document => self.card.can.documents,
+            _ => true,
+        };
+        if !able {
+            let text =
+                format!("[{} left out: this model does not take it]", block.kind().name().unwrap_or("block"));
+            return Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) };
+        }
+        let Some(allowed) = media::allowed_fields(block.kind(), known) else {
+            return if media::is_bulky(block.raw()) {
+                self.unreadable_media(block)
+            } else {
+                self.plain(block)
+            };
+        };
+        let text = self.kept(block.raw(), known, allowed);
+        let tokens = match block.kind() {
+            BlockType::SearchResult => self.estimator.json(block.raw()),
+            _ => self.estimator.media(),
+        };
+        Clean { part: Part::Media, text, tokens }
+    }
+
+    /// A picture that no provider would take is named, not spelled out.
+    fn unreadable_media(self, block: &Block) -> Clean {
+        let name = block.kind().name().unwrap_or("block");
+        let text = format!(
+            "[{name} left out: {} bytes that are not in a form the provider takes]",
+            block.raw().len()
+        );
+        Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) }
+    }
+
+    /// A block that cannot be sent as what it is: its JSON as text.
+    fn plain(self, block: &Block) -> Clean {
+        if block.kind() == BlockType::Unknown
+            && let Ok(known) = fields(block.raw())
+            && known.iter().any(|(key, value)| key == "type" && self.takes_extra(unescape(value).as_deref()))
+        {
+            return Clean {
+                part: Part::Text,
+                text: block.raw().clone(),
+                tokens: self.estimator.json(block.raw()),
+            };
+        }
+        let text = as_text(block.kind(), block.raw());
+        Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) }
+    }
+
+    /// The raw block if it holds nothing but allowed fields, each once; else the block rebuilt from these.
+    fn kept(self, raw: &Text, known: &Object<'_>, allowed: &[&str]) -> Text {
+        let text = if self.is_exact(known, allowed) { raw.clone() } else { known.rebuilt(allowed) };
+        match mend_surrogates_cheaply(&text) {
+            Some(mended) => Text::from(mended),
+            None => text,
+        }
+    }
+
+    fn is_exact(self, known: &Object<'_>, allowed: &[&str]) -> bool {
+        known.is_exact(|name| allowed.contains(&name) || self.takes_extra(Some(name)))
+    }
+
+    fn takes_extra(self, name: Option<&str>) -> bool {
+        name.is_some_and(|name| self.card.extra.iter().any(|extra| extra == name))
+    }
+}
+
+/// Whether a text is a system reminder.
+pub(crate) fn is_reminder(text: &str) -> bool {
+    text.trim_start().starts_with("<system-reminder>")
+}
+
+/// The id as the provider takes it: letters, digits, `_` and `-`. A changed id ends in a hash of the original,
+/// so that different ids stay different.
+pub(crate) fn wire_id(id: &ToolUseId) -> Cow<'_, str> {
+    let id = id.as_str();
+    if is_wire_id(id) {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(format!("{}_{:08x}", plain_characters(id, 48), xxh3_64(id.as_bytes()) as u32))
+}
+
+fn is_wire_id(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(is_plain)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn plain_characters(text: &str, most: usize) -> String {
+    text.chars().take(most).map(|c| if c.is_ascii() && is_plain(c as u8) { c } else { '_' }).collect()
+}
+
+/// The name of a tool as the provider takes it.
+pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        Cow::Borrowed("unknown_tool")
+    } else if name.len() <= 128 && name.bytes().all(is_plain) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(plain_characters(name, 128))
+    }
+}
+
+/// The input of a call as the provider takes it: an object that is not too deep.
+fn wire_input(input: &str) -> Cow<'_, str> {
+    if !is_shallow(input) {
+        let mut wrapped = String::from(r#"{"input":"#);
+        pal_model::escape_into(&mut wrapped, input);
+        wrapped.push('}');
+        return Cow::Owned(wrapped);
+    }
+    if input.starts_with('{') { Cow::Borrowed(input) } else { Cow::Owned(format!(r#"{{"input":{input}}}"#)) }
+}
+
+fn is_shallow_object(json: &str) -> bool {
+    json.starts_with('{') && is_shallow(json)
+}
+
+/// Whether JSON nests no deeper than readers follow. Counting brackets is enough nearly always.
+fn is_shallow(json: &str) -> bool {
+    let bytes = json.as_bytes();
+    memchr::memchr2_iter(b'{', b'[', bytes).nth(DEPTH_MAX).is_none() || depth(bytes) <= DEPTH_MAX
+}
+
+fn depth(json: &[u8]) -> usize {
+    let (mut deepest, mut depth, mut in_string, mut at) = (0usize, 0usize, false, 0);
+    while at < json.len() {
+        match (in_string, json[at]) {
+            (true, b'\\') => at += 1,
+            (_, b'"') => in_string = !in_string,
+            (false, b'{' | b'[') => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    deepest
+}
+
+/// The text with lone surrogates mended, if it has any. Most text has no `\u` at all.
+fn mend_surrogates_cheaply(text: &str) -> Option<String> {
+    memchr::memmem::find(text.as_bytes(), b"\\u")?;
+    match mend_surrogates(text) {
+        Cow::Owned(mended) => Some(mended),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+/// The raw value of a field in a list of fields; the last one counts.
+pub(crate) fn last_field<'a>(fields: &[Field<'a>], name: &str) -> Option<&'a str> {
+    fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+}

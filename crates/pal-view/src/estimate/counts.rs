@@ -1,0 +1,115 @@
+//! One pass over UTF-8 text that yields the structural counts.
+//!
+//! The pass allocates nothing and looks at each byte once. A text of some length is cut into four lanes that advance
+//! together, because one lane alone waits for its own table lookups. Cuts lie behind bytes that leave the machine in
+//! a known state, so lanes never change a count.
+
+use super::machine::{CLASS_OF, CLASS_SLOTS, FEATURE_NAMES, FEATURE_OF, FEATURES, NEXT, STATE_SLOTS, State};
+
+const LANES: usize = 4;
+/// Under this many bytes one lane is as fast as four.
+const LANES_FROM_BYTES: usize = 512;
+
+type Visits = [u32; STATE_SLOTS];
+
+/// A stretch of the text and the state before it.
+type Lane<'a> = (&'a [u8], State);
+
+/// How often each structural feature occurs in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts([u32; FEATURES]);
+
+impl Counts {
+    /// Number of features.
+    pub const LEN: usize = FEATURES;
+    /// What each count stands for, in order.
+    pub const NAMES: [&'static str; FEATURES] = FEATURE_NAMES;
+
+    /// Counts the features of a text.
+    pub fn of(text: &str) -> Counts {
+        let mut visits = [[0; STATE_SLOTS]; LANES];
+        match lanes(text.as_bytes()) {
+            Some(lanes) => count_lanes(lanes, &mut visits),
+            None => count_lane(text.as_bytes(), State::START as u8, &mut visits[0]),
+        }
+        Counts::from_visits(&visits)
+    }
+
+    /// The same counts the slow way, for tests.
+    #[cfg(test)]
+    pub(super) fn in_one_lane(text: &str) -> Counts {
+        let mut visits = [[0; STATE_SLOTS]; LANES];
+        count_lane(text.as_bytes(), State::START as u8, &mut visits[0]);
+        Counts::from_visits(&visits)
+    }
+
+    fn from_visits(visits: &[Visits; LANES]) -> Counts {
+        let mut counts = [0; FEATURES];
+        for (state, feature) in FEATURE_OF.iter().enumerate() {
+            if let Some(count) = counts.get_mut(usize::from(*feature)) {
+                *count += visits.iter().map(|lane| lane[state]).sum::<u32>();
+            }
+        }
+        Counts(counts)
+    }
+
+    /// The counts in the order of [`Counts::NAMES`].
+    pub fn as_array(&self) -> &[u32; FEATURES] {
+        &self.0
+    }
+
+    /// The sum of all counts, each times its weight.
+    pub(super) fn weighted(&self, weights: &[f32; FEATURES]) -> f64 {
+        let products = self.0.iter().zip(weights);
+        products.map(|(count, weight)| f64::from(*count) * f64::from(*weight)).sum()
+    }
+}
+
+/// Cuts a text near its quarters; none when it is short or has no places to cut.
+fn lanes(bytes: &[u8]) -> Option<[Lane<'_>; LANES]> {
+    if bytes.len() < LANES_FROM_BYTES {
+        return None;
+    }
+    let mut rest = bytes;
+    let mut state = State::START;
+    let mut lanes = [(bytes, state); LANES];
+    for (position, lane) in lanes.iter_mut().enumerate().take(LANES - 1) {
+        let at_least = rest.len() / (LANES - position);
+        let cut = at_least + memchr::memchr3(b'\n', b',', b'"', &rest[at_least..])?;
+        let behind = if rest[cut] == b'\n' { State::START } else { State::PunctuationRun };
+        *lane = (&rest[..=cut], state);
+        (rest, state) = (&rest[cut + 1..], behind);
+    }
+    lanes[LANES - 1] = (rest, state);
+    Some(lanes)
+}
+
+fn count_lanes(lanes: [Lane<'_>; LANES], visits: &mut [Visits; LANES]) {
+    let [a, b, c, d] = lanes.map(|(bytes, _)| bytes);
+    let mut state = lanes.map(|(_, state)| state as u8);
+    let [visits_a, visits_b, visits_c, visits_d] = &mut *visits;
+    for (((byte_a, byte_b), byte_c), byte_d) in a.iter().zip(b).zip(c).zip(d) {
+        state[0] = advance(state[0], *byte_a, visits_a);
+        state[1] = advance(state[1], *byte_b, visits_b);
+        state[2] = advance(state[2], *byte_c, visits_c);
+        state[3] = advance(state[3], *byte_d, visits_d);
+    }
+    let together = a.len().min(b.len()).min(c.len()).min(d.len());
+    for ((lane, state), visits) in [a, b, c, d].into_iter().zip(state).zip(visits) {
+        count_lane(&lane[together..], state, visits);
+    }
+}
+
+fn count_lane(bytes: &[u8], mut state: u8, visits: &mut Visits) {
+    for byte in bytes {
+        state = advance(state, *byte, visits);
+    }
+}
+
+#[inline(always)]
+fn advance(state: u8, byte: u8, visits: &mut Visits) -> u8 {
+    let class = usize::from(CLASS_OF[usize::from(byte)]) % CLASS_SLOTS;
+    let state = NEXT[usize::from(state) % STATE_SLOTS][class];
+    visits[usize::from(state) % STATE_SLOTS] += 1;
+    state
+}

@@ -1,0 +1,106 @@
+//! What stands before the messages: tools and system blocks, as the session's prefix has them.
+
+use pal_model::{Block, Content, Prefix, Role, Text, array_items, fields, unescape};
+use rustc_hash::FxHashSet;
+
+use crate::clean::{Cleaner, Part, wire_name};
+use crate::ledger::{Category, Sums};
+use crate::wire::{Object, text_block};
+
+/// Tools, system blocks and the reminder before the first message.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) tools: Vec<Text>,
+    pub(crate) system: Vec<Text>,
+    pub(crate) context: Content,
+    pub(crate) sums: Sums,
+}
+
+impl Head {
+    pub(crate) fn new(prefix: &Prefix, cleaner: Cleaner<'_>) -> Head {
+        let mut head = Head { context: prefix.context.clone(), ..Head::default() };
+        head.take_tools(&prefix.tools, cleaner);
+        for raw in array_items(&prefix.system).unwrap_or_default() {
+            let block = Block::parse(prefix.system.slice_of(raw));
+            if let Some(clean) = cleaner.clean(&block, Role::System)
+                && matches!(clean.part, Part::Text | Part::Reminder)
+            {
+                head.sums.add(Category::SystemPrompt, clean.tokens);
+                head.system.push(clean.text);
+            }
+        }
+        if prefix.unseen_tokens > 0 {
+            let tokens = prefix.unseen_tokens.min(cleaner.card.window / 4);
+            head.system.push(text_block(&stand_in(tokens, cleaner)));
+            head.sums.add(Category::UnseenPrefix, tokens as f64);
+        }
+        head
+    }
+
+    fn take_tools(&mut self, tools: &Text, cleaner: Cleaner<'_>) {
+        let mut names = FxHashSet::default();
+        let items = array_items(tools).unwrap_or_default();
+        let mut usable: Vec<Text> =
+            items.iter().filter_map(|raw| tool(&tools.slice_of(raw), &mut names)).collect();
+        if usable.iter().all(|tool| is_deferred(tool)) {
+            // The provider wants one tool at least that is not deferred.
+            for tool in &mut usable {
+                *tool = without(tool, "defer_loading");
+            }
+        }
+        for tool in usable {
+            self.sums.add(Category::ToolSchemas, cleaner.estimator.json(&tool));
+            self.tools.push(tool);
+        }
+    }
+}
+
+fn is_deferred(tool: &str) -> bool {
+    fields(tool).map(Object).is_ok_and(|tool| tool.get("defer_loading") == Some("true"))
+}
+
+/// An object without one of its fields.
+fn without(json: &Text, name: &str) -> Text {
+    let Ok(known) = fields(json).map(Object) else { return json.clone() };
+    let others: Vec<&str> = known.0.iter().map(|(key, _)| key.as_ref()).filter(|key| *key != name).collect();
+    known.rebuilt(&others)
+}
+
+/// A tool as the provider takes it; none if it has no usable name or schema, or one of its name is there.
+fn tool(raw: &Text, names: &mut FxHashSet<String>) -> Option<Text> {
+    let known = fields(raw).map(Object).ok()?;
+    let name = known.string("name")?;
+    if wire_name(&name) != name || !names.insert(name.into_owned()) {
+        return None;
+    }
+    let kind = known.get("type").map(unescape);
+    if !matches!(kind.as_ref().map(Option::as_deref), None | Some(Some("custom"))) {
+        let kind = kind.flatten()?;
+        return (!kind.is_empty() && known.is_exact(|name| name != "cache_control")).then(|| raw.clone());
+    }
+    known.get("input_schema").filter(|schema| schema.starts_with('{'))?;
+    let mut allowed = vec!["name", "description", "input_schema"];
+    if known.string("description").is_none_or(|text| text.is_empty()) {
+        allowed.retain(|name| *name != "description");
+    }
+    for name in ["type", "strict", "eager_input_streaming", "defer_loading"] {
+        let flag = matches!(known.get(name), Some("true" | "false"));
+        if (flag || name == "type") && known.get(name).is_some() {
+            allowed.push(name);
+        }
+    }
+    Some(if known.is_exact(|name| allowed.contains(&name)) { raw.clone() } else { known.rebuilt(&allowed) })
+}
+
+/// Text of about so many tokens, in place of a prompt that was sent but not recorded.
+fn stand_in(tokens: u64, cleaner: Cleaner<'_>) -> String {
+    const LINE: &str = "This line stands in for a part of the prompt that the transcript does not hold.\n";
+    let note = format!(
+        "The transcript of this session does not hold its system prompt and tools, about {tokens} tokens.\n"
+    );
+    let line_tokens = cleaner.estimator.text(LINE).max(1.0);
+    let lines = (tokens as f64 - cleaner.estimator.text(&note)).max(0.0) / line_tokens;
+    let mut text = note;
+    text.push_str(&LINE.repeat(lines as usize));
+    text
+}

@@ -1,0 +1,112 @@
+//! Nodes: entries of the view with their blocks made fit for the wire, computed once.
+
+use pal_model::{Body, Content, Entry, EntryId, Origin, ResponseId, Role};
+use smol_str::SmolStr;
+
+use crate::clean::{Clean, Cleaner, Part};
+use crate::ledger::Category;
+
+/// Who speaks in a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Speaker {
+    Model(Option<ResponseId>),
+    User(Origin),
+    /// The system, by an attachment.
+    System,
+    /// A summary that stands for earlier messages.
+    Summary,
+}
+
+/// Something said, ready to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// The entry that it comes from.
+    pub(crate) entry: EntryId,
+    /// Where the entry stands in the branch.
+    pub(crate) position: u32,
+    pub(crate) speaker: Speaker,
+    pub(crate) clean: Vec<Clean>,
+}
+
+impl Node {
+    /// The node of an entry that was said.
+    pub(crate) fn of_entry(entry: &Entry, position: u32, cleaner: Cleaner<'_>) -> Option<Node> {
+        let (speaker, content) = match &entry.body {
+            Body::User(user) => (Speaker::User(user.origin), &user.content),
+            Body::Attachment(attachment) => (Speaker::System, &attachment.content),
+            Body::Assistant(assistant) => (Speaker::Model(assistant.response.clone()), &assistant.content),
+            Body::Boundary(boundary) => (Speaker::Summary, &boundary.summary),
+            _ => return None,
+        };
+        let mut node = Node::new(entry.id, position, speaker, content, cleaner);
+        if let Body::Assistant(assistant) = &entry.body
+            && assistant.model.as_ref().is_some_and(|model| !is_same_model(model, &cleaner.card.model))
+        {
+            // Another model's thinking means nothing to this one.
+            node.clean.retain(|clean| clean.part != Part::Thinking);
+        }
+        Some(node)
+    }
+
+    pub(crate) fn new(
+        entry: EntryId,
+        position: u32,
+        speaker: Speaker,
+        content: &Content,
+        cleaner: Cleaner<'_>,
+    ) -> Node {
+        let role = speaker.role();
+        let clean = content.blocks().iter().filter_map(|block| cleaner.clean(block, role)).collect();
+        Node { entry, position, speaker, clean }
+    }
+}
+
+impl Speaker {
+    pub(crate) fn role(&self) -> Role {
+        match self {
+            Speaker::Model(_) => Role::Assistant,
+            Speaker::User(_) | Speaker::System | Speaker::Summary => Role::User,
+        }
+    }
+
+    /// What a block of this speaker counts as.
+    pub(crate) fn category(&self, part: &Part) -> Category {
+        match (self, part) {
+            (_, Part::Thinking) => Category::Thinking,
+            (_, Part::Call(_) | Part::ServerCall(_)) => Category::ToolCalls,
+            (_, Part::Result(_) | Part::ServerResult(_)) => Category::ToolResults,
+            (Speaker::Model(_), _) => Category::AssistantText,
+            (Speaker::User(Origin::Person), _) => Category::UserText,
+            (Speaker::User(Origin::Tool | Origin::Synthetic), Part::Text | Part::Media) => {
+                Category::ToolResults
+            }
+            (Speaker::User(_) | Speaker::System, _) => Category::Attachments,
+            (Speaker::Summary, _) => Category::Summaries,
+        }
+    }
+}
+
+/// Whether two names mean one model: equal, or equal up to a date.
+pub(crate) fn is_same_model(one: &SmolStr, other: &SmolStr) -> bool {
+    undated(one) == undated(other)
+}
+
+fn undated(model: &str) -> &str {
+    match model.rsplit_once('-') {
+        Some((name, date)) if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => model,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_do_not_make_another_model() {
+        let same = |one: &str, other: &str| is_same_model(&SmolStr::new(one), &SmolStr::new(other));
+        assert!(same("claude-opus-4-5-20251101", "claude-opus-4-5"));
+        assert!(!same("claude-opus-4-5", "claude-opus-4-6"));
+        assert!(!same("claude-opus-5", "claude-opus-5-5"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Rendering: a view to the body of a Messages request, as slices of shared text.
+//!
+//! The body is never put together unless somebody asks for it whole. Rendering twice gives the same bytes; a
+//! mark is the only thing that may differ between two renderings of one block.
+
+use pal_model::{Role, Text, escape_into};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::ledger::Category;
+use crate::rope::Rope;
+use crate::view::View;
+
+/// What a request asks for besides its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RenderOptions {
+    /// Most tokens that the answer may have.
+    pub max_tokens: u64,
+    /// Whether the answer is streamed.
+    pub stream: bool,
+    /// Whether to mark the end of the system blocks and the end of the conversation for the cache.
+    pub marks: bool,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The body up to the first block of the first message.
+    head: String,
+    /// The same without marks, hashed.
+    head_print: u128,
+    rope: Rope,
+    /// The block that carries the tail mark.
+    mark: Option<usize>,
+}
+
+const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+impl View {
+    /// The request that would leave now.
+    pub fn render(&self, options: RenderOptions) -> Request {
+        let rope = self.derived().rope_now(self.lens());
+        let sums = &self.derived().head.sums;
+        let least = self.lens().card.min_cacheable as f64;
+        let marks_head = options.marks && sums.total() >= least;
+        let marks_tail = options.marks && sums.total() + rope.extent().sums.total() >= least;
+        let mark = marks_tail.then(|| rope.pieces().rev().position(|piece| piece.markable)).flatten();
+        let head_print = xxh3_128(self.head_json(options, false).as_bytes());
+        Request {
+            head: self.head_json(options, marks_head),
+            head_print,
+            mark: mark.map(|from_end| rope.extent().blocks - 1 - from_end),
+            rope,
+        }
+    }
+
+    fn head_json(&self, options: RenderOptions, marked: bool) -> String {
+        let head = &self.derived().head;
+        let size: usize = head.tools.iter().chain(&head.system).map(|part| part.len() + 1).sum();
+        let mut json = String::with_capacity(size + 256);
+        json.push_str(r#"{"model":"#);
+        escape_into(&mut json, &self.lens().card.model);
+        json.push_str(&format!(r#","max_tokens":{}"#, options.max_tokens));
+        if options.stream {
+            json.push_str(r#","stream":true"#);
+        }
+        if self.lens().card.thinking.adaptive {
+            json.push_str(r#","thinking":{"type":"adaptive"}"#);
+        }
+        push_list(&mut json, "tools", &head.tools, marked && head.system.is_empty());
+        push_list(&mut json, "system", &head.system, marked);
+        json.push_str(r#","messages":["#);
+        json
+    }
+}
+
+fn push_list(json: &mut String, name: &str, items: &[Text], marks_last: bool) {
+    if items.is_empty() {
+        return;
+    }
+    json.push_str(&format!(r#","{name}":["#));
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        if marks_last && at + 1 == items.len() {
+            json.push_str(&item[..item.len() - 1]);
+            json.push_str(MARK);
+            json.push('}');
+        } else {
+            json.push_str(item);
+        }
+    }
+    json.push(']');
+}
+
+impl Request {
+    /// The body as slices, in order.
+    pub fn slices(&self) -> impl Iterator<Item = &str> {
+        let blocks = self.rope.pieces().enumerate().flat_map(move |(at, piece)| {
+            let joint = match (at, piece.opens) {
+                (0, Some(Role::Assistant)) => r#"{"role":"assistant","content":["#,
+                (0, _) => r#"{"role":"user","content":["#,
+                (_, None) => ",",
+                (_, Some(Role::User)) => r#"]},{"role":"user","content":["#,
+                (_, Some(Role::Assistant)) => r#"]},{"role":"assistant","content":["#,
+                (_, Some(Role::System)) => r#"]},{"role":"system","content":["#,
+            };
+            let text = piece.text.as_str();
+            let (open, mark, close) = if self.mark == Some(at) {
+                // A block is an object, so a mark goes before its last character.
+                (&text[..text.len() - 1], MARK, "}")
+            } else {
+                (text, "", "")
+            };
+            [joint, open, mark, close]
+        });
+        let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
+        std::iter::once(self.head.as_str())
+            .chain(blocks)
+            .chain(std::iter::once(end))
+            .filter(|part| !part.is_empty())
+    }
+
+    /// The whole body.
+    pub fn body(&self) -> String {
+        let mut body = String::with_capacity(self.bytes() + 64);
+        body.extend(self.slices());
+        body
+    }
+
+    /// How many messages it has.
+    pub fn messages(&self) -> usize {
+        self.rope.extent().messages
+    }
+
+    /// How many blocks its messages have.
+    pub fn blocks(&self) -> usize {
+        self.rope.extent().blocks
+    }
+
+    /// About how many bytes the body has: all blocks and the head, less the joints between them.
+    pub fn bytes(&self) -> usize {
+        self.head.len()
+            + self.rope.extent().bytes
+            + 40 * self.rope.extent().messages
+            + self.rope.extent().blocks
+    }
+
+    /// A fingerprint of everything but marks: equal requests have equal ones.
+    pub fn fingerprint(&self) -> String {
+        let mut bytes = [0; 32];
+        bytes[..16].copy_from_slice(&self.head_print.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.rope.extent().chain.to_le_bytes());
+        format!("{:032x}", xxh3_128(&bytes))
+    }
+
+    /// The fingerprint of the messages up to and including each block. Two requests share the provider's cache up
+    /// to where these differ.
+    pub fn chain(&self) -> impl DoubleEndedIterator<Item = u128> {
+        self.rope.pieces().map(|piece| piece.chain)
+    }
+
+    /// The blocks of the messages, each with the role if it opens a message, marks excluded.
+    pub fn block_texts(&self) -> impl Iterator<Item = (Option<Role>, &str)> {
+        self.rope.pieces().map(|piece| (piece.opens, piece.text.as_str()))
+    }
+
+    /// Estimated tokens of a category in the messages.
+    pub fn tokens(&self, category: Category) -> f64 {
+        self.rope.extent().sums[category]
+    }
+}

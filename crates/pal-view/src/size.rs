@@ -1,0 +1,183 @@
+//! The size of the context (§2.1): what the last response reported, plus an estimate of what came after it.
+
+use pal_model::{Body, DecisionKind, Entry, ResponseId, Usage};
+
+use crate::clean::Part;
+use crate::ledger::Category;
+use crate::node::{Node, Speaker};
+use crate::state::file_read;
+use crate::view::View;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How large the context is, and how that is known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Size {
+    /// Tokens in all.
+    pub tokens: u64,
+    /// The response whose usage the size rests on; none if everything is estimated.
+    pub anchor: Option<Anchor>,
+    /// Estimated tokens beyond the anchor; everything if there is none.
+    pub estimated: f64,
+    /// Tokens that decisions since the anchor have freed.
+    pub freed: u64,
+}
+
+/// A response whose usage is known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Anchor {
+    /// Which response.
+    pub response: ResponseId,
+    /// Its prompt and output tokens.
+    pub tokens: u64,
+    /// Its usage.
+    pub usage: Usage,
+    /// Where its first record stands in the branch; its `response` entry if it has none.
+    first_record: u32,
+    /// Where its `response` entry stands.
+    position: u32,
+}
+
+/// What fills the context, by category, and what of it is waste.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ledger {
+    /// Estimated tokens by category, prefix included.
+    pub by_category: Vec<(Category, f64)>,
+    /// Estimated tokens of reads of a file that an earlier read already showed.
+    pub wasted_on_rereads: f64,
+}
+
+impl View {
+    /// The size of the context if a request left now.
+    pub fn size(&self) -> Size {
+        let total = |raw| self.lens().estimator.total(raw);
+        match self.anchor() {
+            None => {
+                let estimated = self.estimate();
+                Size { tokens: total(estimated), anchor: None, estimated, freed: 0 }
+            }
+            Some(anchor) => {
+                let estimated = self.estimate_after(&anchor);
+                let freed = self.freed_since(&anchor);
+                let tokens = (anchor.tokens + total(estimated)).saturating_sub(freed);
+                Size { tokens, anchor: Some(anchor), estimated, freed }
+            }
+        }
+    }
+
+    /// The whole context, prefix included, estimated as if no usage were known.
+    pub fn estimate(&self) -> f64 {
+        let rope = self.derived().rope_now(self.lens());
+        self.derived().head.sums.total() + rope.extent().sums.total()
+    }
+
+    /// What fills the context.
+    pub fn ledger(&self) -> Ledger {
+        let rope = self.derived().rope_now(self.lens());
+        let (head, messages) = (&self.derived().head.sums, &rope.extent().sums);
+        let by_category =
+            Category::ALL.iter().map(|category| (*category, head[*category] + messages[*category])).collect();
+        Ledger { by_category, wasted_on_rereads: self.wasted_on_rereads() }
+    }
+
+    /// The newest response of the conversation behind the boundary whose usage is known.
+    fn anchor(&self) -> Option<Anchor> {
+        let from = self.derived().boundary.map_or(0, |boundary| boundary as usize + 1);
+        let found =
+            self.branch()[from..].iter().enumerate().rev().find_map(|(at, entry)| match &entry.body {
+                Body::Response(response)
+                    if response.source.is_conversation() && !response.usage.is_empty() =>
+                {
+                    Some((from + at, response))
+                }
+                _ => None,
+            });
+        let (position, response) = found?;
+        // The records of a response stand close before its `response` entry, after the request.
+        let first_record = self.branch()[from..position]
+            .iter()
+            .enumerate()
+            .rev()
+            .take_while(|(_, entry)| !is_request(entry))
+            .filter(|(_, entry)| is_record_of(entry, &response.response))
+            .last()
+            .map_or(position, |(at, _)| from + at);
+        Some(Anchor {
+            response: response.response.clone(),
+            tokens: response.usage.context_tokens(),
+            usage: response.usage.clone(),
+            first_record: first_record as u32,
+            position: position as u32,
+        })
+    }
+
+    /// An estimate of what follows the anchor's first record, less the response's own blocks.
+    fn estimate_after(&self, anchor: &Anchor) -> f64 {
+        let derived = self.derived();
+        let is_own =
+            |node: &&Node| matches!(&node.speaker, Speaker::Model(Some(id)) if *id == anchor.response);
+        let cleaner = crate::clean::Cleaner { card: &self.lens().card, estimator: &self.lens().estimator };
+        self.nodes_behind(anchor.first_record)
+            .filter(|node| !is_own(node))
+            .flat_map(|node| derived.effects().apply(node, cleaner))
+            .fold(0.0, |sum, clean| sum + clean.tokens)
+    }
+
+    fn nodes_behind(&self, position: u32) -> Box<dyn Iterator<Item = &Node> + '_> {
+        // A response without records has no item of its own: everything appended after it counts.
+        let derived = self.derived();
+        if derived.has_item(position) {
+            Box::new(derived.nodes_after(position))
+        } else {
+            Box::new(derived.newest_nodes(position))
+        }
+    }
+
+    /// What decisions made after the anchor freed of the context that it measured. A spill is not among them: it
+    /// is made before its result is first sent.
+    fn freed_since(&self, anchor: &Anchor) -> u64 {
+        let mut freed = 0u64;
+        for (at, entry) in self.branch().iter().enumerate().skip(anchor.position as usize) {
+            let Body::Decision(decision) = &entry.body else { continue };
+            let first = self.derived().first_changed(entry, at as u32, self.positions());
+            if first.is_some_and(|first| first < anchor.first_record)
+                && !matches!(decision.kind, DecisionKind::Spill { .. })
+            {
+                freed = freed.saturating_add(decision.cost.tokens_freed);
+            }
+        }
+        freed
+    }
+
+    /// Tokens of results that show a file which an earlier result of the view already showed.
+    fn wasted_on_rereads(&self) -> f64 {
+        let mut reads: FxHashMap<pal_model::ToolUseId, String> = FxHashMap::default();
+        for entry in self.branch() {
+            if let Body::Assistant(assistant) = &entry.body {
+                for block in assistant.content.blocks() {
+                    if let (Some((path, _)), Some(id)) = (file_read(block), block.tool_use_id()) {
+                        reads.insert(id.clone(), path);
+                    }
+                }
+            }
+        }
+        let mut shown: FxHashSet<&str> = FxHashSet::default();
+        let mut wasted = 0.0;
+        for clean in self.derived().nodes().flat_map(|node| &node.clean) {
+            if let Part::Result(id) = &clean.part
+                && let Some(path) = reads.get(id)
+                && !shown.insert(path)
+            {
+                wasted += clean.tokens;
+            }
+        }
+        wasted
+    }
+}
+
+fn is_request(entry: &Entry) -> bool {
+    matches!(&entry.body, Body::Request(request) if request.source.is_conversation())
+}
+
+fn is_record_of(entry: &Entry, response: &ResponseId) -> bool {
+    matches!(&entry.body, Body::Assistant(assistant) if assistant.response.as_ref() == Some(response))
+}

@@ -1,0 +1,73 @@
+//! State of a session that is no message: title, model, pins, latches, totals. It is folded from the entries,
+//! and a boundary carries it, so that nothing before the boundary need be read for it.
+
+use pal_model::{
+    Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference, Snapshot, fields, unescape,
+};
+use smol_str::SmolStr;
+
+/// Takes one entry into the state.
+pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
+    match &entry.body {
+        Body::Session(session) => {
+            if session.title.is_some() {
+                state.title.clone_from(&session.title);
+            }
+        }
+        Body::Prefix(_) => state.prefix = Some(Reference { id: entry.id, offset: None }),
+        Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
+            state.model = Some(request.model.clone());
+        }
+        Body::Response(response) => state.totals.add(&response.usage, response.cost),
+        Body::Decision(decision) => decide(state, entry.id, decision),
+        Body::Boundary(boundary) => *state = boundary.snapshot.clone(),
+        Body::Assistant(assistant) => {
+            for block in assistant.content.blocks() {
+                if let Some((path, call)) = file_read(block) {
+                    let file: &mut ReadFile = state.read_files.entry(path).or_default();
+                    file.reads += 1;
+                    file.tool_use_id = Some(call);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
+    match &decision.kind {
+        DecisionKind::Pin { text } => {
+            state.pins.insert(id, text.clone());
+        }
+        DecisionKind::Latch { name, value } => {
+            state.latches.insert(name.clone(), value.clone());
+        }
+        DecisionKind::Announce { what, names } => {
+            state.announced.entry(what.clone()).or_default().extend(names.iter().cloned());
+        }
+        DecisionKind::Model { model } => state.model = Some(model.clone()),
+        DecisionKind::Title { title } => state.title = Some(title.clone()),
+        DecisionKind::Factors { factors } => {
+            state.factors.extend(factors.iter().map(|(name, factor)| (name.clone(), *factor)));
+        }
+        _ => {}
+    }
+}
+
+/// The path and call of a block that reads a file.
+pub(crate) fn file_read(block: &Block) -> Option<(String, SmolStr)> {
+    const READERS: [&str; 5] = ["Read", "read", "read_file", "view", "ReadFile"];
+    if block.kind() != pal_model::BlockType::ToolUse {
+        return None;
+    }
+    let known = fields(block.raw()).ok()?;
+    let find = |name: &str| known.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+    let name = unescape(find("name")?)?;
+    if !READERS.contains(&name.as_ref()) {
+        return None;
+    }
+    let input = fields(find("input")?).ok()?;
+    let path =
+        input.iter().find(|(key, _)| matches!(key.as_ref(), "file_path" | "path" | "absolute_path"))?;
+    Some((unescape(path.1)?.into_owned(), SmolStr::new(block.tool_use_id()?.as_str())))
+}

@@ -1,0 +1,299 @@
+//! Normalisation of one turn: what the model said and what followed it, or what was said before it spoke.
+//!
+//! The branch is cut into turns where a request left or another response began, and what a turn becomes does not
+//! depend on later turns. So old turns are never looked at again, and whatever the log holds, the messages that
+//! come out follow the provider's rules (§1.7–1.16).
+
+use pal_model::{Content, Origin, Role, Text, ToolUseId, fields};
+use rustc_hash::FxHashSet;
+
+use crate::clean::{Clean, Cleaner, Part, wire_id};
+use crate::effects::Effects;
+use crate::ledger::Category;
+use crate::node::{Node, Speaker};
+use crate::rope::{Rope, Slab};
+use crate::wire::{Builder, Object, array, text_block};
+
+/// What ends a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// A request left, or would leave now: the messages must stand as they are.
+    Request,
+    /// Another response began without one.
+    Response,
+}
+
+const START: &str = "[The conversation starts here.]";
+const GO_ON: &str = "[Go on.]";
+const NOTHING_SAID: &str = "[An empty message.]";
+const INTERRUPTED: &str = "[This tool call was interrupted before it returned a result.]";
+
+/// Turns nodes into blocks of a rope.
+pub(crate) struct Normaliser<'a> {
+    pub(crate) cleaner: Cleaner<'a>,
+    pub(crate) effects: &'a Effects,
+    /// Calls that earlier turns made.
+    pub(crate) seen: &'a FxHashSet<ToolUseId>,
+}
+
+/// One turn on its way: the model's blocks, the results in front, and what follows them.
+#[derive(Default)]
+struct Turn {
+    model: Vec<Slab>,
+    calls: Vec<ToolUseId>,
+    server_calls: Vec<ToolUseId>,
+    ends_in_server_result: bool,
+    /// Results of calls that no earlier message makes, at the very beginning of the view.
+    leading: Vec<Answer>,
+    answers: Vec<Answer>,
+    after_results: Vec<Slab>,
+    rest: Vec<Slab>,
+    said_nothing: bool,
+}
+
+/// A tool result with the reminders that go into it.
+struct Answer {
+    id: ToolUseId,
+    clean: Clean,
+    reminders: Vec<Clean>,
+}
+
+impl Normaliser<'_> {
+    /// Adds a turn to the rope and returns the calls that it made.
+    pub(crate) fn add_turn<'n>(
+        &self,
+        rope: &mut Rope,
+        nodes: impl Iterator<Item = &'n Node> + Clone,
+        end: End,
+    ) -> Vec<ToolUseId> {
+        let is_first = rope.extent().blocks == 0;
+        let mut turn = Turn::default();
+        self.model_side(&mut turn, nodes.clone());
+        for node in nodes.filter(|node| !matches!(node.speaker, Speaker::Model(_))) {
+            self.user_side(&mut turn, node, is_first);
+        }
+        self.emit(turn, rope, is_first, end)
+    }
+
+    /// What the model said: repeated calls, unpaired server blocks and thinking at the end are taken out.
+    fn model_side<'n>(&self, turn: &mut Turn, nodes: impl Iterator<Item = &'n Node>) {
+        let mut parts: Vec<(Clean, Category)> = Vec::new();
+        for node in nodes.filter(|node| matches!(node.speaker, Speaker::Model(_))) {
+            for clean in self.effects.apply(node, self.cleaner) {
+                let category = node.speaker.category(&clean.part);
+                parts.push((clean, category));
+            }
+        }
+        turn.server_calls = self.pair_server_blocks(&mut parts);
+        let mut calls: Vec<ToolUseId> = Vec::new();
+        parts.retain(|(clean, _)| match &clean.part {
+            Part::Call(id) if self.seen.contains(id) || calls.contains(id) => false,
+            Part::Call(id) => {
+                calls.push(id.clone());
+                true
+            }
+            _ => true,
+        });
+        while parts.last().is_some_and(|(clean, _)| clean.part == Part::Thinking) {
+            parts.pop();
+        }
+        turn.ends_in_server_result =
+            parts.last().is_some_and(|(clean, _)| matches!(clean.part, Part::ServerResult(_)));
+        turn.calls = calls;
+        turn.model = parts.into_iter().map(|(clean, category)| slab(clean, category)).collect();
+    }
+
+    /// A server call stands before its result in one message; what has no partner becomes text. Returns the
+    /// calls that stay.
+    fn pair_server_blocks(&self, parts: &mut [(Clean, Category)]) -> Vec<ToolUseId> {
+        let mut paired: Vec<bool> = vec![false; parts.len()];
+        for at in 0..parts.len() {
+            let Part::ServerResult(id) = &parts[at].0.part else { continue };
+            let call = (0..at).find(|&call| {
+                !paired[call] && matches!(&parts[call].0.part, Part::ServerCall(made) if made == id)
+            });
+            if let Some(call) = call {
+                paired[call] = true;
+                paired[at] = true;
+            }
+        }
+        let mut used: Vec<ToolUseId> = Vec::new();
+        for (at, (clean, category)) in parts.iter_mut().enumerate() {
+            let (Part::ServerCall(id) | Part::ServerResult(id)) = &clean.part else { continue };
+            let is_call = matches!(clean.part, Part::ServerCall(_));
+            let repeated = is_call && (used.contains(id) || self.seen.contains(id));
+            if paired[at] && !repeated {
+                if is_call {
+                    used.push(id.clone());
+                }
+                continue;
+            }
+            let text = format!("[server tool block without its partner, kept as text] {}", clean.text);
+            *clean = self.text(&text);
+            *category = Category::AssistantText;
+        }
+        used
+    }
+
+    /// What followed: results in front, each once; attachments right behind the results or inside them.
+    fn user_side(&self, turn: &mut Turn, node: &Node, is_first: bool) {
+        let begins = is_first && turn.model.is_empty() && turn.rest.is_empty();
+        turn.said_nothing |= node.clean.is_empty() && matches!(node.speaker, Speaker::User(_));
+        let injected = matches!(node.speaker, Speaker::System | Speaker::User(Origin::Agent | Origin::Tool));
+        for clean in self.effects.apply(node, self.cleaner) {
+            let category = node.speaker.category(&clean.part);
+            match clean.part.clone() {
+                Part::Result(id) if turn.calls.contains(&id) => {
+                    if !turn.answers.iter().any(|answer| answer.id == id) {
+                        turn.answers.push(Answer { id, clean, reminders: Vec::new() });
+                    }
+                }
+                Part::Result(id) if begins && !self.seen.contains(&id) => {
+                    if !turn.leading.iter().any(|answer| answer.id == id) {
+                        turn.leading.push(Answer { id, clean, reminders: Vec::new() });
+                    }
+                }
+                Part::Result(id) => turn.rest.extend(self.orphan(&id, &clean)),
+                Part::Text | Part::Reminder
+                    if matches!(node.speaker, Speaker::System)
+                        || (injected && clean.part == Part::Reminder) =>
+                {
+                    self.place_reminder(turn, clean);
+                }
+                _ if matches!(node.speaker, Speaker::System) && !turn.model.is_empty() => {
+                    turn.after_results.push(slab(clean, category));
+                }
+                _ => turn.rest.push(slab(clean, category)),
+            }
+        }
+    }
+
+    /// A reminder goes into the nearest result before it, else behind the model's message, else stays.
+    fn place_reminder(&self, turn: &mut Turn, clean: Clean) {
+        let result = turn.answers.last_mut().or(turn.leading.last_mut());
+        match result {
+            Some(answer) => answer.reminders.push(clean),
+            None if turn.model.is_empty() => turn.rest.push(slab(clean, Category::Attachments)),
+            None => turn.after_results.push(slab(clean, Category::Attachments)),
+        }
+    }
+
+    /// A result whose call is not in the view: what it says, as text, and the pictures that it holds.
+    fn orphan(&self, id: &ToolUseId, clean: &Clean) -> Vec<Slab> {
+        let content = fields(&clean.text)
+            .ok()
+            .and_then(|known| {
+                Object(known).get("content").map(|raw| Content::parse(&clean.text.slice_of(raw)))
+            })
+            .unwrap_or_default();
+        let mut said = format!("[Result of an earlier tool call, {}]", wire_id(id));
+        let mut media = Vec::new();
+        for block in content.blocks() {
+            match self.cleaner.clean(block, Role::User) {
+                Some(clean) if clean.part == Part::Media => media.push(slab(clean, Category::ToolResults)),
+                _ => {
+                    said.push('\n');
+                    said.push_str(&block.string("text").unwrap_or_default());
+                }
+            }
+        }
+        media.insert(0, slab(self.text(&said), Category::ToolResults));
+        media
+    }
+
+    fn emit(&self, turn: Turn, rope: &mut Rope, is_first: bool, end: End) -> Vec<ToolUseId> {
+        let user = |rope: &mut Rope, text: &str| {
+            rope.push(Role::User, slab(self.text(text), Category::Attachments));
+        };
+        if is_first && (!turn.model.is_empty() || !turn.leading.is_empty()) {
+            user(rope, START);
+        }
+        let mut made = turn.calls.clone();
+        made.extend(turn.server_calls);
+        for answer in &turn.leading {
+            rope.push(Role::Assistant, self.interrupted_call(&answer.id));
+            made.push(answer.id.clone());
+        }
+        for slab in turn.model {
+            rope.push(Role::Assistant, slab);
+        }
+        if turn.ends_in_server_result {
+            rope.allow_end();
+        }
+        let model_end = rope.extent().blocks;
+        let answered: Vec<ToolUseId> = turn.answers.iter().map(|answer| answer.id.clone()).collect();
+        for answer in turn.leading.into_iter().chain(turn.answers) {
+            rope.push(Role::User, self.answer(answer));
+        }
+        for id in turn.calls.iter().filter(|id| !answered.contains(id)) {
+            rope.push(Role::User, self.interrupted_result(id));
+        }
+        for slab in turn.after_results.into_iter().chain(turn.rest) {
+            rope.push(Role::User, slab);
+        }
+        if rope.extent().blocks == model_end && turn.said_nothing {
+            user(rope, NOTHING_SAID);
+        }
+        if end == End::Request {
+            match (rope.extent().last_role, rope.extent().may_end_here) {
+                (None, _) => user(rope, START),
+                (Some(_), false) => user(rope, GO_ON),
+                (Some(_), true) => {}
+            }
+        }
+        made
+    }
+
+    fn answer(&self, answer: Answer) -> Slab {
+        let Answer { clean, reminders, .. } = answer;
+        if reminders.is_empty() {
+            return slab(clean, Category::ToolResults);
+        }
+        let mut parts: Vec<Text> = Vec::new();
+        let mut result = Builder::of_type("tool_result");
+        if let Ok(known) = fields(&clean.text).map(Object) {
+            let content = known.get("content").map(|raw| Content::parse(&clean.text.slice_of(raw)));
+            for block in content.unwrap_or_default().blocks() {
+                // An empty string as content is the one block that may not be sent.
+                parts.extend(self.cleaner.clean(block, Role::User).map(|clean| clean.text));
+            }
+            for name in ["tool_use_id", "is_error"] {
+                if let Some(value) = known.get(name) {
+                    result.raw(name, value);
+                }
+            }
+        }
+        let attached = reminders.iter().map(|reminder| reminder.tokens).sum();
+        parts.extend(reminders.into_iter().map(|reminder| reminder.text));
+        result.raw("content", &array(&parts));
+        let text = result.finish();
+        Slab { text, markable: true, category: Category::ToolResults, tokens: clean.tokens, attached }
+    }
+
+    fn interrupted_call(&self, id: &ToolUseId) -> Slab {
+        let mut call = Builder::of_type("tool_use");
+        call.string("id", &wire_id(id));
+        call.string("name", "interrupted_call");
+        call.raw("input", "{}");
+        let tokens = self.cleaner.estimator.call("interrupted_call", "{}");
+        slab(Clean { part: Part::Call(id.clone()), text: call.finish(), tokens }, Category::ToolCalls)
+    }
+
+    fn interrupted_result(&self, id: &ToolUseId) -> Slab {
+        let mut result = Builder::of_type("tool_result");
+        result.string("tool_use_id", &wire_id(id));
+        result.string("content", INTERRUPTED);
+        result.raw("is_error", "true");
+        let tokens = self.cleaner.estimator.text(INTERRUPTED) + self.cleaner.estimator.result_frame();
+        slab(Clean { part: Part::Result(id.clone()), text: result.finish(), tokens }, Category::ToolResults)
+    }
+
+    fn text(&self, text: &str) -> Clean {
+        Clean { part: Part::Text, text: text_block(text), tokens: self.cleaner.estimator.text(text) }
+    }
+}
+
+fn slab(clean: Clean, category: Category) -> Slab {
+    let markable = clean.part != Part::Thinking;
+    Slab { text: clean.text, markable, category, tokens: clean.tokens, attached: 0.0 }
+}

@@ -1,0 +1,676 @@
+//! The view: what the model sees next, as a pure function of the branch.
+//!
+//! A view grows with each entry by what the entry adds. Whatever was frozen when a request left is not looked at
+//! again, unless a decision changes it: then the rope is cut back to the last checkpoint before the change and
+//! grown again from there. Rare events (a boundary, an undo, a rewind, another model) derive everything anew.
+//! Either way the result equals [`View::of`] all entries: that law is the first property test.
+
+use pal_model::{Body, Card, DecisionKind, Entry, EntryId, Placement, Role, Snapshot, ToolUseId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::clean::{Clean, Cleaner, Part};
+use crate::effects::{Effects, Stretch, Target, targets};
+use crate::estimate::Estimator;
+use crate::head::Head;
+use crate::ledger::Category;
+use crate::node::{Node, Speaker};
+use crate::rope::{Extent, Rope, Slab};
+use crate::state;
+use crate::turn::{End, Normaliser};
+use crate::wire::text_block;
+
+/// What a view is for: a model and a way to count.
+#[derive(Clone, Debug)]
+pub struct Lens {
+    /// The model that will be asked.
+    pub card: Card,
+    /// How tokens are estimated.
+    pub estimator: Estimator,
+    /// Whether boundaries count.
+    pub scope: Scope,
+}
+
+/// How far back a view reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// To the newest boundary.
+    Current,
+    /// To the beginning: boundaries are ignored.
+    Whole,
+}
+
+/// What became of an entry that was pushed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pushed {
+    /// It is part of the branch now.
+    Added,
+    /// An entry with this id is part of the branch already.
+    Repeated,
+    /// It continues an entry that this view does not hold: read the log again.
+    NeedsHistory,
+}
+
+/// What the model sees next.
+#[derive(Clone, Debug)]
+pub struct View {
+    lens: Lens,
+    branch: Vec<Entry>,
+    positions: FxHashMap<EntryId, u32>,
+    derived: Derived,
+}
+
+/// Everything that follows from the branch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Derived {
+    /// Position of the boundary in force.
+    pub(crate) boundary: Option<u32>,
+    pub(crate) state: Snapshot,
+    pub(crate) head: Head,
+    items: Vec<Item>,
+    /// For each position of the branch, its item.
+    item_at: Vec<Option<u32>>,
+    result_items: FxHashMap<ToolUseId, u32>,
+    effects: Effects,
+    /// For each item inside a fold, the fold.
+    fold_of: Vec<Option<u32>>,
+    /// For each fold, the first item that shows it.
+    fold_starts: Vec<Option<usize>>,
+    /// Position of the newest entry that a request of the conversation covers.
+    sent: Option<u32>,
+    /// Decisions and boundaries that were taken back.
+    undone: FxHashSet<EntryId>,
+    grown: Grown,
+}
+
+/// One step of the view: something said, or the point where a request left.
+#[derive(Clone, Debug)]
+enum Item {
+    Said(Box<Node>),
+    Sent,
+}
+
+/// What grows with the items.
+#[derive(Clone, Debug, Default)]
+struct Grown {
+    rope: Rope,
+    seen: FxHashSet<ToolUseId>,
+    seen_order: Vec<ToolUseId>,
+    checkpoints: Vec<Checkpoint>,
+    /// The first item of the open turn.
+    open_from: usize,
+    /// Items taken in so far.
+    taken: usize,
+    open: OpenTurn,
+}
+
+/// What is known of the open turn.
+#[derive(Clone, Debug, Default)]
+struct OpenTurn {
+    has_nodes: bool,
+    /// The response that the turn belongs to, once the model spoke.
+    model: Option<Option<pal_model::ResponseId>>,
+    user_followed: bool,
+}
+
+/// A state of the rope to return to: all turns before `item` are in it.
+#[derive(Clone, Debug)]
+struct Checkpoint {
+    item: usize,
+    /// One more than the item that ended the last of these turns.
+    closed_by: usize,
+    extent: Extent,
+    seen: usize,
+}
+
+impl View {
+    /// An empty view.
+    pub fn new(lens: Lens) -> View {
+        View::of(lens, [])
+    }
+
+    /// The view of a branch, derived in one pass. The entries are those of the branch in order, all of them or
+    /// those that resume reads: the prefix in force, what the boundary in force keeps, and what follows.
+    pub fn of(lens: Lens, branch: impl IntoIterator<Item = Entry>) -> View {
+        let branch: Vec<Entry> = branch.into_iter().collect();
+        let positions = branch.iter().enumerate().map(|(at, entry)| (entry.id, at as u32)).collect();
+        let mut view = View { lens, branch, positions, derived: Derived::default() };
+        view.derive();
+        view
+    }
+
+    /// Adds an entry that was appended to the log. Costs what the entry adds.
+    pub fn push(&mut self, entry: Entry) -> Pushed {
+        let continues = entry.parent == self.branch.last().map(|last| last.id);
+        let pushed = self.add_to_branch(entry);
+        if pushed == Pushed::Added {
+            if continues { self.take_newest() } else { self.derive() }
+        }
+        pushed
+    }
+
+    /// The same branch seen through another lens.
+    pub fn through(&self, lens: Lens) -> View {
+        View::of(lens, self.branch.iter().cloned())
+    }
+
+    /// The entries of the branch, as far as this view holds them.
+    pub fn branch(&self) -> &[Entry] {
+        &self.branch
+    }
+
+    /// The newest entry.
+    pub fn newest(&self) -> Option<EntryId> {
+        self.branch.last().map(|entry| entry.id)
+    }
+
+    /// The lens.
+    pub fn lens(&self) -> &Lens {
+        &self.lens
+    }
+
+    /// State that is no message; what the next boundary carries.
+    pub fn state(&self) -> &Snapshot {
+        &self.derived.state
+    }
+
+    /// The boundary in force.
+    pub fn boundary(&self) -> Option<&Entry> {
+        self.derived.boundary.and_then(|position| self.branch.get(position as usize))
+    }
+
+    pub(crate) fn derived(&self) -> &Derived {
+        &self.derived
+    }
+
+    pub(crate) fn positions(&self) -> &FxHashMap<EntryId, u32> {
+        &self.positions
+    }
+
+    fn position(&self, id: EntryId) -> Option<u32> {
+        self.positions.get(&id).copied()
+    }
+
+    fn cleaner(lens: &Lens) -> Cleaner<'_> {
+        Cleaner { card: &lens.card, estimator: &lens.estimator }
+    }
+
+    fn add_to_branch(&mut self, entry: Entry) -> Pushed {
+        if self.positions.contains_key(&entry.id) {
+            return Pushed::Repeated;
+        }
+        if entry.parent != self.newest() && !self.branch.is_empty() {
+            let keep = match entry.parent {
+                None => 0,
+                Some(parent) => match self.positions.get(&parent) {
+                    Some(&position) => position as usize + 1,
+                    None => return Pushed::NeedsHistory,
+                },
+            };
+            for dropped in self.branch.drain(keep..) {
+                self.positions.remove(&dropped.id);
+            }
+        }
+        self.positions.insert(entry.id, self.branch.len() as u32);
+        self.branch.push(entry);
+        Pushed::Added
+    }
+
+    /// Takes the newest entry of the branch into what was derived before it.
+    fn take_newest(&mut self) {
+        let position = self.branch.len() - 1;
+        let entry = &self.branch[position];
+        let changes_all = match &entry.body {
+            Body::Boundary(_) => self.lens.scope == Scope::Current,
+            Body::Decision(decision) => matches!(decision.kind, DecisionKind::Undo { .. }),
+            Body::Prefix(_) => true,
+            _ => false,
+        };
+        if changes_all {
+            return self.derive();
+        }
+        let derived = &mut self.derived;
+        derived.item_at.resize(position + 1, None);
+        if !matches!(entry.body, Body::Boundary(_)) {
+            derived.take_state(entry);
+        }
+        derived.take_sent(entry, &self.positions);
+        let cleaner = View::cleaner(&self.lens);
+        match &entry.body {
+            Body::Decision(_) => {
+                if let Some(item) =
+                    derived.take_decision(entry, position as u32, &self.positions, &self.lens.card)
+                {
+                    derived.cut_back_to(item);
+                }
+            }
+            _ => derived.add_item(entry, position as u32, cleaner),
+        }
+        derived.grow(cleaner);
+    }
+
+    /// Derives everything from the branch.
+    fn derive(&mut self) {
+        let cleaner = View::cleaner(&self.lens);
+        let undone = self.undone();
+        let counts = |entry: &Entry| !undone.contains(&entry.id);
+        let mut derived = Derived { item_at: vec![None; self.branch.len()], ..Derived::default() };
+        let boundary = match self.lens.scope {
+            Scope::Whole => None,
+            Scope::Current => self.branch.iter().rposition(|entry| {
+                matches!(&entry.body, Body::Boundary(boundary) if boundary.stands()) && counts(entry)
+            }),
+        };
+        derived.boundary = boundary.map(|position| position as u32);
+        let order = self.order(boundary);
+        let state_from = boundary.unwrap_or(0);
+        for entry in self.branch[state_from..].iter().filter(|entry| counts(entry)) {
+            if !matches!(entry.body, Body::Boundary(_)) || self.lens.scope == Scope::Current {
+                derived.take_state(entry);
+            }
+        }
+        derived.head = self.head(&derived.state);
+        for position in order {
+            derived.add_item(&self.branch[position], position as u32, cleaner);
+        }
+        self.take_all_decisions(&mut derived, &counts);
+        derived.undone = undone.clone();
+        derived.start_rope(cleaner);
+        derived.grow(cleaner);
+        self.derived = derived;
+    }
+
+    fn head(&self, state: &Snapshot) -> Head {
+        let prefix = state.prefix.and_then(|reference| self.position(reference.id)).and_then(|position| {
+            match &self.branch[position as usize].body {
+                Body::Prefix(prefix) => Some(prefix),
+                _ => None,
+            }
+        });
+        prefix.map_or(Head::default(), |prefix| Head::new(prefix, View::cleaner(&self.lens)))
+    }
+
+    /// Positions in the order in which the model sees them.
+    fn order(&self, boundary: Option<usize>) -> Vec<usize> {
+        let Some(at) = boundary else { return (0..self.branch.len()).collect() };
+        let Body::Boundary(boundary) = &self.branch[at].body else { return Vec::new() };
+        let kept = boundary.preserved.as_ref().and_then(|preserved| {
+            let head = self.position(preserved.head)? as usize;
+            let tail = self.position(preserved.tail)? as usize;
+            (head <= tail && tail < at).then_some((head..=tail, preserved.placement))
+        });
+        let after = at + 1..self.branch.len();
+        match kept {
+            None => std::iter::once(at).chain(after).collect(),
+            Some((kept, Placement::AfterSummary)) => std::iter::once(at).chain(kept).chain(after).collect(),
+            Some((kept, Placement::BeforeSummary)) => kept.chain(std::iter::once(at)).chain(after).collect(),
+        }
+    }
+
+    /// Entries that an undo in force has taken back. Later undos are looked at first, so an undo of an undo
+    /// brings the first one's target back.
+    fn undone(&self) -> FxHashSet<EntryId> {
+        let mut undone = FxHashSet::default();
+        for entry in self.branch.iter().rev() {
+            if let Some(DecisionKind::Undo { target }) = entry.decision()
+                && !undone.contains(&entry.id)
+                && self.position(*target) < self.position(entry.id)
+            {
+                undone.insert(*target);
+            }
+        }
+        undone
+    }
+
+    fn take_all_decisions(&self, derived: &mut Derived, counts: &impl Fn(&Entry) -> bool) {
+        derived.sent = None;
+        for (position, entry) in self.branch.iter().enumerate() {
+            let position = position as u32;
+            derived.take_sent(entry, &self.positions);
+            match &entry.body {
+                Body::Decision(decision) if counts(entry) => match decision.kind {
+                    DecisionKind::Undo { target } => self.void_by_undo(derived, target, position),
+                    _ => {
+                        derived.take_decision(entry, position, &self.positions, &self.lens.card);
+                    }
+                },
+                Body::Boundary(boundary) if Some(position) == derived.boundary => {
+                    self.void_by_boundary(derived, boundary, position);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Taking a decision back changes what was sent, just as making it did.
+    fn void_by_undo(&self, derived: &mut Derived, target: EntryId, position: u32) {
+        let Some(&undone) = self.positions.get(&target) else { return };
+        let from = match &self.branch[undone as usize].body {
+            // An older boundary than the one in force hid nothing that is in the view.
+            Body::Boundary(boundary) => {
+                (boundary.stands() && Some(undone) > derived.boundary).then_some(undone)
+            }
+            Body::Decision(decision) => {
+                derived.target_positions(&decision.kind, undone, &self.positions).into_iter().min()
+            }
+            _ => None,
+        };
+        if let Some(from) = from
+            && self.lens.card.can.bound_thinking
+        {
+            derived.effects.void_thinking(Stretch { from, to: position });
+        }
+    }
+
+    /// Messages kept behind a summary of our own lose their thinking: what stands before them is new.
+    fn void_by_boundary(&self, derived: &mut Derived, boundary: &pal_model::Boundary, position: u32) {
+        if self.lens.card.can.bound_thinking
+            && boundary.how != "provider"
+            && boundary.preserved.as_ref().is_some_and(|kept| kept.placement == Placement::AfterSummary)
+        {
+            derived.effects.void_thinking(Stretch { from: 0, to: position });
+        }
+    }
+}
+
+impl Derived {
+    fn take_state(&mut self, entry: &Entry) {
+        state::fold_into(&mut self.state, entry);
+    }
+
+    fn take_sent(&mut self, entry: &Entry, positions: &FxHashMap<EntryId, u32>) {
+        if let Body::Request(request) = &entry.body
+            && request.source.is_conversation()
+            && let Some(last) = request.last.and_then(|last| positions.get(&last))
+        {
+            self.sent = self.sent.max(Some(*last));
+        }
+    }
+
+    fn add_item(&mut self, entry: &Entry, position: u32, cleaner: Cleaner<'_>) {
+        let item = match &entry.body {
+            Body::Request(request) if request.source.is_conversation() => Item::Sent,
+            Body::Boundary(boundary)
+                if boundary.summary.blocks().is_empty() || self.boundary != Some(position) =>
+            {
+                return;
+            }
+            _ => match Node::of_entry(entry, position, cleaner) {
+                Some(node) => Item::Said(Box::new(node)),
+                None => return,
+            },
+        };
+        let at = self.items.len() as u32;
+        if let Item::Said(node) = &item {
+            for clean in &node.clean {
+                if let Part::Result(id) = &clean.part {
+                    self.result_items.entry(id.clone()).or_insert(at);
+                }
+            }
+        }
+        self.item_at[position as usize] = Some(at);
+        self.items.push(item);
+    }
+
+    /// Takes a decision in; returns the first item that it changes, if it changes any.
+    fn take_decision(
+        &mut self,
+        entry: &Entry,
+        position: u32,
+        positions: &FxHashMap<EntryId, u32>,
+        card: &Card,
+    ) -> Option<usize> {
+        let Body::Decision(decision) = &entry.body else { return None };
+        let hit = self.target_positions(&decision.kind, position, positions);
+        let (from, to) = (hit.iter().min().copied()?, hit.iter().max().copied()?);
+        let stretch = Stretch { from, to };
+        let is_fold = matches!(decision.kind, DecisionKind::Fold { .. });
+        // A fold needs both of its ends.
+        self.effects.add(entry.id, decision, (hit.len() == 2 || !is_fold).then_some(stretch));
+        if is_fold {
+            self.paint_folds();
+        }
+        if card.can.bound_thinking && self.sent.is_some_and(|sent| from <= sent) {
+            self.effects.void_thinking(Stretch { from, to: position });
+        }
+        (from..=to).filter_map(|position| self.item_at[position as usize]).min().map(|item| item as usize)
+    }
+
+    /// Where in the branch the targets of a decision lie: those in the view that stood there when it was made.
+    fn target_positions(
+        &self,
+        kind: &DecisionKind,
+        made_at: u32,
+        positions: &FxHashMap<EntryId, u32>,
+    ) -> Vec<u32> {
+        let result_position = |id| match self.items.get(*self.result_items.get(id)? as usize)? {
+            Item::Said(node) => Some(node.position),
+            Item::Sent => None,
+        };
+        targets(kind)
+            .into_iter()
+            .filter_map(|target| match target {
+                Target::Entry(id) => positions.get(&id).copied(),
+                Target::Result(id) => result_position(id),
+            })
+            .filter(|position| *position < made_at && self.has_item(*position))
+            .collect()
+    }
+
+    /// Assigns items to folds; where folds overlap the newest counts.
+    fn paint_folds(&mut self) {
+        self.fold_of = vec![None; self.items.len()];
+        self.fold_starts = vec![None; self.effects.folds().len()];
+        for (fold, stretch) in self.effects.folds().iter().map(|fold| fold.stretch).enumerate() {
+            for position in stretch.from..=stretch.to {
+                if let Some(item) = self.item_at.get(position as usize).copied().flatten() {
+                    self.fold_of[item as usize] = Some(fold as u32);
+                }
+            }
+        }
+        for (at, fold) in self.fold_of.iter().enumerate() {
+            if let (Some(fold), Item::Said(_)) = (fold, &self.items[at]) {
+                self.fold_starts[*fold as usize].get_or_insert(at);
+            }
+        }
+    }
+
+    /// The reminder that stands before all messages.
+    fn start_rope(&mut self, cleaner: Cleaner<'_>) {
+        for block in self.head.context.blocks() {
+            if let Some(clean) =
+                cleaner.clean(block, Role::User).filter(|clean| !matches!(clean.part, Part::Result(_)))
+            {
+                let Clean { text, tokens, .. } = clean;
+                let slab =
+                    Slab { text, markable: true, category: Category::Attachments, tokens, attached: 0.0 };
+                self.grown.rope.push(Role::User, slab);
+            }
+        }
+        let extent = self.grown.rope.extent().clone();
+        self.grown.checkpoints = vec![Checkpoint { item: 0, closed_by: 0, extent, seen: 0 }];
+    }
+
+    /// Takes in all items that were not taken in yet.
+    fn grow(&mut self, cleaner: Cleaner<'_>) {
+        while self.grown.taken < self.items.len() {
+            let at = self.grown.taken;
+            match &self.items[at] {
+                Item::Sent if self.fold_of.get(at).copied().flatten().is_none() => {
+                    self.close(at, End::Request, cleaner);
+                }
+                Item::Sent => {}
+                Item::Said(node) => {
+                    let shows = self.shows(at, node);
+                    let speaker = node.speaker.clone();
+                    match (shows, speaker) {
+                        (Shows::Nothing, _) => {}
+                        (Shows::Itself, Speaker::Model(response)) => self.model_speaks(at, response, cleaner),
+                        _ => {
+                            self.grown.open.has_nodes = true;
+                            self.grown.open.user_followed = true;
+                        }
+                    }
+                }
+            }
+            self.grown.taken += 1;
+        }
+    }
+
+    /// The model speaks: another response than the open turn's closes that turn.
+    fn model_speaks(&mut self, at: usize, response: Option<pal_model::ResponseId>, cleaner: Cleaner<'_>) {
+        let open = &self.grown.open;
+        let goes_on = match (&open.model, &response) {
+            (Some(Some(open_response)), Some(response)) => open_response == response,
+            (Some(_), _) => !open.user_followed,
+            (None, _) => false,
+        };
+        if !goes_on {
+            if open.has_nodes {
+                self.close(at, End::Response, cleaner);
+            }
+            self.grown.open_from = at;
+            self.grown.open = OpenTurn { has_nodes: true, model: Some(response), user_followed: false };
+        } else if response.is_some() {
+            self.grown.open.model = Some(response);
+        }
+    }
+
+    /// Freezes the open turn, which ends before the item `at`.
+    fn close(&mut self, at: usize, end: End, cleaner: Cleaner<'_>) {
+        let mut rope = std::mem::take(&mut self.grown.rope);
+        let made = self.add_open_turn(&mut rope, at, end, cleaner);
+        let grown = &mut self.grown;
+        for id in made {
+            if grown.seen.insert(id.clone()) {
+                grown.seen_order.push(id);
+            }
+        }
+        grown.rope = rope;
+        grown.open = OpenTurn::default();
+        // The point where the request left is behind us; a node that begins the next turn is not.
+        grown.open_from = if end == End::Request { at + 1 } else { at };
+        let extent = grown.rope.extent().clone();
+        let seen = grown.seen_order.len();
+        grown.checkpoints.push(Checkpoint { item: grown.open_from, closed_by: at + 1, extent, seen });
+    }
+
+    fn add_open_turn(&self, rope: &mut Rope, to: usize, end: End, cleaner: Cleaner<'_>) -> Vec<ToolUseId> {
+        let folded: Vec<Node> = (self.grown.open_from..to)
+            .filter_map(|at| match (&self.items[at], self.fold_of.get(at).copied().flatten()) {
+                (Item::Said(node), Some(fold)) if self.shows(at, node) == Shows::Fold => {
+                    let fold = &self.effects.folds()[fold as usize];
+                    let text = text_block(&fold.text);
+                    let tokens = cleaner.estimator.text(&fold.text);
+                    let clean = if fold.text.trim().is_empty() {
+                        Vec::new()
+                    } else {
+                        vec![Clean { part: Part::Text, text, tokens }]
+                    };
+                    Some(Node {
+                        entry: fold.decision,
+                        position: node.position,
+                        speaker: Speaker::Summary,
+                        clean,
+                    })
+                }
+                _ => None,
+            })
+            .collect();
+        let mut folded = folded.iter();
+        let mut nodes: Vec<&Node> = Vec::new();
+        for at in self.grown.open_from..to {
+            if let Item::Said(node) = &self.items[at] {
+                match self.shows(at, node) {
+                    Shows::Itself => nodes.push(node),
+                    Shows::Fold => nodes.extend(folded.next()),
+                    Shows::Nothing => {}
+                }
+            }
+        }
+        let normaliser = Normaliser { cleaner, effects: &self.effects, seen: &self.grown.seen };
+        normaliser.add_turn(rope, nodes.iter().copied(), end)
+    }
+
+    /// What the item `at` shows: itself, the fold that begins there, or nothing.
+    fn shows(&self, at: usize, node: &Node) -> Shows {
+        match self.fold_of.get(at).copied().flatten() {
+            None if self.effects.hides(node) => Shows::Nothing,
+            None => Shows::Itself,
+            Some(fold) if self.fold_starts[fold as usize] == Some(at) => Shows::Fold,
+            Some(_) => Shows::Nothing,
+        }
+    }
+
+    /// Forgets what was grown from the item `item` on. A turn that this very item ended is open again, because
+    /// the item may no longer show.
+    fn cut_back_to(&mut self, item: usize) {
+        let grown = &mut self.grown;
+        let keep = grown.checkpoints.partition_point(|checkpoint| checkpoint.closed_by <= item);
+        grown.checkpoints.truncate(keep.max(1));
+        let Some(Checkpoint { item, extent, seen, .. }) = grown.checkpoints.last().cloned() else { return };
+        grown.rope.truncate(extent);
+        for id in grown.seen_order.drain(seen..) {
+            grown.seen.remove(&id);
+        }
+        grown.open_from = item;
+        grown.taken = item;
+        grown.open = OpenTurn::default();
+    }
+
+    /// The messages of a request that would leave now.
+    pub(crate) fn rope_now(&self, lens: &Lens) -> Rope {
+        let mut rope = self.grown.rope.clone();
+        self.add_open_turn(&mut rope, self.items.len(), End::Request, View::cleaner(lens));
+        rope
+    }
+
+    /// The nodes of the view with what each shows, in order.
+    pub(crate) fn nodes(&self) -> impl DoubleEndedIterator<Item = &Node> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Said(node) => Some(node.as_ref()),
+            Item::Sent => None,
+        })
+    }
+
+    /// The first position in the view that a decision made at `made_at` changed; none if it was taken back.
+    pub(crate) fn first_changed(
+        &self,
+        entry: &Entry,
+        made_at: u32,
+        positions: &FxHashMap<EntryId, u32>,
+    ) -> Option<u32> {
+        let kind = entry.decision().filter(|_| !self.undone.contains(&entry.id))?;
+        self.target_positions(kind, made_at, positions).into_iter().min()
+    }
+
+    pub(crate) fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    pub(crate) fn has_item(&self, position: u32) -> bool {
+        self.item_at.get(position as usize).is_some_and(Option::is_some)
+    }
+
+    /// The nodes that follow the item at `position`, in the view's order.
+    pub(crate) fn nodes_after(&self, position: u32) -> impl Iterator<Item = &Node> {
+        let item = self.item_at.get(position as usize).copied().flatten();
+        let from = item.map_or(self.items.len(), |item| item as usize + 1);
+        self.items[from..].iter().filter_map(|item| match item {
+            Item::Said(node) => Some(node.as_ref()),
+            Item::Sent => None,
+        })
+    }
+
+    /// The nodes of entries appended after `position`.
+    pub(crate) fn newest_nodes(&self, position: u32) -> impl Iterator<Item = &Node> {
+        self.nodes().rev().take_while(move |node| node.position > position)
+    }
+}
+
+/// What an item shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    Itself,
+    Fold,
+    Nothing,
+}

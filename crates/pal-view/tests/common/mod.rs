@@ -1,0 +1,26 @@
+//! What the tests share: a lens, and a request checked by the strict validator.
+
+use pal_model::Cards;
+use pal_view::{Estimator, Generation, Lens, RenderOptions, Request, Scope, View};
+use pal_wire::{Betas, Rules, check_request};
+
+pub(crate) const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
+
+pub(crate) fn lens(scope: Scope) -> Lens {
+    let card = Cards::shipped().find("claude-opus-5-5").card;
+    Lens { card, estimator: Estimator::shipped(Generation::Claude47), scope }
+}
+
+/// Renders and lets the validator judge; a refusal is shown with the body.
+pub(crate) fn checked(view: &View) -> Result<Request, String> {
+    let request = view.render(OPTIONS);
+    let body = request.body();
+    if body != view.render(OPTIONS).body() {
+        return Err("rendered twice, the bytes differ".into());
+    }
+    let rules = Rules { betas: Betas::none(), ..Rules::newest() };
+    match check_request(body.as_bytes(), &rules) {
+        Ok(_) => Ok(request),
+        Err(error) => Err(format!("{}\n{body}", error.message)),
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the view as its users see it: entries in, requests out.
+
+mod common;
+mod laws;
