@@ -1,3 +1,25 @@
 //! Automation of the workspace.
 
-fn main() {}
+mod calibrate;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    match arguments.split_first() {
+        Some((task, rest)) if task == "calibrate" => calibrate::run(rest),
+        Some((task, _)) => Err(format!("no such task: {task}").into()),
+        None => Err("which task? calibrate [--data DIR] [--write]".into()),
+    }
+}

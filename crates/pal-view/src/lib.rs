@@ -1,1 +1,5 @@
 //! Part of Palimpsest.
+
+mod estimate;
+
+pub use estimate::{Calibration, Counts, Estimator, Generation};

@@ -1,0 +1,1 @@
+//! Laws and worked examples.

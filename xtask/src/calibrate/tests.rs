@@ -1,0 +1,1 @@
+//! The held-out figures are the bar.
