@@ -2,4 +2,4 @@
 
 mod estimate;
 
-pub use estimate::{Calibration, Counts, Estimator, Generation};
+pub use estimate::{Calibration, Counts, Estimator, Factor, Generation};

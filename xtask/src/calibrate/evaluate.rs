@@ -93,8 +93,15 @@ fn claude_47_lines(rows: &[ClaudeRow], corpus: &[&CorpusFile], base: &Columns) -
     let results = held_out(rows, &folds, train, |row, weights| {
         outcome(&models::result_sample(row), weights, row.result_characters)
     });
-    // Without any row of the repository there is only the chain: the weights before, scaled by the rest of the data.
-    vec![line("claude 4.7 by session", &growth), line("claude 4.7 by session, results", &results)]
+    // A model that nobody has calibrated for: the generation before, and what the correction makes of it.
+    let before: Vec<Outcome> =
+        (rows.iter()).map(|row| outcome(&models::result_sample(row), base, row.result_characters)).collect();
+    vec![
+        line("claude 4.7 by session", &growth),
+        line("claude 4.7 by session, results", &results),
+        line("claude 4.7 by weights of 4.6", &before),
+        line("claude 4.7 by weights of 4.6, corrected", &corrected(rows, &before)),
+    ]
 }
 
 fn codex_lines(rows: &[CodexRow], corpus: &[&CorpusFile]) -> Vec<Line> {
@@ -170,7 +177,7 @@ fn corrected(rows: &[ClaudeRow], outcomes: &[Outcome]) -> Vec<Outcome> {
     let pairs = rows.iter().zip(outcomes);
     let corrected = pairs.map(|(row, outcome)| {
         let calibration = learnt.entry(&row.source.repository).or_default();
-        let factor = *frozen.entry(&row.source.session).or_insert_with(|| calibration.factor());
+        let factor = *frozen.entry(&row.source.session).or_insert_with(|| calibration.factor().as_f64());
         calibration.observe(outcome.estimated, outcome.real as u64);
         Outcome { estimated: outcome.estimated * factor, ..*outcome }
     });

@@ -33,9 +33,9 @@ pub(super) struct Pull {
 
 const ROUNDS: usize = 30;
 /// Pull on columns with hardly any data, in squared shares of the target.
-const PULL_MIN: f64 = 1e-6;
+const PULL_MIN: f64 = 1e-5;
 /// Relative errors below this are all the same; keeps the weights of the rounds finite.
-const ERROR_FLOOR: f64 = 0.01;
+const ERROR_FLOOR: f64 = 0.03;
 const SWEEPS_MAX: usize = 400;
 const CHANGE_MIN: f64 = 1e-7;
 

@@ -8,11 +8,16 @@ use pal_view::Counts;
 use super::data::{ClaudeRow, CodexRow, CorpusFile, Data, Vector};
 use super::fit::{CALL, COLUMNS, Columns, Pull, RESULT, Sample, estimate, fit};
 
-/// Tokens for a count without any data: nothing for ASCII, one for a character of another script.
+/// The first count that is not of ASCII.
 const NON_ASCII_FROM: &str = "other two-byte";
-const PULL: f64 = 1e-3;
-/// Rows of the newest generation come from one repository only, so the chain holds them more firmly.
-const PULL_NEWEST: f64 = 3e-3;
+/// Pull of the first fit, to [`without_data`].
+const PULL_FIRST: f64 = 1e-2;
+/// Pull along the chain; firmer, because neighbours are alike and the newest rows are few.
+const PULL_CHAIN: f64 = 1e-1;
+/// A labelled file against a row: there are few, but they alone show many kinds of text.
+const FILE_WEIGHT: f64 = 1.5;
+/// Reported output against a result: it may contain thinking that no row shows.
+const OUTPUT_WEIGHT: f64 = 0.1;
 /// First guess of what frames a call or a result of a Claude model; the data correct the sum.
 const CLAUDE_FRAME: f64 = 40.0;
 
@@ -36,7 +41,7 @@ pub(super) fn fit_all(data: &Data) -> Fits {
 pub(super) fn fit_o200k(codex: &[&CodexRow], corpus: &[&CorpusFile]) -> Columns {
     let mut samples: Vec<Sample> = codex.iter().map(|row| codex_sample(row)).collect();
     samples.extend(corpus.iter().map(|file| corpus_sample(file, file.o200k)));
-    let mut weights = fit(&samples, &Pull { towards: without_data(), relative: PULL });
+    let mut weights = fit(&samples, &Pull { towards: without_data(), relative: PULL_FIRST });
     let mut frames: Vec<f64> = codex.iter().filter_map(|row| row.frame).collect();
     // Nothing tells what a call costs beyond the output reported for it; results are the best guess.
     weights[RESULT] = median(&mut frames);
@@ -47,19 +52,19 @@ pub(super) fn fit_o200k(codex: &[&CodexRow], corpus: &[&CorpusFile]) -> Columns 
 /// Fits Claude up to 4.6. The growth contains the model's own output, so calls and results are fitted together.
 pub(super) fn fit_claude_46(rows: &[&ClaudeRow], corpus: &[&CorpusFile], base: &Columns) -> Columns {
     let samples: Vec<Sample> = rows.iter().map(|row| growth_sample(row)).collect();
-    fit_claude(samples, corpus, base, PULL)
+    fit_claude(samples, corpus, base)
 }
 
 /// Fits Claude from 4.7 on. The reported output is reliable there, so calls and results are fitted apart.
 pub(super) fn fit_claude_47(rows: &[&ClaudeRow], corpus: &[&CorpusFile], base: &Columns) -> Columns {
     let results = rows.iter().map(|row| result_sample(row));
     let samples = results.chain(rows.iter().map(|row| output_sample(row))).collect();
-    fit_claude(samples, corpus, base, PULL_NEWEST)
+    fit_claude(samples, corpus, base)
 }
 
 /// Fits the rows first; then again with the corpus of other scripts, for which rows have next to nothing. Its labels
 /// are those of the 2023 vocabulary, scaled by what the first fit makes of the corpus in Latin script.
-fn fit_claude(mut samples: Vec<Sample>, corpus: &[&CorpusFile], base: &Columns, relative: f64) -> Columns {
+fn fit_claude(mut samples: Vec<Sample>, corpus: &[&CorpusFile], base: &Columns) -> Columns {
     let mut towards = *base;
     towards[CALL] = CLAUDE_FRAME;
     towards[RESULT] = CLAUDE_FRAME;
@@ -68,11 +73,11 @@ fn fit_claude(mut samples: Vec<Sample>, corpus: &[&CorpusFile], base: &Columns, 
     for weight in &mut towards[..Counts::LEN] {
         *weight *= scale;
     }
-    let first = fit(&samples, &Pull { towards, relative });
+    let first = fit(&samples, &Pull { towards, relative: PULL_CHAIN });
     let scale = label_scale(corpus, &first);
     let scripts = corpus.iter().filter(|file| file.is_script());
     samples.extend(scripts.map(|file| corpus_sample(file, scale * file.anthropic_2023)));
-    fit(&samples, &Pull { towards, relative })
+    fit(&samples, &Pull { towards, relative: PULL_CHAIN })
 }
 
 /// Tokens of a generation for one token of the 2023 vocabulary, on text in Latin script.
@@ -102,7 +107,7 @@ pub(super) fn result_sample(row: &ClaudeRow) -> Sample {
 fn output_sample(row: &ClaudeRow) -> Sample {
     let mut columns = columns(&row.own);
     columns[CALL] = row.calls;
-    Sample { columns, target: row.reported_output.max(1.0), weight: 0.3 }
+    Sample { columns, target: row.reported_output.max(1.0), weight: OUTPUT_WEIGHT }
 }
 
 /// The text of a Codex row, frames left out.
@@ -112,13 +117,14 @@ pub(super) fn codex_sample(row: &CodexRow) -> Sample {
 
 /// A file of the corpus under a label.
 pub(super) fn corpus_sample(file: &CorpusFile, label: f64) -> Sample {
-    Sample { columns: columns(&file.text), target: label, weight: 1.0 }
+    Sample { columns: columns(&file.text), target: label, weight: FILE_WEIGHT }
 }
 
 fn columns(counts: &Vector) -> Columns {
     std::array::from_fn(|column| counts.get(column).copied().unwrap_or(0.0))
 }
 
+/// Tokens for a count without any data: nothing for ASCII, one for a character beyond it.
 fn without_data() -> Columns {
     let first = Counts::NAMES.iter().position(|name| *name == NON_ASCII_FROM).unwrap_or(Counts::LEN);
     std::array::from_fn(|column| if (first..Counts::LEN).contains(&column) { 1.0 } else { 0.0 })

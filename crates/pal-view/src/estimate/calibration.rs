@@ -1,59 +1,89 @@
 //! The correction learnt from the usage that responses report.
 //!
-//! Plain numbers that a caller can log, keep per model and freeze. One bad observation moves the factor by a bounded
-//! step only, because what is not seen (attachments, reminders) can double a reported growth.
+//! Whole numbers that a caller can log, keep per model and freeze, and that read back exactly. The factor is a
+//! median, because what an estimate does not see (attachments, reminders) can double one reported growth and must
+//! not move the rest.
 
 use serde::{Deserialize, Serialize};
 
-/// Observations under this estimate are mostly frames and noise.
+/// Stretches with a smaller estimate are mostly frames and noise.
 const TOKENS_MIN: f64 = 200.0;
-/// An estimate of this size or more counts in full, a smaller one in proportion.
-const TOKENS_FULL: f64 = 2_000.0;
-/// The part of an error that one observation can show.
-const ERROR_MAX: f64 = 0.15;
-/// How slowly learning starts: the shipped fit counts as this many observations.
-const PRIOR_OBSERVATIONS: f64 = 8.0;
-/// The share of a full observation once many have been seen.
-const RATE_MIN: f64 = 0.02;
-const FACTOR_MIN: f64 = 0.6;
-const FACTOR_MAX: f64 = 1.7;
+/// How many factors are kept; the oldest goes first.
+const RECENT_MAX: usize = 48;
+/// The shipped fit counts as this many observations without any error.
+const PRIOR_OBSERVATIONS: usize = 6;
 
-/// A bounded, robust factor between estimated and reported tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    factor: f64,
-    seen: f64,
+/// What raw estimates are multiplied with, between a half and two, in steps of a ten-thousandth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
+pub struct Factor(u32);
+
+impl Factor {
+    /// No correction.
+    pub const ONE: Factor = Factor(10_000);
+    /// The least there is.
+    pub const MIN: Factor = Factor(5_000);
+    /// The most there is.
+    pub const MAX: Factor = Factor(20_000);
+
+    /// The factor that leads from an estimate to what was reported, as near as the bounds allow.
+    fn between(estimated: f64, reported: u64) -> Factor {
+        // The cast saturates, so no quotient is too large for it.
+        Factor::from((reported as f64 / estimated * f64::from(Factor::ONE.0)).round() as u32)
+    }
+
+    /// The factor as a number.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Factor::ONE.0)
+    }
 }
 
-impl Default for Calibration {
-    fn default() -> Calibration {
-        Calibration { factor: 1.0, seen: 0.0 }
+/// From ten-thousandths; what is out of bounds is moved to the nearest bound.
+impl From<u32> for Factor {
+    fn from(ten_thousandths: u32) -> Factor {
+        Factor(ten_thousandths.clamp(Factor::MIN.0, Factor::MAX.0))
     }
+}
+
+impl From<Factor> for u32 {
+    fn from(factor: Factor) -> u32 {
+        factor.0
+    }
+}
+
+/// What was learnt about a model's tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// One factor for each observation, oldest first.
+    recent: Vec<Factor>,
 }
 
 impl Calibration {
     /// Learns from one stretch of context: its raw estimate and the tokens the provider reported for it.
     pub fn observe(&mut self, estimated: f64, reported: u64) {
-        if !estimated.is_finite() || estimated < TOKENS_MIN || reported == 0 {
+        if !estimated.is_finite() || estimated < TOKENS_MIN {
             return;
         }
-        let factor = self.factor();
-        let share = (estimated / TOKENS_FULL).min(1.0);
-        let error = reported as f64 / (estimated * factor) - 1.0;
-        let seen = self.seen();
-        let rate = (1.0 / (PRIOR_OBSERVATIONS + seen)).max(RATE_MIN);
-        let step = 1.0 + share * rate * error.clamp(-ERROR_MAX, ERROR_MAX);
-        self.factor = (factor * step).clamp(FACTOR_MIN, FACTOR_MAX);
-        self.seen = seen + share;
+        let excess = (self.recent.len() + 1).saturating_sub(RECENT_MAX);
+        self.recent.drain(..excess);
+        self.recent.push(Factor::between(estimated, reported));
     }
 
-    /// What raw estimates are to be multiplied with; within bounds, whatever was read back.
-    pub fn factor(&self) -> f64 {
-        if self.factor.is_finite() { self.factor.clamp(FACTOR_MIN, FACTOR_MAX) } else { 1.0 }
+    /// The factor that the observations agree on; one while there are few.
+    pub fn factor(&self) -> Factor {
+        let mut factors = self.recent.clone();
+        factors.extend([Factor::ONE; PRIOR_OBSERVATIONS]);
+        factors.sort_unstable();
+        let middle = factors.len() / 2;
+        if factors.len() % 2 == 1 {
+            factors[middle]
+        } else {
+            Factor((factors[middle - 1].0 + factors[middle].0) / 2)
+        }
     }
 
-    /// How many full observations were learnt from.
-    pub fn seen(&self) -> f64 {
-        if self.seen.is_finite() { self.seen.max(0.0) } else { 0.0 }
+    /// How many observations the factor rests on.
+    pub fn seen(&self) -> usize {
+        self.recent.len()
     }
 }

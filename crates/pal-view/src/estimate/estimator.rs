@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::calibration::Calibration;
+use super::calibration::Factor;
 use super::counts::Counts;
 use super::table;
 
@@ -57,7 +57,7 @@ enum Rule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimator {
     rule: Rule,
-    factor: f64,
+    factor: Factor,
 }
 
 impl Estimator {
@@ -68,19 +68,19 @@ impl Estimator {
             Generation::Claude47 => &table::CLAUDE_47,
             Generation::O200k => &table::O200K,
         };
-        Estimator { rule: Rule::Fitted(weights), factor: 1.0 }
+        Estimator { rule: Rule::Fitted(weights), factor: Factor::ONE }
     }
 
     /// The rule of thumb: text 4 bytes a token, JSON 2, media 2 000 flat, the total × 4/3, rounded up.
     pub fn classic() -> Estimator {
-        Estimator { rule: Rule::Classic, factor: 1.0 }
+        Estimator { rule: Rule::Classic, factor: Factor::ONE }
     }
 
-    /// The same estimator with totals corrected by what was learnt. The classic rule stays as it is.
-    pub fn corrected(self, calibration: &Calibration) -> Estimator {
+    /// The same estimator with totals corrected by a learnt factor. The classic rule stays as it is.
+    pub fn corrected(self, factor: Factor) -> Estimator {
         match self.rule {
             Rule::Classic => self,
-            Rule::Fitted(_) => Estimator { factor: calibration.factor(), ..self },
+            Rule::Fitted(_) => Estimator { factor, ..self },
         }
     }
 
@@ -129,7 +129,7 @@ impl Estimator {
         // Classic parts are multiples of a quarter, so the product is whole and the division decides alone.
         let tokens = match self.rule {
             Rule::Classic => raw * 4.0 / 3.0,
-            Rule::Fitted(_) => raw * self.factor,
+            Rule::Fitted(_) => raw * self.factor.as_f64(),
         };
         tokens.ceil() as u64
     }

@@ -7,7 +7,7 @@
 //! additive over pieces cut behind a line feed, and pieces may be counted in any order.
 
 /// Number of structural counts.
-pub(super) const FEATURES: usize = 39;
+pub(super) const FEATURES: usize = 40;
 /// Slots in the tables for states; a power of two, so that masking replaces bounds checks.
 pub(super) const STATE_SLOTS: usize = 64;
 /// Slots in the tables for classes; a power of two for the same reason.
@@ -25,7 +25,7 @@ pub(super) enum Feature {
     Letters5To7,
     Letters8To11,
     Letters12Up,
-    CapitalAfterSpace,
+    CapitalAfterUnderscore,
     CapitalElsewhere,
     CapitalInWord,
     SecondCapital,
@@ -39,7 +39,8 @@ pub(super) enum Feature {
     LineEnd,
     LineEndAfterPunctuation,
     BlankLine,
-    Quote,
+    QuoteAfterBlank,
+    QuoteElsewhere,
     Bracket,
     Comma,
     Dot,
@@ -68,7 +69,7 @@ pub(super) const FEATURE_NAMES: [&str; FEATURES] = [
     "letters 5-7",
     "letters 8-11",
     "letters 12+",
-    "capital after space",
+    "capital after underscore",
     "capital elsewhere",
     "capital in word",
     "second capital",
@@ -82,7 +83,8 @@ pub(super) const FEATURE_NAMES: [&str; FEATURES] = [
     "line end",
     "line end after punctuation",
     "blank line",
-    "quote",
+    "quote after blank",
+    "quote elsewhere",
     "bracket",
     "comma",
     "dot",
@@ -112,6 +114,7 @@ enum Class {
     Digit,
     Space,
     Tab,
+    Return,
     LineFeed,
     Quote,
     Bracket,
@@ -134,12 +137,13 @@ enum Class {
     Rare,
 }
 
-const CLASSES: [Class; 23] = [
+const CLASSES: [Class; 24] = [
     Class::Lower,
     Class::Upper,
     Class::Digit,
     Class::Space,
     Class::Tab,
+    Class::Return,
     Class::LineFeed,
     Class::Quote,
     Class::Bracket,
@@ -170,6 +174,7 @@ pub(super) enum State {
     Space,
     Indent,
     Spaces,
+    Return,
     Tab,
     WordAfterSpace,
     WordElsewhere,
@@ -185,6 +190,7 @@ pub(super) enum State {
     Letter11,
     Letter12Up,
     CapitalAfterSpace,
+    CapitalAfterUnderscore,
     CapitalElsewhere,
     CapitalInWord,
     SecondCapital,
@@ -192,7 +198,8 @@ pub(super) enum State {
     Digit1,
     Digit2,
     Digit3,
-    Quote,
+    QuoteAfterBlank,
+    QuoteElsewhere,
     Bracket,
     Comma,
     Dot,
@@ -216,13 +223,14 @@ pub(super) enum State {
     Tail,
 }
 
-const STATES: [State; 50] = [
+const STATES: [State; 53] = [
     State::LineEnd,
     State::LineEndAfterPunctuation,
     State::BlankLine,
     State::Space,
     State::Indent,
     State::Spaces,
+    State::Return,
     State::Tab,
     State::WordAfterSpace,
     State::WordElsewhere,
@@ -238,6 +246,7 @@ const STATES: [State; 50] = [
     State::Letter11,
     State::Letter12Up,
     State::CapitalAfterSpace,
+    State::CapitalAfterUnderscore,
     State::CapitalElsewhere,
     State::CapitalInWord,
     State::SecondCapital,
@@ -245,7 +254,8 @@ const STATES: [State; 50] = [
     State::Digit1,
     State::Digit2,
     State::Digit3,
-    State::Quote,
+    State::QuoteAfterBlank,
+    State::QuoteElsewhere,
     State::Bracket,
     State::Comma,
     State::Dot,
@@ -279,12 +289,16 @@ impl State {
 
     const fn is_punctuation(self) -> bool {
         let position = self as u8;
-        State::Quote as u8 <= position && position <= State::DashRun as u8
+        State::QuoteAfterBlank as u8 <= position && position <= State::DashRun as u8
     }
 
     const fn is_letter_run(self) -> bool {
         let position = self as u8;
         State::WordAfterSpace as u8 <= position && position <= State::Letter12Up as u8
+    }
+
+    const fn is_blank(self) -> bool {
+        self as u8 <= State::Tab as u8
     }
 
     const fn is_single_space(self) -> bool {
@@ -343,6 +357,7 @@ const fn class(byte: u8) -> Class {
         b'0'..=b'9' => Class::Digit,
         b' ' => Class::Space,
         b'\t' => Class::Tab,
+        b'\r' => Class::Return,
         b'\n' => Class::LineFeed,
         b'"' | b'\'' | b'`' => Class::Quote,
         b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' => Class::Bracket,
@@ -383,6 +398,7 @@ const fn step(from: State, class: Class) -> State {
             State::Tab | State::Spaces => State::Spaces,
             _ => State::Tab,
         },
+        Class::Return => State::Return,
         Class::LineFeed => match from {
             _ if from.is_line_end() => State::BlankLine,
             _ if from.is_punctuation() => State::LineEndAfterPunctuation,
@@ -393,7 +409,8 @@ const fn step(from: State, class: Class) -> State {
             _ if from.is_punctuation() => State::DashInRun,
             _ => State::Dash,
         },
-        Class::Quote => fresh_or_run(from, State::Quote),
+        Class::Quote if from.is_blank() => State::QuoteAfterBlank,
+        Class::Quote => fresh_or_run(from, State::QuoteElsewhere),
         Class::Bracket => fresh_or_run(from, State::Bracket),
         Class::Comma => fresh_or_run(from, State::Comma),
         Class::Dot => fresh_or_run(from, State::Dot),
@@ -436,6 +453,7 @@ const fn step_lower(from: State) -> State {
         State::Letter10 => State::Letter11,
         State::Letter11 | State::Letter12Up => State::Letter12Up,
         State::CapitalAfterSpace
+        | State::CapitalAfterUnderscore
         | State::CapitalElsewhere
         | State::CapitalInWord
         | State::SecondCapital
@@ -447,9 +465,13 @@ const fn step_lower(from: State) -> State {
 
 const fn step_upper(from: State) -> State {
     match from {
-        State::CapitalAfterSpace | State::CapitalElsewhere | State::CapitalInWord => State::SecondCapital,
+        State::CapitalAfterSpace
+        | State::CapitalAfterUnderscore
+        | State::CapitalElsewhere
+        | State::CapitalInWord => State::SecondCapital,
         State::SecondCapital | State::FurtherCapital => State::FurtherCapital,
         _ if from.is_letter_run() => State::CapitalInWord,
+        State::Underscore => State::CapitalAfterUnderscore,
         _ if from.is_single_space() => State::CapitalAfterSpace,
         _ => State::CapitalElsewhere,
     }
@@ -462,22 +484,24 @@ const fn feature(state: State) -> Option<Feature> {
         State::BlankLine => Feature::BlankLine,
         State::Space => Feature::Space,
         State::Indent => Feature::Indent,
-        State::Spaces => Feature::FurtherSpace,
+        // A carriage return mostly melts into the line feed behind it.
+        State::Spaces | State::Return => Feature::FurtherSpace,
         State::Tab => Feature::Tab,
-        State::WordAfterSpace => Feature::WordAfterSpace,
+        State::WordAfterSpace | State::CapitalAfterSpace => Feature::WordAfterSpace,
         State::WordElsewhere => Feature::WordElsewhere,
         State::Letter2 | State::Letter3 | State::Letter4 => Feature::Letters2To4,
         State::Letter5 | State::Letter6 | State::Letter7 => Feature::Letters5To7,
         State::Letter8 | State::Letter9 | State::Letter10 | State::Letter11 => Feature::Letters8To11,
         State::Letter12Up => Feature::Letters12Up,
-        State::CapitalAfterSpace => Feature::CapitalAfterSpace,
+        State::CapitalAfterUnderscore => Feature::CapitalAfterUnderscore,
         State::CapitalElsewhere => Feature::CapitalElsewhere,
         State::CapitalInWord => Feature::CapitalInWord,
         State::SecondCapital => Feature::SecondCapital,
         State::FurtherCapital => Feature::FurtherCapital,
         State::Digit1 => Feature::DigitGroup,
         State::Digit2 | State::Digit3 => Feature::FurtherDigit,
-        State::Quote => Feature::Quote,
+        State::QuoteAfterBlank => Feature::QuoteAfterBlank,
+        State::QuoteElsewhere => Feature::QuoteElsewhere,
         State::Bracket => Feature::Bracket,
         State::Comma => Feature::Comma,
         State::Dot => Feature::Dot,

@@ -14,6 +14,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use calibration::Calibration;
+pub use calibration::{Calibration, Factor};
 pub use counts::Counts;
 pub use estimator::{Estimator, Generation};
