@@ -1,7 +1,8 @@
 //! One pass over UTF-8 text that yields the structural counts.
 //!
-//! The pass allocates nothing and looks at each byte once. A text with enough lines is cut behind line feeds into
-//! four lanes that advance together, because one lane alone waits for its own table lookups.
+//! The pass allocates nothing and looks at each byte once. A text of some length is cut into four lanes that advance
+//! together, because one lane alone waits for its own table lookups. Cuts lie behind bytes that leave the machine in
+//! a known state, so lanes never change a count.
 
 use super::machine::{CLASS_OF, CLASS_SLOTS, FEATURE_NAMES, FEATURE_OF, FEATURES, NEXT, STATE_SLOTS, State};
 
@@ -10,6 +11,9 @@ const LANES: usize = 4;
 const LANES_FROM_BYTES: usize = 512;
 
 type Visits = [u32; STATE_SLOTS];
+
+/// A stretch of the text and the state before it.
+type Lane<'a> = (&'a [u8], State);
 
 /// How often each structural feature occurs in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +27,23 @@ impl Counts {
 
     /// Counts the features of a text.
     pub fn of(text: &str) -> Counts {
-        let bytes = text.as_bytes();
         let mut visits = [[0; STATE_SLOTS]; LANES];
-        match lanes(bytes) {
+        match lanes(text.as_bytes()) {
             Some(lanes) => count_lanes(lanes, &mut visits),
-            None => {
-                count_lane(bytes, State::START as u8, &mut visits[0]);
-            }
+            None => count_lane(text.as_bytes(), State::START as u8, &mut visits[0]),
         }
+        Counts::from_visits(&visits)
+    }
+
+    /// The same counts the slow way, for tests.
+    #[cfg(test)]
+    pub(super) fn in_one_lane(text: &str) -> Counts {
+        let mut visits = [[0; STATE_SLOTS]; LANES];
+        count_lane(text.as_bytes(), State::START as u8, &mut visits[0]);
+        Counts::from_visits(&visits)
+    }
+
+    fn from_visits(visits: &[Visits; LANES]) -> Counts {
         let mut counts = [0; FEATURES];
         for (state, feature) in FEATURE_OF.iter().enumerate() {
             if let Some(count) = counts.get_mut(usize::from(*feature)) {
@@ -52,34 +65,37 @@ impl Counts {
     }
 }
 
-/// Cuts a text behind line feeds near its quarters; none when it is short or has no such places.
-fn lanes(bytes: &[u8]) -> Option<[&[u8]; LANES]> {
+/// Cuts a text near its quarters; none when it is short or has no places to cut.
+fn lanes(bytes: &[u8]) -> Option<[Lane<'_>; LANES]> {
     if bytes.len() < LANES_FROM_BYTES {
         return None;
     }
     let mut rest = bytes;
-    let mut lanes = [bytes; LANES];
+    let mut state = State::START;
+    let mut lanes = [(bytes, state); LANES];
     for (position, lane) in lanes.iter_mut().enumerate().take(LANES - 1) {
         let at_least = rest.len() / (LANES - position);
-        let cut = at_least + memchr::memchr(b'\n', &rest[at_least..])? + 1;
-        (*lane, rest) = rest.split_at(cut);
+        let cut = at_least + memchr::memchr3(b'\n', b',', b'"', &rest[at_least..])?;
+        let behind = if rest[cut] == b'\n' { State::START } else { State::PunctuationRun };
+        *lane = (&rest[..=cut], state);
+        (rest, state) = (&rest[cut + 1..], behind);
     }
-    lanes[LANES - 1] = rest;
+    lanes[LANES - 1] = (rest, state);
     Some(lanes)
 }
 
-fn count_lanes(lanes: [&[u8]; LANES], visits: &mut [Visits; LANES]) {
-    let [a, b, c, d] = lanes;
-    let [visits_a, visits_b, visits_c, visits_d] = visits;
-    let mut state = [State::START as u8; LANES];
+fn count_lanes(lanes: [Lane<'_>; LANES], visits: &mut [Visits; LANES]) {
+    let [a, b, c, d] = lanes.map(|(bytes, _)| bytes);
+    let mut state = lanes.map(|(_, state)| state as u8);
+    let [visits_a, visits_b, visits_c, visits_d] = &mut *visits;
     for (((byte_a, byte_b), byte_c), byte_d) in a.iter().zip(b).zip(c).zip(d) {
         state[0] = advance(state[0], *byte_a, visits_a);
         state[1] = advance(state[1], *byte_b, visits_b);
         state[2] = advance(state[2], *byte_c, visits_c);
         state[3] = advance(state[3], *byte_d, visits_d);
     }
-    let together = lanes.iter().map(|lane| lane.len()).min().unwrap_or(0);
-    for ((lane, state), visits) in lanes.into_iter().zip(state).zip(visits) {
+    let together = a.len().min(b.len()).min(c.len()).min(d.len());
+    for ((lane, state), visits) in [a, b, c, d].into_iter().zip(state).zip(visits) {
         count_lane(&lane[together..], state, visits);
     }
 }

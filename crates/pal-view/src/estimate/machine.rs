@@ -3,8 +3,9 @@
 //! Each byte belongs to a [`Class`]; a state and a class give the next [`State`], and each state that is
 //! entered counts towards at most one [`Feature`]. Everything is turned into flat tables at compile time.
 //!
-//! Invariant: the states a line feed leads to have the same successors as [`State::START`]. So counts are exactly
-//! additive over pieces cut behind a line feed, and pieces may be counted in any order.
+//! Invariants: the states that a line feed leads to have the same successors as [`State::START`], and those that a
+//! comma or a quote leads to the same as [`State::PunctuationRun`]. So counts are exactly additive over pieces cut
+//! behind a line feed, and pieces cut behind any of these bytes may be counted in any order.
 
 /// Number of structural counts.
 pub(super) const FEATURES: usize = 40;

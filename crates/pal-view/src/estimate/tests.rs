@@ -218,6 +218,12 @@ proptest! {
     }
 
     #[test]
+    fn lanes_change_nothing(lines in lines(), separator in prop::sample::select(vec!["\n", ",", "\",", ",-", "\"_A"])) {
+        let text = lines.join(separator).repeat(2);
+        prop_assert_eq!(Counts::of(&text), Counts::in_one_lane(&text));
+    }
+
+    #[test]
     fn estimates_grow_with_the_text(text in any::<String>(), more in any::<String>()) {
         for generation in Generation::ALL {
             let estimator = Estimator::shipped(generation);
