@@ -9,7 +9,7 @@ use super::data::{ClaudeRow, CodexRow, CorpusFile, Data, Vector};
 use super::fit::{CALL, COLUMNS, Columns, Pull, RESULT, Sample, estimate, fit};
 
 /// The first count that is not of ASCII.
-const NON_ASCII_FROM: &str = "other two-byte";
+const NON_ASCII_FROM: &str = "OtherTwoByte";
 /// Pull of the first fit, to [`without_data`].
 const PULL_FIRST: f64 = 1e-2;
 /// Pull along the chain; firmer, because neighbours are alike and the newest rows are few.

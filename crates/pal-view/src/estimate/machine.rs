@@ -7,8 +7,22 @@
 //! comma or a quote leads to the same as [`State::PunctuationRun`]. So counts are exactly additive over pieces cut
 //! behind a line feed, and pieces cut behind any of these bytes may be counted in any order.
 
+/// An enum that knows its variants and their names, so that tables can be made from all of them.
+macro_rules! listed {
+    ($(#[$meta:meta])* $visibility:vis enum $name:ident { $($(#[$inner:meta])* $variant:ident,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        $visibility enum $name { $($(#[$inner])* $variant,)* }
+
+        impl $name {
+            const ALL: &[($name, &str)] = &[$(($name::$variant, stringify!($variant))),*];
+        }
+    };
+}
+
 /// Number of structural counts.
-pub(super) const FEATURES: usize = 40;
+pub(super) const FEATURES: usize = Feature::ALL.len();
 /// Slots in the tables for states; a power of two, so that masking replaces bounds checks.
 pub(super) const STATE_SLOTS: usize = 64;
 /// Slots in the tables for classes; a power of two for the same reason.
@@ -16,269 +30,142 @@ pub(super) const CLASS_SLOTS: usize = 32;
 /// What [`FEATURE_OF`] holds for a state that counts towards nothing.
 pub(super) const NO_FEATURE: u8 = FEATURES as u8;
 
-/// What is counted; one weight each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Feature {
-    WordAfterSpace,
-    WordElsewhere,
-    Letters2To4,
-    Letters5To7,
-    Letters8To11,
-    Letters12Up,
-    CapitalAfterUnderscore,
-    CapitalElsewhere,
-    CapitalInWord,
-    SecondCapital,
-    FurtherCapital,
-    DigitGroup,
-    FurtherDigit,
-    Space,
-    Indent,
-    FurtherSpace,
-    Tab,
-    LineEnd,
-    LineEndAfterPunctuation,
-    BlankLine,
-    QuoteAfterBlank,
-    QuoteElsewhere,
-    Bracket,
-    Comma,
-    Dot,
-    Slash,
-    Underscore,
-    Dash,
-    Operator,
-    PunctuationRun,
-    DashRun,
-    OtherTwoByte,
-    Cyrillic,
-    Arabic,
-    Symbol,
-    SymbolRun,
-    Kana,
-    Han,
-    Hangul,
-    Rare,
+listed! {
+    /// What is counted; one weight each.
+    pub(super) enum Feature {
+        WordAfterSpace,
+        WordElsewhere,
+        Letters2To4,
+        Letters5To7,
+        Letters8To11,
+        Letters12Up,
+        CapitalAfterUnderscore,
+        CapitalElsewhere,
+        CapitalInWord,
+        SecondCapital,
+        FurtherCapital,
+        DigitGroup,
+        FurtherDigit,
+        Space,
+        Indent,
+        FurtherSpace,
+        Tab,
+        LineEnd,
+        LineEndAfterPunctuation,
+        BlankLine,
+        QuoteAfterBlank,
+        QuoteElsewhere,
+        Bracket,
+        Comma,
+        Dot,
+        Slash,
+        Underscore,
+        Dash,
+        Operator,
+        PunctuationRun,
+        DashRun,
+        OtherTwoByte,
+        Cyrillic,
+        Arabic,
+        Symbol,
+        SymbolRun,
+        Kana,
+        Han,
+        Hangul,
+        Rare,
+    }
 }
 
-/// Names of the counts in the order of [`Feature`], for reports.
-pub(super) const FEATURE_NAMES: [&str; FEATURES] = [
-    "word after space",
-    "word elsewhere",
-    "letters 2-4",
-    "letters 5-7",
-    "letters 8-11",
-    "letters 12+",
-    "capital after underscore",
-    "capital elsewhere",
-    "capital in word",
-    "second capital",
-    "further capital",
-    "digit group",
-    "further digit",
-    "space",
-    "indent",
-    "further space",
-    "tab",
-    "line end",
-    "line end after punctuation",
-    "blank line",
-    "quote after blank",
-    "quote elsewhere",
-    "bracket",
-    "comma",
-    "dot",
-    "slash",
-    "underscore",
-    "dash",
-    "operator",
-    "punctuation run",
-    "dash run",
-    "other two-byte",
-    "cyrillic",
-    "arabic",
-    "symbol",
-    "symbol run",
-    "kana",
-    "han",
-    "hangul",
-    "rare",
-];
-
-/// Kinds of bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Class {
-    Lower,
-    Upper,
-    Digit,
-    Space,
-    Tab,
-    Return,
-    LineFeed,
-    Quote,
-    Bracket,
-    Comma,
-    Dot,
-    Slash,
-    Underscore,
-    Dash,
-    Operator,
-    /// Second and later bytes of a character outside ASCII.
-    Tail,
-    OtherTwoByte,
-    Cyrillic,
-    Arabic,
-    Symbol,
-    Kana,
-    Han,
-    Hangul,
-    /// Control characters, scripts without data, characters of four bytes.
-    Rare,
+listed! {
+    /// Kinds of bytes.
+    enum Class {
+        Lower,
+        Upper,
+        Digit,
+        Space,
+        Tab,
+        Return,
+        LineFeed,
+        Quote,
+        Bracket,
+        Comma,
+        Dot,
+        Slash,
+        Underscore,
+        Dash,
+        Operator,
+        /// Second and later bytes of a character outside ASCII.
+        Tail,
+        OtherTwoByte,
+        Cyrillic,
+        Arabic,
+        Symbol,
+        Kana,
+        Han,
+        Hangul,
+        /// Control characters, scripts without data, characters of four bytes.
+        Rare,
+    }
 }
 
-const CLASSES: [Class; 24] = [
-    Class::Lower,
-    Class::Upper,
-    Class::Digit,
-    Class::Space,
-    Class::Tab,
-    Class::Return,
-    Class::LineFeed,
-    Class::Quote,
-    Class::Bracket,
-    Class::Comma,
-    Class::Dot,
-    Class::Slash,
-    Class::Underscore,
-    Class::Dash,
-    Class::Operator,
-    Class::Tail,
-    Class::OtherTwoByte,
-    Class::Cyrillic,
-    Class::Arabic,
-    Class::Symbol,
-    Class::Kana,
-    Class::Han,
-    Class::Hangul,
-    Class::Rare,
-];
-
-/// Where the machine stands after a byte; the names say what that byte was.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum State {
-    LineEnd,
-    LineEndAfterPunctuation,
-    BlankLine,
-    Space,
-    Indent,
-    Spaces,
-    Return,
-    Tab,
-    WordAfterSpace,
-    WordElsewhere,
-    Letter2,
-    Letter3,
-    Letter4,
-    Letter5,
-    Letter6,
-    Letter7,
-    Letter8,
-    Letter9,
-    Letter10,
-    Letter11,
-    Letter12Up,
-    CapitalAfterSpace,
-    CapitalAfterUnderscore,
-    CapitalElsewhere,
-    CapitalInWord,
-    SecondCapital,
-    FurtherCapital,
-    Digit1,
-    Digit2,
-    Digit3,
-    QuoteAfterBlank,
-    QuoteElsewhere,
-    Bracket,
-    Comma,
-    Dot,
-    Slash,
-    Underscore,
-    Dash,
-    Operator,
-    PunctuationRun,
-    DashInRun,
-    DashRun,
-    OtherTwoByte,
-    Cyrillic,
-    Arabic,
-    Symbol,
-    SymbolRun,
-    SymbolTail,
-    Kana,
-    Han,
-    Hangul,
-    Rare,
-    Tail,
+listed! {
+    /// Where the machine stands after a byte; the names say what that byte was.
+    pub(super) enum State {
+        LineEnd,
+        LineEndAfterPunctuation,
+        BlankLine,
+        Space,
+        Indent,
+        Spaces,
+        Return,
+        Tab,
+        WordAfterSpace,
+        WordElsewhere,
+        Letter2,
+        Letter3,
+        Letter4,
+        Letter5,
+        Letter6,
+        Letter7,
+        Letter8,
+        Letter9,
+        Letter10,
+        Letter11,
+        Letter12Up,
+        CapitalAfterSpace,
+        CapitalAfterUnderscore,
+        CapitalElsewhere,
+        CapitalInWord,
+        SecondCapital,
+        FurtherCapital,
+        Digit1,
+        Digit2,
+        Digit3,
+        QuoteAfterBlank,
+        QuoteElsewhere,
+        Bracket,
+        Comma,
+        Dot,
+        Slash,
+        Underscore,
+        Dash,
+        Operator,
+        PunctuationRun,
+        DashInRun,
+        DashRun,
+        OtherTwoByte,
+        Cyrillic,
+        Arabic,
+        Symbol,
+        SymbolRun,
+        SymbolTail,
+        Kana,
+        Han,
+        Hangul,
+        Rare,
+        Tail,
+    }
 }
-
-const STATES: [State; 53] = [
-    State::LineEnd,
-    State::LineEndAfterPunctuation,
-    State::BlankLine,
-    State::Space,
-    State::Indent,
-    State::Spaces,
-    State::Return,
-    State::Tab,
-    State::WordAfterSpace,
-    State::WordElsewhere,
-    State::Letter2,
-    State::Letter3,
-    State::Letter4,
-    State::Letter5,
-    State::Letter6,
-    State::Letter7,
-    State::Letter8,
-    State::Letter9,
-    State::Letter10,
-    State::Letter11,
-    State::Letter12Up,
-    State::CapitalAfterSpace,
-    State::CapitalAfterUnderscore,
-    State::CapitalElsewhere,
-    State::CapitalInWord,
-    State::SecondCapital,
-    State::FurtherCapital,
-    State::Digit1,
-    State::Digit2,
-    State::Digit3,
-    State::QuoteAfterBlank,
-    State::QuoteElsewhere,
-    State::Bracket,
-    State::Comma,
-    State::Dot,
-    State::Slash,
-    State::Underscore,
-    State::Dash,
-    State::Operator,
-    State::PunctuationRun,
-    State::DashInRun,
-    State::DashRun,
-    State::OtherTwoByte,
-    State::Cyrillic,
-    State::Arabic,
-    State::Symbol,
-    State::SymbolRun,
-    State::SymbolTail,
-    State::Kana,
-    State::Han,
-    State::Hangul,
-    State::Rare,
-    State::Tail,
-];
 
 impl State {
     /// The state before the first byte.
@@ -307,12 +194,24 @@ impl State {
     }
 }
 
+/// Names of the counts in the order of [`Feature`].
+pub(super) const FEATURE_NAMES: [&str; FEATURES] = feature_names();
 /// The class of each byte.
 pub(super) static CLASS_OF: [u8; 256] = class_table();
 /// The next state by state and class.
 pub(super) static NEXT: [[u8; CLASS_SLOTS]; STATE_SLOTS] = next_table();
 /// The count that each state adds to, or [`NO_FEATURE`].
 pub(super) static FEATURE_OF: [u8; STATE_SLOTS] = feature_table();
+
+const fn feature_names() -> [&'static str; FEATURES] {
+    let mut names = [""; FEATURES];
+    let mut feature = 0;
+    while feature < FEATURES {
+        names[feature] = Feature::ALL[feature].1;
+        feature += 1;
+    }
+    names
+}
 
 const fn class_table() -> [u8; 256] {
     let mut table = [Class::Rare as u8; 256];
@@ -327,11 +226,11 @@ const fn class_table() -> [u8; 256] {
 const fn next_table() -> [[u8; CLASS_SLOTS]; STATE_SLOTS] {
     let mut table = [[State::START as u8; CLASS_SLOTS]; STATE_SLOTS];
     let mut state = 0;
-    while state < STATES.len() {
+    while state < State::ALL.len() {
         let mut class = 0;
-        while class < CLASSES.len() {
-            table[STATES[state] as usize][CLASSES[class] as usize] =
-                step(STATES[state], CLASSES[class]) as u8;
+        while class < Class::ALL.len() {
+            table[State::ALL[state].0 as usize][Class::ALL[class].0 as usize] =
+                step(State::ALL[state].0, Class::ALL[class].0) as u8;
             class += 1;
         }
         state += 1;
@@ -342,9 +241,9 @@ const fn next_table() -> [[u8; CLASS_SLOTS]; STATE_SLOTS] {
 const fn feature_table() -> [u8; STATE_SLOTS] {
     let mut table = [NO_FEATURE; STATE_SLOTS];
     let mut state = 0;
-    while state < STATES.len() {
-        if let Some(feature) = feature(STATES[state]) {
-            table[STATES[state] as usize] = feature as u8;
+    while state < State::ALL.len() {
+        if let Some(feature) = feature(State::ALL[state].0) {
+            table[State::ALL[state].0 as usize] = feature as u8;
         }
         state += 1;
     }

@@ -21,46 +21,46 @@ use super::estimator::Weights;
 
 pub(super) static CLAUDE_46: Weights = Weights {
     counts: [
-        0.0381, // word after space
-        1.0120, // word elsewhere
-        0.0769, // letters 2-4
-        0.0496, // letters 5-7
-        0.1519, // letters 8-11
-        0.7033, // letters 12+
-        1.1633, // capital after underscore
-        1.4323, // capital elsewhere
-        1.3809, // capital in word
-        1.0569, // second capital
-        0.3146, // further capital
-        1.2213, // digit group
-        0.0212, // further digit
-        0.6977, // space
-        1.0749, // indent
-        0.0521, // further space
-        0.7649, // tab
-        1.0250, // line end
-        0.5230, // line end after punctuation
-        0.0000, // blank line
-        0.7761, // quote after blank
-        0.3458, // quote elsewhere
-        0.9023, // bracket
-        1.0419, // comma
-        0.6136, // dot
-        0.9730, // slash
-        0.5607, // underscore
-        0.7548, // dash
-        0.8988, // operator
-        0.2868, // punctuation run
-        0.0939, // dash run
-        0.6709, // other two-byte
-        0.5670, // cyrillic
-        1.2342, // arabic
-        0.4704, // symbol
-        1.1357, // symbol run
-        1.2238, // kana
-        1.0106, // han
-        1.3833, // hangul
-        1.3167, // rare
+        0.0381, // WordAfterSpace
+        1.0120, // WordElsewhere
+        0.0769, // Letters2To4
+        0.0496, // Letters5To7
+        0.1519, // Letters8To11
+        0.7033, // Letters12Up
+        1.1633, // CapitalAfterUnderscore
+        1.4323, // CapitalElsewhere
+        1.3809, // CapitalInWord
+        1.0569, // SecondCapital
+        0.3146, // FurtherCapital
+        1.2213, // DigitGroup
+        0.0212, // FurtherDigit
+        0.6977, // Space
+        1.0749, // Indent
+        0.0521, // FurtherSpace
+        0.7649, // Tab
+        1.0250, // LineEnd
+        0.5230, // LineEndAfterPunctuation
+        0.0000, // BlankLine
+        0.7761, // QuoteAfterBlank
+        0.3458, // QuoteElsewhere
+        0.9023, // Bracket
+        1.0419, // Comma
+        0.6136, // Dot
+        0.9730, // Slash
+        0.5607, // Underscore
+        0.7548, // Dash
+        0.8988, // Operator
+        0.2868, // PunctuationRun
+        0.0939, // DashRun
+        0.6709, // OtherTwoByte
+        0.5670, // Cyrillic
+        1.2342, // Arabic
+        0.4704, // Symbol
+        1.1357, // SymbolRun
+        1.2238, // Kana
+        1.0106, // Han
+        1.3833, // Hangul
+        1.3167, // Rare
     ],
     call: 41.5,
     result: 41.5,
@@ -68,46 +68,46 @@ pub(super) static CLAUDE_46: Weights = Weights {
 
 pub(super) static CLAUDE_47: Weights = Weights {
     counts: [
-        0.0602, // word after space
-        0.7006, // word elsewhere
-        0.1508, // letters 2-4
-        0.1058, // letters 5-7
-        0.6107, // letters 8-11
-        0.0000, // letters 12+
-        0.4373, // capital after underscore
-        0.5941, // capital elsewhere
-        1.4078, // capital in word
-        1.7909, // second capital
-        0.2824, // further capital
-        1.4342, // digit group
-        0.0052, // further digit
-        0.8869, // space
-        1.2600, // indent
-        0.0881, // further space
-        1.0995, // tab
-        0.2019, // line end
-        0.6082, // line end after punctuation
-        0.6486, // blank line
-        0.7368, // quote after blank
-        0.6588, // quote elsewhere
-        0.6668, // bracket
-        0.6554, // comma
-        1.2709, // dot
-        1.5841, // slash
-        1.6098, // underscore
-        1.1552, // dash
-        0.8494, // operator
-        0.7151, // punctuation run
-        0.0000, // dash run
-        1.9378, // other two-byte
-        0.6968, // cyrillic
-        1.5412, // arabic
-        1.4089, // symbol
-        0.4255, // symbol run
-        1.5729, // kana
-        1.2711, // han
-        1.7100, // hangul
-        2.4162, // rare
+        0.0602, // WordAfterSpace
+        0.7006, // WordElsewhere
+        0.1508, // Letters2To4
+        0.1058, // Letters5To7
+        0.6107, // Letters8To11
+        0.0000, // Letters12Up
+        0.4373, // CapitalAfterUnderscore
+        0.5941, // CapitalElsewhere
+        1.4078, // CapitalInWord
+        1.7909, // SecondCapital
+        0.2824, // FurtherCapital
+        1.4342, // DigitGroup
+        0.0052, // FurtherDigit
+        0.8869, // Space
+        1.2600, // Indent
+        0.0881, // FurtherSpace
+        1.0995, // Tab
+        0.2019, // LineEnd
+        0.6082, // LineEndAfterPunctuation
+        0.6486, // BlankLine
+        0.7368, // QuoteAfterBlank
+        0.6588, // QuoteElsewhere
+        0.6668, // Bracket
+        0.6554, // Comma
+        1.2709, // Dot
+        1.5841, // Slash
+        1.6098, // Underscore
+        1.1552, // Dash
+        0.8494, // Operator
+        0.7151, // PunctuationRun
+        0.0000, // DashRun
+        1.9378, // OtherTwoByte
+        0.6968, // Cyrillic
+        1.5412, // Arabic
+        1.4089, // Symbol
+        0.4255, // SymbolRun
+        1.5729, // Kana
+        1.2711, // Han
+        1.7100, // Hangul
+        2.4162, // Rare
     ],
     call: 48.0,
     result: 37.4,
@@ -115,46 +115,46 @@ pub(super) static CLAUDE_47: Weights = Weights {
 
 pub(super) static O200K: Weights = Weights {
     counts: [
-        0.1579, // word after space
-        0.7555, // word elsewhere
-        0.0778, // letters 2-4
-        0.0156, // letters 5-7
-        0.0000, // letters 8-11
-        0.7052, // letters 12+
-        0.0000, // capital after underscore
-        0.8160, // capital elsewhere
-        0.6446, // capital in word
-        1.2283, // second capital
-        0.0000, // further capital
-        1.2981, // digit group
-        0.0000, // further digit
-        0.6527, // space
-        0.6719, // indent
-        0.0341, // further space
-        0.8625, // tab
-        1.1375, // line end
-        0.0000, // line end after punctuation
-        0.0000, // blank line
-        1.0898, // quote after blank
-        0.3593, // quote elsewhere
-        0.4940, // bracket
-        0.9332, // comma
-        0.5007, // dot
-        0.4718, // slash
-        0.0963, // underscore
-        0.7896, // dash
-        0.7269, // operator
-        0.2759, // punctuation run
-        0.0467, // dash run
-        0.8946, // other two-byte
-        0.1689, // cyrillic
-        0.2636, // arabic
-        1.3929, // symbol
-        0.0613, // symbol run
-        0.7182, // kana
-        0.6193, // han
-        0.5228, // hangul
-        1.2517, // rare
+        0.1579, // WordAfterSpace
+        0.7555, // WordElsewhere
+        0.0778, // Letters2To4
+        0.0156, // Letters5To7
+        0.0000, // Letters8To11
+        0.7052, // Letters12Up
+        0.0000, // CapitalAfterUnderscore
+        0.8160, // CapitalElsewhere
+        0.6446, // CapitalInWord
+        1.2283, // SecondCapital
+        0.0000, // FurtherCapital
+        1.2981, // DigitGroup
+        0.0000, // FurtherDigit
+        0.6527, // Space
+        0.6719, // Indent
+        0.0341, // FurtherSpace
+        0.8625, // Tab
+        1.1375, // LineEnd
+        0.0000, // LineEndAfterPunctuation
+        0.0000, // BlankLine
+        1.0898, // QuoteAfterBlank
+        0.3593, // QuoteElsewhere
+        0.4940, // Bracket
+        0.9332, // Comma
+        0.5007, // Dot
+        0.4718, // Slash
+        0.0963, // Underscore
+        0.7896, // Dash
+        0.7269, // Operator
+        0.2759, // PunctuationRun
+        0.0467, // DashRun
+        0.8946, // OtherTwoByte
+        0.1689, // Cyrillic
+        0.2636, // Arabic
+        1.3929, // Symbol
+        0.0613, // SymbolRun
+        0.7182, // Kana
+        0.6193, // Han
+        0.5228, // Hangul
+        1.2517, // Rare
     ],
     call: 11.0,
     result: 11.0,

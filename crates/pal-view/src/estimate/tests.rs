@@ -19,10 +19,10 @@ fn nothing_counts_nothing() {
 
 #[test]
 fn words_count_by_where_they_start_and_how_long_they_are() {
-    check("a word", &["word after space 1", "word elsewhere 1", "letters 2-4 3", "space 1"]);
+    check("a word", &["WordAfterSpace 1", "WordElsewhere 1", "Letters2To4 3", "Space 1"]);
     check(
         "internationally",
-        &["word elsewhere 1", "letters 2-4 3", "letters 5-7 3", "letters 8-11 4", "letters 12+ 4"],
+        &["WordElsewhere 1", "Letters2To4 3", "Letters5To7 3", "Letters8To11 4", "Letters12Up 4"],
     );
 }
 
@@ -30,30 +30,30 @@ fn words_count_by_where_they_start_and_how_long_they_are() {
 fn capitals_start_pieces() {
     check(
         "getHTTPName",
-        &["word elsewhere 1", "letters 2-4 5", "capital in word 1", "second capital 1", "further capital 3"],
+        &["WordElsewhere 1", "Letters2To4 5", "CapitalInWord 1", "SecondCapital 1", "FurtherCapital 3"],
     );
     check(
         "MAX_LEN",
         &[
-            "capital after underscore 1",
-            "capital elsewhere 1",
-            "second capital 2",
-            "further capital 2",
-            "underscore 1",
+            "CapitalAfterUnderscore 1",
+            "CapitalElsewhere 1",
+            "SecondCapital 2",
+            "FurtherCapital 2",
+            "Underscore 1",
         ],
     );
 }
 
 #[test]
 fn digits_count_in_groups_of_three() {
-    check("1234567", &["digit group 3", "further digit 4"]);
+    check("1234567", &["DigitGroup 3", "FurtherDigit 4"]);
 }
 
 #[test]
 fn blanks_count_by_where_they_stand() {
     check(
         "\n    x\n\n\ty\r\n",
-        &["word elsewhere 2", "indent 1", "further space 4", "tab 1", "line end 2", "blank line 2"],
+        &["WordElsewhere 2", "Indent 1", "FurtherSpace 4", "Tab 1", "LineEnd 2", "BlankLine 2"],
     );
 }
 
@@ -62,24 +62,24 @@ fn punctuation_counts_once_then_as_a_run() {
     check(
         r#"{"a": "b"}"#,
         &[
-            "word elsewhere 2",
-            "space 1",
-            "quote after blank 1",
-            "quote elsewhere 2",
-            "bracket 1",
-            "punctuation run 3",
+            "WordElsewhere 2",
+            "Space 1",
+            "QuoteAfterBlank 1",
+            "QuoteElsewhere 2",
+            "Bracket 1",
+            "PunctuationRun 3",
         ],
     );
-    check("----;\n", &["line end after punctuation 1", "dash 1", "punctuation run 1", "dash run 3"]);
+    check("----;\n", &["LineEndAfterPunctuation 1", "Dash 1", "PunctuationRun 1", "DashRun 3"]);
 }
 
 #[test]
 fn characters_beyond_ascii_count_by_script() {
     check(
         "é я ع 中 の 한 😀",
-        &["space 6", "other two-byte 1", "cyrillic 1", "arabic 1", "kana 1", "han 1", "hangul 1", "rare 1"],
+        &["Space 6", "OtherTwoByte 1", "Cyrillic 1", "Arabic 1", "Kana 1", "Han 1", "Hangul 1", "Rare 1"],
     );
-    check("├──", &["symbol 1", "symbol run 2"]);
+    check("├──", &["Symbol 1", "SymbolRun 2"]);
 }
 
 #[test]
