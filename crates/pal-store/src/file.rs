@@ -4,7 +4,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::ops::Deref;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -125,8 +125,10 @@ fn lock(file: File, path: &Path) -> Result<LockedFile, OpenError> {
     }
 }
 
-/// The process that holds the lock, as the kernel tells it; none where it does not.
+/// The process that holds the lock, as the kernel tells it.
+#[cfg(target_os = "linux")]
 fn lock_holder(file: &File) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
     let place = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
@@ -134,7 +136,14 @@ fn lock_holder(file: &File) -> Option<u32> {
     locks.lines().find_map(|lock| holder_in(lock, &place))
 }
 
+/// Other systems do not tell.
+#[cfg(not(target_os = "linux"))]
+fn lock_holder(_file: &File) -> Option<u32> {
+    None
+}
+
 /// Reads a line such as `1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF`.
+#[cfg(target_os = "linux")]
 fn holder_in(lock: &str, place: &str) -> Option<u32> {
     let words: Vec<&str> = lock.split_whitespace().collect();
     match words.as_slice() {
@@ -143,7 +152,7 @@ fn holder_in(lock: &str, place: &str) -> Option<u32> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

@@ -1,5 +1,8 @@
 //! The log on disk, tested from outside: kills, full disks, broken files, branches.
 
+// Clippy's leave for tests does not reach the helpers of an integration test.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 #[path = "store/common.rs"]
 mod common;
 #[path = "store/crash.rs"]
