@@ -45,6 +45,10 @@ pub enum TokenGeneration {
 }
 
 impl TokenGeneration {
+    /// All generations, oldest first.
+    pub const ALL: [TokenGeneration; 3] =
+        [TokenGeneration::Claude46, TokenGeneration::Claude47, TokenGeneration::O200k];
+
     /// The name in logs and settings.
     pub fn name(self) -> &'static str {
         match self {

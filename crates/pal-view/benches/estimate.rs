@@ -4,7 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use pal_view::{Estimator, Generation};
+use pal_model::TokenGeneration;
+use pal_view::Estimator;
 
 /// About the size of a usual tool result.
 const RESULT_BYTES: usize = 8 * 1024;
@@ -25,7 +26,7 @@ const PROSE: &str = "The log is the only thing that is stored; every view is com
 
 fn estimates(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("estimate");
-    let estimator = Estimator::shipped(Generation::Claude47);
+    let estimator = Estimator::shipped(TokenGeneration::Claude47);
     for (name, piece) in [("code", CODE), ("json", JSON), ("cjk", CJK), ("prose", PROSE)] {
         let text = piece.repeat(RESULT_BYTES.div_ceil(piece.len()));
         group.throughput(Throughput::Bytes(text.len() as u64));

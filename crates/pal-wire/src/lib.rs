@@ -13,6 +13,4 @@
 
 mod check;
 
-pub use check::{
-    ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, ThinkingKinds, check_request,
-};
+pub use check::{ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, check_request};

@@ -1,6 +1,6 @@
 //! Estimators: the fitted ones, one per tokenizer generation, and the classic rule.
 
-use serde::{Deserialize, Serialize};
+use pal_model::TokenGeneration;
 
 use super::calibration::Factor;
 use super::counts::Counts;
@@ -10,23 +10,6 @@ use super::table;
 const MEDIA_TOKENS: f64 = 2_000.0;
 const CLASSIC_BYTES_PER_TEXT_TOKEN: f64 = 4.0;
 const CLASSIC_BYTES_PER_JSON_TOKEN: f64 = 2.0;
-
-/// Tokenizers that estimates are fitted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Generation {
-    /// Claude models up to 4.6.
-    Claude46,
-    /// Claude models from 4.7 on, which take more tokens for the same text.
-    Claude47,
-    /// OpenAI models with the `o200k` vocabulary, such as gpt-5.x.
-    O200k,
-}
-
-impl Generation {
-    /// All generations, oldest first.
-    pub const ALL: [Generation; 3] = [Generation::Claude46, Generation::Claude47, Generation::O200k];
-}
 
 /// What one generation's estimates are made of; written by `xtask calibrate`.
 #[derive(Debug, PartialEq)]
@@ -48,9 +31,10 @@ enum Rule {
 /// Estimates tokens of text, JSON and media.
 ///
 /// ```
-/// use pal_view::{Estimator, Generation};
+/// use pal_model::TokenGeneration;
+/// use pal_view::Estimator;
 ///
-/// let estimator = Estimator::shipped(Generation::Claude46);
+/// let estimator = Estimator::shipped(TokenGeneration::Claude46);
 /// let parts = estimator.text("fn main() {}\n") + estimator.call("Read", r#"{"path":"a.rs"}"#);
 /// assert!(estimator.total(parts) > 10);
 /// ```
@@ -62,11 +46,11 @@ pub struct Estimator {
 
 impl Estimator {
     /// The estimator with the shipped weights of a generation.
-    pub fn shipped(generation: Generation) -> Estimator {
+    pub fn shipped(generation: TokenGeneration) -> Estimator {
         let weights = match generation {
-            Generation::Claude46 => &table::CLAUDE_46,
-            Generation::Claude47 => &table::CLAUDE_47,
-            Generation::O200k => &table::O200K,
+            TokenGeneration::Claude46 => &table::CLAUDE_46,
+            TokenGeneration::Claude47 => &table::CLAUDE_47,
+            TokenGeneration::O200k => &table::O200K,
         };
         Estimator { rule: Rule::Fitted(weights), factor: Factor::ONE }
     }

@@ -16,4 +16,4 @@ mod tests;
 
 pub use calibration::{Calibration, Factor};
 pub use counts::Counts;
-pub use estimator::{Estimator, Generation};
+pub use estimator::Estimator;

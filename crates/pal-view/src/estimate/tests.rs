@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Calibration, Counts, Estimator, Factor, Generation};
+use pal_model::TokenGeneration;
+
+use super::{Calibration, Counts, Estimator, Factor};
 
 /// Compares the counts that are not zero, as "name number", with the expected list.
 fn check(text: &str, expected: &[&str]) {
@@ -111,14 +113,14 @@ fn the_classic_rule_learns_nothing() {
 #[test]
 fn newer_generations_take_more_tokens() {
     let code = "    pub fn open(path: &Path) -> Result<Store, OpenError> {\n".repeat(50);
-    let tokens = Generation::ALL.map(|generation| Estimator::shipped(generation).text(&code));
+    let tokens = TokenGeneration::ALL.map(|generation| Estimator::shipped(generation).text(&code));
     let [claude_46, claude_47, o200k] = tokens;
     assert!(o200k < claude_46 && claude_46 < claude_47, "{tokens:?}");
 }
 
 #[test]
 fn no_script_is_free() {
-    for generation in Generation::ALL {
+    for generation in TokenGeneration::ALL {
         for character in ["é", "я", "ع", "中", "の", "한", "ก", "😀", "→"] {
             let tokens = Estimator::shipped(generation).text(&character.repeat(100));
             assert!((5.0..300.0).contains(&tokens), "{generation:?} {character} {tokens}");
@@ -141,7 +143,7 @@ fn blobs_are_dense() {
                 char::from(alphabet.as_bytes()[(seed >> 26) as usize])
             })
             .collect();
-        for generation in Generation::ALL {
+        for generation in TokenGeneration::ALL {
             let bytes_per_token = blob.len() as f64 / Estimator::shipped(generation).text(&blob);
             assert!((1.0..2.2).contains(&bytes_per_token), "{generation:?} {bytes_per_token}");
         }
@@ -150,7 +152,7 @@ fn blobs_are_dense() {
 
 #[test]
 fn a_frame_is_more_than_its_parts() {
-    let estimator = Estimator::shipped(Generation::Claude47);
+    let estimator = Estimator::shipped(TokenGeneration::Claude47);
     assert!(estimator.call("Read", "{}") > estimator.text("Read") + estimator.json("{}"));
     assert!(estimator.result_frame() > 0.0);
 }
@@ -163,7 +165,7 @@ fn a_calibration_finds_the_factor_and_ignores_outliers() {
         calibration.observe(1_000.0, if round % 5 == 0 { 9_000 } else { 1_200 });
     }
     assert_eq!(calibration.factor(), Factor::from(12_000));
-    let estimator = Estimator::shipped(Generation::O200k).corrected(calibration.factor());
+    let estimator = Estimator::shipped(TokenGeneration::O200k).corrected(calibration.factor());
     assert_eq!(estimator.total(1_000.0), 1_200);
 }
 
@@ -225,7 +227,7 @@ proptest! {
 
     #[test]
     fn estimates_grow_with_the_text(text in any::<String>(), more in any::<String>()) {
-        for generation in Generation::ALL {
+        for generation in TokenGeneration::ALL {
             let estimator = Estimator::shipped(generation);
             let shorter = estimator.text(&text);
             let longer = estimator.text(&format!("{text}{more}"));
@@ -240,7 +242,7 @@ proptest! {
         let text = lines.join("\n");
         let boundaries: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
         let (before, after) = text.split_at(*place.get(&boundaries));
-        for generation in Generation::ALL {
+        for generation in TokenGeneration::ALL {
             let estimator = Estimator::shipped(generation);
             let difference = estimator.text(before) + estimator.text(after) - estimator.text(&text);
             // Only a run of letters can differ for more than a few bytes: lengths are counted anew.

@@ -1,14 +1,14 @@
 //! What the tests share: a lens, and a request checked by the strict validator.
 
-use pal_model::Cards;
-use pal_view::{Estimator, Generation, Lens, RenderOptions, Request, Scope, View};
+use pal_model::{Cards, TokenGeneration};
+use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
 use pal_wire::{Betas, Rules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
 
 pub(crate) fn lens(scope: Scope) -> Lens {
     let card = Cards::shipped().find("claude-opus-5-5").card;
-    Lens { card, estimator: Estimator::shipped(Generation::Claude47), scope }
+    Lens { card, estimator: Estimator::shipped(TokenGeneration::Claude47), scope }
 }
 
 /// Renders and lets the validator judge; a refusal is shown with the body.

@@ -26,7 +26,7 @@ use json::{Document, Node};
 use view::{Request, Tag};
 
 pub use error::{ApiError, ErrorKind};
-pub use rules::{ApiVersion, Beta, Betas, Endpoint, Rules, ThinkingKinds};
+pub use rules::{ApiVersion, Beta, Betas, Endpoint, Rules};
 
 /// What a request that passed holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

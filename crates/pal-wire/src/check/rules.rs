@@ -1,5 +1,7 @@
 //! What the addressed model and endpoint allow. The caller makes it from a model card and the request's headers.
 
+use pal_model::{Card, ThinkingKinds};
+
 /// Everything a check depends on besides the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -43,6 +45,25 @@ impl Rules {
     }
 }
 
+impl From<&Card> for Rules {
+    /// What the card's model takes on the newest API version, or on the one before if it takes sampling, without
+    /// any beta.
+    fn from(card: &Card) -> Rules {
+        Rules {
+            endpoint: Endpoint::Messages,
+            version: if card.can.sampling { ApiVersion::V2023_06_01 } else { ApiVersion::V2026_10_21 },
+            betas: Betas::none(),
+            max_output: card.max_output,
+            thinking: card.thinking,
+            system_messages: card.can.system_messages,
+            prefill: card.can.prefill,
+            sampling: card.can.sampling,
+            forced_tool_choice: card.can.forced_tool_choice,
+            max_body_bytes: 32 * 1024 * 1024,
+        }
+    }
+}
+
 /// An endpoint that takes a Messages body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
@@ -59,19 +80,6 @@ pub enum ApiVersion {
     V2023_06_01,
     /// `2026-10-21`: no sampling, no documents in assistant messages, no citations in user text.
     V2026_10_21,
-}
-
-/// The values of `thinking.type` that a model accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThinkingKinds {
-    /// The model decides.
-    pub adaptive: bool,
-    /// A fixed budget.
-    pub enabled: bool,
-    /// None at all.
-    pub disabled: bool,
-    /// Only between tool calls.
-    pub between_tools: bool,
 }
 
 /// A surface that exists only behind a header.

@@ -1,6 +1,7 @@
 //! The body's own fields.
 
-use pal_wire::{Beta, Betas, Endpoint, ErrorKind, Rules, ThinkingKinds, check_request};
+use pal_model::ThinkingKinds;
+use pal_wire::{Beta, Betas, Endpoint, ErrorKind, Rules, check_request};
 use serde_json::json;
 
 use crate::{FINE, check, check_all, old_rules, request, tool};

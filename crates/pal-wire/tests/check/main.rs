@@ -19,7 +19,8 @@ mod thinking;
 mod tools;
 mod turns;
 
-use pal_wire::{ApiError, ApiVersion, Betas, Checked, ErrorKind, Rules, ThinkingKinds, check_request};
+use pal_model::ThinkingKinds;
+use pal_wire::{ApiError, ApiVersion, Betas, Checked, ErrorKind, Rules, check_request};
 use serde_json::{Value, json};
 
 /// The expectation of a request that passes.

@@ -1,6 +1,7 @@
 //! Thinking: the parameter and the blocks.
 
-use pal_wire::{Beta, Betas, Rules, ThinkingKinds};
+use pal_model::ThinkingKinds;
+use pal_wire::{Beta, Betas, Rules};
 use serde_json::json;
 
 use crate::{

@@ -1,0 +1,166 @@
+//! Opening files: private modes, never blocking on a pipe, one writer per log.
+//!
+//! The lock is on the log's own handle, so it ends with the process, whatever ends that.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::ops::Deref;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::error::{FileError, OpenError};
+
+/// A log file with its lock, which is given back on drop. Closing alone would not do at once: a child that is just
+/// being started has a copy of the handle for a moment.
+pub(crate) struct LockedFile(File);
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Nothing is left to be done if this fails: closing gives the lock back, too.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Opens an existing log for the one that appends to it.
+pub(crate) fn open_to_append(path: &Path) -> Result<LockedFile, OpenError> {
+    lock(open(OpenOptions::new().read(true).append(true), path)?, path)
+}
+
+/// Makes a new log, readable and writable for its owner only.
+pub(crate) fn create_to_append(path: &Path) -> Result<LockedFile, OpenError> {
+    let mut options = OpenOptions::new();
+    let file = match options.read(true).append(true).create_new(true).mode(0o600).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(OpenError::Exists { path: path.to_owned() });
+        }
+        Err(error) => return Err(FileError::new("create", path, error).into()),
+    };
+    lock(file, path)
+}
+
+/// Opens a file beside a log, making it if need be, to append to it.
+pub(crate) fn open_beside(path: &Path) -> Result<File, OpenError> {
+    open(OpenOptions::new().append(true).create(true).mode(0o600), path)
+}
+
+/// Opens a log to read it.
+pub(crate) fn open_to_read(path: &Path) -> Result<File, OpenError> {
+    open(OpenOptions::new().read(true), path)
+}
+
+/// Makes the directory entries of `directory` last.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), FileError> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let synced = File::open(directory).and_then(|handle| handle.sync_all());
+    synced.map_err(|error| FileError::new("sync", directory, error))
+}
+
+/// Makes a directory and those above it that are missing, each for its owner only, and makes them last.
+pub fn create_private_directory(path: &Path) -> Result<(), FileError> {
+    let mut missing: Vec<&Path> =
+        path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists()).collect();
+    while let Some(part) = missing.pop() {
+        match DirBuilder::new().mode(0o700).create(part) {
+            // Another process was faster.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && part.is_dir() => {}
+            Err(error) => return Err(FileError::new("create directory", part, error)),
+            Ok(()) => sync_directory(part.parent().unwrap_or(Path::new("")))?,
+        }
+    }
+    Ok(())
+}
+
+/// Without `NONBLOCK` a pipe that nobody writes would be waited for; on regular files it means nothing.
+fn open(options: &mut OpenOptions, path: &Path) -> Result<File, OpenError> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+    let opened = options.custom_flags(flags).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) => return Err(refused(path, error)),
+    };
+    let metadata = file.metadata().map_err(|error| FileError::new("read", path, error))?;
+    match what(&metadata) {
+        Some(what) => Err(OpenError::NotAFile { path: path.to_owned(), what }),
+        None => Ok(file),
+    }
+}
+
+/// A directory, a socket or a pipe without a reader refuses to be opened in words of its own.
+fn refused(path: &Path, error: std::io::Error) -> OpenError {
+    match path.metadata().ok().as_ref().and_then(what) {
+        Some(what) => OpenError::NotAFile { path: path.to_owned(), what },
+        None => FileError::new("open", path, error).into(),
+    }
+}
+
+/// What it is, if it is no regular file.
+fn what(metadata: &std::fs::Metadata) -> Option<&'static str> {
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a directory"),
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
+    }
+}
+
+fn lock(file: File, path: &Path) -> Result<LockedFile, OpenError> {
+    match file.try_lock() {
+        Ok(()) => Ok(LockedFile(file)),
+        Err(TryLockError::WouldBlock) => {
+            Err(OpenError::Locked { path: path.to_owned(), pid: lock_holder(&file) })
+        }
+        Err(TryLockError::Error(error)) => Err(FileError::new("lock", path, error).into()),
+    }
+}
+
+/// The process that holds the lock, as the kernel tells it.
+#[cfg(target_os = "linux")]
+fn lock_holder(file: &File) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata().ok()?;
+    let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    let place = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|lock| holder_in(lock, &place))
+}
+
+/// Other systems do not tell.
+#[cfg(not(target_os = "linux"))]
+fn lock_holder(_file: &File) -> Option<u32> {
+    None
+}
+
+/// Reads a line such as `1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF`.
+#[cfg(target_os = "linux")]
+fn holder_in(lock: &str, place: &str) -> Option<u32> {
+    let words: Vec<&str> = lock.split_whitespace().collect();
+    match words.as_slice() {
+        [_, "FLOCK", _, "WRITE", pid, at, ..] if *at == place => pid.parse().ok().filter(|pid| *pid > 0),
+        _ => None,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_is_read_from_the_kernel_s_list() {
+        assert_eq!(holder_in("1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF", "fd:00:1234"), Some(4711));
+        assert_eq!(holder_in("1: -> FLOCK  ADVISORY  WRITE 4712 fd:00:1234 0 EOF", "fd:00:1234"), None);
+        assert_eq!(holder_in("2: POSIX  ADVISORY  WRITE 4711 fd:00:1234 0 EOF", "fd:00:1234"), None);
+        assert_eq!(holder_in("1: FLOCK  ADVISORY  WRITE 0 fd:00:1234 0 EOF", "fd:00:1234"), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Kills: a log cut at every byte of its end, and a process that is killed while it writes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+use pal_model::{Entry, IdSource, Text};
+use pal_store::{Log, Reader};
+
+use crate::common::{Place, child, lines, now, role, said};
+
+/// Five lines, the last three with characters of one to four bytes.
+fn five_lines() -> Vec<u8> {
+    let place = Place::new();
+    let mut log = place.create();
+    for text in ["one", "two", "drei ü", "四\\n\\\"{}", "fünf 🙂"] {
+        log.append(said(text), now()).unwrap();
+    }
+    place.bytes()
+}
+
+/// Checks that a file of these bytes opens with exactly its whole lines and that all bytes are kept.
+fn check_cut(bytes: &[u8]) {
+    let place = Place::new();
+    std::fs::write(&place.path, bytes).unwrap();
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let rest = text.rsplit('\n').next().unwrap();
+    let is_whole = Entry::parse(Text::from(rest)).is_ok();
+    let mut expected: Vec<&str> = text.lines().collect();
+    if !rest.is_empty() && !is_whole {
+        expected.pop();
+    }
+    let read_before = Reader::open(&place.path).unwrap().whole_branch().unwrap();
+    assert_eq!(lines(&read_before.entries), expected);
+
+    let mut opened = place.open();
+    assert_eq!(lines(&opened.branch.entries), expected);
+    let kept = place.bytes();
+    if rest.is_empty() || is_whole {
+        assert!(opened.torn.is_none() && !place.torn().exists());
+        assert!(kept.starts_with(bytes) && kept.len() - bytes.len() == usize::from(is_whole));
+    } else {
+        let torn = opened.torn.as_ref().unwrap();
+        let set_aside = std::fs::read(&torn.path).unwrap();
+        let set_aside = set_aside.strip_suffix(b"\n").unwrap();
+        assert_eq!((&torn.path, torn.bytes), (&place.torn(), set_aside.len() as u64));
+        assert_eq!([kept.as_slice(), set_aside].concat(), bytes);
+    }
+    let added = opened.log.append(said("after"), now()).unwrap();
+    assert_eq!(added.parent, opened.branch.entries.last().map(|entry| entry.id));
+    assert_eq!(added.parent_offset, None);
+    drop(opened);
+    let again = place.open();
+    assert!(again.torn.is_none() && again.branch.problems.is_empty());
+    assert_eq!(again.branch.entries.len(), expected.len() + 1);
+}
+
+#[test]
+fn a_log_cut_at_any_byte_opens_and_loses_nothing_whole() {
+    let bytes = five_lines();
+    // Down to the empty file, and so through the first line, too.
+    for length in 0..=bytes.len() {
+        check_cut(&bytes[..length]);
+    }
+}
+
+#[test]
+fn torn_tails_pile_up_in_one_file() {
+    let place = Place::new();
+    place.create().append(said("one"), now()).unwrap();
+    for torn in ["{\"v\":1,\"id", "\0\0\0\0", "{\"v\":1}\nnot json"] {
+        let mut file = std::fs::OpenOptions::new().append(true).open(&place.path).unwrap();
+        file.write_all(torn.as_bytes()).unwrap();
+        let opened = place.open();
+        assert_eq!(opened.torn.unwrap().bytes, torn.len() as u64);
+        assert_eq!(opened.branch.entries.len(), 1);
+    }
+    let piled = std::fs::read(place.torn()).unwrap();
+    assert_eq!(piled, b"{\"v\":1,\"id\n\0\0\0\0\n{\"v\":1}\nnot json\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        for path in [&place.path, &place.torn()] {
+            assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+}
+
+#[test]
+fn a_killed_writer_loses_nothing_acknowledged() {
+    if let Some(path) = role("writer") {
+        return write_for_ever(&path);
+    }
+    let place = Place::new();
+    drop(place.create());
+    let mut acknowledged = Vec::new();
+    let mut n_torn = 0;
+    for round in 0..60u64 {
+        let mut writer = child("crash::a_killed_writer_loses_nothing_acknowledged", "writer", &place.path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(writer.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || {
+            let lines = output.lines().map_while(Result::ok);
+            lines.filter_map(|line| line.strip_prefix("ack ").map(str::to_owned)).collect::<Vec<_>>()
+        });
+        // A spread of moments without a random number: from before the first append to some milliseconds in.
+        std::thread::sleep(Duration::from_micros(2_000 + round * 7919 % 9_000));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        acknowledged.extend(reader.join().unwrap());
+
+        let opened = place.open();
+        n_torn += usize::from(opened.torn.is_some());
+        assert!(opened.branch.problems.is_empty());
+        let ids: Vec<String> = opened.branch.entries.iter().map(|entry| entry.id.to_string()).collect();
+        let mut found = ids.iter();
+        for id in &acknowledged {
+            assert!(found.any(|found| found == id), "round {round}: {id} is gone or out of order");
+        }
+        // What was written but not acknowledged stays in the log; later rounds must find it, too.
+        acknowledged = ids;
+    }
+    println!("{} entries, {n_torn} torn tails", acknowledged.len());
+    assert!(acknowledged.len() > 60, "the writers wrote next to nothing");
+}
+
+fn write_for_ever(path: &std::path::Path) {
+    let seed = u64::from(std::process::id());
+    let mut log = Log::open(path, IdSource::seeded(seed)).unwrap().log;
+    let mut out = std::io::stdout().lock();
+    for number in 0u64.. {
+        let text = "x".repeat((number as usize * 997) % 20_000);
+        let entries = match number % 3 {
+            0 => log.append_all(vec![said(&text), said("second")], now()).unwrap(),
+            _ => vec![log.append(said(&text), now()).unwrap()],
+        };
+        for entry in entries {
+            writeln!(out, "ack {}", entry.id).unwrap();
+        }
+    }
+}

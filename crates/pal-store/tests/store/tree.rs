@@ -1,0 +1,393 @@
+//! Branches, boundaries and undo: resuming gives what the naive reader gives, for any tree and any offsets; and no
+//! damage to the file makes it hang or panic.
+
+use pal_model::{
+    Body, Boundary, Draft, Entry, EntryId, IdSource, Prefix, Preserved, Reference, Snapshot, Text,
+};
+use pal_store::{Log, Reader};
+use proptest::prelude::*;
+
+use crate::common::{Place, lines, now, said, undo};
+use crate::naive;
+
+/// One step of a session. Numbers choose among what is there.
+#[derive(Clone, Debug)]
+enum Step {
+    Say { bytes: usize },
+    SayMany { count: usize },
+    Prefix,
+    Rewind { to: usize },
+    Boundary { preserved: Option<(usize, usize)>, prefix: Option<usize>, offsets: Offsets },
+    Undo { target: usize },
+    Reopen,
+}
+
+/// What a boundary says about places.
+#[derive(Clone, Copy, Debug)]
+enum Offsets {
+    Right,
+    Missing,
+    Wrong(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    // Some lines are longer than what is read at a time.
+    let bytes = prop_oneof![8 => 0..200usize, 2 => 50_000..120_000usize, 1 => 250_000..600_000usize];
+    let offsets = prop_oneof![
+        4 => Just(Offsets::Right),
+        1 => Just(Offsets::Missing),
+        1 => (0..3_000u64).prop_map(Offsets::Wrong),
+        1 => any::<u64>().prop_map(Offsets::Wrong),
+    ];
+    let preserved = proptest::option::of((any::<usize>(), any::<usize>()));
+    let step = prop_oneof![
+        8 => bytes.prop_map(|bytes| Step::Say { bytes }),
+        2 => (0..5usize).prop_map(|count| Step::SayMany { count }),
+        1 => Just(Step::Prefix),
+        3 => any::<usize>().prop_map(|to| Step::Rewind { to }),
+        3 => (preserved, proptest::option::of(any::<usize>()), offsets)
+            .prop_map(|(preserved, prefix, offsets)| Step::Boundary { preserved, prefix, offsets }),
+        3 => any::<usize>().prop_map(|target| Step::Undo { target }),
+        1 => Just(Step::Reopen),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+/// A session that is written step by step, with all its entries in the order of the file.
+struct Session {
+    place: Place,
+    log: Option<Log>,
+    entries: Vec<Entry>,
+}
+
+impl Session {
+    fn run(steps: &[Step]) -> Session {
+        let place = Place::new();
+        let log = Some(place.create());
+        let mut session = Session { place, log, entries: Vec::new() };
+        session.append(vec![said("start")]);
+        for step in steps {
+            session.step(step);
+        }
+        session
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Say { bytes } => self.append(vec![said(&"é".repeat(bytes / 2))]),
+            Step::SayMany { count } => self.append((0..*count).map(|n| said(&n.to_string())).collect()),
+            Step::Prefix => self.append(vec![prefix()]),
+            Step::Rewind { to } => self.rewind(self.entries[to % self.entries.len()].id),
+            Step::Boundary { preserved, prefix, offsets } => {
+                let draft = self.boundary(*preserved, *prefix, *offsets);
+                self.append(vec![draft]);
+            }
+            Step::Undo { target } => {
+                let target = self.undoable(*target);
+                self.append(vec![undo(target)]);
+            }
+            Step::Reopen => {
+                self.log = None;
+                let opened =
+                    Log::open(&self.place.path, IdSource::seeded(self.entries.len() as u64)).unwrap();
+                self.log = Some(opened.log);
+            }
+        }
+    }
+
+    fn append(&mut self, drafts: Vec<Draft>) {
+        let appended = self.log.as_mut().unwrap().append_all(drafts, now()).unwrap();
+        self.entries.extend(appended);
+    }
+
+    fn rewind(&mut self, to: EntryId) {
+        let found = self.log.as_mut().unwrap().rewind(to).unwrap();
+        let expected = naive::select(&naive::branch(&self.entries, to));
+        assert_eq!(lines(&found.entries), lines(&expected));
+    }
+
+    /// One of the newest decisions and boundaries of the branch, or whatever there is.
+    fn undoable(&self, choice: usize) -> EntryId {
+        let is_undoable =
+            |entry: &&Entry| entry.decision().is_some() || matches!(entry.body, Body::Boundary(_));
+        let branch = self.branch();
+        let newest: Vec<&Entry> = branch.iter().rev().filter(is_undoable).take(3).collect();
+        match newest.len() {
+            0 => self.entries[choice % self.entries.len()].id,
+            count => newest[choice % count].id,
+        }
+    }
+
+    fn branch(&self) -> Vec<Entry> {
+        naive::branch(&self.entries, self.log.as_ref().unwrap().head().unwrap())
+    }
+
+    /// A boundary that keeps two entries of the branch and what lies between them.
+    fn boundary(&self, preserved: Option<(usize, usize)>, prefix: Option<usize>, offsets: Offsets) -> Draft {
+        let branch = self.branch();
+        let offset = |id: EntryId| match offsets {
+            Offsets::Right => Some(self.offset(id)),
+            Offsets::Missing => None,
+            Offsets::Wrong(offset) => Some(offset),
+        };
+        let preserved = preserved.map(|(one, two)| {
+            let (one, two) = (one % branch.len(), two % branch.len());
+            let head = branch[one.min(two)].id;
+            let tail = branch[one.max(two)].id;
+            Preserved { head, tail, placement: Default::default(), offset: offset(head) }
+        });
+        let prefix = prefix.map(|at| branch[at % branch.len()].id);
+        let prefix = prefix.map(|id| Reference { id, offset: offset(id) });
+        let snapshot = Snapshot { prefix, ..Snapshot::default() };
+        Draft::boundary(&Boundary { preserved, snapshot, ..Boundary::default() })
+    }
+
+    fn offset(&self, id: EntryId) -> u64 {
+        let before = self.entries.iter().take_while(|entry| entry.id != id);
+        let offset = before.map(|entry| entry.line.len() as u64 + 1).sum();
+        assert!(self.log.as_ref().unwrap().offset(id).is_none_or(|known| known == offset));
+        offset
+    }
+}
+
+fn prefix() -> Draft {
+    let empty = Text::from("[]");
+    let (system, tools) = (empty.clone(), empty);
+    Draft::prefix(&Prefix { system, tools, context: Default::default(), unseen_tokens: 0 })
+}
+
+/// The steps that a failing run names.
+fn check(steps: &[Step]) {
+    let mut session = Session::run(steps);
+    session.log = None;
+    let all = naive::read(&session.place.bytes());
+    assert_eq!(lines(&all), lines(&session.entries));
+    let branch = naive::branch(&all, all.last().unwrap().id);
+
+    let opened = session.place.open();
+    assert_eq!(lines(&opened.branch.entries), lines(&naive::select(&branch)));
+    assert!(opened.branch.problems.is_empty(), "{:?}", opened.branch.problems);
+    let reader = Reader::open(&session.place.path).unwrap();
+    assert_eq!(lines(&reader.branch().unwrap().entries), lines(&opened.branch.entries));
+    assert_eq!(lines(&reader.whole_branch().unwrap().entries), lines(&branch));
+    let read: Vec<Entry> = reader.lines().map(|line| line.unwrap().entry).collect();
+    assert_eq!(lines(&read), lines(&all));
+
+    // An entry carries an offset exactly if its parent is not the previous line, and then the right one.
+    let mut previous = None;
+    for entry in &all {
+        let expected = entry.parent.filter(|parent| Some(*parent) != previous);
+        let found = entry.parent_offset.map(|offset| {
+            let start = session.place.bytes().split_off(offset as usize);
+            let line = String::from_utf8(start).unwrap().lines().next().unwrap().to_owned();
+            Entry::parse(Text::from(line)).unwrap().id
+        });
+        assert_eq!(found, expected);
+        previous = Some(entry.id);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn resuming_any_tree_gives_what_a_full_read_gives(steps in steps()) {
+        check(&steps);
+    }
+
+    #[test]
+    fn no_damage_makes_it_hang_or_panic(steps in steps(), damage in proptest::collection::vec(damage(), 1..6)) {
+        check_damaged(&steps, &damage);
+    }
+}
+
+/// Something that happens to a file.
+#[derive(Clone, Debug)]
+enum Damage {
+    Byte {
+        at: usize,
+        to: u8,
+    },
+    Cut {
+        at: usize,
+    },
+    DropLine {
+        line: usize,
+    },
+    RepeatLine {
+        line: usize,
+    },
+    MoveLine {
+        line: usize,
+    },
+    /// All offsets of parents and preserved messages say this.
+    Offsets {
+        to: usize,
+    },
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        3 => (any::<usize>(), any::<u8>()).prop_map(|(at, to)| Damage::Byte { at, to }),
+        2 => (any::<usize>(), Just(b'\n')).prop_map(|(at, to)| Damage::Byte { at, to }),
+        1 => any::<usize>().prop_map(|at| Damage::Cut { at }),
+        1 => any::<usize>().prop_map(|line| Damage::DropLine { line }),
+        1 => any::<usize>().prop_map(|line| Damage::RepeatLine { line }),
+        1 => any::<usize>().prop_map(|line| Damage::MoveLine { line }),
+        2 => any::<usize>().prop_map(|to| Damage::Offsets { to }),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
+    if bytes.is_empty() {
+        return;
+    }
+    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let count = lines.len();
+    match damage {
+        Damage::Byte { at, to } => {
+            let at = at % bytes.len();
+            bytes[at] = *to;
+            return;
+        }
+        Damage::Cut { at } => return bytes.truncate(at % bytes.len()),
+        Damage::DropLine { line } => drop(lines.remove(line % count)),
+        Damage::RepeatLine { line } => lines.push(lines[line % count].clone()),
+        Damage::MoveLine { line } => {
+            let line = lines.remove(line % count);
+            lines.insert(0, line);
+        }
+        Damage::Offsets { to } => {
+            let to = to % (bytes.len() * 2);
+            for line in &mut lines {
+                let text = String::from_utf8_lossy(line).into_owned();
+                *line = with_offsets(&text, to).into_bytes();
+            }
+        }
+    }
+    *bytes = lines.concat();
+}
+
+/// The line with another number behind each `offset":`.
+fn with_offsets(line: &str, to: usize) -> String {
+    let mut parts = line.split("offset\":");
+    let mut changed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        changed.push_str(&format!("offset\":{to}"));
+        changed.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    changed
+}
+
+fn check_damaged(steps: &[Step], damage: &[Damage]) {
+    let mut session = Session::run(steps);
+    session.log = None;
+    let mut bytes = session.place.bytes();
+    for damage in damage {
+        apply(&mut bytes, damage);
+    }
+    std::fs::write(&session.place.path, &bytes).unwrap();
+    let reader = Reader::open(&session.place.path).unwrap();
+    let n_lines = reader.lines().count();
+    assert_eq!(n_lines, bytes.split_inclusive(|byte| *byte == b'\n').count());
+    let read = reader.branch().map(|branch| branch.entries);
+    let whole = reader.whole_branch();
+    match Log::open(&session.place.path, IdSource::seeded(9)) {
+        Ok(mut opened) => {
+            assert_eq!(lines(&opened.branch.entries), lines(&read.unwrap()));
+            assert!(whole.unwrap().entries.len() <= n_lines);
+            let added = opened.log.append(said("on"), now()).unwrap();
+            drop(opened);
+            let again = session.place.open();
+            assert!(again.torn.is_none());
+            assert_eq!(again.branch.entries.last().unwrap().id, added.id);
+        }
+        Err(error) => assert_eq!(std::fs::read(&session.place.path).unwrap(), bytes, "{error}"),
+    }
+}
+
+/// Entry `n` with parent `parent`, at a place that may be a lie.
+fn line(n: u32, parent: u32, place: Option<u64>) -> String {
+    let id = |n: u32| format!("01890000-0000-7000-8000-{n:012}");
+    let parent = if parent == 0 { "null".into() } else { format!("\"{}\"", id(parent)) };
+    let place = place.map(|place| format!(",\"parent_offset\":{place}")).unwrap_or_default();
+    format!(
+        "{{\"v\":1,\"id\":\"{}\",\"parent\":{parent}{place},\"at\":\"2026-11-15T09:00:00.000Z\",\"kind\":\"virtual\"}}\n",
+        id(n)
+    )
+}
+
+#[test]
+fn offsets_that_lie_are_not_believed() {
+    let (one, two) = (line(1, 0, None), line(2, 1, None));
+    let third = (one.len() + two.len()) as u64;
+    // Into the middle of a line, to a line end, to another entry, to itself, forwards, past the end.
+    for place in [5, one.len() as u64 - 1, one.len() as u64, third, third + 1, third + 1_000, u64::MAX] {
+        let place_of_log = Place::new();
+        std::fs::write(&place_of_log.path, [one.as_str(), &two, &line(3, 1, Some(place))].concat()).unwrap();
+        let opened = place_of_log.open();
+        let ids: Vec<u128> = opened.branch.entries.iter().map(|entry| entry.id.bits() & 0xf).collect();
+        assert_eq!(ids, [1, 3], "offset {place}");
+        assert!(opened.branch.problems.is_empty());
+    }
+}
+
+#[test]
+fn circles_end_and_lost_parents_are_reported() {
+    // 1 follows 3, 3 follows 2, 2 follows 1; 5 follows nothing that is there; 6 follows itself.
+    let cases = [
+        ([line(1, 3, Some(400)), line(2, 1, None), line(3, 2, None)], vec![1, 2, 3]),
+        ([line(1, 0, None), line(2, 1, None), line(5, 4, None)], vec![5]),
+        ([line(1, 0, None), line(2, 1, None), line(6, 6, Some(0))], vec![6]),
+    ];
+    for (text, expected) in cases {
+        let place = Place::new();
+        std::fs::write(&place.path, text.concat()).unwrap();
+        let opened = place.open();
+        let ids: Vec<u128> = opened.branch.entries.iter().map(|entry| entry.id.bits() & 0xf).collect();
+        assert_eq!(ids, expected);
+        let problem = opened.branch.problems[0].to_string();
+        assert!(problem.contains("which is not in the log"), "{problem}");
+    }
+}
+
+#[test]
+fn what_a_boundary_keeps_and_the_file_lost_is_reported() {
+    let place = Place::new();
+    let mut log = place.create();
+    log.append(said("one"), now()).unwrap();
+    let (head, tail) = (EntryId::from_bits(1), EntryId::from_bits(2));
+    let preserved = Some(Preserved { head, tail, placement: Default::default(), offset: Some(0) });
+    let prefix = Some(Reference { id: head, offset: None });
+    let snapshot = Snapshot { prefix, ..Snapshot::default() };
+    log.append(Draft::boundary(&Boundary { preserved, snapshot, ..Boundary::default() }), now()).unwrap();
+    drop(log);
+    let branch = place.open().branch;
+    assert_eq!(branch.entries.len(), 1);
+    let problems: Vec<String> = branch.problems.iter().map(ToString::to_string).collect();
+    assert!(
+        problems[0].contains("only its summary remains") && problems[1].contains("rendered anew"),
+        "{problems:?}"
+    );
+}
+
+/// A reader of many lines at the edges of what is read at a time.
+#[test]
+fn lines_of_any_length_are_read_at_the_edges() {
+    const SEGMENT: usize = 256 << 10;
+    let place = Place::new();
+    let mut log = place.create();
+    let overhead = log.append(said(""), now()).unwrap().line.len() + 1;
+    for size in (SEGMENT - 3..SEGMENT + 4).chain([4 * SEGMENT - 1, 4 * SEGMENT, 4 * SEGMENT + 1, 9 * SEGMENT])
+    {
+        log.append(said(&"m".repeat(size - overhead)), now()).unwrap();
+        log.append(said("short"), now()).unwrap();
+    }
+    drop(log);
+    let all = naive::read(&place.bytes());
+    let opened = place.open();
+    assert_eq!(lines(&opened.branch.entries), lines(&all));
+    let reader = Reader::open(&place.path).unwrap();
+    let read: Vec<Entry> = reader.lines().map(|line| line.unwrap().entry).collect();
+    assert_eq!(lines(&read), lines(&all));
+}
