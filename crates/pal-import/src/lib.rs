@@ -23,10 +23,13 @@
 mod aside;
 mod blocks;
 mod claude;
+mod codex;
 mod format;
 mod lines;
 mod pick;
+mod records;
 mod report;
+mod responses;
 mod step;
 mod write;
 
@@ -82,6 +85,7 @@ pub fn import(source: &[u8], options: &Options<'_>) -> Result<Imported, ImportEr
     };
     let session = match format {
         Format::Claude => claude::read(source, options.strict)?,
+        Format::Codex => codex::read(source, options.strict)?,
         Format::Palimpsest => return Err(ImportError::AlreadyOurs),
         _ => return Err(ImportError::NotRecognised { seen: format!("{format}, which is not read yet") }),
     };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The raw values of the fields `names` of the object that `json` holds; of a repeated key the last.
@@ -13,6 +13,17 @@ pub(crate) fn pick<'a, const N: usize>(
 ) -> Result<[Option<&'a str>; N], serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let picked = reader.deserialize_map(Fields(names))?;
+    reader.end()?;
+    Ok(picked)
+}
+
+/// The raw values of the fields `names` of each object in the array that `json` holds.
+pub(crate) fn pick_each<'a, const N: usize>(
+    json: &'a str,
+    names: &[&str; N],
+) -> Result<Vec<[Option<&'a str>; N]>, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let picked = reader.deserialize_seq(Objects(names))?;
     reader.end()?;
     Ok(picked)
 }
@@ -57,6 +68,32 @@ impl<'de, const N: usize> Visitor<'de> for Fields<'_, N> {
             }
         }
         Ok(values)
+    }
+}
+
+impl<'de, const N: usize> DeserializeSeed<'de> for Fields<'_, N> {
+    type Value = [Option<&'de str>; N];
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+struct Objects<'n, const N: usize>(&'n [&'n str; N]);
+
+impl<'de, const N: usize> Visitor<'de> for Objects<'_, N> {
+    type Value = Vec<[Option<&'de str>; N]>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut objects = Vec::with_capacity(1);
+        while let Some(object) = list.next_element_seed(Fields(self.0))? {
+            objects.push(object);
+        }
+        Ok(objects)
     }
 }
 

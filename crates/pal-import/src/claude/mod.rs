@@ -7,7 +7,6 @@
 mod attachment;
 mod person;
 mod queue;
-mod responses;
 
 use std::borrow::Cow;
 
@@ -20,11 +19,11 @@ use crate::ImportError;
 use crate::aside::Reason;
 use crate::blocks;
 use crate::format::Format;
-use crate::lines::{self, Line, Problem};
 use crate::pick::{count, is_true, pick_or_none, string};
-use crate::step::{Act, Boundary, Session, Step};
+use crate::records::{self, Record as Found};
+use crate::responses::{Counted, Reported, Responses};
+use crate::step::{Act, Boundary, Seen, Session, Step};
 use queue::Queue;
-use responses::{Reported, Responses};
 
 /// What Claude Code writes in the place of a result that it cleared.
 const CLEARED: &str = "[Old tool result content cleared]";
@@ -33,8 +32,9 @@ const CLEARED: &str = "[Old tool result content cleared]";
 pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportError> {
     let mut reader = Reader::default();
     reader.session.about.program = Format::Claude.program().into();
-    reader.session.seen.lines =
-        lines::read(source, &NAMES, |number, line| reader.line(number, line, strict))?;
+    let seen = records::each(source, &NAMES, strict, |found| reader.line(found))?;
+    reader.session.seen =
+        Seen { lines: seen.lines, records: seen.records, mended: seen.mended, ..reader.session.seen };
     Ok(reader.finish())
 }
 
@@ -118,29 +118,14 @@ struct Waiting<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(
-        &mut self,
-        number: u64,
-        line: Line<'a, { NAMES.len() }>,
-        strict: bool,
-    ) -> Result<(), ImportError> {
-        match line {
-            Line::Bad(_, reason) if strict => Err(ImportError::Strict { line: number, reason }),
-            Line::Bad(bytes, problem) => {
-                self.session.steps.push(Step::bad(number, bytes, &problem));
-                Ok(())
-            }
-            Line::Record { mended: Some(count), .. } if strict => {
-                Err(ImportError::Strict { line: number, reason: Problem::SeveralObjects(count) })
-            }
-            Line::Record { text, fields, mended } => {
+    fn line(&mut self, found: Result<Found<'a, { NAMES.len() }>, Step<'a>>) {
+        match found {
+            Ok(Found { line, text, fields }) => {
                 let envelope = Envelope::new(fields);
                 let at = string(envelope.timestamp).and_then(|at| at.parse().ok());
-                self.session.seen.records += 1;
-                self.session.seen.mended += u64::from(mended.is_some());
-                self.record(Record { line: number, at, text, envelope });
-                Ok(())
+                self.record(Record { line, at, text, envelope });
             }
+            Err(bad) => self.session.steps.push(bad),
         }
     }
 
@@ -258,9 +243,11 @@ impl<'a> Reader<'a> {
             }
             // What a person typed beside a result is a message of its own.
             (true, true) => {
-                let (typed, rest): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| is_typed(block));
-                let rest = blocks::list(rest.iter().map(|block| block.raw));
-                let typed = blocks::list(typed.iter().map(|block| block.raw));
+                let raw = blocks::raw_blocks(content);
+                let (typed, rest): (Vec<_>, Vec<_>) =
+                    blocks.iter().zip(raw).partition(|(block, _)| is_typed(block));
+                let rest = blocks::list(rest.into_iter().map(|(_, raw)| raw));
+                let typed = blocks::list(typed.into_iter().map(|(_, raw)| raw));
                 self.push(record, Act::User { origin: Origin::Tool, content: rest.into(), results });
                 self.push(record, Act::User { origin: Origin::Person, content: typed.into(), results: 0 });
             }
@@ -280,6 +267,7 @@ impl<'a> Reader<'a> {
         // A boundary is followed by its summary; once the model speaks, none comes any more.
         self.waiting = None;
         let step = self.session.steps.len();
+        let usage = usage.filter(|usage| usage.starts_with('{')).map_or(Counted::Nothing, Counted::Raw);
         let reported = Reported { model: model.clone(), usage, stop_reason: string(stop_reason) };
         let response = self.responses.record(step, id.or(record.envelope.request), reported);
         let calls = blocks::calls(content);

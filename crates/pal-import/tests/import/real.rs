@@ -33,3 +33,8 @@ fn table(agent: &str) {
 fn claude() {
     table("claude");
 }
+
+#[test]
+fn codex() {
+    table("codex");
+}

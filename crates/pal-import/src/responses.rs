@@ -1,4 +1,4 @@
-//! The responses of a transcript: which records belong to each, and where its request and its end stand.
+//! The responses of a session: which records belong to each, and where its request and its end stand.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::step::{Act, Step};
 
 #[derive(Default)]
-pub(super) struct Responses<'a> {
+pub(crate) struct Responses<'a> {
     by_id: FxHashMap<&'a str, usize>,
     all: Vec<Response<'a>>,
 }
@@ -22,46 +22,89 @@ struct Response<'a> {
 
 /// What a record reports of its response; of several records the last has the final figures.
 #[derive(Default)]
-pub(super) struct Reported<'a> {
-    pub(super) model: Cow<'a, str>,
-    /// Raw.
-    pub(super) usage: Option<&'a str>,
-    pub(super) stop_reason: Option<Cow<'a, str>>,
+pub(crate) struct Reported<'a> {
+    pub(crate) model: Cow<'a, str>,
+    pub(crate) usage: Counted<'a>,
+    pub(crate) stop_reason: Option<Cow<'a, str>>,
+}
+
+/// A usage, read only when it is the final one.
+#[derive(Default)]
+pub(crate) enum Counted<'a> {
+    #[default]
+    Nothing,
+    Raw(&'a str),
+    Known(Usage),
+}
+
+impl Counted<'_> {
+    fn into_usage(self) -> Usage {
+        match self {
+            Counted::Nothing => Usage::default(),
+            Counted::Raw(usage) => serde_json::from_str(usage).unwrap_or_default(),
+            Counted::Known(usage) => usage,
+        }
+    }
 }
 
 impl<'a> Responses<'a> {
     /// Notes that the record at `step` belongs to the response with this raw id, and what it reports; returns
     /// the id.
-    pub(super) fn record(
+    pub(crate) fn record(
         &mut self,
         step: usize,
         id: Option<&'a str>,
         reported: Reported<'a>,
     ) -> Cow<'a, str> {
-        let known = id.and_then(|id| self.by_id.get(id)).copied();
-        let at = known.unwrap_or(self.all.len());
-        if known.is_none() {
-            let named = id.and_then(unescape).filter(|id| !id.is_empty());
-            let name = named.unwrap_or_else(|| format!("claude-{}", at + 1).into());
-            self.all.push(Response { id: name, first: step, last: step, reported: Reported::default() });
-            if let Some(id) = id {
-                self.by_id.insert(id, at);
+        let at = match id.and_then(|id| self.by_id.get(id)) {
+            Some(at) => *at,
+            None => {
+                let named = id.and_then(unescape).filter(|id| !id.is_empty());
+                let name = named.unwrap_or_else(|| format!("response-{}", self.all.len() + 1).into());
+                let at = self.open(name, step);
+                if let Some(id) = id {
+                    self.by_id.insert(id, at);
+                }
+                at
             }
-        }
+        };
+        self.extend(at, step, reported);
+        self.all[at].id.clone()
+    }
+
+    /// Begins a response with a name of our own; returns its number.
+    pub(crate) fn open(&mut self, id: Cow<'a, str>, step: usize) -> usize {
+        self.all.push(Response { id, first: step, last: step, reported: Reported::default() });
+        self.all.len() - 1
+    }
+
+    /// The record at `step` belongs to the response with this number, too.
+    pub(crate) fn extend(&mut self, at: usize, step: usize, reported: Reported<'a>) {
         let response = &mut self.all[at];
         response.last = step;
         let newest = &mut response.reported;
         newest.model = reported.model;
-        newest.usage = reported.usage.filter(|usage| usage.starts_with('{')).or(newest.usage);
         newest.stop_reason = reported.stop_reason.or(newest.stop_reason.take());
-        response.id.clone()
+        if !matches!(reported.usage, Counted::Nothing) {
+            newest.usage = reported.usage;
+        }
+    }
+
+    /// What the response with this number took.
+    pub(crate) fn took(&mut self, at: usize, usage: Usage) {
+        self.all[at].reported.usage = Counted::Known(usage);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// Puts a request before the first record of each response and its end behind the last.
     ///
     /// A response was given before the boundaries that follow its first record, so it ends before them; and one
     /// whose records a boundary brings after itself (`early`: step and boundary) was asked for before it, too.
-    pub(super) fn insert_into(
+    pub(crate) fn insert_into(
         self,
         steps: Vec<Step<'a>>,
         boundaries: &[usize],
@@ -87,11 +130,7 @@ impl<'a> Responses<'a> {
             let act = Act::Response {
                 response: response.id,
                 model: response.reported.model,
-                usage: response
-                    .reported
-                    .usage
-                    .and_then(|usage| serde_json::from_str::<Usage>(usage).ok())
-                    .unwrap_or_default(),
+                usage: response.reported.usage.into_usage(),
                 stop_reason: response.reported.stop_reason,
             };
             inserted.push((end, Step { line: end_line, at: given_at, foreign: None, act }));
