@@ -1,0 +1,131 @@
+//! What all tests share: a measure, the laws of every log, and the real sessions where they are.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use pal_import::{Imported, Measure, Options, import};
+use pal_model::{Body, Entry, Origin, Text};
+
+/// Three bytes a token.
+pub(crate) struct Thirds;
+
+impl Measure for Thirds {
+    fn text(&self, _model: &str, text: &str) -> f64 {
+        text.len() as f64 / 3.0
+    }
+
+    fn json(&self, _model: &str, json: &str) -> f64 {
+        json.len() as f64 / 3.0
+    }
+}
+
+pub(crate) fn lenient() -> Options<'static> {
+    Options { measure: &Thirds, strict: false }
+}
+
+/// Imports and checks what holds of every import; returns the entries, too.
+pub(crate) fn imported(source: &[u8]) -> (Imported, Vec<Entry>) {
+    let imported = import(source, &lenient()).unwrap_or_else(|error| panic!("{error}"));
+    let entries = lawful(&imported);
+    assert_eq!(import(source, &lenient()).unwrap().log, imported.log, "the same bytes twice");
+    (imported, entries)
+}
+
+/// The laws of every log that import writes.
+pub(crate) fn lawful(imported: &Imported) -> Vec<Entry> {
+    assert!(imported.log.ends_with('\n'));
+    let entries: Vec<Entry> = imported
+        .log
+        .lines()
+        .map(|line| Entry::parse(Text::from(line)).unwrap_or_else(|error| panic!("{error}: {line:.200}")))
+        .collect();
+    let mut ids = HashSet::new();
+    let mut parent = None;
+    let mut places = BTreeMap::new();
+    let mut offset = 0;
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let mut open = HashSet::new();
+    for entry in &entries {
+        assert!(!matches!(entry.body, Body::Unknown), "unknown body: {:.200}", entry.line);
+        assert!(ids.insert(entry.id), "ids are unique");
+        assert_eq!(entry.parent, parent, "each entry follows the one before");
+        if let Body::Request(request) = &entry.body {
+            assert_eq!(request.last, parent, "a request covers all before it");
+        }
+        if let Body::Boundary(boundary) = &entry.body {
+            assert!(!boundary.summary.blocks().is_empty(), "a boundary has a summary");
+            let prefix = boundary.snapshot.prefix.unwrap();
+            assert_eq!(places[&prefix.id], prefix.offset.unwrap());
+            if let Some(preserved) = &boundary.preserved {
+                assert_eq!(places[&preserved.head], preserved.offset.unwrap());
+                assert!(preserved.offset.unwrap() <= places[&preserved.tail]);
+            }
+        }
+        match &entry.body {
+            Body::Response(response) => assert!(open.insert(response.response.clone()), "one end each"),
+            Body::Assistant(assistant) => assert!(assistant.response.is_some()),
+            _ => {}
+        }
+        let kind = match &entry.body {
+            Body::Decision(_) => "decision".to_owned(),
+            _ => entry.kind().0.to_string(),
+        };
+        *kinds.entry(kind).or_default() += 1;
+        places.insert(entry.id, offset);
+        offset += entry.line.len() as u64 + 1;
+        parent = Some(entry.id);
+    }
+    let report = &imported.report;
+    let reported: BTreeMap<String, u64> =
+        report.entries.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect();
+    assert_eq!(kinds, reported, "the report counts what was written");
+    assert_eq!(kinds.get("request"), kinds.get("response"), "one request for each response");
+    assert_eq!(kinds.get("internal").copied().unwrap_or(0), report.kept_aside.len() as u64);
+    assert_eq!(typed(&entries).len() as u64, report.user_messages);
+    assert!(matches!(entries[0].body, Body::Session(_)) && matches!(entries[1].body, Body::Prefix(_)));
+    for entry in &entries {
+        if let Body::Assistant(assistant) = &entry.body {
+            assert!(open.contains(assistant.response.as_ref().unwrap()), "every response ends");
+        }
+    }
+    entries
+}
+
+/// The texts of people, in order.
+pub(crate) fn typed(entries: &[Entry]) -> Vec<String> {
+    let texts = entries.iter().filter_map(|entry| match &entry.body {
+        Body::User(user) if user.origin == Origin::Person => Some(
+            user.content
+                .blocks()
+                .iter()
+                .filter_map(|block| block.string("text"))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The folder with the real sessions, if it is there.
+pub(crate) fn data() -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    if data.join("sessions.jsonl").exists() {
+        return Some(data);
+    }
+    println!("no real sessions at {}: skipped", data.display());
+    None
+}
+
+/// The real sessions of one agent: their rows in the list, and their bytes.
+pub(crate) fn sessions(agent: &str) -> Vec<(serde_json::Value, Vec<u8>)> {
+    let Some(data) = data() else { return Vec::new() };
+    let list = std::fs::read_to_string(data.join("sessions.jsonl")).unwrap();
+    let rows = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    rows.filter(|row| row["agent"] == agent)
+        .map(|row| {
+            let source = std::fs::read(data.join(row["file"].as_str().unwrap())).unwrap();
+            (row, source)
+        })
+        .collect()
+}
