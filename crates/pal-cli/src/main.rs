@@ -1,3 +1,42 @@
-//! The `pal` program.
+//! The `pal` program: parses, calls, prints. It decides nothing.
 
-fn main() {}
+mod arguments;
+mod commands;
+mod failure;
+mod session;
+mod settings;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::Failure;
+use crate::settings::Settings;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let done = Settings::from_environment().and_then(|settings| run(arguments.command, &settings, &mut out));
+    let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
+    match done {
+        Ok(code) => code,
+        // The reader has seen enough: `pal render … | head` is no error.
+        Err(Failure::ReaderLeft) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Import(import) => commands::import(&import, settings, out),
+        Command::Tokens(tokens) => commands::tokens(&tokens, settings, out),
+        Command::Render(render) => commands::render(&render, settings, out),
+        Command::Check(check) => commands::check(&check, settings, out),
+    }
+}

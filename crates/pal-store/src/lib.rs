@@ -29,6 +29,7 @@ mod resume;
 mod segment;
 mod tail;
 mod walk;
+mod whole;
 mod writer;
 
 pub use error::{AppendError, BadLine, FileError, OpenError, Problem, RewindError, Why};
@@ -37,3 +38,4 @@ pub use log::{Branch, Log, Opened};
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
 pub use read::{Line, Lines, ReadError, Reader};
 pub use tail::Torn;
+pub use whole::write_whole;

@@ -1,0 +1,156 @@
+//! `pal import`: sessions of other agents become logs of our own.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use pal_import::{Imported, Report};
+use pal_model::{Entry, EntryId, Text};
+use pal_view::{Ledger, Scope, View};
+use serde_json::json;
+
+use crate::arguments::{EstimatorName, Import};
+use crate::failure::Failure;
+use crate::session::{import_source, lens, read_file};
+use crate::settings::Settings;
+use crate::table::{Table, bold, harmless, rounded, thousands, yellow};
+
+/// What became of one file.
+struct Done {
+    report: Report,
+    ledger: Ledger,
+    /// Where the log is; none if nothing was written.
+    log: Option<PathBuf>,
+    was_there: bool,
+}
+
+pub(crate) fn import(
+    arguments: &Import,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let mut failed = false;
+    for file in &arguments.files {
+        match import_one(file, arguments, settings) {
+            Ok(done) if arguments.json => writeln!(out, "{}", as_json(file, &done))?,
+            Ok(done) => print(file, &done, out)?,
+            Err(failure) => {
+                out.flush()?;
+                eprintln!("{failure}");
+                failed = true;
+            }
+        }
+    }
+    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn import_one(file: &Path, arguments: &Import, settings: &Settings) -> Result<Done, Failure> {
+    let source = read_file(file)?;
+    let Imported { log, report } = import_source(file, &source, arguments.strict, settings)?;
+    drop(source);
+    let log = Text::from(log);
+    let entries: Vec<Entry> =
+        log.lines().map(|line| Entry::parse(log.slice_of(line))).collect::<Result<_, _>>().map_err(
+            |error| Failure::new(format!("{}: import wrote a bad entry: {error}", file.display())),
+        )?;
+    let first = entries.first().map_or(EntryId::from_bits(0), |entry| entry.id);
+    let project = project_of(&entries, file);
+    let model = report.models.iter().max_by_key(|(_, count)| **count).map_or("", |(model, _)| model.as_str());
+    let card = settings.cards.find(model).card;
+    let ledger = View::of(lens(&card, EstimatorName::Calibrated, Scope::Whole), entries).ledger();
+    let (path, was_there) =
+        if arguments.dry_run { (None, false) } else { write_log(&log, &project, first, settings)? };
+    Ok(Done { report, ledger, log: path, was_there })
+}
+
+/// The directory that the session worked in; where the file lies if it does not say.
+fn project_of(entries: &[Entry], file: &Path) -> PathBuf {
+    let cwd = entries.iter().find_map(|entry| match &entry.body {
+        pal_model::Body::Session(session) => session.cwd.clone(),
+        _ => None,
+    });
+    cwd.map(PathBuf::from).or_else(|| file.parent().map(Path::to_owned)).unwrap_or_default()
+}
+
+fn write_log(
+    log: &str,
+    project: &Path,
+    session: EntryId,
+    settings: &Settings,
+) -> Result<(Option<PathBuf>, bool), Failure> {
+    let home = settings.home.as_ref().ok_or_else(|| {
+        Failure::with_hint("there is no home directory to keep sessions in", "set PAL_HOME, or use --dry-run")
+    })?;
+    let directory = pal_store::session_directory(home, project, session);
+    let path = pal_store::log_path(&directory);
+    if path.exists() {
+        return Ok((Some(path), true));
+    }
+    pal_store::create_private_directory(&directory).map_err(|error| Failure::new(error.to_string()))?;
+    pal_store::write_whole(&path, log).map_err(|error| Failure::new(error.to_string()))?;
+    Ok((Some(path), false))
+}
+
+fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
+    let Done { report, ledger, log, was_there } = done;
+    let title = report.title.as_deref().map_or(String::new(), |title| format!(" — {}", harmless(title)));
+    writeln!(out, "{}", bold(&format!("{} ({}){title}", file.display(), report.format)))?;
+    let mut table = Table::new(&["", "count"], &[0]);
+    let mut row = |name: &str, count: u64| table.row(vec![name.into(), thousands(count)]);
+    row("records read", report.records);
+    row("entries written", report.entries.values().sum());
+    row("messages", report.messages);
+    row("  by people", report.user_messages);
+    row("responses", report.responses);
+    row("tool calls", report.tool_calls);
+    row("tool results", report.tool_results);
+    row("boundaries", report.boundaries);
+    row("kept aside", report.kept_aside.len() as u64);
+    table.write(out)?;
+    let mut table = Table::new(&["everything ever said", "tokens"], &[0]);
+    for (category, tokens) in ledger.by_category.iter().filter(|(_, tokens)| *tokens > 0.0) {
+        table.row(vec![category.name().into(), rounded(*tokens)]);
+    }
+    table.write(out)?;
+    let kept = report.kept_by_reason();
+    if !kept.is_empty() {
+        let mut table = Table::new(&["kept aside because", "records"], &[0]);
+        for (reason, count) in kept {
+            table.row(vec![reason.to_string(), thousands(count)]);
+        }
+        table.write(out)?;
+    }
+    for bad in report.bad_lines() {
+        let detail = bad.detail.as_deref().unwrap_or("cannot be read");
+        writeln!(out, "{}", yellow(&format!("line {}: {}; kept aside", bad.line, harmless(detail))))?;
+    }
+    match (log, was_there) {
+        (Some(path), false) => writeln!(out, "log: {}\n", path.display())?,
+        (Some(path), true) => writeln!(out, "already imported: {}\n", path.display())?,
+        (None, _) => writeln!(out, "nothing written (--dry-run)\n")?,
+    }
+    Ok(())
+}
+
+fn as_json(file: &Path, done: &Done) -> serde_json::Value {
+    let Done { report, ledger, log, was_there } = done;
+    let tokens: serde_json::Map<String, serde_json::Value> = ledger
+        .by_category
+        .iter()
+        .map(|(category, tokens)| (category.name().replace(' ', "_"), json!(tokens.round())))
+        .collect();
+    let kept: serde_json::Map<String, serde_json::Value> = report
+        .kept_by_reason()
+        .into_iter()
+        .map(|(reason, count)| (reason.to_string(), json!(count)))
+        .collect();
+    json!({
+        "file": file.to_string_lossy(), "format": report.format.to_string(), "title": report.title,
+        "session": report.foreign_id, "records": report.records, "entries": report.entries,
+        "messages": report.messages, "user_messages": report.user_messages, "responses": report.responses,
+        "tool_calls": report.tool_calls, "tool_results": report.tool_results, "boundaries": report.boundaries,
+        "models": report.models, "tokens": tokens, "kept_aside": kept,
+        "bad_lines": report.bad_lines().map(|bad| bad.line).collect::<Vec<_>>(),
+        "log": log.as_ref().map(|path| path.to_string_lossy()), "already_imported": was_there,
+    })
+}

@@ -1,0 +1,11 @@
+//! One file a command: each takes what was typed and the settings, calls the crates, and prints.
+
+mod check;
+mod import;
+mod render;
+mod tokens;
+
+pub(crate) use check::check;
+pub(crate) use import::import;
+pub(crate) use render::render;
+pub(crate) use tokens::tokens;

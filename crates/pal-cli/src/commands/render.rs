@@ -1,0 +1,71 @@
+//! `pal render`: the request behind a response, or the next one.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use pal_model::Entry;
+use pal_view::{Limits, RenderOptions, Scope, View};
+use serde_json::json;
+
+use crate::arguments::{EstimatorName, Render};
+use crate::failure::Failure;
+use crate::session::{Session, card, lens};
+use crate::settings::Settings;
+
+/// Tokens that a request asks for unless the user says otherwise.
+const MAX_TOKENS: u64 = 8_000;
+
+pub(crate) fn render(
+    arguments: &Render,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let session = Session::read(&arguments.file, settings)?;
+    for problem in &session.problems {
+        eprintln!("pal: {problem}");
+    }
+    let end = match arguments.at {
+        None => session.branch.len(),
+        Some(number) => nth_request(&session, number)?,
+    };
+    let model = arguments.model.clone().or_else(|| session.model_of_request(end)).ok_or_else(|| {
+        Failure::with_hint("the session does not say which model it asked", "name one with --model")
+    })?;
+    let card = card(settings, &model);
+    let scope = if arguments.whole { Scope::Whole } else { Scope::Current };
+    let entries: Vec<Entry> = session.branch[..end].to_vec();
+    let view = View::of(lens(&card, EstimatorName::Calibrated, scope), entries);
+    let max_tokens = MAX_TOKENS.min(card.max_output);
+    let request = view.render(RenderOptions { max_tokens, stream: true, marks: true });
+    if arguments.json {
+        let size = view.size();
+        let limits = Limits::new(&card, &settings.window);
+        let report = json!({
+            "model": card.model, "messages": request.messages(), "blocks": request.blocks(),
+            "tokens": size.tokens, "window": limits.window, "fingerprint": request.fingerprint(),
+        });
+        // The body goes in as it is: putting it through a JSON tree would change its bytes.
+        let report = report.to_string();
+        write!(out, "{},\"body\":", report.strip_suffix('}').unwrap_or(&report))?;
+        write_body(&request, out)?;
+        writeln!(out, "}}")?;
+    } else {
+        write_body(&request, out)?;
+        writeln!(out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_body(request: &pal_view::Request, out: &mut dyn Write) -> std::io::Result<()> {
+    request.slices().try_for_each(|slice| out.write_all(slice.as_bytes()))
+}
+
+fn nth_request(session: &Session, number: usize) -> Result<usize, Failure> {
+    let requests = session.answered_requests();
+    number.checked_sub(1).and_then(|at| requests.get(at).copied()).ok_or_else(|| {
+        Failure::with_hint(
+            format!("there is no response {number}: the session has {}", requests.len()),
+            format!("give a number from 1 to {}", requests.len()),
+        )
+    })
+}

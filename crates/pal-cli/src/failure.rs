@@ -1,0 +1,58 @@
+//! Errors as people read them: what happened, why, what to do.
+
+use std::fmt;
+use std::path::Path;
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something is wrong, with a way on.
+    Said {
+        /// What happened, and why.
+        what: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// Whoever read our output closed it.
+    ReaderLeft,
+}
+
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>) -> Failure {
+        Failure::Said { what: what.into(), hint: None }
+    }
+
+    pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::Said { what: what.into(), hint: Some(hint.into()) }
+    }
+
+    /// An error of the system about a file.
+    pub(crate) fn of_file(path: &Path, error: &std::io::Error) -> Failure {
+        use std::io::ErrorKind;
+        let what = format!("{}: {error}", path.display());
+        match error.kind() {
+            ErrorKind::NotFound => Failure::with_hint(what, "check the path"),
+            ErrorKind::PermissionDenied => Failure::with_hint(what, "check who may read the file"),
+            _ => Failure::new(what),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::ReaderLeft,
+            _ => Failure::new(format!("standard output: {error}")),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Said { what, hint: None } => write!(formatter, "pal: {what}"),
+            Failure::Said { what, hint: Some(hint) } => write!(formatter, "pal: {what}\n  hint: {hint}"),
+            Failure::ReaderLeft => write!(formatter, "pal: nobody reads the output"),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Sessions from files: a log of ours as it is, another agent's file imported in memory.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use pal_import::{Format, Measure, Options, detect};
+use pal_model::{Body, Card, Cards, Entry, Text};
+use pal_store::Reader;
+use pal_view::{Estimator, Lens, Scope};
+
+use crate::arguments::EstimatorName;
+use crate::failure::Failure;
+use crate::settings::Settings;
+
+/// Larger files are refused: a session of this size was not written by an agent.
+const BYTES_MAX: u64 = 2 << 30;
+/// A file whose first line is longer than this has no lines.
+const FIRST_LINE_MAX: usize = 256 << 20;
+
+/// A session that was read.
+pub(crate) struct Session {
+    /// The branch of the last entry, whole.
+    pub(crate) branch: Vec<Entry>,
+    /// What could not be read.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Session {
+    /// Reads a session file of any format.
+    pub(crate) fn read(path: &Path, settings: &Settings) -> Result<Session, Failure> {
+        let source = read_file(path)?;
+        if detect(&source) == Some(Format::Palimpsest) {
+            drop(source);
+            return Session::read_log(path);
+        }
+        let imported = import_source(path, &source, false, settings)?;
+        let mut branch = Vec::new();
+        let whole = Text::from(imported.log);
+        for line in whole.lines() {
+            let entry = Entry::parse(whole.slice_of(line)).map_err(|error| {
+                Failure::new(format!("{}: import wrote a bad entry: {error}", path.display()))
+            })?;
+            branch.push(entry);
+        }
+        Ok(Session { branch, problems: Vec::new() })
+    }
+
+    fn read_log(path: &Path) -> Result<Session, Failure> {
+        let failure = |error: pal_store::OpenError| Failure::new(error.to_string());
+        let branch = Reader::open(path).map_err(failure)?.whole_branch().map_err(failure)?;
+        let problems = branch.problems.iter().map(ToString::to_string).collect();
+        Ok(Session { branch: branch.entries, problems })
+    }
+
+    /// Where in the branch the requests of the conversation stand that got a response, in order.
+    pub(crate) fn answered_requests(&self) -> Vec<usize> {
+        let mut answered = Vec::new();
+        let mut open = None;
+        for (at, entry) in self.branch.iter().enumerate() {
+            match &entry.body {
+                Body::Request(request) if request.source.is_conversation() => open = Some(at),
+                Body::Response(response) if response.source.is_conversation() => answered.extend(open.take()),
+                _ => {}
+            }
+        }
+        answered
+    }
+
+    /// The model that the request at `end` asks; for the next request, the one that the last request asked.
+    pub(crate) fn model_of_request(&self, end: usize) -> Option<String> {
+        let model = |entry: &Entry| match &entry.body {
+            Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
+                Some(request.model.to_string())
+            }
+            _ => None,
+        };
+        let (before, after) = self.branch.split_at(end);
+        after.iter().find_map(model).or_else(|| before.iter().rev().find_map(model))
+    }
+}
+
+/// Imports a source that was read.
+pub(crate) fn import_source(
+    path: &Path,
+    source: &[u8],
+    strict: bool,
+    settings: &Settings,
+) -> Result<pal_import::Imported, Failure> {
+    let measure = ByCard { cards: &settings.cards };
+    pal_import::import(source, &Options { measure: &measure, strict }).map_err(|error| {
+        let what = format!("{}: {error}", path.display());
+        match error {
+            pal_import::ImportError::NotRecognised { .. } => Failure::with_hint(
+                what,
+                "pal reads sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and mini-swe-agent, and its own logs",
+            ),
+            pal_import::ImportError::Strict { .. } => {
+                Failure::with_hint(what, "without --strict the line is kept aside and the rest is imported")
+            }
+            pal_import::ImportError::AlreadyOurs => {
+                Failure::with_hint(what, "use it as it is: pal tokens, pal render")
+            }
+        }
+    })
+}
+
+/// Reads a whole file that is meant to be a session: no directory, no pipe, nothing without end.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failure = |error: std::io::Error| Failure::of_file(path, &error);
+    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
+    let kind = std::fs::metadata(path).map_err(failure)?;
+    if kind.is_dir() {
+        return Err(Failure::with_hint(
+            format!("{}: this is a directory", path.display()),
+            "name a session file in it",
+        ));
+    }
+    if !kind.is_file() {
+        return Err(Failure::with_hint(
+            format!("{}: this is no regular file", path.display()),
+            "copy what it gives into a file first",
+        ));
+    }
+    if kind.len() > BYTES_MAX {
+        return Err(Failure::new(format!(
+            "{}: {} bytes are too many for a session",
+            path.display(),
+            kind.len()
+        )));
+    }
+    let mut file = File::open(path).map_err(failure)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(FIRST_LINE_MAX as u64).read_to_end(&mut bytes).map_err(failure)?;
+    if bytes.len() == FIRST_LINE_MAX && !bytes.contains(&b'\n') {
+        return Err(Failure::new(format!(
+            "{}: line 1 is longer than {} MB: not a session",
+            path.display(),
+            FIRST_LINE_MAX >> 20
+        )));
+    }
+    // One byte more than allowed shows a file that grew while it was read.
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failure)?;
+    Ok(bytes)
+}
+
+/// The card of a model, with a notice on standard error if there is something to know.
+pub(crate) fn card(settings: &Settings, model: &str) -> Card {
+    let found = settings.cards.find(model);
+    if let Some(notice) = found.notice {
+        eprintln!("pal: {notice}");
+    }
+    found.card
+}
+
+/// A lens for a card.
+pub(crate) fn lens(card: &Card, estimator: EstimatorName, scope: Scope) -> Lens {
+    let estimator = match estimator {
+        EstimatorName::Calibrated => Estimator::shipped(card.generation),
+        EstimatorName::Classic => Estimator::classic(),
+    };
+    Lens { card: card.clone(), estimator, scope }
+}
+
+/// Token estimates for imports: by the generation of the model's card.
+struct ByCard<'a> {
+    cards: &'a Cards,
+}
+
+impl Measure for ByCard<'_> {
+    fn text(&self, model: &str, text: &str) -> f64 {
+        Estimator::shipped(self.cards.find(model).card.generation).text(text)
+    }
+
+    fn json(&self, model: &str, json: &str) -> f64 {
+        Estimator::shipped(self.cards.find(model).card.generation).json(json)
+    }
+}

@@ -1,0 +1,116 @@
+//! Tables on a terminal: columns of text, numbers to the right, colour only where a person looks.
+
+use std::io::{IsTerminal, Write};
+
+/// A table: a heading and rows of cells.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    /// Columns whose cells are words; the others hold numbers.
+    words: &'static [usize],
+}
+
+impl Table {
+    pub(crate) fn new(heading: &[&str], words: &'static [usize]) -> Table {
+        Table { rows: vec![heading.iter().map(|&cell| cell.to_owned()).collect()], words }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (at, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                let width = widths[column];
+                if self.words.contains(&column) {
+                    line.push_str(&format!("{cell:<width$}"));
+                } else {
+                    line.push_str(&format!("{cell:>width$}"));
+                }
+            }
+            let line = line.trim_end();
+            writeln!(out, "{}", if at == 0 { bold(line) } else { line.to_owned() })?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with its thousands apart.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A fraction of tokens, rounded.
+pub(crate) fn rounded(tokens: f64) -> String {
+    thousands(tokens.max(0.0).round() as u64)
+}
+
+/// A heading on a terminal.
+pub(crate) fn bold(text: &str) -> String {
+    if wants_colour() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// A warning on a terminal.
+pub(crate) fn yellow(text: &str) -> String {
+    if wants_colour() { format!("\x1b[33m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// A bar of `share` (0 to 1) in twenty cells.
+pub(crate) fn bar(share: f64) -> String {
+    let filled = (share.clamp(0.0, 1.0) * 20.0).round() as usize;
+    "█".repeat(filled)
+}
+
+/// The text without control characters, so that a file's content cannot drive the terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
+}
+
+fn wants_colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_right_and_words_left() {
+        let mut table = Table::new(&["name", "tokens"], &[0]);
+        table.row(vec!["a".into(), thousands(1_234_567)]);
+        table.row(vec!["longer".into(), thousands(12)]);
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "name       tokens\na       1 234 567\nlonger         12\n"
+        );
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(harmless("a\x1b[2Jb\n"), "a·[2Jb·");
+    }
+}
