@@ -22,10 +22,15 @@
 
 mod aside;
 mod blocks;
+mod builder;
 mod claude;
 mod codex;
+mod copilot;
 mod format;
+mod gemini;
 mod lines;
+mod mini;
+mod pi;
 mod pick;
 mod records;
 mod report;
@@ -87,7 +92,10 @@ pub fn import(source: &[u8], options: &Options<'_>) -> Result<Imported, ImportEr
         Format::Claude => claude::read(source, options.strict)?,
         Format::Codex => codex::read(source, options.strict)?,
         Format::Palimpsest => return Err(ImportError::AlreadyOurs),
-        _ => return Err(ImportError::NotRecognised { seen: format!("{format}, which is not read yet") }),
+        Format::Pi => pi::read(source, options.strict)?,
+        Format::Copilot => copilot::read(source, options.strict)?,
+        Format::Gemini => gemini::read(source, options.strict)?,
+        Format::MiniSweAgent => mini::read(source),
     };
     Ok(write::write(source, format, &session, options.measure))
 }

@@ -38,3 +38,23 @@ fn claude() {
 fn codex() {
     table("codex");
 }
+
+#[test]
+fn pi() {
+    table("pi");
+}
+
+#[test]
+fn copilot() {
+    table("copilot");
+}
+
+#[test]
+fn gemini() {
+    table("gemini");
+}
+
+#[test]
+fn mini_swe_agent() {
+    table("mini-swe-agent");
+}
