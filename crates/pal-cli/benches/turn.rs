@@ -1,0 +1,144 @@
+//! The engine's work for one tool round: append to the log, grow the view, render the request. It must not depend
+//! on how long the session already is.
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use pal_model::{Cards, Draft, IdSource, Origin, RequestSent, ResponseGot, Source, Timestamp, Usage};
+use pal_store::Log;
+use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
+
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
+
+/// A session that grows round by round.
+struct Session {
+    log: Log,
+    view: View,
+    round: usize,
+    _directory: tempfile::TempDir,
+}
+
+fn result_text(round: usize, bytes: usize) -> String {
+    let mut text = String::new();
+    let mut line = 0;
+    while text.len() < bytes {
+        text.push_str(&format!(
+            "{line:>6}\\tlet value_{round} = compute(&input[{line}..], Options {{ depth: {line} }})?;\\n"
+        ));
+        line += 1;
+    }
+    text.truncate(bytes);
+    // A cut may leave half of an escape behind.
+    text.truncate(text.trim_end_matches('\\').len());
+    text
+}
+
+impl Session {
+    fn new() -> Session {
+        let directory = tempfile::tempdir().unwrap();
+        let log = Log::create(&directory.path().join("log.jsonl"), IdSource::seeded(1)).unwrap();
+        let card = Cards::shipped().find("claude-opus-5-5").card;
+        let estimator = Estimator::shipped(card.generation);
+        let view = View::new(Lens { card, estimator, scope: Scope::Current });
+        Session { log, view, round: 0, _directory: directory }
+    }
+
+    /// Grows to about this many tokens by rounds whose results have `bytes` bytes.
+    fn grown(tokens: u64, bytes: usize) -> Session {
+        let mut session = Session::new();
+        session.add(Draft::user(Origin::Person, "\"Fix the failing test.\""));
+        while session.view.estimate() < tokens as f64 {
+            for _ in 0..64 {
+                let round = session.next_round(bytes);
+                session.play(round);
+            }
+        }
+        session
+    }
+
+    fn add(&mut self, draft: Draft) {
+        let at = Timestamp::from_milliseconds(1_800_000_000_000 + self.round as i64);
+        let entry = self.log.append(draft, at).unwrap();
+        self.view.push(entry);
+    }
+
+    /// The drafts of a tool round: what the model said, the result, the next request.
+    fn next_round(&mut self, bytes: usize) -> [Draft; 4] {
+        self.round += 1;
+        let round = self.round;
+        let response = format!("msg_{round}").as_str().into();
+        let call = format!(
+            r#"[{{"type":"tool_use","id":"toolu_{round}","name":"Read","input":{{"file_path":"/src/file_{round}.rs"}}}}]"#
+        );
+        let result = format!(
+            r#"[{{"type":"tool_result","tool_use_id":"toolu_{round}","content":"{}"}}]"#,
+            result_text(round, bytes)
+        );
+        let usage = Usage { input_tokens: 10, output_tokens: 50, ..Usage::default() };
+        [
+            Draft::assistant(Some(&response), Some("claude-opus-5-5"), &call),
+            Draft::response(&ResponseGot {
+                response,
+                source: Source::main(),
+                model: "claude-opus-5-5".into(),
+                usage,
+                stop_reason: None,
+                cost: None,
+            }),
+            Draft::user(Origin::Tool, &result),
+            Draft::request(&RequestSent {
+                source: Source::main(),
+                last: self.log.head(),
+                model: "claude-opus-5-5".into(),
+                fingerprint: None,
+                marks: Vec::new(),
+            }),
+        ]
+    }
+
+    /// One tool round as the engine runs it.
+    fn play(&mut self, [call, response, result, request]: [Draft; 4]) -> usize {
+        self.add(call);
+        self.add(response);
+        self.add(result);
+        let body = self.view.render(OPTIONS);
+        let blocks = black_box(&body).blocks();
+        self.add(request);
+        blocks
+    }
+}
+
+fn turn(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("tool_round_8k");
+    for tokens in [10_000u64, 100_000, 500_000, 1_000_000] {
+        let mut session = Session::grown(tokens, 8 << 10);
+        bench(&mut group, &format!("{}k_tokens", tokens / 1000), &mut session);
+    }
+    // Twenty thousand rounds of two tiny messages each.
+    let mut session = Session::new();
+    for _ in 0..20_000 {
+        let round = session.next_round(16);
+        session.play(round);
+    }
+    bench(&mut group, "40000_tiny_messages", &mut session);
+    group.finish();
+}
+
+fn bench(
+    group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>,
+    name: &str,
+    session: &mut Session,
+) {
+    group.sample_size(60);
+    let session = std::cell::RefCell::new(session);
+    group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
+        bencher.iter_batched(
+            || session.borrow_mut().next_round(8 << 10),
+            |round| session.borrow_mut().play(round),
+            BatchSize::SmallInput,
+        );
+    });
+}
+
+criterion_group!(benches, turn);
+criterion_main!(benches);

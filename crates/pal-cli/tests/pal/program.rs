@@ -1,0 +1,71 @@
+//! Runs `pal` in a home of its own.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// A home that nothing else uses; gone when dropped.
+pub(crate) struct Home {
+    directory: tempfile::TempDir,
+}
+
+/// What a run of the program gave.
+#[must_use = "look at what the program said"]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Home {
+        Home { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A file beside the program's own files.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        self.run_with_input(arguments, b"")
+    }
+
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Said {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pal"))
+            .args(arguments)
+            .env_clear()
+            .env("PAL_HOME", self.path().join("pal"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that does not read its input closes it; that is its right.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        Said {
+            code: status.code().unwrap_or(-1),
+            out: String::from_utf8(stdout).unwrap(),
+            err: String::from_utf8(stderr).unwrap(),
+        }
+    }
+
+    /// All files of the program's own home.
+    pub(crate) fn written(&self) -> Vec<std::path::PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path().join("pal")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.path().is_dir() { folders.push(entry.path()) } else { found.push(entry.path()) }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,119 @@
+//! Every recorded session: imported, and rendered as it stood before each of its responses.
+
+use std::collections::HashSet;
+
+use pal_import::{Measure, Options, import};
+use pal_model::{BlockType, Body, Card, Cards, Entry, Origin, Text};
+use pal_testkit::session_files;
+use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
+use pal_wire::{Rules, check_request};
+
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
+
+struct Thirds;
+
+impl Measure for Thirds {
+    fn text(&self, _model: &str, text: &str) -> f64 {
+        text.len() as f64 / 3.0
+    }
+
+    fn json(&self, _model: &str, json: &str) -> f64 {
+        json.len() as f64 / 3.0
+    }
+}
+
+/// What one session came to.
+#[derive(Default)]
+struct Tally {
+    requests: usize,
+    bytes: usize,
+    user_texts: usize,
+}
+
+fn lens(card: &Card, scope: Scope) -> Lens {
+    Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope }
+}
+
+#[test]
+fn every_request_of_every_session_is_valid_and_whole() {
+    let files = session_files();
+    let middle = files.len() / 2;
+    let (one, two) = files.split_at(middle);
+    let tallies = std::thread::scope(|scope| {
+        let halves = [one, two]
+            .map(|half| scope.spawn(move || half.iter().map(|file| walk(file)).collect::<Vec<_>>()));
+        halves.into_iter().flat_map(|half| half.join().unwrap()).collect::<Vec<Tally>>()
+    });
+    let sum = |count: fn(&Tally) -> usize| tallies.iter().map(count).sum::<usize>();
+    println!(
+        "{} sessions: {} requests rendered twice and accepted, {} MB; {} texts of people, none missing",
+        tallies.len(),
+        sum(|tally| tally.requests),
+        sum(|tally| tally.bytes) >> 20,
+        sum(|tally| tally.user_texts)
+    );
+}
+
+/// One session, entry by entry.
+fn walk(file: &std::path::Path) -> Tally {
+    let source = std::fs::read(file).unwrap();
+    let imported = import(&source, &Options { measure: &Thirds, strict: false })
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let log = Text::from(imported.log);
+    let entries: Vec<Entry> = log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect();
+    let cards = Cards::shipped();
+    let mut tally = Tally::default();
+    let mut said: Vec<String> = Vec::new();
+    let mut card = cards.find(&imported.report.models.keys().next().cloned().unwrap_or_default()).card;
+    let mut view = View::new(lens(&card, Scope::Current));
+    let mut whole = View::new(lens(&card, Scope::Whole));
+    for entry in &entries {
+        if let Body::Request(request) = &entry.body {
+            if request.model != card.model {
+                card = cards.find(&request.model).card;
+                view = view.through(lens(&card, Scope::Current));
+                whole = whole.through(lens(&card, Scope::Whole));
+            }
+            let place = format!("{} before response {}", file.display(), tally.requests + 1);
+            tally.bytes += accept(&view.render(OPTIONS), &view.render(OPTIONS), &card, &place);
+            all_said(&whole.render(OPTIONS), &said, &place);
+            tally.requests += 1;
+        }
+        if let Body::User(user) = &entry.body
+            && user.origin == Origin::Person
+        {
+            let texts = user.content.blocks().iter().filter(|block| block.kind() == BlockType::Text);
+            said.extend(texts.filter_map(|block| block.string("text")).map(|text| text.into_owned()));
+        }
+        view.push(entry.clone());
+        whole.push(entry.clone());
+    }
+    accept(&whole.render(OPTIONS), &whole.render(OPTIONS), &card, "the whole view");
+    let derived = View::of(lens(&card, Scope::Current), entries);
+    assert_eq!(derived.render(OPTIONS).body(), view.render(OPTIONS).body(), "{}", file.display());
+    tally.user_texts = said.len();
+    tally
+}
+
+/// The validator takes a request, and a second rendering is the same.
+fn accept(request: &Request, again: &Request, card: &Card, place: &str) -> usize {
+    let body = request.body();
+    assert!(body == again.body() && request.fingerprint() == again.fingerprint(), "{place}: rendered twice");
+    if let Err(error) = check_request(body.as_bytes(), &Rules::from(card)) {
+        panic!("{place}: {}", error.message);
+    }
+    body.len()
+}
+
+/// Every text that a person said so far is a block of the whole view.
+fn all_said(whole: &Request, said: &[String], place: &str) {
+    let blocks: HashSet<&str> = whole.block_texts().map(|(_, text)| text).collect();
+    for text in said.iter().filter(|text| !text.trim().is_empty()) {
+        let block = pal_model::Block::text(text);
+        let is_there = blocks.contains(block.raw().as_str())
+            || blocks
+                .iter()
+                .any(|raw| pal_model::Block::parse(Text::from(*raw)).string("text").as_deref() == Some(text));
+        assert!(is_there, "{place}: missing {text:?}");
+    }
+}
