@@ -51,7 +51,9 @@ fn each_refusal_names_the_file_and_the_remedy() {
 #[test]
 fn files_of_something_else_are_refused_and_not_touched() {
     let newer = r#"{"v":9,"id":"01890000-0000-7000-8000-000000000001","parent":null,"at":"2026-11-15T09:00:00.000Z","kind":"user"}"#;
-    let cases: [(&[u8], &str); 8] = [
+    let quoted = format!("# A text about logs\n{}\nand\nmore\n", newer.replace("\"v\":9", "\"v\":1"));
+    let cases: [(&[u8], &str); 9] = [
+        (quoted.as_bytes(), "is not a log"),
         (b"hello", "is not a log"),
         (b"hello\n", "is not a log"),
         (b"\n", "is not a log"),

@@ -2,7 +2,7 @@
 //! damage to the file makes it hang or panic.
 
 use pal_model::{
-    Body, Boundary, Draft, Entry, EntryId, IdSource, Prefix, Preserved, Reference, Snapshot, Text,
+    Body, Boundary, Draft, Entry, EntryId, IdSource, Placement, Prefix, Preserved, Reference, Snapshot, Text,
 };
 use pal_store::{Log, Reader};
 use proptest::prelude::*;
@@ -369,6 +369,45 @@ fn what_a_boundary_keeps_and_the_file_lost_is_reported() {
         problems[0].contains("only its summary remains") && problems[1].contains("rendered anew"),
         "{problems:?}"
     );
+}
+
+#[test]
+fn only_what_is_needed_is_read() {
+    let place = Place::new();
+    let mut log = place.create();
+    let say = |log: &mut Log, text: &str| log.append(said(text), now()).unwrap().id;
+    let prefix = log.append(prefix(), now()).unwrap().id;
+    let head = say(&mut log, "kept 1");
+    say(&mut log, "not kept: another branch");
+    log.rewind(head).unwrap();
+    let tail = say(&mut log, "kept 2");
+    let between = [say(&mut log, "summarised"), say(&mut log, "summarised, too")];
+    let preserved = Preserved { head, tail, placement: Placement::BeforeSummary, offset: log.offset(head) };
+    let snapshot = Snapshot {
+        prefix: Some(Reference { id: prefix, offset: log.offset(prefix) }),
+        ..Snapshot::default()
+    };
+    let boundary = Boundary { preserved: Some(preserved), snapshot, ..Boundary::default() };
+    log.append(Draft::boundary(&boundary), now()).unwrap();
+    let back_to = say(&mut log, "after");
+    let dropped = say(&mut log, "after, on another branch");
+    log.rewind(back_to).unwrap();
+    say(&mut log, "last");
+
+    // Whatever is not needed turns into rubbish. Looking at it would be noticed.
+    let mut bytes = place.bytes();
+    for id in [between[0], between[1], dropped] {
+        let line = bytes[log.offset(id).unwrap() as usize..].iter_mut();
+        line.take_while(|byte| **byte != b'\n').for_each(|byte| *byte = 0xff);
+    }
+    drop(log);
+    let expected =
+        naive::select(&naive::branch(&naive::read(&place.bytes()), place.open().log.head().unwrap()));
+    std::fs::write(&place.path, &bytes).unwrap();
+    let opened = place.open();
+    assert_eq!(lines(&opened.branch.entries), lines(&expected));
+    assert_eq!(opened.branch.entries.len(), 6);
+    assert!(opened.branch.problems.is_empty(), "{:?}", opened.branch.problems);
 }
 
 /// A reader of many lines at the edges of what is read at a time.
