@@ -98,8 +98,10 @@ impl Session {
 
     /// One tool round as the engine runs it.
     fn play(&mut self, [call, response, result, request]: [Draft; 4]) -> usize {
-        self.add(call);
-        self.add(response);
+        let at = Timestamp::from_milliseconds(1_800_000_000_000 + self.round as i64);
+        for entry in self.log.append_all(vec![call, response], at).unwrap() {
+            self.view.push(entry);
+        }
         self.add(result);
         let body = self.view.render(OPTIONS);
         let blocks = black_box(&body).blocks();

@@ -129,7 +129,7 @@ impl Draft {
             let _ = write!(line, r#","parent_offset":{offset}"#);
         }
         let _ = write!(line, r#","at":"{at}""#);
-        if self.payload.as_bytes().iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        if memchr::memchr2(b'\n', b'\r', self.payload.as_bytes()).is_some() {
             line.extend(self.payload.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
         } else {
             line.push_str(&self.payload);

@@ -92,13 +92,49 @@ impl<'de> Deserialize<'de> for Key<'de> {
 /// string can hold, reads as U+FFFD.
 pub fn unescape(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
-        return (!inner.contains('"')).then_some(Cow::Borrowed(inner));
+    let Some(first) = memchr::memchr2(b'\\', b'"', inner.as_bytes()) else {
+        return Some(Cow::Borrowed(inner));
+    };
+    let mut text = String::with_capacity(inner.len());
+    let mut from = 0;
+    let mut at = first;
+    loop {
+        text.push_str(&inner[from..at]);
+        from = at + 2;
+        match inner.as_bytes().get(at..at + 2)? {
+            b"\\n" => text.push('\n'),
+            b"\\\"" => text.push('"'),
+            b"\\\\" => text.push('\\'),
+            b"\\/" => text.push('/'),
+            b"\\t" => text.push('\t'),
+            b"\\r" => text.push('\r'),
+            b"\\b" => text.push('\u{8}'),
+            b"\\f" => text.push('\u{c}'),
+            b"\\u" => from = push_unit(&mut text, inner.as_bytes(), at)?,
+            _ => return None,
+        }
+        match memchr::memchr2(b'\\', b'"', &inner.as_bytes()[from..]) {
+            Some(next) => at = from + next,
+            None => break,
+        }
     }
-    let read = serde_json::from_str::<String>(json);
-    match read {
-        Ok(text) => Some(Cow::Owned(text)),
-        Err(_) => serde_json::from_str::<String>(&mend_surrogates(json)).ok().map(Cow::Owned),
+    text.push_str(&inner[from..]);
+    Some(Cow::Owned(text))
+}
+
+/// Appends the character of the `\u` escape at `at`, with its partner if it has one; returns where it ends.
+fn push_unit(text: &mut String, json: &[u8], at: usize) -> Option<usize> {
+    let unit = unit_at(json, at)?;
+    let low = unit_at(json, at + 6).filter(|low| (0xdc00..0xe000).contains(low));
+    match (unit, low) {
+        (0xd800..0xdc00, Some(low)) => {
+            text.extend(char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00)));
+            Some(at + 12)
+        }
+        _ => {
+            text.push(char::from_u32(unit).unwrap_or('\u{fffd}'));
+            Some(at + 6)
+        }
     }
 }
 
@@ -174,12 +210,13 @@ fn first_lone_surrogate(json: &[u8], from: usize) -> Option<usize> {
 
 /// The surrogate code unit that the escape at `at` stands for, if it is one.
 fn surrogate_at(json: &[u8], at: usize) -> Option<u32> {
-    let escape = json.get(at..at + 6)?;
-    if !escape.starts_with(b"\\u") {
-        return None;
-    }
-    let unit = u32::from_str_radix(std::str::from_utf8(&escape[2..]).ok()?, 16).ok()?;
-    (0xd800..0xe000).contains(&unit).then_some(unit)
+    unit_at(json, at).filter(|unit| (0xd800..0xe000).contains(unit))
+}
+
+/// The code unit that the `\u` escape at `at` stands for.
+fn unit_at(json: &[u8], at: usize) -> Option<u32> {
+    let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | (*digit as char).to_digit(16)?))
 }
 
 #[cfg(test)]
@@ -204,7 +241,12 @@ mod tests {
             assert_eq!(unescape(&json).unwrap(), text);
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         }
-        assert_eq!(unescape("12"), None);
+        for json in [r#""\u00e9\ud83d\ude42\/\b\f""#, r#""\u0000""#] {
+            assert_eq!(unescape(json).unwrap(), serde_json::from_str::<String>(json).unwrap());
+        }
+        for json in ["12", "\"", r#""a"b""#, r#""\""#, r#""\x""#, r#""\u12""#, r#""\u+123""#] {
+            assert_eq!(unescape(json), None, "{json}");
+        }
     }
 
     #[test]

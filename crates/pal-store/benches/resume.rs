@@ -6,7 +6,9 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use pal_model::{Boundary, Draft, IdSource, Origin, Prefix, Preserved, Reference, Snapshot, Text, Timestamp};
+use pal_model::{
+    Block, Boundary, Draft, IdSource, Origin, Prefix, Preserved, Reference, Snapshot, Text, Timestamp,
+};
 use pal_store::{Log, Reader};
 use tempfile::TempDir;
 
@@ -52,7 +54,16 @@ fn generate(directory: &TempDir, bytes: u64) -> PathBuf {
         Some(Preserved { head: kept, tail, placement: Default::default(), offset: log.offset(kept) });
     let prefix = Some(Reference { id: prefix, offset: log.offset(prefix) });
     let snapshot = Snapshot { prefix, ..Snapshot::default() };
-    log.append(Draft::boundary(&Boundary { preserved, snapshot, ..Boundary::default() }), now()).unwrap();
+    log.append(
+        Draft::boundary(&Boundary {
+            preserved,
+            snapshot,
+            summary: [Block::text("what was said before")].into_iter().collect(),
+            ..Boundary::default()
+        }),
+        now(),
+    )
+    .unwrap();
     fill(&mut log, &path, bytes);
     path
 }

@@ -1,14 +1,14 @@
 //! What a session needs of its log to go on, read from the end.
 //!
-//! The branch is followed back to the newest boundary in force; then come the messages which that boundary keeps
-//! and the prefix, straight from the offsets that it carries. So the work follows the tail, not the file. An offset
-//! that does not lead to what it should is not used: the walk goes on along the branch instead.
+//! The branch is followed back to the newest boundary in force, and on to the first message which that boundary
+//! keeps; the prefix comes straight from the offset that it carries. So the work follows the tail, not the file. An
+//! offset that does not lead to what it should is not used: the walk goes on along the branch instead.
 
 use pal_model::{Body, Boundary, DecisionKind, EntryId, Preserved};
 use rustc_hash::FxHashSet;
 
 use crate::error::{OpenError, Problem};
-use crate::segment::{Forward, Located, Source};
+use crate::segment::{Located, Source};
 use crate::walk::Walk;
 
 /// Entries in the order of the file, and what could not be found.
@@ -54,7 +54,7 @@ pub(crate) fn whole_branch(source: Source<'_>, last: Located) -> Result<Resumed,
 fn begins_the_view(located: &Located, undone: &mut FxHashSet<EntryId>) -> bool {
     let entry = &located.entry;
     match &entry.body {
-        Body::Boundary(_) => !undone.contains(&entry.id),
+        Body::Boundary(boundary) => boundary.stands() && !undone.contains(&entry.id),
         Body::Decision(decision) => {
             if let DecisionKind::Undo { target } = decision.kind
                 && !undone.contains(&entry.id)
@@ -72,12 +72,6 @@ fn add_kept(walk: &mut Walk<'_>, found: &mut Vec<Located>) -> Result<(), OpenErr
     let Some(start) = found.last().cloned() else { return Ok(()) };
     let Body::Boundary(boundary) = &start.entry.body else { return Ok(()) };
     let mut missing = Missing::of(boundary);
-    if let Some(preserved) = &missing.preserved
-        && let Some(stretch) = read_stretch(walk.source(), preserved, start.offset)?
-    {
-        found.extend(stretch);
-        missing.preserved = None;
-    }
     if let Some(reference) = boundary.snapshot.prefix
         && let Some(offset) = reference.offset.filter(|offset| *offset < start.offset)
         && let Some(prefix) = walk.entry_at(reference.id, offset)?
@@ -115,79 +109,51 @@ impl Missing {
     }
 }
 
-/// The preserved stretch by its offset: read forwards from head to tail, then linked backwards, so that other
-/// branches between them stay out. None if the file does not bear it out.
-fn read_stretch(
-    source: Source<'_>,
-    preserved: &Preserved,
-    before: u64,
-) -> Result<Option<Vec<Located>>, OpenError> {
-    let Some(offset) = preserved.offset.filter(|offset| *offset < before) else { return Ok(None) };
-    if !source.is_line_start(offset)? {
-        return Ok(None);
-    }
-    let mut lines: Vec<Located> = Vec::new();
-    let mut forward = Forward::new(Source { end: before, ..source }, offset);
-    while let Some(line) = forward.next_line()? {
-        match line.parse() {
-            Ok(located) => lines.push(located),
-            Err(bad) => drop(bad.unless_newer(source.path)?),
-        }
-        match lines.last() {
-            Some(first) if lines.len() == 1 && first.entry.id != preserved.head => return Ok(None),
-            Some(last) if last.entry.id == preserved.tail => return Ok(linked(lines)),
-            _ => {}
-        }
-    }
-    Ok(None)
-}
-
-/// Of these lines, the ancestors of the last up to the first; none if the first is not among them.
-fn linked(lines: Vec<Located>) -> Option<Vec<Located>> {
-    let mut on_branch = vec![false; lines.len()];
-    let mut at = lines.len().checked_sub(1)?;
-    on_branch[at] = true;
-    while at > 0 {
-        let entry = &lines[at].entry;
-        let parent = entry.parent?;
-        at = match entry.parent_offset {
-            None => at - 1,
-            Some(offset) => lines[..at].binary_search_by_key(&offset, |line| line.offset).ok()?,
-        };
-        if lines[at].entry.id != parent {
-            return None;
-        }
-        on_branch[at] = true;
-    }
-    Some(lines.into_iter().zip(on_branch).filter_map(|(line, on_branch)| on_branch.then_some(line)).collect())
-}
-
-/// Goes on along the branch until nothing is missing any more.
+/// Goes on along the branch until nothing is missing any more. Everything from the first preserved entry up to the
+/// boundary is taken, because decisions about preserved messages may stand anywhere behind them.
 fn walk_to_kept(
     walk: &mut Walk<'_>,
     start: &Located,
     missing: &mut Missing,
     found: &mut Vec<Located>,
 ) -> Result<(), OpenError> {
+    let floor = head_offset(walk, missing.preserved.as_ref(), start.offset)?;
+    let mut wanted = missing.preserved.clone();
     let mut stretch = Vec::new();
+    let mut seen_tail = false;
     let mut at = start.clone();
-    while missing.is_any() {
+    while wanted.is_some() || missing.prefix.is_some() {
         let Some(located) = walk.parent_of(&at)? else { return Ok(()) };
         let id = located.entry.id;
         if missing.prefix == Some(id) {
             missing.prefix = None;
             found.push(located.clone());
         }
-        if let Some(Preserved { head, tail, .. }) = missing.preserved
-            && (id == tail || !stretch.is_empty())
-        {
+        if let Some(Preserved { head, tail, .. }) = wanted {
+            seen_tail |= id == tail;
             stretch.push(located.clone());
-            if id == head {
+            let is_head = id == head;
+            if is_head && seen_tail {
                 missing.preserved = None;
                 found.append(&mut stretch);
+            }
+            // Behind its own place the head is not to be found: it is on another branch.
+            if is_head || floor.is_some_and(|floor| located.offset <= floor) {
+                wanted = None;
             }
         }
         at = located;
     }
     Ok(())
+}
+
+/// Where the first preserved entry stands, if the offset that the boundary carries leads to it.
+fn head_offset(
+    walk: &mut Walk<'_>,
+    preserved: Option<&Preserved>,
+    before: u64,
+) -> Result<Option<u64>, OpenError> {
+    let Some(preserved) = preserved else { return Ok(None) };
+    let Some(offset) = preserved.offset.filter(|offset| *offset < before) else { return Ok(None) };
+    Ok(walk.entry_at(preserved.head, offset)?.map(|_| offset))
 }

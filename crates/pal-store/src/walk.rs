@@ -23,10 +23,6 @@ impl<'a> Walk<'a> {
         Walk { source, cursor: Cursor::new(source), index: None, problems: Vec::new() }
     }
 
-    pub(crate) fn source(&self) -> Source<'a> {
-        self.source
-    }
-
     /// The parent of `child`; none where the branch begins.
     pub(crate) fn parent_of(&mut self, child: &Located) -> Result<Option<Located>, OpenError> {
         let Some(parent) = child.entry.parent else { return Ok(None) };

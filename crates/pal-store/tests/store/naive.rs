@@ -38,7 +38,7 @@ pub(crate) fn select(branch: &[Entry]) -> Vec<Entry> {
     let place = |id: EntryId| branch.iter().position(|entry| entry.id == id).unwrap();
     let mut kept: HashSet<usize> = (start..branch.len()).collect();
     if let Some(preserved) = &boundary.preserved {
-        kept.extend(place(preserved.head)..=place(preserved.tail));
+        kept.extend(place(preserved.head)..start);
     }
     if let Some(prefix) = &boundary.snapshot.prefix {
         kept.insert(place(prefix.id));

@@ -2,13 +2,20 @@
 //! damage to the file makes it hang or panic.
 
 use pal_model::{
-    Body, Boundary, Draft, Entry, EntryId, IdSource, Placement, Prefix, Preserved, Reference, Snapshot, Text,
+    Block, Body, Boundary, Draft, Entry, EntryId, IdSource, Placement, Prefix, Preserved, Reference,
+    Snapshot, Text,
 };
 use pal_store::{Log, Reader};
 use proptest::prelude::*;
 
 use crate::common::{Place, lines, now, said, undo};
 use crate::naive;
+
+/// A boundary with a summary.
+fn boundary(preserved: Option<Preserved>, snapshot: Snapshot) -> Draft {
+    let summary = [Block::text("what was said before")].into_iter().collect();
+    Draft::boundary(&Boundary { preserved, snapshot, summary, ..Boundary::default() })
+}
 
 /// One step of a session. Numbers choose among what is there.
 #[derive(Clone, Debug)]
@@ -139,7 +146,7 @@ impl Session {
         let prefix = prefix.map(|at| branch[at % branch.len()].id);
         let prefix = prefix.map(|id| Reference { id, offset: offset(id) });
         let snapshot = Snapshot { prefix, ..Snapshot::default() };
-        Draft::boundary(&Boundary { preserved, snapshot, ..Boundary::default() })
+        boundary(preserved, snapshot)
     }
 
     fn offset(&self, id: EntryId) -> u64 {
@@ -360,7 +367,7 @@ fn what_a_boundary_keeps_and_the_file_lost_is_reported() {
     let preserved = Some(Preserved { head, tail, placement: Default::default(), offset: Some(0) });
     let prefix = Some(Reference { id: head, offset: None });
     let snapshot = Snapshot { prefix, ..Snapshot::default() };
-    log.append(Draft::boundary(&Boundary { preserved, snapshot, ..Boundary::default() }), now()).unwrap();
+    log.append(boundary(preserved, snapshot), now()).unwrap();
     drop(log);
     let branch = place.open().branch;
     assert_eq!(branch.entries.len(), 1);
@@ -377,18 +384,17 @@ fn only_what_is_needed_is_read() {
     let mut log = place.create();
     let say = |log: &mut Log, text: &str| log.append(said(text), now()).unwrap().id;
     let prefix = log.append(prefix(), now()).unwrap().id;
+    let before = [say(&mut log, "summarised"), say(&mut log, "summarised, too")];
     let head = say(&mut log, "kept 1");
     say(&mut log, "not kept: another branch");
     log.rewind(head).unwrap();
     let tail = say(&mut log, "kept 2");
-    let between = [say(&mut log, "summarised"), say(&mut log, "summarised, too")];
     let preserved = Preserved { head, tail, placement: Placement::BeforeSummary, offset: log.offset(head) };
     let snapshot = Snapshot {
         prefix: Some(Reference { id: prefix, offset: log.offset(prefix) }),
         ..Snapshot::default()
     };
-    let boundary = Boundary { preserved: Some(preserved), snapshot, ..Boundary::default() };
-    log.append(Draft::boundary(&boundary), now()).unwrap();
+    log.append(boundary(Some(preserved), snapshot), now()).unwrap();
     let back_to = say(&mut log, "after");
     let dropped = say(&mut log, "after, on another branch");
     log.rewind(back_to).unwrap();
@@ -396,7 +402,7 @@ fn only_what_is_needed_is_read() {
 
     // Whatever is not needed turns into rubbish. Looking at it would be noticed.
     let mut bytes = place.bytes();
-    for id in [between[0], between[1], dropped] {
+    for id in [before[0], before[1], dropped] {
         let line = bytes[log.offset(id).unwrap() as usize..].iter_mut();
         line.take_while(|byte| **byte != b'\n').for_each(|byte| *byte = 0xff);
     }
