@@ -8,7 +8,8 @@ use pal_model::{Cards, Draft, IdSource, Origin, RequestSent, ResponseGot, Source
 use pal_store::Log;
 use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
 
-const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
+const OPTIONS: RenderOptions =
+    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
 
 /// A session that grows round by round.
 struct Session {

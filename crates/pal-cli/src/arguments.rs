@@ -93,6 +93,9 @@ pub(crate) struct Render {
     /// Render for this model instead of the session's own
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Stand in for a system prompt that the transcript does not hold by as many tokens of text, not just a note
+    #[arg(long)]
+    pub(crate) stand_in: bool,
     /// Print one JSON object: the body with its sizes and its fingerprint
     #[arg(long)]
     pub(crate) json: bool,

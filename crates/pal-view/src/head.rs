@@ -4,6 +4,7 @@ use pal_model::{Block, Content, Prefix, Role, Text, array_items, fields, unescap
 use rustc_hash::FxHashSet;
 
 use crate::clean::{Cleaner, Part, wire_name};
+use crate::estimate::Estimator;
 use crate::ledger::{Category, Sums};
 use crate::wire::{Object, text_block};
 
@@ -13,6 +14,8 @@ pub(crate) struct Head {
     pub(crate) tools: Vec<Text>,
     pub(crate) system: Vec<Text>,
     pub(crate) context: Content,
+    /// Tokens of a prompt that was sent but not recorded, at most a quarter of the window.
+    pub(crate) unseen_tokens: u64,
     pub(crate) sums: Sums,
 }
 
@@ -29,11 +32,8 @@ impl Head {
                 head.system.push(clean.text);
             }
         }
-        if prefix.unseen_tokens > 0 {
-            let tokens = prefix.unseen_tokens.min(cleaner.card.window / 4);
-            head.system.push(text_block(&stand_in(tokens, cleaner)));
-            head.sums.add(Category::UnseenPrefix, tokens as f64);
-        }
+        head.unseen_tokens = prefix.unseen_tokens.min(cleaner.card.window / 4);
+        head.sums.add(Category::UnseenPrefix, head.unseen_tokens as f64);
         head
     }
 
@@ -92,15 +92,15 @@ fn tool(raw: &Text, names: &mut FxHashSet<String>) -> Option<Text> {
     Some(if known.is_exact(|name| allowed.contains(&name)) { raw.clone() } else { known.rebuilt(&allowed) })
 }
 
-/// Text of about so many tokens, in place of a prompt that was sent but not recorded.
-fn stand_in(tokens: u64, cleaner: Cleaner<'_>) -> String {
+/// A system block in place of a prompt that was sent but not recorded: a note, or text of about as many tokens.
+pub(crate) fn stand_in(tokens: u64, spelled_out: bool, estimator: &Estimator) -> Text {
     const LINE: &str = "This line stands in for a part of the prompt that the transcript does not hold.\n";
-    let note = format!(
+    let mut text = format!(
         "The transcript of this session does not hold its system prompt and tools, about {tokens} tokens.\n"
     );
-    let line_tokens = cleaner.estimator.text(LINE).max(1.0);
-    let lines = (tokens as f64 - cleaner.estimator.text(&note)).max(0.0) / line_tokens;
-    let mut text = note;
-    text.push_str(&LINE.repeat(lines as usize));
-    text
+    if spelled_out {
+        let lines = (tokens as f64 - estimator.text(&text)).max(0.0) / estimator.text(LINE).max(1.0);
+        text.push_str(&LINE.repeat(lines as usize));
+    }
+    text_block(&text)
 }

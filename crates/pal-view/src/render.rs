@@ -6,6 +6,7 @@
 use pal_model::{Role, Text, escape_into};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::head::stand_in;
 use crate::ledger::Category;
 use crate::rope::Rope;
 use crate::view::View;
@@ -19,6 +20,9 @@ pub struct RenderOptions {
     pub stream: bool,
     /// Whether to mark the end of the system blocks and the end of the conversation for the cache.
     pub marks: bool,
+    /// Whether a prompt that a transcript does not hold is stood in for by as many tokens of text, as a replay needs
+    /// it, or only noted.
+    pub spell_out_unseen: bool,
 }
 
 /// The body of a request.
@@ -55,7 +59,11 @@ impl View {
 
     fn head_json(&self, options: RenderOptions, marked: bool) -> String {
         let head = &self.derived().head;
-        let size: usize = head.tools.iter().chain(&head.system).map(|part| part.len() + 1).sum();
+        let mut system = head.system.clone();
+        if head.unseen_tokens > 0 {
+            system.push(stand_in(head.unseen_tokens, options.spell_out_unseen, &self.lens().estimator));
+        }
+        let size: usize = head.tools.iter().chain(&system).map(|part| part.len() + 1).sum();
         let mut json = String::with_capacity(size + 256);
         json.push_str(r#"{"model":"#);
         escape_into(&mut json, &self.lens().card.model);
@@ -66,8 +74,8 @@ impl View {
         if self.lens().card.thinking.adaptive {
             json.push_str(r#","thinking":{"type":"adaptive"}"#);
         }
-        push_list(&mut json, "tools", &head.tools, marked && head.system.is_empty());
-        push_list(&mut json, "system", &head.system, marked);
+        push_list(&mut json, "tools", &head.tools, marked && system.is_empty());
+        push_list(&mut json, "system", &system, marked);
         json.push_str(r#","messages":["#);
         json
     }

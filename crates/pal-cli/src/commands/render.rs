@@ -36,7 +36,12 @@ pub(crate) fn render(
     let entries: Vec<Entry> = session.branch[..end].to_vec();
     let view = View::of(lens(&card, EstimatorName::Calibrated, scope), entries);
     let max_tokens = MAX_TOKENS.min(card.max_output);
-    let request = view.render(RenderOptions { max_tokens, stream: true, marks: true });
+    let request = view.render(RenderOptions {
+        max_tokens,
+        stream: true,
+        marks: true,
+        spell_out_unseen: arguments.stand_in,
+    });
     if arguments.json {
         let size = view.size();
         let limits = Limits::new(&card, &settings.window);

@@ -8,7 +8,8 @@ use pal_testkit::session_files;
 use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
 use pal_wire::{Rules, check_request};
 
-const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
+const OPTIONS: RenderOptions =
+    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
 
 struct Thirds;
 

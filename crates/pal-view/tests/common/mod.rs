@@ -4,7 +4,8 @@ use pal_model::{Cards, TokenGeneration};
 use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
 use pal_wire::{Betas, Rules, check_request};
 
-pub(crate) const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true };
+pub(crate) const OPTIONS: RenderOptions =
+    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
 
 pub(crate) fn lens(scope: Scope) -> Lens {
     let card = Cards::shipped().find("claude-opus-5-5").card;
