@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
             "assistant.message" => self.assistant(place, data),
             "tool.execution_complete" => self.result(place, data),
             _ if kind.contains('.') || kind == "abort" => {
-                self.builder.aside(place, kind, Reason::Bookkeeping)
+                self.builder.aside(place, kind, Reason::Bookkeeping);
             }
             _ => self.builder.aside(place, kind, Reason::UnknownRecord),
         }
