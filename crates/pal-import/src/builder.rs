@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
         };
         let reported = Reported {
             model: said.model.clone(),
-            usage: Counted::Known(said.usage),
+            usage: if said.usage.is_empty() { Counted::Nothing } else { Counted::Known(said.usage) },
             stop_reason: said.stop_reason,
         };
         self.responses.extend(number, step, reported);

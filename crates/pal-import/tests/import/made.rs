@@ -122,6 +122,7 @@ fn sidechains_replays_and_unknown_records_are_kept_aside() {
     let side = user("x1", "look around").replace(r#""sessionId""#, r#""isSidechain":true,"sessionId""#);
     let lines = [
         r#"{"type":"summary","summary":"Earlier","leafUuid":"z"}"#.to_owned(),
+        r#"{"type":"summary","summary":"Its own","leafUuid":"u1"}"#.to_owned(),
         user("u1", "fix it"),
         side.clone(),
         user("u1", "fix it"),
@@ -130,12 +131,13 @@ fn sidechains_replays_and_unknown_records_are_kept_aside() {
     ];
     let (imported, _) = check(
         &lines,
-        "session prefix internal:summary user:person internal:sidechain internal:replayed internal:hologram internal:ai-title",
+        "session prefix internal:summary internal:summary user:person internal:sidechain internal:replayed internal:hologram internal:ai-title",
     );
     let reasons: Vec<Reason> = imported.report.kept_aside.iter().map(|kept| kept.reason).collect();
     assert_eq!(
         reasons,
         [
+            Reason::Bookkeeping,
             Reason::Bookkeeping,
             Reason::Sidechain,
             Reason::Replayed,
@@ -144,6 +146,8 @@ fn sidechains_replays_and_unknown_records_are_kept_aside() {
         ]
     );
     assert_eq!(imported.report.title.as_deref(), Some("Fixing \"it\""));
+    let (untitled, _) = imported_lines(&lines[..3]);
+    assert_eq!(untitled.report.title.as_deref(), Some("Its own"), "the other one names another session");
     assert!(
         imported.log.contains(&format!(r#""what":"sidechain","raw":{side}}}"#)),
         "the whole record is kept"
@@ -369,6 +373,19 @@ fn a_boundary_without_a_summary_drops_no_history() {
 }
 
 #[test]
+fn commands_may_stand_in_system_records() {
+    let command = |arguments: &str| {
+        let content =
+            format!("<command-name>/plan</command-name>\\n<command-args>{arguments}</command-args>");
+        claude("system", "c1", &format!(r#""subtype":"local_command","content":"{content}""#))
+    };
+    check(&[command("the next step")], "session prefix user:person");
+    check(&[command("")], "session prefix internal:local_command");
+    let empty = claude("user", "u1", r#""message":{"role":"user","content":[]}"#);
+    check(&[empty], "session prefix internal:user");
+}
+
+#[test]
 fn microcompaction_is_a_clear() {
     let micro = claude(
         "system",
@@ -421,7 +438,7 @@ fn attachments_are_put_into_words() {
     ];
     for (attachment, expected) in cases {
         let line = claude("attachment", "a1", &format!(r#""attachment":{attachment}"#));
-        let (imported, entries) = imported_lines(&[line.clone()]);
+        let (imported, entries) = imported_lines(std::slice::from_ref(&line));
         let entry = &entries[2];
         assert_eq!(matches!(entry.body, Body::Attachment(_)), expected.is_some(), "{attachment}");
         assert!(entry.line.contains(expected.unwrap_or(&line)), "{}", entry.line);
@@ -577,10 +594,11 @@ fn codex_items_become_blocks() {
             r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"cut"}]}"#,
         ),
         codex("event_msg", r#"{"type":"turn_aborted"}"#),
+        codex("event_msg", r#"{"type":"user_message","message":"fix"}"#),
     ];
     let (imported, entries) = check(
         &lines,
-        "session prefix internal:session_meta internal:turn_context attachment:environment user:person internal:user_message request internal:reasoning assistant:codex-1 assistant:codex-1 response:codex-1:50 user:tool user:tool internal:token_count internal:token_count request assistant:codex-2 assistant:codex-2 response:codex-2:7 internal:token_count internal:compacted boundary internal:token_count internal:user_message user:person request assistant:codex-3 response:codex-3:0 internal:turn_aborted",
+        "session prefix internal:session_meta internal:turn_context attachment:environment user:person internal:user_message request internal:reasoning assistant:codex-1 assistant:codex-1 response:codex-1:50 user:tool user:tool internal:token_count internal:token_count request assistant:codex-2 assistant:codex-2 response:codex-2:7 internal:token_count internal:compacted boundary internal:token_count internal:user_message user:person request assistant:codex-3 response:codex-3:0 internal:turn_aborted internal:user_message user:person",
     );
     for expected in [
         r#""system":[{"type":"text","text":"Be \"good\"."}]"#,
@@ -594,7 +612,7 @@ fn codex_items_become_blocks() {
     ] {
         assert!(imported.log.contains(expected), "{expected}\n{}", imported.log);
     }
-    assert_eq!(typed(&entries), ["fix", "lost otherwise"]);
+    assert_eq!(typed(&entries), ["fix", "lost otherwise", "fix"]);
     let boundary = entries.iter().find_map(|entry| match &entry.body {
         Body::Boundary(boundary) => Some(boundary),
         _ => None,
@@ -672,6 +690,11 @@ fn copilot_gemini_and_trajectories_become_blocks() {
             r#"{"messageId":"m2","apiCallId":"x","model":"g","content":"yes","toolRequests":[{"toolCallId":"t1","name":"bash","arguments":{"c":1}}],"outputTokens":5}"#,
         ),
         event(
+            "assistant.message",
+            "6b",
+            r#"{"messageId":"m2b","apiCallId":"x","model":"g","content":"and more"}"#,
+        ),
+        event(
             "tool.execution_complete",
             "7",
             r#"{"toolCallId":"t1","success":false,"error":{"message":"no such file"}}"#,
@@ -689,7 +712,7 @@ fn copilot_gemini_and_trajectories_become_blocks() {
     ];
     let (imported, _) = check(
         &lines,
-        "session prefix internal:session.start internal:system.message internal:user.message user:person attachment:user.message internal:assistant.message request assistant:m2 response:m2:5 user:tool internal:assistant.message internal:session.compaction_complete boundary",
+        "session prefix internal:session.start internal:system.message internal:user.message user:person attachment:user.message internal:assistant.message request assistant:m2 assistant:m2 response:m2:5 user:tool internal:assistant.message internal:session.compaction_complete boundary",
     );
     assert!(
         imported.log.contains(
@@ -758,7 +781,7 @@ fn origins_of_claude_records() {
         (with("<command-name>/x</command-name>\n<command-args>y</command-args>", ""), Origin::Person),
     ];
     for (line, expected) in cases {
-        let (_, entries) = imported_lines(&[line.clone()]);
+        let (_, entries) = imported_lines(std::slice::from_ref(&line));
         let Body::User(user) = &entries[2].body else { panic!("{line}") };
         assert_eq!(user.origin, expected, "{line}");
     }
