@@ -121,8 +121,8 @@ fn one_response_over_several_records() {
 fn sidechains_replays_and_unknown_records_are_kept_aside() {
     let side = user("x1", "look around").replace(r#""sessionId""#, r#""isSidechain":true,"sessionId""#);
     let lines = [
-        r#"{"type":"summary","summary":"Earlier","leafUuid":"z"}"#.to_owned(),
         r#"{"type":"summary","summary":"Its own","leafUuid":"u1"}"#.to_owned(),
+        r#"{"type":"summary","summary":"Earlier","leafUuid":"z"}"#.to_owned(),
         user("u1", "fix it"),
         side.clone(),
         user("u1", "fix it"),
