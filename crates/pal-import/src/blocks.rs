@@ -75,6 +75,11 @@ pub(crate) fn text_block(literal: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, pal_model::mend_surrogates(literal))
 }
 
+/// Whether a text is a JSON object that may stand in a log.
+pub(crate) fn is_object(text: &str) -> bool {
+    pal_model::fields(text).is_ok() && !crate::lines::is_too_deep(text.as_bytes())
+}
+
 /// A call, from its plain id and name; input that is no JSON object is wrapped into one.
 pub(crate) fn tool_use(id: &str, name: &str, input: &str) -> String {
     let input = pal_model::mend_surrogates(input);

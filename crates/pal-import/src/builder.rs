@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use pal_model::{Cost, Decision, DecisionKind, Origin, Timestamp, Usage};
 
+use rustc_hash::FxHashMap;
+
 use crate::aside::Reason;
 use crate::blocks::{self, text_block};
 use crate::format::Format;
@@ -14,6 +16,8 @@ use crate::step::{Act, Boundary, Session, Step};
 pub(crate) struct Builder<'a> {
     pub(crate) session: Session<'a>,
     responses: Responses<'a>,
+    /// The responses by their ids: records with equal ones belong together.
+    number_of: FxHashMap<Cow<'a, str>, usize>,
     boundaries: Vec<usize>,
     name: &'static str,
 }
@@ -51,7 +55,13 @@ impl<'a> Builder<'a> {
             Format::MiniSweAgent => "mini",
             _ => "pi",
         };
-        Builder { session, responses: Responses::default(), boundaries: Vec::new(), name }
+        Builder {
+            session,
+            responses: Responses::default(),
+            number_of: FxHashMap::default(),
+            boundaries: Vec::new(),
+            name,
+        }
     }
 
     /// The step that comes next.
@@ -105,10 +115,17 @@ impl<'a> Builder<'a> {
         let step = self.next_step();
         let id =
             said.response.unwrap_or_else(|| format!("{}-{}", self.name, self.responses.len() + 1).into());
-        let number = self.responses.open(id.clone(), step);
+        let number = match self.number_of.get(&id) {
+            Some(number) => *number,
+            None => {
+                let number = self.responses.open(id.clone(), step);
+                self.number_of.insert(id.clone(), number);
+                number
+            }
+        };
         let reported = Reported {
             model: said.model.clone(),
-            usage: Counted::Known(said.usage),
+            usage: if said.usage.is_empty() { Counted::Nothing } else { Counted::Known(said.usage) },
             stop_reason: said.stop_reason,
         };
         self.responses.extend(number, step, reported);

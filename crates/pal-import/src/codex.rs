@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
             }
             "user_message" => self.user_event(record),
             "agent_message" | "agent_reasoning" | "context_compacted" => {
-                self.aside(record, kind, Reason::Doubled)
+                self.aside(record, kind, Reason::Doubled);
             }
             "task_started" | "task_complete" | "turn_aborted" => {
                 self.close();

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use pal_model::{Origin, Usage, array_items};
 
+use rustc_hash::FxHashMap;
+
 use crate::ImportError;
 use crate::aside::Reason;
 use crate::blocks::{self, quoted, reminder, text_block};
@@ -20,7 +22,8 @@ const NAMES: [&str; 5] = ["type", "timestamp", "id", "data", "agentId"];
 
 /// Reads an event log.
 pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportError> {
-    let mut reader = Reader { builder: Builder::new(Format::Copilot), model: "".into() };
+    let mut reader =
+        Reader { builder: Builder::new(Format::Copilot), model: "".into(), id_of_call: FxHashMap::default() };
     let seen = records::each(source, &NAMES, strict, |found| match found {
         Ok(record) => reader.record(&record),
         Err(bad) => reader.builder.session.steps.push(bad),
@@ -32,6 +35,8 @@ pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportErr
 struct Reader<'a> {
     builder: Builder<'a>,
     model: Cow<'a, str>,
+    /// The raw id of the first message of each call.
+    id_of_call: FxHashMap<&'a str, Option<&'a str>>,
 }
 
 impl<'a> Reader<'a> {
@@ -74,7 +79,7 @@ impl<'a> Reader<'a> {
             "assistant.message" => self.assistant(place, data),
             "tool.execution_complete" => self.result(place, data),
             _ if kind.contains('.') || kind == "abort" => {
-                self.builder.aside(place, kind, Reason::Bookkeeping)
+                self.builder.aside(place, kind, Reason::Bookkeeping);
             }
             _ => self.builder.aside(place, kind, Reason::UnknownRecord),
         }
@@ -124,8 +129,9 @@ impl<'a> Reader<'a> {
             "outputTokens",
             "reasoningText",
             "reasoningOpaque",
+            "apiCallId",
         ];
-        let [id, model, content, requests, written, reasoning, opaque] = pick_or_none(data, &names);
+        let [id, model, content, requests, written, reasoning, opaque, call] = pick_or_none(data, &names);
         let mut blocks: Vec<String> =
             content.filter(|text| string(Some(text)).is_some()).map(text_block).into_iter().collect();
         let mut calls = Vec::new();
@@ -142,6 +148,11 @@ impl<'a> Reader<'a> {
         if blocks.is_empty() {
             return;
         }
+        // One call may give several messages; the first of them names the response.
+        let id = match call {
+            Some(call) => *self.id_of_call.entry(call).or_insert(id),
+            None => id,
+        };
         let said = Said {
             response: string(id),
             model: string(model).unwrap_or(self.model.clone()),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use crate::pick::pick;
+use crate::pick::{Picked, pick};
 
 /// The deepest nesting that a record may have; JSON readers commonly refuse more.
 const DEPTH_MAX: usize = 120;
@@ -52,7 +52,7 @@ pub(crate) enum Line<'a, const N: usize> {
         /// Its bytes.
         text: &'a str,
         /// The raw fields, in the order they were asked for.
-        fields: [Option<&'a str>; N],
+        fields: Picked<'a, N>,
         /// Whether it had to be cut from a line with several objects.
         mended: Option<usize>,
     },
@@ -112,7 +112,7 @@ fn read_line<'a, const N: usize, E>(
 fn several_objects<'a, const N: usize>(
     text: &'a str,
     names: &[&str; N],
-) -> Option<Vec<(&'a str, [Option<&'a str>; N])>> {
+) -> Option<Vec<(&'a str, Picked<'a, N>)>> {
     let mut objects = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let object = value.ok()?.get();

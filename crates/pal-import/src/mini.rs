@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use pal_model::{Origin, Timestamp, Usage, array_items};
 
 use crate::aside::Reason;
-use crate::blocks::{self, quoted, text_block};
+use crate::blocks::{self, is_object, quoted, text_block};
 use crate::builder::{Builder, Place, Said};
 use crate::format::{Format, whole};
 use crate::pick::{count, pick_or_none, string};
@@ -79,7 +79,7 @@ fn assistant<'a>(
         let [id, function] = pick_or_none(call, &["id", "function"]);
         let [name, arguments] = pick_or_none(function.unwrap_or("{}"), &["name", "arguments"]);
         let name = string(name).unwrap_or_default();
-        let inner = string(arguments).filter(|inner| pal_model::fields(inner).is_ok());
+        let inner = string(arguments).filter(|inner| is_object(inner));
         let input = inner.as_deref().or(arguments).unwrap_or("{}");
         blocks.push(blocks::tool_use(&string(id).unwrap_or_default(), &name, input));
         names.push(name);

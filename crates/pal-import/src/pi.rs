@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 self.attachment(place, kind, (!words.is_empty()).then_some(literal.as_str()));
             }
             "thinking_level_change" | "label" | "custom" => {
-                self.builder.aside(place, kind, Reason::Bookkeeping)
+                self.builder.aside(place, kind, Reason::Bookkeeping);
             }
             _ => self.builder.aside(place, kind, Reason::UnknownRecord),
         }

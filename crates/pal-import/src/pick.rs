@@ -6,11 +6,14 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+/// Raw values of fields, in the order of the names asked for.
+pub(crate) type Picked<'a, const N: usize> = [Option<&'a str>; N];
+
 /// The raw values of the fields `names` of the object that `json` holds; of a repeated key the last.
 pub(crate) fn pick<'a, const N: usize>(
     json: &'a str,
     names: &[&str; N],
-) -> Result<[Option<&'a str>; N], serde_json::Error> {
+) -> Result<Picked<'a, N>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let picked = reader.deserialize_map(Fields(names))?;
     reader.end()?;
@@ -21,7 +24,7 @@ pub(crate) fn pick<'a, const N: usize>(
 pub(crate) fn pick_each<'a, const N: usize>(
     json: &'a str,
     names: &[&str; N],
-) -> Result<Vec<[Option<&'a str>; N]>, serde_json::Error> {
+) -> Result<Vec<Picked<'a, N>>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let picked = reader.deserialize_seq(Objects(names))?;
     reader.end()?;
@@ -29,7 +32,7 @@ pub(crate) fn pick_each<'a, const N: usize>(
 }
 
 /// As [`pick`], with nothing found in what is no object.
-pub(crate) fn pick_or_none<'a, const N: usize>(json: &'a str, names: &[&str; N]) -> [Option<&'a str>; N] {
+pub(crate) fn pick_or_none<'a, const N: usize>(json: &'a str, names: &[&str; N]) -> Picked<'a, N> {
     pick(json, names).unwrap_or([None; N])
 }
 
@@ -51,7 +54,7 @@ pub(crate) fn count(raw: Option<&str>) -> Option<u64> {
 struct Fields<'n, const N: usize>(&'n [&'n str; N]);
 
 impl<'de, const N: usize> Visitor<'de> for Fields<'_, N> {
-    type Value = [Option<&'de str>; N];
+    type Value = Picked<'de, N>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
@@ -72,7 +75,7 @@ impl<'de, const N: usize> Visitor<'de> for Fields<'_, N> {
 }
 
 impl<'de, const N: usize> DeserializeSeed<'de> for Fields<'_, N> {
-    type Value = [Option<&'de str>; N];
+    type Value = Picked<'de, N>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -82,7 +85,7 @@ impl<'de, const N: usize> DeserializeSeed<'de> for Fields<'_, N> {
 struct Objects<'n, const N: usize>(&'n [&'n str; N]);
 
 impl<'de, const N: usize> Visitor<'de> for Objects<'_, N> {
-    type Value = Vec<[Option<&'de str>; N]>;
+    type Value = Vec<Picked<'de, N>>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an array of objects")

@@ -2,6 +2,7 @@
 
 use crate::ImportError;
 use crate::lines::{self, Line, Problem};
+use crate::pick::Picked;
 use crate::step::{Seen, Step};
 
 /// One record.
@@ -10,7 +11,7 @@ pub(crate) struct Record<'a, const N: usize> {
     /// The record as it stands.
     pub(crate) text: &'a str,
     /// The raw fields that were asked for.
-    pub(crate) fields: [Option<&'a str>; N],
+    pub(crate) fields: Picked<'a, N>,
 }
 
 /// Hands each record, or the step that keeps a bad line, to `each`.

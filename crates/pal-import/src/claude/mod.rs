@@ -106,6 +106,8 @@ struct Reader<'a> {
     waiting: Option<Waiting<'a>>,
     boundaries: Vec<Waiting<'a>>,
     custom_title: Option<String>,
+    /// Titles that name a record, raw, as the end of what they stand for.
+    summaries: Vec<(&'a str, Cow<'a, str>)>,
 }
 
 /// A boundary record.
@@ -149,6 +151,11 @@ impl<'a> Reader<'a> {
             ("attachment", _) => self.attachment(record),
             ("system", _) => self.system(record),
             ("queue-operation", _) => self.queue_operation(record),
+            ("summary", _) => {
+                let [summary, leaf] = pick_or_none(record.text, &["summary", "leafUuid"]);
+                self.summaries.push((leaf.unwrap_or_default(), string(summary).unwrap_or_default()));
+                self.aside(record, kind, Reason::Bookkeeping);
+            }
             (
                 "progress"
                 | "file-history-snapshot"
@@ -161,7 +168,6 @@ impl<'a> Reader<'a> {
                 | "agent-name"
                 | "agent-color"
                 | "pr-link"
-                | "summary"
                 | "cost-state"
                 | "tag",
                 _,
@@ -214,6 +220,9 @@ impl<'a> Reader<'a> {
             return self.push(record, Act::Shown { content: content.into() });
         }
         let blocks = blocks::scan(content);
+        if blocks.is_empty() {
+            return self.aside(record, "user", Reason::NothingForTheModel);
+        }
         let results = blocks.iter().filter(|block| block.kind == BlockType::ToolResult).count() as u64;
         let may_be_typed = !is_true(record.envelope.is_meta) && person::may_have_typed(&record.envelope);
         let is_typed = |block: &blocks::Block<'_>| match block.kind {
@@ -313,6 +322,10 @@ impl<'a> Reader<'a> {
                 self.aside(record, subtype, Reason::Beside);
                 self.microcompact(record);
             }
+            "local_command" if person::is_command(record.envelope.content) => {
+                let content = record.envelope.content.unwrap_or_default().into();
+                self.push(record, Act::User { origin: Origin::Person, content, results: 0 });
+            }
             _ => self.aside(record, subtype, Reason::Bookkeeping),
         }
     }
@@ -377,6 +390,11 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Session<'a> {
         if self.custom_title.is_some() {
             self.session.about.title = self.custom_title.take();
+        }
+        if self.session.about.title.is_none() {
+            // Such titles may be those of other sessions: only one that ends in this file is its own.
+            let own = self.summaries.iter().rev().find(|(leaf, _)| self.steps_of.contains_key(leaf));
+            self.session.about.title = own.map(|(_, title)| title.to_string());
         }
         self.deliver_queued();
         self.report_boundaries_without_summary();

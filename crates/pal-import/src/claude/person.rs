@@ -45,6 +45,11 @@ pub(super) fn is_typed(text: &str) -> bool {
     true
 }
 
+/// Whether a raw text is a slash command that counts as typed.
+pub(super) fn is_command(raw: Option<&str>) -> bool {
+    string(raw).is_some_and(|text| text.trim_start().starts_with("<command-") && is_typed(&text))
+}
+
 /// Whether a person queued this prompt.
 pub(super) fn typed_in_queue(prompt: &str, attachment: &str) -> bool {
     let [origin] = pick_or_none(attachment, &["origin"]);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use pal_model::{Usage, array_items, unescape};
 
-use crate::blocks::{self, quoted, text_block, tool_name};
+use crate::blocks::{self, is_object, quoted, text_block, tool_name};
 use crate::pick::{count, pick_or_none, string};
 
 /// What Codex writes on the user's side, by how it begins.
@@ -84,8 +84,6 @@ pub(super) fn call(payload: &str) -> (String, String) {
     let raw = arguments.or(input).or(action).unwrap_or("{}");
     // Arguments are a string with JSON in it; only an object can be an input as it stands.
     let inner = unescape(raw).filter(|_| raw.starts_with('"'));
-    let is_object =
-        |text: &str| pal_model::fields(text).is_ok() && !crate::lines::is_too_deep(text.as_bytes());
     let input = match inner {
         Some(inner) if is_object(&inner) => inner,
         Some(inner) if inner.trim().is_empty() => "{}".into(),
