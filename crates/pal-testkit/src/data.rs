@@ -1,3 +1,5 @@
+//! What tests take from outside: how many cases to run, and real sessions.
+//!
 //! Real sessions and texts lie beside the project, in `../shared/data`. Tests that want them skip, saying so, where
 //! they are absent.
 
@@ -26,4 +28,9 @@ pub fn session_files() -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// How many cases a property test runs: the usual number, or what `PAL_CASES` says.
+pub fn cases(usual: u32) -> u32 {
+    std::env::var("PAL_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }

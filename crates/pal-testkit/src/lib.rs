@@ -7,5 +7,5 @@ mod data;
 mod soup;
 
 pub use blocks::{assistant_block, user_block};
-pub use data::{data_dir, session_files};
+pub use data::{cases, data_dir, session_files};
 pub use soup::{Soup, soup};

@@ -1,6 +1,10 @@
 //! The program as its users run it, and the real sessions that it is for.
 
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod bad_input;
 mod commands;
 mod program;
 mod real_sessions;
+mod resume;

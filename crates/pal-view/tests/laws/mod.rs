@@ -1,7 +1,7 @@
 //! Laws that hold for any log. `PAL_CASES` asks for more cases than the usual ones.
 
 use pal_model::{BlockType, Body, Entry, EntryId, Origin, array_items, fields, unescape};
-use pal_testkit::{Soup, soup};
+use pal_testkit::{Soup, cases, soup};
 use pal_view::{Pushed, Scope, View};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -13,9 +13,8 @@ const EVERYTHING: Soup = Soup { steps: 40, decisions: true, boundaries: true, re
 const SAID_ONLY: Soup =
     Soup { steps: 40, decisions: false, boundaries: false, rewinds: false, prefixes: false };
 
-fn cases(usual: u32) -> Config {
-    let cases = std::env::var("PAL_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(usual);
-    Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
+fn config(usual: u32) -> Config {
+    Config { cases: cases(usual), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
 }
 
 /// Everything that can be asked of a view, for comparison.
@@ -29,7 +28,7 @@ fn shown(view: &View) -> (String, String, String, String) {
 }
 
 proptest! {
-    #![proptest_config(cases(12_000))]
+    #![proptest_config(config(12_000))]
 
     /// The law that everything rests on. Any soup's beginning is a soup too, so comparing now and then is enough.
     #[test]
@@ -63,7 +62,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(12_000))]
+    #![proptest_config(config(12_000))]
 
     /// Whatever the log holds, the strict validator takes the request.
     #[test]
