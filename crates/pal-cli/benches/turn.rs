@@ -1,6 +1,9 @@
 //! The engine's work for one tool round: append to the log, grow the view, render the request. It must not depend
 //! on how long the session already is.
 
+// A bench that cannot go on has failed.
+#![allow(clippy::unwrap_used)]
+
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
