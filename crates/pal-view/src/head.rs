@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use crate::clean::{Cleaner, Part, wire_name};
 use crate::estimate::Estimator;
 use crate::ledger::{Category, Sums};
-use crate::wire::{Object, text_block};
+use crate::wire::{MARK, Object, text_block};
 
 /// Tools, system blocks and the reminder before the first message.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,51 @@ pub(crate) struct Head {
     /// Tokens of a prompt that was sent but not recorded, at most a quarter of the window.
     pub(crate) unseen_tokens: u64,
     pub(crate) sums: Sums,
+}
+
+/// The members `tools` and `system` of a request, each with a comma behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Joined {
+    pub(crate) plain: Text,
+    /// The same with a cache mark on the last system block, or on the last tool if there is no system block.
+    pub(crate) marked: Text,
+}
+
+impl Head {
+    /// Puts the members together. They are large and the same for every request, so this is done once.
+    pub(crate) fn joined(&self, spelled_out: bool, estimator: &Estimator) -> Joined {
+        let mut system = self.system.clone();
+        if self.unseen_tokens > 0 {
+            system.push(stand_in(self.unseen_tokens, spelled_out, estimator));
+        }
+        let join = |marked: bool| {
+            let mut json = String::new();
+            push_list(&mut json, "tools", &self.tools, marked && system.is_empty());
+            push_list(&mut json, "system", &system, marked);
+            Text::from(json)
+        };
+        Joined { plain: join(false), marked: join(true) }
+    }
+}
+
+fn push_list(json: &mut String, name: &str, items: &[Text], marks_last: bool) {
+    if items.is_empty() {
+        return;
+    }
+    json.push_str(&format!(r#""{name}":["#));
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        if marks_last && at + 1 == items.len() {
+            json.push_str(&item[..item.len() - 1]);
+            json.push_str(MARK);
+            json.push('}');
+        } else {
+            json.push_str(item);
+        }
+    }
+    json.push_str("],");
 }
 
 impl Head {
@@ -93,7 +138,7 @@ fn tool(raw: &Text, names: &mut FxHashSet<String>) -> Option<Text> {
 }
 
 /// A system block in place of a prompt that was sent but not recorded: a note, or text of about as many tokens.
-pub(crate) fn stand_in(tokens: u64, spelled_out: bool, estimator: &Estimator) -> Text {
+fn stand_in(tokens: u64, spelled_out: bool, estimator: &Estimator) -> Text {
     const LINE: &str = "This line stands in for a part of the prompt that the transcript does not hold.\n";
     let mut text = format!(
         "The transcript of this session does not hold its system prompt and tools, about {tokens} tokens.\n"

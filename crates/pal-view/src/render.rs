@@ -6,10 +6,10 @@
 use pal_model::{Role, Text, escape_into};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::head::stand_in;
 use crate::ledger::Category;
 use crate::rope::Rope;
 use crate::view::View;
+use crate::wire::MARK;
 
 /// What a request asks for besides its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,16 +28,15 @@ pub struct RenderOptions {
 /// The body of a request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The body up to the first block of the first message.
-    head: String,
-    /// The same without marks, hashed.
+    /// The body up to the first block of the first message: the small members, and what is the same for all.
+    opening: String,
+    prefix: Text,
+    /// Fingerprint of all of that, marks left out.
     head_print: u128,
     rope: Rope,
     /// The block that carries the tail mark.
     mark: Option<usize>,
 }
-
-const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 impl View {
     /// The request that would leave now.
@@ -48,57 +47,32 @@ impl View {
         let marks_head = options.marks && sums.total() >= least;
         let marks_tail = options.marks && sums.total() + rope.extent().sums.total() >= least;
         let mark = marks_tail.then(|| rope.pieces().rev().position(|piece| piece.markable)).flatten();
-        let head_print = xxh3_128(self.head_json(options, false).as_bytes());
+        let opening = self.opening(options);
+        let (prefix, prefix_print) =
+            self.derived().prefix(options.spell_out_unseen, marks_head, &self.lens().estimator);
         Request {
-            head: self.head_json(options, marks_head),
-            head_print,
+            head_print: xxh3_128(format!("{opening}{prefix_print:032x}").as_bytes()),
+            opening,
+            prefix,
             mark: mark.map(|from_end| rope.extent().blocks - 1 - from_end),
             rope,
         }
     }
 
-    fn head_json(&self, options: RenderOptions, marked: bool) -> String {
-        let head = &self.derived().head;
-        let mut system = head.system.clone();
-        if head.unseen_tokens > 0 {
-            system.push(stand_in(head.unseen_tokens, options.spell_out_unseen, &self.lens().estimator));
-        }
-        let size: usize = head.tools.iter().chain(&system).map(|part| part.len() + 1).sum();
-        let mut json = String::with_capacity(size + 256);
+    /// The members that stand before tools, system and messages.
+    fn opening(&self, options: RenderOptions) -> String {
+        let mut json = String::with_capacity(160);
         json.push_str(r#"{"model":"#);
         escape_into(&mut json, &self.lens().card.model);
-        json.push_str(&format!(r#","max_tokens":{}"#, options.max_tokens));
+        json.push_str(&format!(r#","max_tokens":{},"#, options.max_tokens));
         if options.stream {
-            json.push_str(r#","stream":true"#);
+            json.push_str(r#""stream":true,"#);
         }
         if self.lens().card.thinking.adaptive {
-            json.push_str(r#","thinking":{"type":"adaptive"}"#);
+            json.push_str(r#""thinking":{"type":"adaptive"},"#);
         }
-        push_list(&mut json, "tools", &head.tools, marked && system.is_empty());
-        push_list(&mut json, "system", &system, marked);
-        json.push_str(r#","messages":["#);
         json
     }
-}
-
-fn push_list(json: &mut String, name: &str, items: &[Text], marks_last: bool) {
-    if items.is_empty() {
-        return;
-    }
-    json.push_str(&format!(r#","{name}":["#));
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            json.push(',');
-        }
-        if marks_last && at + 1 == items.len() {
-            json.push_str(&item[..item.len() - 1]);
-            json.push_str(MARK);
-            json.push('}');
-        } else {
-            json.push_str(item);
-        }
-    }
-    json.push(']');
 }
 
 impl Request {
@@ -123,10 +97,8 @@ impl Request {
             [joint, open, mark, close]
         });
         let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
-        std::iter::once(self.head.as_str())
-            .chain(blocks)
-            .chain(std::iter::once(end))
-            .filter(|part| !part.is_empty())
+        let head = [self.opening.as_str(), self.prefix.as_str(), r#""messages":["#];
+        head.into_iter().chain(blocks).chain(std::iter::once(end)).filter(|part| !part.is_empty())
     }
 
     /// The whole body.
@@ -148,7 +120,8 @@ impl Request {
 
     /// About how many bytes the body has: all blocks and the head, less the joints between them.
     pub fn bytes(&self) -> usize {
-        self.head.len()
+        self.opening.len()
+            + self.prefix.len()
             + self.rope.extent().bytes
             + 40 * self.rope.extent().messages
             + self.rope.extent().blocks

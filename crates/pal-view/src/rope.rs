@@ -1,9 +1,9 @@
 //! The messages of a request as a rope of blocks.
 //!
 //! Blocks are slices of shared text; messages are only where a block opens one. So merging messages and moving
-//! marks never touches a block, and a copy of the rope shares all of its blocks with the original: taking one
-//! costs a pointer for every [`CHUNK`] blocks. Each block carries a fingerprint of everything up to and
-//! including itself, marks excluded.
+//! marks never touches a block, and a fork of the rope shares all of its blocks with the original: taking one costs
+//! two pointers, however long the rope is. Each block carries a fingerprint of everything up to and including
+//! itself, marks excluded.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::ledger::{Category, Sums};
 
 /// Blocks shared as one.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 
 /// One block of a request.
 #[derive(Clone, Debug)]
@@ -45,7 +45,12 @@ pub(crate) struct Slab {
 /// The blocks of all messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rope {
-    chunks: Vec<Arc<Vec<Piece>>>,
+    /// Full chunks.
+    full: Arc<Vec<Arc<Vec<Piece>>>>,
+    /// The chunk that grows, never full.
+    last: Arc<Vec<Piece>>,
+    /// What a fork added for itself.
+    own: Option<Vec<Piece>>,
     extent: Extent,
 }
 
@@ -81,14 +86,21 @@ impl Rope {
         extent.sums.add(Category::Attachments, slab.attached);
         let Slab { text, markable, .. } = slab;
         let piece = Piece { text, opens, markable, chain: extent.chain };
-        match self.chunks.last_mut() {
-            Some(chunk) if chunk.len() < CHUNK => Arc::make_mut(chunk).push(piece),
-            _ => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(piece);
-                self.chunks.push(Arc::new(chunk));
-            }
+        if let Some(own) = &mut self.own {
+            own.push(piece);
+            return;
         }
+        let last = Arc::make_mut(&mut self.last);
+        last.push(piece);
+        if last.len() == CHUNK {
+            let full = std::mem::replace(&mut self.last, Arc::new(Vec::with_capacity(CHUNK)));
+            Arc::make_mut(&mut self.full).push(full);
+        }
+    }
+
+    /// A rope that goes on from here on its own.
+    pub(crate) fn fork(&self) -> Rope {
+        Rope { own: Some(self.own.clone().unwrap_or_default()), ..self.clone() }
     }
 
     /// The model's message at the end may stay last.
@@ -96,20 +108,24 @@ impl Rope {
         self.extent.may_end_here = true;
     }
 
-    /// Cuts the rope back to an extent that it had before.
+    /// Cuts the rope back to an extent that it had before. Not for forks.
     pub(crate) fn truncate(&mut self, extent: Extent) {
-        self.chunks.truncate(extent.blocks.div_ceil(CHUNK));
-        if let Some(chunk) = self.chunks.last_mut() {
-            let keep = extent.blocks - (extent.blocks - 1) / CHUNK * CHUNK;
-            if chunk.len() > keep {
-                Arc::make_mut(chunk).truncate(keep);
-            }
+        let chunks = extent.blocks / CHUNK;
+        if chunks < self.full.len() {
+            let full = Arc::make_mut(&mut self.full);
+            self.last = Arc::clone(&full[chunks]);
+            full.truncate(chunks);
+        }
+        let keep = extent.blocks - chunks * CHUNK;
+        if self.last.len() > keep {
+            Arc::make_mut(&mut self.last).truncate(keep);
         }
         self.extent = extent;
     }
 
     pub(crate) fn pieces(&self) -> impl DoubleEndedIterator<Item = &Piece> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
+        let full = self.full.iter().flat_map(|chunk| chunk.iter());
+        full.chain(self.last.iter()).chain(self.own.iter().flatten())
     }
 }
 
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn cutting_back_equals_never_having_grown() {
-        for (long, short) in [(1, 0), (300, 256), (600, 255), (600, 257), (512, 512), (513, 512)] {
+        for (long, short) in [(1, 0), (100, 64), (200, 63), (200, 65), (128, 128), (129, 128), (128, 127)] {
             let mut rope = filled(long);
             let kept = rope.clone();
             rope.truncate(filled(short).extent().clone());
@@ -164,6 +180,10 @@ mod tests {
             assert_eq!(show(&rope), show(&fresh));
             assert_eq!(show(&kept), show(&filled(long)), "a copy is not touched");
             assert_eq!(rope.extent().messages, fresh.extent().messages);
+            let mut fork = fresh.fork();
+            fork.push(Role::Assistant, slab("apart"));
+            fresh.push(Role::Assistant, slab("apart"));
+            assert_eq!(show(&fork), show(&fresh), "a fork goes on like the rope itself");
         }
     }
 

@@ -5,13 +5,14 @@
 //! grown again from there. Rare events (a boundary, an undo, a rewind, another model) derive everything anew.
 //! Either way the result equals [`View::of`] all entries: that law is the first property test.
 
-use pal_model::{Body, Card, DecisionKind, Entry, EntryId, Placement, Role, Snapshot, ToolUseId};
+use pal_model::{Body, Card, DecisionKind, Entry, EntryId, Placement, Role, Snapshot, Text, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::clean::{Clean, Cleaner, Part};
 use crate::effects::{Effects, Stretch, Target, targets};
 use crate::estimate::Estimator;
-use crate::head::Head;
+use crate::head::{Head, Joined};
 use crate::ledger::Category;
 use crate::node::{Node, Speaker};
 use crate::rope::{Extent, Rope, Slab};
@@ -66,6 +67,8 @@ pub(crate) struct Derived {
     pub(crate) boundary: Option<u32>,
     pub(crate) state: Snapshot,
     pub(crate) head: Head,
+    /// The members that the head becomes, and their fingerprint.
+    joined: Option<(Joined, u128)>,
     items: Vec<Item>,
     /// For each position of the branch, its item.
     item_at: Vec<Option<u32>>,
@@ -253,7 +256,9 @@ impl View {
         let cleaner = View::cleaner(&self.lens);
         let undone = self.undone();
         let counts = |entry: &Entry| !undone.contains(&entry.id);
-        let mut derived = Derived { item_at: vec![None; self.branch.len()], ..Derived::default() };
+        let mut derived = Derived::default();
+        derived.item_at.reserve(self.branch.len() + 64);
+        derived.item_at.resize(self.branch.len(), None);
         let boundary = match self.lens.scope {
             Scope::Whole => None,
             Scope::Current => self.branch.iter().rposition(|entry| {
@@ -269,6 +274,9 @@ impl View {
             }
         }
         derived.head = self.head(&derived.state);
+        let joined = derived.head.joined(false, &self.lens.estimator);
+        let print = xxh3_128(joined.plain.as_bytes());
+        derived.joined = Some((joined, print));
         for position in order {
             derived.add_item(&self.branch[position], position as u32, cleaner);
         }
@@ -619,9 +627,21 @@ impl Derived {
 
     /// The messages of a request that would leave now.
     pub(crate) fn rope_now(&self, lens: &Lens) -> Rope {
-        let mut rope = self.grown.rope.clone();
+        let mut rope = self.grown.rope.fork();
         self.add_open_turn(&mut rope, self.items.len(), End::Request, View::cleaner(lens));
         rope
+    }
+
+    /// The members before the messages, with or without a mark, and the fingerprint without.
+    pub(crate) fn prefix(&self, spelled_out: bool, marked: bool, estimator: &Estimator) -> (Text, u128) {
+        let choose = |joined: &Joined| if marked { joined.marked.clone() } else { joined.plain.clone() };
+        match &self.joined {
+            Some((joined, print)) if !spelled_out || self.head.unseen_tokens == 0 => (choose(joined), *print),
+            _ => {
+                let joined = self.head.joined(spelled_out, estimator);
+                (choose(&joined), xxh3_128(joined.plain.as_bytes()))
+            }
+        }
     }
 
     /// The nodes of the view with what each shows, in order.

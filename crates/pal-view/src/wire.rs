@@ -6,6 +6,9 @@ use pal_model::{BlockType, Field, Text, escape_into, unescape};
 
 use crate::clean::last_field;
 
+/// A cache mark, to stand before the last character of an object.
+pub(crate) const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
 /// The fields of a block.
 pub(crate) struct Object<'a>(pub(crate) Vec<Field<'a>>);
 
