@@ -116,9 +116,9 @@ pub struct Snapshot {
     pub prefetched: BTreeSet<String>,
     /// What was used up so far.
     pub totals: Totals,
-    /// Estimator factors by model generation.
+    /// Estimator factors by model generation, in ten-thousandths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub factors: BTreeMap<SmolStr, f64>,
+    pub factors: BTreeMap<SmolStr, u32>,
 }
 
 /// What the session knows of a file that the model has read.

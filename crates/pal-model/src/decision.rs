@@ -138,8 +138,8 @@ pub enum DecisionKind {
     },
     /// Factors of the token estimator, frozen for the session.
     Factors {
-        /// Factor by model generation.
-        factors: BTreeMap<SmolStr, f64>,
+        /// Factor by model generation, in ten-thousandths: whole numbers read back exactly.
+        factors: BTreeMap<SmolStr, u32>,
     },
     /// The decision or boundary named here no longer counts.
     Undo {

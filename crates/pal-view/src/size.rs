@@ -3,10 +3,11 @@
 use pal_model::{Body, DecisionKind, Entry, ResponseId, Usage};
 
 use crate::clean::Part;
+use crate::estimate::{Estimator, Factor};
 use crate::ledger::Category;
 use crate::node::{Node, Speaker};
 use crate::state::file_read;
-use crate::view::View;
+use crate::view::{Lens, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How large the context is, and how that is known.
@@ -47,9 +48,19 @@ pub struct Ledger {
 }
 
 impl View {
+    /// The estimator with the factor that the session has frozen for the model's generation.
+    pub fn estimator(&self) -> Estimator {
+        let Lens { card, estimator, .. } = self.lens();
+        match self.state().factors.get(card.generation.name()) {
+            Some(factor) => estimator.corrected(Factor::from(*factor)),
+            None => *estimator,
+        }
+    }
+
     /// The size of the context if a request left now.
     pub fn size(&self) -> Size {
-        let total = |raw| self.lens().estimator.total(raw);
+        let estimator = self.estimator();
+        let total = |raw| estimator.total(raw);
         match self.anchor() {
             None => {
                 let estimated = self.estimate();

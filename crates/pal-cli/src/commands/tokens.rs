@@ -121,7 +121,7 @@ fn print_size(
             "  anchor: response {} reported {}; {} estimated after it, {} freed since",
             anchor.response,
             thousands(anchor.tokens),
-            thousands(view.lens().estimator.total(size.estimated)),
+            thousands(view.estimator().total(size.estimated)),
             thousands(size.freed)
         )?,
         None => {
