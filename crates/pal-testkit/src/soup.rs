@@ -137,13 +137,17 @@ struct Pot {
     ids: IdSource,
     entries: Vec<Entry>,
     prefix: Option<EntryId>,
+    /// When the entry after the one being made will be dated.
+    next_at: Timestamp,
 }
 
 fn build(steps: Vec<(Step, Option<Index>)>) -> Vec<Entry> {
-    let mut pot = Pot { ids: IdSource::seeded(1), entries: Vec::new(), prefix: None };
+    let mut pot =
+        Pot { ids: IdSource::seeded(1), entries: Vec::new(), prefix: None, next_at: Timestamp::default() };
     for (at, (step, rewind)) in steps.into_iter().enumerate() {
         let time = Timestamp::from_milliseconds(1_800_000_000_000 + at as i64);
         let id = pot.ids.next_id(time);
+        pot.next_at = Timestamp::from_milliseconds(time.milliseconds() + 1);
         let parent = match rewind {
             Some(to) if !pot.entries.is_empty() => Some(pot.entries[to.index(pot.entries.len())].id),
             _ => pot.entries.last().map(|entry| entry.id),
@@ -205,11 +209,12 @@ impl Pot {
         }
     }
 
-    /// The id of some earlier entry, or one that no entry has.
+    /// The id of some earlier entry; now and then one that no entry has, or that the next entry will have.
     fn some_entry(&self, index: &Index) -> EntryId {
-        match self.entries.len() {
-            0 => EntryId::from_bits(7),
-            count => self.entries[index.index(count)].id,
+        match (index.index(20), self.entries.len()) {
+            (0, _) | (_, 0) => EntryId::from_bits(7),
+            (1, _) => self.ids.clone().next_id(self.next_at),
+            (_, count) => self.entries[index.index(count)].id,
         }
     }
 
