@@ -87,7 +87,11 @@ impl Normaliser<'_> {
         turn.server_calls = self.pair_server_blocks(&mut parts);
         let mut calls: Vec<ToolUseId> = Vec::new();
         parts.retain(|(clean, _)| match &clean.part {
-            Part::Call(id) if self.seen.contains(id) || calls.contains(id) => false,
+            Part::Call(id)
+                if self.seen.contains(id) || calls.contains(id) || turn.server_calls.contains(id) =>
+            {
+                false
+            }
             Part::Call(id) => {
                 calls.push(id.clone());
                 true
@@ -98,7 +102,7 @@ impl Normaliser<'_> {
             parts.pop();
         }
         turn.ends_in_server_result =
-            parts.last().is_some_and(|(clean, _)| matches!(clean.part, Part::ServerResult(_)));
+            parts.last().is_some_and(|(clean, _)| matches!(clean.part, Part::ServerResult(..)));
         turn.calls = calls;
         turn.model = parts.into_iter().map(|(clean, category)| slab(clean, category)).collect();
     }
@@ -107,25 +111,24 @@ impl Normaliser<'_> {
     /// calls that stay.
     fn pair_server_blocks(&self, parts: &mut [(Clean, Category)]) -> Vec<ToolUseId> {
         let mut paired: Vec<bool> = vec![false; parts.len()];
+        let mut used: Vec<ToolUseId> = Vec::new();
         for at in 0..parts.len() {
-            let Part::ServerResult(id) = &parts[at].0.part else { continue };
+            let Part::ServerResult(id, kind) = &parts[at].0.part else { continue };
+            // An id that was used stays used: a second call of that id and its result are both text.
+            if used.contains(id) || self.seen.contains(id) {
+                continue;
+            }
             let call = (0..at).find(|&call| {
-                !paired[call] && matches!(&parts[call].0.part, Part::ServerCall(made) if made == id)
+                matches!(&parts[call].0.part, Part::ServerCall(made, answer) if made == id && answer == kind)
             });
             if let Some(call) = call {
                 paired[call] = true;
                 paired[at] = true;
+                used.push(id.clone());
             }
         }
-        let mut used: Vec<ToolUseId> = Vec::new();
         for (at, (clean, category)) in parts.iter_mut().enumerate() {
-            let (Part::ServerCall(id) | Part::ServerResult(id)) = &clean.part else { continue };
-            let is_call = matches!(clean.part, Part::ServerCall(_));
-            let repeated = is_call && (used.contains(id) || self.seen.contains(id));
-            if paired[at] && !repeated {
-                if is_call {
-                    used.push(id.clone());
-                }
+            if paired[at] || !matches!(clean.part, Part::ServerCall(..) | Part::ServerResult(..)) {
                 continue;
             }
             let text = format!("[server tool block without its partner, kept as text] {}", clean.text);
