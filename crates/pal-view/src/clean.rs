@@ -55,10 +55,10 @@ impl Cleaner<'_> {
     /// The block as a part of a message of `role`; none if there is nothing to send.
     pub(crate) fn clean(self, block: &Block, role: Role) -> Option<Clean> {
         let Ok(known) = fields(block.raw()).map(Object) else { return Some(self.plain(block)) };
-        if role == Role::Assistant { self.from_model(block, &known) } else { self.from_user(block, &known) }
+        if role == Role::Assistant { self.model_block(block, &known) } else { self.user_block(block, &known) }
     }
 
-    fn from_model(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+    fn model_block(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
         match block.kind() {
             BlockType::Text => self.text(block, known, Role::Assistant),
             BlockType::Thinking | BlockType::RedactedThinking => self.thinking(block, known),
@@ -75,7 +75,7 @@ impl Cleaner<'_> {
         }
     }
 
-    fn from_user(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+    fn user_block(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
         match block.kind() {
             BlockType::Text => self.text(block, known, Role::User),
             BlockType::ToolResult => Some(self.result(block, known)),

@@ -9,11 +9,7 @@ use smol_str::SmolStr;
 /// Takes one entry into the state.
 pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
     match &entry.body {
-        Body::Session(session) => {
-            if session.title.is_some() {
-                state.title.clone_from(&session.title);
-            }
-        }
+        Body::Session(session) if session.title.is_some() => state.title.clone_from(&session.title),
         Body::Prefix(_) => state.prefix = Some(Reference { id: entry.id, offset: None }),
         Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
             state.model = Some(request.model.clone());

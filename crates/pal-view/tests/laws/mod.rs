@@ -13,6 +13,7 @@ const EVERYTHING: Soup = Soup { steps: 40, decisions: true, boundaries: true, re
 const SAID_ONLY: Soup =
     Soup { steps: 40, decisions: false, boundaries: false, rewinds: false, prefixes: false };
 
+#[allow(clippy::disallowed_methods, reason = "how long to test is no setting of the program")]
 fn cases(usual: u32) -> Config {
     let cases = std::env::var("PAL_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(usual);
     Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
