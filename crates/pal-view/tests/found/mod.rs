@@ -124,3 +124,25 @@ fn only_tools_that_the_provider_knows_are_sent() {
     let body = with_tools(r#"[{"name":"A","description":"\ud83d","input_schema":{"type":"object"}}]"#);
     assert!(body.contains(r#""description":"\ufffd""#), "{body}");
 }
+
+/// Quadratic work would take minutes here.
+#[test]
+fn a_turn_may_be_long() {
+    let list =
+        |of: &dyn Fn(usize) -> String| format!("[{}]", (0..40_000).map(of).collect::<Vec<_>>().join(","));
+    let call = |at| format!(r#"{{"type":"tool_use","id":"toolu_{at}","name":"Read","input":{{}}}}"#);
+    let result = |at| format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{at}","content":"ok"}}"#);
+    let server_call = |at| {
+        SEARCH.replace("srvtoolu_1", &format!("srvtoolu_{at}"))
+            + ","
+            + &FOUND.replace("srvtoolu_1", &format!("srvtoolu_{at}"))
+    };
+    let response = "msg_1".into();
+    let body = check(vec![
+        Draft::user(Origin::Person, r#""go""#),
+        Draft::assistant(Some(&response), None, &list(&call)),
+        Draft::assistant(Some(&response), None, &list(&server_call)),
+        Draft::user(Origin::Tool, &list(&result)),
+    ]);
+    assert!(body.contains(&result(39_998)) && !body.contains("interrupted"));
+}
