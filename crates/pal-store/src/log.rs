@@ -61,16 +61,19 @@ impl Log {
     pub fn open(path: &Path, ids: IdSource) -> Result<Opened, OpenError> {
         let file = file::open_to_append(path)?;
         let end = file.metadata().map_err(|error| FileError::new("read", path, error))?.len();
-        let tail = find_tail(Source { file: &file, path, end })?;
+        let mut tail = find_tail(Source { file: &file, path, end })?;
+        // Read first, mend then: a log that is refused stays as it was.
+        let start = match tail.last.take() {
+            Some(last) => {
+                let head = (last.entry.id, last.offset);
+                Some((head, resume(Source { file: &file, path, end: tail.end }, last)?))
+            }
+            None => None,
+        };
         let (torn, end) = mend(&file, path, &tail)?;
         let mut log = Log::new(path, Writer::new(file, end), ids);
-        let branch = match tail.last {
-            Some(last) => {
-                log.last_line = Some(last.offset);
-                log.go_on_from(last)?
-            }
-            None => Branch::default(),
-        };
+        log.last_line = start.as_ref().map(|((_, offset), _)| *offset);
+        let branch = start.map_or(Branch::default(), |(head, resumed)| log.go_on(head, resumed));
         Ok(Opened { log, branch, torn })
     }
 
@@ -166,10 +169,15 @@ impl Log {
 
     fn go_on_from(&mut self, located: Located) -> Result<Branch, OpenError> {
         let head = (located.entry.id, located.offset);
-        let Resumed { located, problems } = resume(self.source(), located)?;
+        let resumed = resume(self.source(), located)?;
+        Ok(self.go_on(head, resumed))
+    }
+
+    fn go_on(&mut self, head: (EntryId, u64), resumed: Resumed) -> Branch {
+        let Resumed { located, problems } = resumed;
         self.head = Some(head);
         self.offsets.extend(located.iter().map(|located| (located.entry.id, located.offset)));
-        Ok(Branch { entries: located.into_iter().map(|located| located.entry).collect(), problems })
+        Branch { entries: located.into_iter().map(|located| located.entry).collect(), problems }
     }
 
     /// A source seeded like an earlier one would repeat its ids.

@@ -35,8 +35,10 @@ pub(crate) enum Part {
     Thinking,
     Call(ToolUseId),
     Result(ToolUseId),
-    ServerCall(ToolUseId),
-    ServerResult(ToolUseId),
+    /// A call of a tool that the provider runs, and the type of the block that answers it.
+    ServerCall(ToolUseId, BlockType),
+    /// The answer to such a call, and its type.
+    ServerResult(ToolUseId, BlockType),
 }
 
 /// What cleaning needs to know.
@@ -89,8 +91,7 @@ impl Cleaner<'_> {
         if text.trim().is_empty() {
             return None;
         }
-        let cited = role == Role::Assistant
-            && known.get("citations").is_some_and(|citations| citations.starts_with("[{"));
+        let cited = role == Role::Assistant && known.get("citations").is_some_and(is_citations);
         let allowed: &[&str] = if cited { &["type", "text", "citations"] } else { &["type", "text"] };
         let part = if is_reminder(&text) { Part::Reminder } else { Part::Text };
         let tokens = self.estimator.text(&text);
@@ -135,7 +136,9 @@ impl Cleaner<'_> {
         let (wire_id, wire_name, wire_input) = (wire_id(id), wire_name(&name), wire_input(input));
         let exact = wire_id == id.as_str() && wire_name == name && known.get("input") == Some(&wire_input);
         let text = if exact {
-            self.kept(block.raw(), known, &["type", "id", "name", "input", "toolset_name"])
+            let in_toolset = known.string("toolset_name").is_some();
+            let allowed: &[&str] = &["type", "id", "name", "input", "toolset_name"];
+            self.kept(block.raw(), known, if in_toolset { allowed } else { &allowed[..4] })
         } else {
             let mut object = crate::wire::Builder::of_type("tool_use");
             object.string("id", &wire_id);
@@ -147,22 +150,13 @@ impl Cleaner<'_> {
     }
 
     fn server_call(self, block: &Block, known: &Object<'_>) -> Clean {
-        const NAMES: [&str; 7] = [
-            "web_search",
-            "web_fetch",
-            "code_execution",
-            "bash_code_execution",
-            "text_editor_code_execution",
-            "tool_search_tool_regex",
-            "tool_search_tool_bm25",
-        ];
         let input = known.get("input").unwrap_or_default();
-        match (block.tool_use_id(), known.string("name")) {
-            (Some(id), Some(name))
-                if NAMES.contains(&name.as_ref()) && is_wire_id(id.as_str()) && is_shallow_object(input) =>
-            {
+        let name = known.string("name").unwrap_or_default();
+        match (block.tool_use_id(), answer_to(&name)) {
+            (Some(id), Some(answer)) if is_server_id(id.as_str()) && is_shallow_object(input) => {
                 let text = self.kept(block.raw(), known, &["type", "id", "name", "input"]);
-                Clean { part: Part::ServerCall(id.clone()), text, tokens: self.estimator.call(&name, input) }
+                let tokens = self.estimator.call(&name, input);
+                Clean { part: Part::ServerCall(id.clone(), answer), text, tokens }
             }
             _ => self.plain(block),
         }
@@ -171,10 +165,11 @@ impl Cleaner<'_> {
     fn server_result(self, block: &Block, known: &Object<'_>) -> Clean {
         match (block.tool_use_id(), known.get("content")) {
             (Some(id), Some(content))
-                if is_wire_id(id.as_str()) && is_shallow(content) && content.starts_with(['{', '[']) =>
+                if is_server_id(id.as_str()) && is_shallow(content) && content.starts_with(['{', '[']) =>
             {
                 let text = self.kept(block.raw(), known, &["type", "tool_use_id", "content"]);
-                Clean { part: Part::ServerResult(id.clone()), text, tokens: self.estimator.json(content) }
+                let tokens = self.estimator.json(content);
+                Clean { part: Part::ServerResult(id.clone(), block.kind()), text, tokens }
             }
             _ => self.plain(block),
         }
@@ -346,6 +341,24 @@ fn is_wire_id(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(is_plain)
 }
 
+/// Ids of calls that the provider runs have a form of their own, and no other is taken back.
+fn is_server_id(id: &str) -> bool {
+    id.strip_prefix("srvtoolu_").is_some_and(|rest| is_wire_id(rest) && !rest.contains('-'))
+}
+
+/// The type of the block that answers a call of this tool, if the provider runs such a tool.
+fn answer_to(name: &str) -> Option<BlockType> {
+    Some(match name {
+        "web_search" => BlockType::WebSearchToolResult,
+        "web_fetch" => BlockType::WebFetchToolResult,
+        "code_execution" => BlockType::CodeExecutionToolResult,
+        "bash_code_execution" => BlockType::BashCodeExecutionToolResult,
+        "text_editor_code_execution" => BlockType::TextEditorCodeExecutionToolResult,
+        "tool_search_tool_regex" | "tool_search_tool_bm25" => BlockType::ToolSearchToolResult,
+        _ => return None,
+    })
+}
+
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -380,8 +393,15 @@ fn is_shallow_object(json: &str) -> bool {
     json.starts_with('{') && is_shallow(json)
 }
 
+/// Whether this is a list of objects, one at least.
+fn is_citations(json: &str) -> bool {
+    is_shallow(json)
+        && pal_model::array_items(json)
+            .is_ok_and(|items| !items.is_empty() && items.iter().all(|item| item.starts_with('{')))
+}
+
 /// Whether JSON nests no deeper than readers follow. Counting brackets is enough nearly always.
-fn is_shallow(json: &str) -> bool {
+pub(crate) fn is_shallow(json: &str) -> bool {
     let bytes = json.as_bytes();
     memchr::memchr2_iter(b'{', b'[', bytes).nth(DEPTH_MAX).is_none() || depth(bytes) <= DEPTH_MAX
 }

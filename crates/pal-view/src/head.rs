@@ -1,9 +1,11 @@
 //! What stands before the messages: tools and system blocks, as the session's prefix has them.
 
-use pal_model::{Block, Content, Prefix, Role, Text, array_items, fields, unescape};
+use std::borrow::Cow;
+
+use pal_model::{Block, Content, Field, Prefix, Role, Text, array_items, fields, mend_surrogates, unescape};
 use rustc_hash::FxHashSet;
 
-use crate::clean::{Cleaner, Part, wire_name};
+use crate::clean::{Cleaner, Part, is_shallow, wire_name};
 use crate::estimate::Estimator;
 use crate::ledger::{Category, Sums};
 use crate::wire::{MARK, Object, text_block};
@@ -115,15 +117,24 @@ fn without(json: &Text, name: &str) -> Text {
 fn tool(raw: &Text, names: &mut FxHashSet<String>) -> Option<Text> {
     let known = fields(raw).map(Object).ok()?;
     let name = known.string("name")?;
-    if wire_name(&name) != name || !names.insert(name.into_owned()) {
+    if wire_name(&name) != name || names.contains(name.as_ref()) {
         return None;
     }
     let kind = known.get("type").map(unescape);
-    if !matches!(kind.as_ref().map(Option::as_deref), None | Some(Some("custom"))) {
-        let kind = kind.flatten()?;
-        return (!kind.is_empty() && known.is_exact(|name| name != "cache_control")).then(|| raw.clone());
-    }
-    known.get("input_schema").filter(|schema| schema.starts_with('{'))?;
+    let tool = match kind.as_ref().map(Option::as_deref) {
+        None | Some(Some("custom")) => custom_tool(raw, &known)?,
+        Some(kind) => provider_tool(raw, &known, kind?, &name)?,
+    };
+    names.insert(name.into_owned());
+    Some(match mend_surrogates(&tool) {
+        Cow::Owned(mended) => Text::from(mended),
+        Cow::Borrowed(_) => tool,
+    })
+}
+
+/// A tool of the client's.
+fn custom_tool(raw: &Text, known: &Object<'_>) -> Option<Text> {
+    known.get("input_schema").filter(|schema| is_schema(schema))?;
     let mut allowed = vec!["name", "description", "input_schema"];
     if known.string("description").is_none_or(|text| text.is_empty()) {
         allowed.retain(|name| *name != "description");
@@ -135,6 +146,42 @@ fn tool(raw: &Text, names: &mut FxHashSet<String>) -> Option<Text> {
         }
     }
     Some(if known.is_exact(|name| allowed.contains(&name)) { raw.clone() } else { known.rebuilt(&allowed) })
+}
+
+/// A tool that the provider defines. Its other fields differ from one date to the next and are not looked at.
+fn provider_tool(raw: &Text, known: &Object<'_>, kind: &str, name: &str) -> Option<Text> {
+    let flag = known.get("defer_loading").is_none_or(|raw| matches!(raw, "true" | "false"));
+    let fits = is_provider_tool(kind, name) && known.is_exact(|name| name != "cache_control");
+    (fits && flag && is_shallow(raw)).then(|| raw.clone())
+}
+
+/// Whether the provider defines a tool of this type, a word and a date, under this name.
+fn is_provider_tool(kind: &str, name: &str) -> bool {
+    const NAMES: [(&str, &str); 10] = [
+        ("bash", "bash"),
+        ("text_editor", "str_replace_based_edit_tool"),
+        ("text_editor", "str_replace_editor"),
+        ("memory", "memory"),
+        ("code_execution", "code_execution"),
+        ("web_search", "web_search"),
+        ("web_fetch", "web_fetch"),
+        ("tool_search_tool_regex", "tool_search_tool_regex"),
+        ("tool_search_tool_bm25", "tool_search_tool_bm25"),
+        ("computer", "computer"),
+    ];
+    let Some((word, date)) = kind.rsplit_once('_') else { return false };
+    let is_date = date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit());
+    is_date && NAMES.contains(&(word, name))
+}
+
+/// Whether this is the schema of an object.
+fn is_schema(json: &str) -> bool {
+    let is_type = |(key, _): &&Field<'_>| key == "type";
+    is_shallow(json)
+        && fields(json).is_ok_and(|known| {
+            let mut types = known.iter().filter(is_type).map(|(_, value)| unescape(value));
+            types.next().flatten().as_deref() == Some("object") && types.next().is_none()
+        })
 }
 
 /// A system block in place of a prompt that was sent but not recorded: a note, or text of about as many tokens.

@@ -73,8 +73,8 @@ impl Speaker {
     pub(crate) fn category(&self, part: &Part) -> Category {
         match (self, part) {
             (_, Part::Thinking) => Category::Thinking,
-            (_, Part::Call(_) | Part::ServerCall(_)) => Category::ToolCalls,
-            (_, Part::Result(_) | Part::ServerResult(_)) => Category::ToolResults,
+            (_, Part::Call(_) | Part::ServerCall(..)) => Category::ToolCalls,
+            (_, Part::Result(_) | Part::ServerResult(..)) => Category::ToolResults,
             (Speaker::Model(_), _) => Category::AssistantText,
             (Speaker::User(Origin::Person), _) => Category::UserText,
             (Speaker::User(Origin::Tool | Origin::Synthetic), Part::Text | Part::Media) => {

@@ -4,8 +4,8 @@
 //! depend on later turns. So old turns are never looked at again, and whatever the log holds, the messages that
 //! come out follow the provider's rules (§1.7–1.16).
 
-use pal_model::{Content, Origin, Role, Text, ToolUseId, fields};
-use rustc_hash::FxHashSet;
+use pal_model::{BlockType, Content, Origin, Role, Text, ToolUseId, fields};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part, wire_id};
 use crate::effects::Effects;
@@ -41,11 +41,15 @@ pub(crate) struct Normaliser<'a> {
 struct Turn {
     model: Vec<Slab>,
     calls: Vec<ToolUseId>,
-    server_calls: Vec<ToolUseId>,
+    /// The same, to look one up.
+    called: FxHashSet<ToolUseId>,
+    server_calls: FxHashSet<ToolUseId>,
     ends_in_server_result: bool,
     /// Results of calls that no earlier message makes, at the very beginning of the view.
     leading: Vec<Answer>,
     answers: Vec<Answer>,
+    /// The calls that these and the leading ones answer.
+    answered: FxHashSet<ToolUseId>,
     after_results: Vec<Slab>,
     rest: Vec<Slab>,
     said_nothing: bool,
@@ -85,47 +89,47 @@ impl Normaliser<'_> {
             }
         }
         turn.server_calls = self.pair_server_blocks(&mut parts);
-        let mut calls: Vec<ToolUseId> = Vec::new();
-        parts.retain(|(clean, _)| match &clean.part {
-            Part::Call(id) if self.seen.contains(id) || calls.contains(id) => false,
-            Part::Call(id) => {
-                calls.push(id.clone());
-                true
+        parts.retain(|(clean, _)| {
+            let Part::Call(id) = &clean.part else { return true };
+            let is_new =
+                !self.seen.contains(id) && !turn.server_calls.contains(id) && turn.called.insert(id.clone());
+            if is_new {
+                turn.calls.push(id.clone());
             }
-            _ => true,
+            is_new
         });
         while parts.last().is_some_and(|(clean, _)| clean.part == Part::Thinking) {
             parts.pop();
         }
         turn.ends_in_server_result =
-            parts.last().is_some_and(|(clean, _)| matches!(clean.part, Part::ServerResult(_)));
-        turn.calls = calls;
+            parts.last().is_some_and(|(clean, _)| matches!(clean.part, Part::ServerResult(..)));
         turn.model = parts.into_iter().map(|(clean, category)| slab(clean, category)).collect();
     }
 
     /// A server call stands before its result in one message; what has no partner becomes text. Returns the
     /// calls that stay.
-    fn pair_server_blocks(&self, parts: &mut [(Clean, Category)]) -> Vec<ToolUseId> {
+    fn pair_server_blocks(&self, parts: &mut [(Clean, Category)]) -> FxHashSet<ToolUseId> {
         let mut paired: Vec<bool> = vec![false; parts.len()];
-        for at in 0..parts.len() {
-            let Part::ServerResult(id) = &parts[at].0.part else { continue };
-            let call = (0..at).find(|&call| {
-                !paired[call] && matches!(&parts[call].0.part, Part::ServerCall(made) if made == id)
-            });
-            if let Some(call) = call {
-                paired[call] = true;
-                paired[at] = true;
+        let mut calls: FxHashMap<(&ToolUseId, BlockType), usize> = FxHashMap::default();
+        let mut used: FxHashSet<ToolUseId> = FxHashSet::default();
+        for (at, (clean, _)) in parts.iter().enumerate() {
+            match &clean.part {
+                Part::ServerCall(id, answer) => {
+                    calls.entry((id, *answer)).or_insert(at);
+                }
+                // An id that was used stays used: a second call of that id and its result are both text.
+                Part::ServerResult(id, kind) if !used.contains(id) && !self.seen.contains(id) => {
+                    if let Some(&call) = calls.get(&(id, *kind)) {
+                        paired[call] = true;
+                        paired[at] = true;
+                        used.insert(id.clone());
+                    }
+                }
+                _ => {}
             }
         }
-        let mut used: Vec<ToolUseId> = Vec::new();
         for (at, (clean, category)) in parts.iter_mut().enumerate() {
-            let (Part::ServerCall(id) | Part::ServerResult(id)) = &clean.part else { continue };
-            let is_call = matches!(clean.part, Part::ServerCall(_));
-            let repeated = is_call && (used.contains(id) || self.seen.contains(id));
-            if paired[at] && !repeated {
-                if is_call {
-                    used.push(id.clone());
-                }
+            if paired[at] || !matches!(clean.part, Part::ServerCall(..) | Part::ServerResult(..)) {
                 continue;
             }
             let text = format!("[server tool block without its partner, kept as text] {}", clean.text);
@@ -143,13 +147,13 @@ impl Normaliser<'_> {
         for clean in self.effects.apply(node, self.cleaner) {
             let category = node.speaker.category(&clean.part);
             match clean.part.clone() {
-                Part::Result(id) if turn.calls.contains(&id) => {
-                    if !turn.answers.iter().any(|answer| answer.id == id) {
+                Part::Result(id) if turn.called.contains(&id) => {
+                    if turn.answered.insert(id.clone()) {
                         turn.answers.push(Answer { id, clean, reminders: Vec::new() });
                     }
                 }
                 Part::Result(id) if begins && !self.seen.contains(&id) => {
-                    if !turn.leading.iter().any(|answer| answer.id == id) {
+                    if turn.answered.insert(id.clone()) {
                         turn.leading.push(Answer { id, clean, reminders: Vec::new() });
                     }
                 }
@@ -221,11 +225,10 @@ impl Normaliser<'_> {
             rope.allow_end();
         }
         let model_end = rope.extent().blocks;
-        let answered: Vec<ToolUseId> = turn.answers.iter().map(|answer| answer.id.clone()).collect();
         for answer in turn.leading.into_iter().chain(turn.answers) {
             rope.push(Role::User, self.answer(answer));
         }
-        for id in turn.calls.iter().filter(|id| !answered.contains(id)) {
+        for id in turn.calls.iter().filter(|id| !turn.answered.contains(*id)) {
             rope.push(Role::User, self.interrupted_result(id));
         }
         for slab in turn.after_results.into_iter().chain(turn.rest) {

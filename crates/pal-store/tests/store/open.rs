@@ -74,6 +74,24 @@ fn files_of_something_else_are_refused_and_not_touched() {
 }
 
 #[test]
+fn a_log_that_is_refused_halfway_is_not_touched() {
+    let place = Place::new();
+    let mut log = place.create();
+    log.append(said("one"), now()).unwrap();
+    log.append(said("two"), now()).unwrap();
+    drop(log);
+    let written = String::from_utf8(place.bytes()).unwrap();
+    // The first line can be read by a newer program only, which shows when the branch is followed to it.
+    let newer = written.replacen("\"v\":1", "\"v\":2", 1);
+    for bytes in [format!("{newer}{{\"v\":1,\"id"), newer.trim_end().to_owned(), newer] {
+        std::fs::write(&place.path, &bytes).unwrap();
+        assert!(refusal(&place.path).contains("update pal"));
+        assert_eq!(place.bytes(), bytes.as_bytes());
+        assert!(!place.torn().exists());
+    }
+}
+
+#[test]
 fn what_may_not_be_written_is_refused() {
     // Root ignores modes, but not a file system without room for files of ours.
     let error = Log::create(Path::new("/proc/log.jsonl"), IdSource::seeded(1)).err().unwrap();
