@@ -6,6 +6,7 @@
 //! arrives here as entries.
 
 mod clean;
+mod derived;
 mod effects;
 mod estimate;
 mod head;

@@ -1,8 +1,10 @@
-//! Runs `pal` in a home of its own.
+//! Runs `pal` in a home of its own, and imports without it.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use pal_import::{Imported, Measure, Options};
 
 /// A home that nothing else uses; gone when dropped.
 pub(crate) struct Home {
@@ -68,4 +70,24 @@ impl Home {
         }
         found
     }
+}
+
+/// A measure that is good enough where sizes do not matter.
+struct Thirds;
+
+impl Measure for Thirds {
+    fn text(&self, _model: &str, text: &str) -> f64 {
+        text.len() as f64 / 3.0
+    }
+
+    fn json(&self, _model: &str, json: &str) -> f64 {
+        json.len() as f64 / 3.0
+    }
+}
+
+/// A recorded session, imported.
+pub(crate) fn imported(file: &Path) -> Imported {
+    let source = std::fs::read(file).unwrap();
+    pal_import::import(&source, &Options { measure: &Thirds, strict: false })
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }

@@ -2,26 +2,15 @@
 
 use std::collections::HashSet;
 
-use pal_import::{Measure, Options, import};
 use pal_model::{BlockType, Body, Card, Cards, Entry, Origin, Text};
 use pal_testkit::session_files;
 use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
 use pal_wire::{Rules, check_request};
 
+use crate::program::imported;
+
 const OPTIONS: RenderOptions =
     RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
-
-struct Thirds;
-
-impl Measure for Thirds {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
 
 /// What one session came to.
 #[derive(Default)]
@@ -57,9 +46,7 @@ fn every_request_of_every_session_is_valid_and_whole() {
 
 /// One session, entry by entry.
 fn walk(file: &std::path::Path) -> Tally {
-    let source = std::fs::read(file).unwrap();
-    let imported = import(&source, &Options { measure: &Thirds, strict: false })
-        .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let imported = imported(file);
     let log = Text::from(imported.log);
     let entries: Vec<Entry> = log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect();
     let cards = Cards::shipped();

@@ -1,7 +1,6 @@
 //! A session that was killed and goes on sends the same bytes as one that was not: real sessions through a log on
 //! disk, resumed from its end.
 
-use pal_import::{Measure, Options, import};
 use pal_model::{Body, Cards, Draft, Entry, IdSource, Origin, Timestamp};
 use pal_store::{Log, Reader, write_whole};
 use pal_testkit::{Soup, cases, session_files, soup};
@@ -9,20 +8,10 @@ use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
+use crate::program::imported;
+
 const OPTIONS: RenderOptions =
     RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
-
-struct Thirds;
-
-impl Measure for Thirds {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
 
 fn view(entries: Vec<Entry>) -> View {
     let card = Cards::shipped().find("claude-opus-5-5").card;
@@ -39,8 +28,7 @@ fn real_sessions_resume_to_the_same_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let mut with_boundary = 0;
     for (number, file) in session_files().into_iter().enumerate() {
-        let source = std::fs::read(&file).unwrap();
-        let imported = import(&source, &Options { measure: &Thirds, strict: false }).unwrap();
+        let imported = imported(&file);
         let path = directory.path().join(format!("{number}.jsonl"));
         write_whole(&path, &imported.log).unwrap();
         let whole = Reader::open(&path).unwrap().whole_branch().unwrap();
