@@ -1,6 +1,6 @@
 //! `pal import`: sessions of other agents become logs of our own.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,19 +29,105 @@ pub(crate) fn import(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let mut failed = false;
-    for file in &arguments.files {
+    let mut imported: Vec<(&Path, Done)> = Vec::new();
+    let mut failures = 0;
+    for (at, file) in arguments.files.iter().enumerate() {
+        show_progress(at, arguments);
         match import_one(file, arguments, settings) {
             Ok(done) if arguments.json => writeln!(out, "{}", as_json(file, &done))?,
-            Ok(done) => print(file, &done, out)?,
+            Ok(done) if arguments.files.len() == 1 => print(file, &done, out)?,
+            Ok(done) => imported.push((file, done)),
             Err(failure) => {
                 out.flush()?;
                 eprintln!("{failure}");
-                failed = true;
+                failures += 1;
             }
         }
     }
-    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    if !imported.is_empty() {
+        print_many(&imported, out)?;
+    }
+    if failures > 0 && arguments.files.len() > 1 {
+        out.flush()?;
+        eprintln!("pal: {failures} of {} files were not imported", arguments.files.len());
+    }
+    Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Which file is at work, where a person waits for many.
+fn show_progress(at: usize, arguments: &Import) {
+    let count = arguments.files.len();
+    if count > 1 && !arguments.json && std::io::stderr().is_terminal() {
+        eprint!("\r{}/{count} files", at + 1);
+        if at + 1 == count {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// One row a file, and the sums.
+fn print_many(imported: &[(&Path, Done)], out: &mut dyn Write) -> Result<(), Failure> {
+    const HEADING: [&str; 11] = [
+        "file",
+        "agent",
+        "entries",
+        "messages",
+        "by people",
+        "responses",
+        "tool calls",
+        "tokens",
+        "boundaries",
+        "kept aside",
+        "bad lines",
+    ];
+    let counts = |done: &Done| {
+        let report = &done.report;
+        let tokens: f64 = done.ledger.by_category.iter().map(|(_, tokens)| tokens).sum();
+        [
+            report.entries.values().sum(),
+            report.messages,
+            report.user_messages,
+            report.responses,
+            report.tool_calls,
+            tokens.round() as u64,
+            report.boundaries,
+            report.kept_aside.len() as u64,
+            report.bad_lines().count() as u64,
+        ]
+    };
+    let mut table = Table::new(&HEADING, &[0, 1]);
+    let mut sums = [0u64; 9];
+    for (file, done) in imported {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+        let mut row = vec![harmless(&name), done.report.format.to_string()];
+        for (sum, count) in sums.iter_mut().zip(counts(done)) {
+            *sum += count;
+            row.push(thousands(count));
+        }
+        table.row(row);
+    }
+    let mut row = vec![format!("{} files", imported.len()), String::new()];
+    row.extend(sums.map(thousands));
+    table.row(row);
+    table.write(out)?;
+    for (file, done) in imported {
+        print_bad_lines(&format!("{}: ", file.display()), &done.report, out)?;
+    }
+    let there = imported.iter().filter(|(_, done)| done.was_there).count();
+    let written = imported.iter().filter(|(_, done)| done.log.is_some() && !done.was_there).count();
+    writeln!(
+        out,
+        "{written} logs written, {there} were there already; import a file alone to see more of it"
+    )?;
+    Ok(())
+}
+
+fn print_bad_lines(place: &str, report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+    for bad in report.bad_lines() {
+        let detail = bad.detail.as_deref().unwrap_or("cannot be read");
+        writeln!(out, "{}", yellow(&format!("{place}line {}: {}; kept aside", bad.line, harmless(detail))))?;
+    }
+    Ok(())
 }
 
 fn import_one(file: &Path, arguments: &Import, settings: &Settings) -> Result<Done, Failure> {
@@ -120,14 +206,11 @@ fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
         }
         table.write(out)?;
     }
-    for bad in report.bad_lines() {
-        let detail = bad.detail.as_deref().unwrap_or("cannot be read");
-        writeln!(out, "{}", yellow(&format!("line {}: {}; kept aside", bad.line, harmless(detail))))?;
-    }
+    print_bad_lines("", report, out)?;
     match (log, was_there) {
-        (Some(path), false) => writeln!(out, "log: {}\n", path.display())?,
-        (Some(path), true) => writeln!(out, "already imported: {}\n", path.display())?,
-        (None, _) => writeln!(out, "nothing written (--dry-run)\n")?,
+        (Some(path), false) => writeln!(out, "log: {}", path.display())?,
+        (Some(path), true) => writeln!(out, "already imported: {}", path.display())?,
+        (None, _) => writeln!(out, "nothing written (--dry-run)")?,
     }
     Ok(())
 }

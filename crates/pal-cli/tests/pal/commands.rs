@@ -142,3 +142,17 @@ fn wrong_use_is_2_and_help_teaches() {
     let help = home.run(&["import", "--help"]);
     assert!(help.code == 0 && help.out.contains("Examples:"), "{}", help.out);
 }
+
+#[test]
+fn many_files_are_one_table_and_one_failure_spoils_no_other() {
+    let home = Home::new();
+    let one = home.file("one.jsonl", SESSION);
+    let two = home.file("two.jsonl", SESSION.replace("toolu_1", "toolu_9"));
+    let bad = home.file("bad.jsonl", "no session\n");
+    let said = home.run(&["import", &one, &bad, &two]);
+    assert_eq!((said.code, home.written().len()), (1, 2), "{}", said.out);
+    assert!(
+        said.out.contains("one.jsonl") && said.out.contains("2 files") && said.out.contains("2 logs written")
+    );
+    assert!(said.err.contains("bad.jsonl") && said.err.contains("1 of 3 files"), "{}", said.err);
+}
