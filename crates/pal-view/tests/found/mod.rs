@@ -125,7 +125,7 @@ fn only_tools_that_the_provider_knows_are_sent() {
     assert!(body.contains(r#""description":"\ufffd""#), "{body}");
 }
 
-/// Quadratic work would take minutes here.
+/// Quadratic work takes half a minute here, linear work less than a second.
 #[test]
 fn a_turn_may_be_long() {
     let list =
