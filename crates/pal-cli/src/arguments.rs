@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
 
 /// The context and memory engine for coding agents.
 #[derive(Parser)]
@@ -56,16 +57,17 @@ pub(crate) struct Tokens {
     /// Count for this model instead of the session's own
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How to estimate
-    #[arg(long, value_enum, default_value_t = EstimatorName::Calibrated)]
-    pub(crate) estimator: EstimatorName,
+    /// How to estimate (default: what settings.toml says, else calibrated)
+    #[arg(long, value_enum)]
+    pub(crate) estimator: Option<EstimatorName>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// A way to estimate tokens.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum EstimatorName {
     /// Weights fitted to real sessions, per model generation
     Calibrated,

@@ -33,6 +33,9 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    for warning in &settings.warnings {
+        eprintln!("pal: {warning}");
+    }
     match command {
         Command::Import(import) => commands::import(&import, settings, out),
         Command::Tokens(tokens) => commands::tokens(&tokens, settings, out),

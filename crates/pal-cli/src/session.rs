@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use pal_import::{Format, Measure, Options, detect};
-use pal_model::{Body, Card, Cards, Entry, Text};
+use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
 use pal_store::Reader;
 use pal_view::{Estimator, Lens, Scope};
 
@@ -67,7 +67,7 @@ impl Session {
         answered
     }
 
-    /// The model that the request at `end` asks; for the next request, the one that the last request asked.
+    /// The model that the request at `end` asks; for the next request, the one that was asked or chosen last.
     pub(crate) fn model_of_request(&self, end: usize) -> Option<String> {
         let model = |entry: &Entry| match &entry.body {
             Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
@@ -75,8 +75,12 @@ impl Session {
             }
             _ => None,
         };
+        let chosen = |entry: &Entry| match entry.decision() {
+            Some(DecisionKind::Model { model }) => Some(model.to_string()),
+            _ => model(entry),
+        };
         let (before, after) = self.branch.split_at(end);
-        after.iter().find_map(model).or_else(|| before.iter().rev().find_map(model))
+        after.iter().find_map(model).or_else(|| before.iter().rev().find_map(chosen))
     }
 }
 

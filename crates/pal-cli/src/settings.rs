@@ -1,10 +1,13 @@
 //! Settings: environment and files resolved to values, once. Nothing else reads the environment.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use pal_model::Cards;
 use pal_view::{Threshold, WindowSettings};
+use serde::Deserialize;
 
+use crate::arguments::EstimatorName;
 use crate::failure::Failure;
 
 /// What all commands may need to know.
@@ -13,25 +16,100 @@ pub(crate) struct Settings {
     pub(crate) home: Option<PathBuf>,
     /// The model table, the user's on top.
     pub(crate) cards: Cards,
+    /// How to estimate tokens.
+    pub(crate) estimator: EstimatorName,
     /// Windows and compaction.
-    pub(crate) window: WindowSettings,
+    window: WindowSettings,
+    /// Thresholds of single models.
+    thresholds: BTreeMap<String, Threshold>,
     /// Values that were ignored, and why.
     pub(crate) warnings: Vec<String>,
+}
+
+/// `settings.toml`, as it is written.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    estimator: Option<EstimatorName>,
+    auto_compact: Option<bool>,
+    threshold: Option<RawThreshold>,
+    thresholds: BTreeMap<String, RawThreshold>,
+}
+
+/// Where to compact: one of the three.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawThreshold {
+    Used(u64),
+    Left(u64),
+    Percent(f64),
+}
+
+impl RawThreshold {
+    fn resolve(self) -> Result<Threshold, String> {
+        match self {
+            RawThreshold::Used(tokens) => Ok(Threshold::Used(tokens)),
+            RawThreshold::Left(tokens) => Ok(Threshold::Left(tokens)),
+            RawThreshold::Percent(percent) if percent > 0.0 && percent <= 100.0 => {
+                Ok(Threshold::Percent(percent))
+            }
+            RawThreshold::Percent(percent) => Err(format!("{percent} is no percentage above 0, up to 100")),
+        }
+    }
 }
 
 impl Settings {
     pub(crate) fn from_environment() -> Result<Settings, Failure> {
         let home = pal_store::home_from_environment();
-        let cards = match &home {
-            Some(home) => cards_with(&home.join("models.toml"))?,
-            None => Cards::shipped(),
+        let (cards, file) = match &home {
+            Some(home) => {
+                (cards_with(&home.join("models.toml"))?, read_settings(&home.join("settings.toml"))?)
+            }
+            None => (Cards::shipped(), File::default()),
         };
-        let (window, warnings) = window_settings(|name| std::env::var(name).ok());
-        Ok(Settings { home, cards, window, warnings })
+        Settings::resolve(home, cards, file, |name| std::env::var(name).ok())
+    }
+
+    /// The environment counts more than the file.
+    fn resolve(
+        home: Option<PathBuf>,
+        cards: Cards,
+        file: File,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Settings, Failure> {
+        let wrong = |error: String| Failure::with_hint(format!("settings.toml: {error}"), "correct the file");
+        let mut window = WindowSettings::STANDARD;
+        window.auto_compact = file.auto_compact.unwrap_or(true);
+        if let Some(threshold) = file.threshold {
+            window.threshold = threshold.resolve().map_err(wrong)?;
+        }
+        let mut thresholds = BTreeMap::new();
+        for (model, threshold) in file.thresholds {
+            thresholds.insert(model, threshold.resolve().map_err(wrong)?);
+        }
+        let warnings = read_variables(&mut window, &mut thresholds, variable);
+        let estimator = file.estimator.unwrap_or(EstimatorName::Calibrated);
+        Ok(Settings { home, cards, estimator, window, thresholds, warnings })
+    }
+
+    /// Windows and compaction for a model.
+    pub(crate) fn window_for(&self, model: &str) -> WindowSettings {
+        let threshold = self.thresholds.get(model).copied().unwrap_or(self.window.threshold);
+        WindowSettings { threshold, ..self.window }
     }
 }
 
-fn cards_with(path: &std::path::Path) -> Result<Cards, Failure> {
+fn read_settings(path: &Path) -> Result<File, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => toml::from_str(&text).map_err(|error| {
+            Failure::with_hint(format!("{}: {error}", path.display()), "correct the file or move it away")
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
+        Err(error) => Err(Failure::of_file(path, &error)),
+    }
+}
+
+fn cards_with(path: &Path) -> Result<Cards, Failure> {
     let shipped = Cards::shipped();
     match std::fs::read_to_string(path) {
         Ok(text) => shipped.overridden(&text).map_err(|error| {
@@ -43,12 +121,15 @@ fn cards_with(path: &std::path::Path) -> Result<Cards, Failure> {
 }
 
 /// Windows and thresholds from the environment; values that make no sense are ignored with a warning.
-fn window_settings(variable: impl Fn(&str) -> Option<String>) -> (WindowSettings, Vec<String>) {
-    let mut settings = WindowSettings::STANDARD;
+fn read_variables(
+    window: &mut WindowSettings,
+    thresholds: &mut BTreeMap<String, Threshold>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(text) = variable("PAL_MAX_CONTEXT_TOKENS") {
         match text.parse() {
-            Ok(tokens) if tokens > 0 => settings.max_context_tokens = Some(tokens),
+            Ok(tokens) if tokens > 0 => window.max_context_tokens = Some(tokens),
             _ => warnings
                 .push(format!("PAL_MAX_CONTEXT_TOKENS={text} is ignored: it wants a number of tokens")),
         }
@@ -56,7 +137,8 @@ fn window_settings(variable: impl Fn(&str) -> Option<String>) -> (WindowSettings
     if let Some(text) = variable("PAL_AUTOCOMPACT_PCT") {
         match text.parse::<f64>() {
             Ok(percent) if percent > 0.0 && percent <= 100.0 => {
-                settings.threshold = Threshold::Percent(percent)
+                window.threshold = Threshold::Percent(percent);
+                thresholds.clear();
             }
             _ => warnings.push(format!(
                 "PAL_AUTOCOMPACT_PCT={text} is ignored: it wants a percentage above 0, up to 100"
@@ -64,16 +146,19 @@ fn window_settings(variable: impl Fn(&str) -> Option<String>) -> (WindowSettings
         }
     }
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
-    settings.auto_compact = !is_set("PAL_DISABLE_COMPACT") && !is_set("PAL_DISABLE_AUTO_COMPACT");
-    (settings, warnings)
+    if is_set("PAL_DISABLE_COMPACT") || is_set("PAL_DISABLE_AUTO_COMPACT") {
+        window.auto_compact = false;
+    }
+    warnings
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn with(variables: &'static [(&'static str, &'static str)]) -> (WindowSettings, Vec<String>) {
-        window_settings(|name| {
+    fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, Failure> {
+        let file = toml::from_str(file).unwrap();
+        Settings::resolve(None, Cards::shipped(), file, |name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         })
     }
@@ -81,18 +166,29 @@ mod tests {
     #[test]
     fn values_that_make_no_sense_are_ignored_with_a_warning() {
         for value in ["0", "-5", "100.1", "NaN", "many", ""] {
-            let (settings, warnings) =
-                window_settings(|name| (name == "PAL_AUTOCOMPACT_PCT").then(|| value.to_owned()));
-            assert_eq!((settings.threshold, warnings.len()), (Threshold::Standard, 1), "{value}");
+            let settings = with("", &[("PAL_AUTOCOMPACT_PCT", value)]).unwrap();
+            assert_eq!(
+                (settings.window_for("m").threshold, settings.warnings.len()),
+                (Threshold::Standard, 1),
+                "{value}"
+            );
         }
-        let (settings, warnings) =
-            with(&[("PAL_AUTOCOMPACT_PCT", "62.5"), ("PAL_MAX_CONTEXT_TOKENS", "100000")]);
-        assert_eq!(
-            (settings.threshold, settings.max_context_tokens),
-            (Threshold::Percent(62.5), Some(100_000))
-        );
-        assert!(warnings.is_empty());
-        assert!(!with(&[("PAL_DISABLE_AUTO_COMPACT", "1")]).0.auto_compact);
-        assert!(with(&[("PAL_DISABLE_AUTO_COMPACT", "0")]).0.auto_compact);
+    }
+
+    #[test]
+    fn the_environment_counts_more_than_the_file() {
+        let file = "estimator = \"classic\"\nauto_compact = false\nthreshold.percent = 80\n[thresholds]\nmine = { left = 50000 }\n";
+        let settings = with(file, &[]).unwrap();
+        assert_eq!(settings.estimator, EstimatorName::Classic);
+        assert!(!settings.window_for("m").auto_compact);
+        assert_eq!(settings.window_for("m").threshold, Threshold::Percent(80.0));
+        assert_eq!(settings.window_for("mine").threshold, Threshold::Left(50_000));
+        let settings =
+            with(file, &[("PAL_AUTOCOMPACT_PCT", "62.5"), ("PAL_MAX_CONTEXT_TOKENS", "100000")]).unwrap();
+        assert_eq!(settings.window_for("mine").threshold, Threshold::Percent(62.5));
+        assert_eq!(settings.window_for("mine").max_context_tokens, Some(100_000));
+        assert!(!with("", &[("PAL_DISABLE_AUTO_COMPACT", "1")]).unwrap().window_for("m").auto_compact);
+        assert!(with("", &[("PAL_DISABLE_AUTO_COMPACT", "0")]).unwrap().window_for("m").auto_compact);
+        assert!(with("threshold.percent = 0", &[]).is_err());
     }
 }

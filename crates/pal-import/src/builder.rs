@@ -125,7 +125,11 @@ impl<'a> Builder<'a> {
         };
         let reported = Reported {
             model: said.model.clone(),
-            usage: if said.usage.is_empty() { Counted::Nothing } else { Counted::Known(said.usage) },
+            usage: if said.usage.context_tokens() == 0 {
+                Counted::Nothing
+            } else {
+                Counted::Known(said.usage)
+            },
             stop_reason: said.stop_reason,
         };
         self.responses.extend(number, step, reported);

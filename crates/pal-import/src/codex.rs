@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         let [last, totals] = pick_or_none(info.unwrap_or("{}"), &["last_token_usage", "total_token_usage"]);
         let Some(last) = last else { return };
         let usage = items::usage(last);
-        if usage.is_empty() {
+        if usage.context_tokens() == 0 {
             // Behind a compaction only the new size is told.
             let [total] = pick_or_none(last, &["total_tokens"]);
             if let Some(step) = self.boundaries.last()

@@ -252,7 +252,7 @@ impl Cards {
             None => Found {
                 card: Card { model: SmolStr::new(sent), ..cautious() },
                 notice: Some(format!(
-                    "`{sent}` is not in the model table: taking a window of 200 000 tokens, 8 192 output tokens and no special abilities. Describe it in models.toml."
+                    "`{sent}` is not in the model table: taking a window of 200 000 tokens, 8 192 output tokens, no special abilities, and counting tokens as Claude 4.7 does. Describe it in models.toml."
                 )),
             },
         };
@@ -398,6 +398,7 @@ mod tests {
         assert_eq!(model("anthropic/claude-sonnet-4.6"), (true, 1024, 1_000_000));
         assert_eq!(model("claude-opus-4-5[1m]"), (true, 4096, 1_000_000));
         assert_eq!(cards.find("claude-opus-4-5[1m]").card.model, "claude-opus-4-5");
+        assert_eq!(cards.find("gpt-5.3-codex-spark").card.generation, TokenGeneration::O200k);
         // The next version is not the one before it.
         assert!(!model("claude-opus-5-9").0);
         assert!(!model("nobody-knows-me").0);

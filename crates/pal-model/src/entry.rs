@@ -102,11 +102,6 @@ impl Entry {
         Kind(kind.unwrap_or_default())
     }
 
-    /// Whether it was said by someone and may therefore be part of a request.
-    pub fn is_said(&self) -> bool {
-        matches!(self.body, Body::User(_) | Body::Assistant(_) | Body::Attachment(_))
-    }
-
     /// The entry's decision, if it is one.
     pub fn decision(&self) -> Option<&DecisionKind> {
         match &self.body {

@@ -70,20 +70,31 @@ impl Usage {
     /// Size of the context once the response is part of it. The last `message` pass speaks for it where passes
     /// are reported, because a compaction pass has another prompt.
     pub fn context_tokens(&self) -> u64 {
-        let last = self.iterations.iter().flatten().rev().find(|iteration| iteration.kind == "message");
-        match last {
-            Some(pass) => pass
-                .input_tokens
-                .saturating_add(pass.cache_creation_input_tokens)
-                .saturating_add(pass.cache_read_input_tokens)
-                .saturating_add(pass.output_tokens),
+        match self.last_message_pass() {
+            Some(pass) => pass.prompt_tokens().saturating_add(pass.output_tokens),
             None => self.prompt_tokens().saturating_add(self.output_tokens),
         }
     }
 
-    /// Whether nothing was reported.
-    pub fn is_empty(&self) -> bool {
-        self.context_tokens() == 0
+    /// Whether the size of the prompt was reported. Some agents record only what the model wrote.
+    pub fn has_prompt(&self) -> bool {
+        match self.last_message_pass() {
+            Some(pass) => pass.prompt_tokens() > 0,
+            None => self.prompt_tokens() > 0,
+        }
+    }
+
+    fn last_message_pass(&self) -> Option<&Iteration> {
+        self.iterations.iter().flatten().rev().find(|iteration| iteration.kind == "message")
+    }
+}
+
+impl Iteration {
+    /// Tokens of this pass's prompt: uncached, written and read.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.input_tokens
+            .saturating_add(self.cache_creation_input_tokens)
+            .saturating_add(self.cache_read_input_tokens)
     }
 }
 

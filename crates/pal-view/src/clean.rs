@@ -63,6 +63,8 @@ impl Cleaner<'_> {
             BlockType::Text => self.text(block, known, Role::Assistant),
             BlockType::Thinking | BlockType::RedactedThinking => self.thinking(block, known),
             BlockType::ToolUse => Some(self.call(block, known)),
+            // The adviser is an internal matter of the provider's client.
+            BlockType::ServerToolUse if known.string("name").as_deref() == Some("advisor") => None,
             BlockType::ServerToolUse => Some(self.server_call(block, known)),
             BlockType::WebSearchToolResult
             | BlockType::WebFetchToolResult

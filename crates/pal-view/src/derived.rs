@@ -40,6 +40,8 @@ pub(crate) struct Derived {
     fold_starts: Vec<Option<usize>>,
     /// Position of the newest entry that a request of the conversation covers.
     sent: Option<u32>,
+    /// Position of the newest response of the conversation, behind the boundary, that reports its prompt.
+    pub(crate) anchor: Option<u32>,
     /// Decisions and boundaries that were taken back.
     pub(crate) undone: FxHashSet<EntryId>,
     grown: Grown,
@@ -108,6 +110,20 @@ impl Derived {
 
     pub(crate) fn take_state(&mut self, entry: &Entry) {
         state::fold_into(&mut self.state, entry);
+    }
+
+    /// A report of usage is the anchor for sizes until the next one, or until an undo brings back what the report
+    /// did not measure.
+    pub(crate) fn take_anchor(&mut self, entry: &Entry, position: u32) {
+        match &entry.body {
+            Body::Response(response) if response.source.is_conversation() && response.usage.has_prompt() => {
+                self.anchor = Some(position);
+            }
+            Body::Decision(decision) if matches!(decision.kind, DecisionKind::Undo { .. }) => {
+                self.anchor = None
+            }
+            _ => {}
+        }
     }
 
     pub(crate) fn take_sent(&mut self, entry: &Entry, positions: &FxHashMap<EntryId, u32>) {

@@ -1,6 +1,6 @@
 //! The decisions in force, as far as they change what a node shows.
 //!
-//! Effects are sets keyed by what they act on, so the order of pushing does not matter: the view is a function of
+//! Effects are sets keyed by what they act on, the newest decision about a thing counting. The view is a function of
 //! the nodes and of the effects, however they were arrived at.
 
 use pal_model::{Decision, DecisionKind, EntryId, Text, ToolUseId, fields};

@@ -64,7 +64,9 @@ impl View {
         match self.anchor() {
             None => {
                 let estimated = self.estimate();
-                Size { tokens: total(estimated), anchor: None, estimated, freed: 0 }
+                let unseen = self.derived().head.unseen_tokens;
+                let tokens = total(estimated - unseen as f64) + unseen;
+                Size { tokens, anchor: None, estimated, freed: 0 }
             }
             Some(anchor) => {
                 let estimated = self.estimate_after(&anchor);
@@ -85,24 +87,20 @@ impl View {
     pub fn ledger(&self) -> Ledger {
         let rope = self.derived().rope_now(self.lens());
         let (head, messages) = (&self.derived().head.sums, &rope.extent().sums);
-        let by_category =
-            Category::ALL.iter().map(|category| (*category, head[*category] + messages[*category])).collect();
-        Ledger { by_category, wasted_on_rereads: self.wasted_on_rereads() }
+        let scale = self.estimator().scale();
+        let by_category = Category::ALL.map(|category| {
+            // What was reported is no estimate and is not corrected.
+            let scale = if category == Category::UnseenPrefix { 1.0 } else { scale };
+            (category, scale * (head[category] + messages[category]))
+        });
+        Ledger { by_category: by_category.to_vec(), wasted_on_rereads: scale * self.wasted_on_rereads() }
     }
 
     /// The newest response of the conversation behind the boundary whose usage is known.
     fn anchor(&self) -> Option<Anchor> {
+        let position = self.derived().anchor? as usize;
+        let Body::Response(response) = &self.branch()[position].body else { return None };
         let from = self.derived().boundary.map_or(0, |boundary| boundary as usize + 1);
-        let found =
-            self.branch()[from..].iter().enumerate().rev().find_map(|(at, entry)| match &entry.body {
-                Body::Response(response)
-                    if response.source.is_conversation() && !response.usage.is_empty() =>
-                {
-                    Some((from + at, response))
-                }
-                _ => None,
-            });
-        let (position, response) = found?;
         // The records of a response stand close before its `response` entry, after the request.
         let first_record = self.branch()[from..position]
             .iter()

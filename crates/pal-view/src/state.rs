@@ -46,6 +46,10 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
         DecisionKind::Factors { factors } => {
             state.factors.extend(factors.iter().map(|(name, factor)| (name.clone(), *factor)));
         }
+        // A pin from before the boundary is known only by the boundary's snapshot.
+        DecisionKind::Undo { target } => {
+            state.pins.remove(target);
+        }
         _ => {}
     }
 }

@@ -164,6 +164,7 @@ impl View {
             derived.take_state(entry);
         }
         derived.take_sent(entry, &self.positions);
+        derived.take_anchor(entry, position as u32);
         let cleaner = View::cleaner(&self.lens);
         match &entry.body {
             Body::Decision(_) => {
@@ -198,6 +199,11 @@ impl View {
             if !matches!(entry.body, Body::Boundary(_)) || self.lens.scope == Scope::Current {
                 derived.take_state(entry);
             }
+        }
+        let anchor_from = boundary.map_or(0, |position| position + 1);
+        for (at, entry) in self.branch.iter().enumerate().skip(anchor_from).filter(|(_, entry)| counts(entry))
+        {
+            derived.take_anchor(entry, at as u32);
         }
         derived.set_head(self.head(&derived.state), &self.lens.estimator);
         for position in order {
@@ -273,7 +279,7 @@ impl View {
 
     /// Taking a decision back changes what was sent, just as making it did.
     fn void_by_undo(&self, derived: &mut Derived, target: EntryId, position: u32) {
-        let Some(&undone) = self.positions.get(&target) else { return };
+        let Some(undone) = self.position(target).filter(|undone| *undone < position) else { return };
         let from = match &self.branch[undone as usize].body {
             // An older boundary than the one in force hid nothing that is in the view.
             Body::Boundary(boundary) => {

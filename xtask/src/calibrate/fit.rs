@@ -31,6 +31,27 @@ pub(super) struct Pull {
     pub(super) relative: f64,
 }
 
+/// Counts that a text of any length can consist of alone, and the least that each of them costs. Real texts have few of
+/// these, so the data would as soon say nothing: then a megabyte of one letter would be free.
+const LEAST: [(&str, f64); 8] = [
+    ("Letters12Up", 0.2),
+    ("FurtherCapital", 0.04),
+    ("FurtherSpace", 0.02),
+    ("BlankLine", 0.02),
+    ("PunctuationRun", 0.02),
+    ("DashRun", 0.02),
+    ("SymbolRun", 0.01),
+    ("Tab", 0.02),
+];
+
+/// The least weight of each column.
+fn least() -> Columns {
+    std::array::from_fn(|column| {
+        let name = Counts::NAMES.get(column);
+        LEAST.iter().find(|(known, _)| Some(known) == name).map_or(0.0, |(_, least)| *least)
+    })
+}
+
 const ROUNDS: usize = 30;
 /// Pull on columns with hardly any data, in squared shares of the target.
 const PULL_MIN: f64 = 1e-5;
@@ -47,6 +68,7 @@ pub(super) fn fit(samples: &[Sample], pull: &Pull) -> Columns {
         let squares = shares.iter().map(|(columns, weight)| weight * columns[column] * columns[column]);
         pull.relative * squares.sum::<f64>() / total + PULL_MIN
     });
+    let least = least();
     let mut weights = pull.towards;
     for round in 0..ROUNDS {
         // Starts close to least squares and tightens, so that the first rounds do not lock on to few samples.
@@ -56,7 +78,7 @@ pub(super) fn fit(samples: &[Sample], pull: &Pull) -> Columns {
             matrix[column][column] += pulls[column];
             vector[column] += pulls[column] * pull.towards[column];
         }
-        descend(&matrix, &vector, &mut weights);
+        descend(&matrix, &vector, &least, &mut weights);
     }
     weights
 }
@@ -92,13 +114,13 @@ fn normal_equations(
     (matrix, vector)
 }
 
-/// Coordinate descent on a convex quadratic, staying at or above zero.
-fn descend(matrix: &[Columns; COLUMNS], vector: &Columns, weights: &mut Columns) {
+/// Coordinate descent on a convex quadratic, staying at or above the least weights.
+fn descend(matrix: &[Columns; COLUMNS], vector: &Columns, least: &Columns, weights: &mut Columns) {
     for _ in 0..SWEEPS_MAX {
         let mut change: f64 = 0.0;
         for column in 0..COLUMNS {
             let gradient = vector[column] - estimate(&matrix[column], weights);
-            let next = (weights[column] + gradient / matrix[column][column]).max(0.0);
+            let next = (weights[column] + gradient / matrix[column][column]).max(least[column]);
             change = change.max((next - weights[column]).abs());
             weights[column] = next;
         }

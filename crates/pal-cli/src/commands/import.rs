@@ -1,15 +1,17 @@
 //! `pal import`: sessions of other agents become logs of our own.
 
-use std::io::{IsTerminal, Write};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pal_import::{Imported, Report};
-use pal_model::{Entry, EntryId, Text};
+use pal_model::{Body, Entry, EntryId, Text};
 use pal_view::{Ledger, Scope, View};
 use serde_json::json;
 
-use crate::arguments::{EstimatorName, Import};
+use crate::arguments::Import;
 use crate::failure::Failure;
 use crate::session::{import_source, lens, read_file};
 use crate::settings::Settings;
@@ -22,6 +24,39 @@ struct Done {
     /// Where the log is; none if nothing was written.
     log: Option<PathBuf>,
     was_there: bool,
+    /// The log of an earlier import of the same session, when the file has changed since.
+    grown_from: Option<PathBuf>,
+}
+
+/// Sessions of projects that were imported before, by the id that the other agent gave them.
+#[derive(Default)]
+struct Earlier {
+    projects: BTreeMap<PathBuf, BTreeMap<String, PathBuf>>,
+}
+
+impl Earlier {
+    /// The log that an earlier import of this session wrote into `sessions`, and from now on `path`.
+    fn replace(&mut self, sessions: &Path, foreign_id: &str, path: &Path) -> Option<PathBuf> {
+        let known = self.projects.entry(sessions.to_owned()).or_insert_with(|| foreign_ids(sessions));
+        known.insert(foreign_id.to_owned(), path.to_owned())
+    }
+}
+
+/// The imported sessions in a folder. Only the first line of each log is read.
+fn foreign_ids(sessions: &Path) -> BTreeMap<String, PathBuf> {
+    let mut found = BTreeMap::new();
+    for folder in std::fs::read_dir(sessions).into_iter().flatten().flatten() {
+        let path = pal_store::log_path(&folder.path());
+        let mut line = String::new();
+        let Ok(file) = File::open(&path) else { continue };
+        if BufReader::new(file.take(64 << 10)).read_line(&mut line).is_ok()
+            && let Ok(Entry { body: Body::Session(session), .. }) = Entry::parse(Text::from(line.trim_end()))
+            && let Some(id) = session.foreign_id
+        {
+            found.insert(id, path);
+        }
+    }
+    found
 }
 
 pub(crate) fn import(
@@ -30,15 +65,20 @@ pub(crate) fn import(
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     let mut imported: Vec<(&Path, Done)> = Vec::new();
+    let mut earlier = Earlier::default();
     let mut failures = 0;
+    let mut is_read = true;
     for (at, file) in arguments.files.iter().enumerate() {
         show_progress(at, arguments);
-        match import_one(file, arguments, settings) {
-            Ok(done) if arguments.json => writeln!(out, "{}", as_json(file, &done))?,
+        match import_one(file, arguments, settings, &mut earlier) {
+            Ok(done) if arguments.json => {
+                // Whoever read our output may leave; what was asked for is done all the same.
+                is_read =
+                    is_read && writeln!(out, "{}", as_json(file, &done)).and_then(|()| out.flush()).is_ok();
+            }
             Ok(done) if arguments.files.len() == 1 => print(file, &done, out)?,
             Ok(done) => imported.push((file, done)),
             Err(failure) => {
-                out.flush()?;
                 eprintln!("{failure}");
                 failures += 1;
             }
@@ -48,7 +88,6 @@ pub(crate) fn import(
         print_many(&imported, out)?;
     }
     if failures > 0 && arguments.files.len() > 1 {
-        out.flush()?;
         eprintln!("pal: {failures} of {} files were not imported", arguments.files.len());
     }
     Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -114,6 +153,12 @@ fn print_many(imported: &[(&Path, Done)], out: &mut dyn Write) -> Result<(), Fai
         print_bad_lines(&format!("{}: ", file.display()), &done.report, out)?;
     }
     let there = imported.iter().filter(|(_, done)| done.was_there).count();
+    for (file, done) in imported {
+        if let Some(path) = &done.grown_from {
+            let (file, path) = (file.display(), path.display());
+            writeln!(out, "{file} has changed since an earlier import, which is still at {path}")?;
+        }
+    }
     let written = imported.iter().filter(|(_, done)| done.log.is_some() && !done.was_there).count();
     writeln!(
         out,
@@ -130,7 +175,12 @@ fn print_bad_lines(place: &str, report: &Report, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-fn import_one(file: &Path, arguments: &Import, settings: &Settings) -> Result<Done, Failure> {
+fn import_one(
+    file: &Path,
+    arguments: &Import,
+    settings: &Settings,
+    earlier: &mut Earlier,
+) -> Result<Done, Failure> {
     let source = read_file(file)?;
     let Imported { log, report } = import_source(file, &source, arguments.strict, settings)?;
     drop(source);
@@ -143,16 +193,20 @@ fn import_one(file: &Path, arguments: &Import, settings: &Settings) -> Result<Do
     let project = project_of(&entries, file);
     let model = report.models.iter().max_by_key(|(_, count)| **count).map_or("", |(model, _)| model.as_str());
     let card = settings.cards.find(model).card;
-    let ledger = View::of(lens(&card, EstimatorName::Calibrated, Scope::Whole), entries).ledger();
+    let ledger = View::of(lens(&card, settings.estimator, Scope::Whole), entries).ledger();
     let (path, was_there) =
         if arguments.dry_run { (None, false) } else { write_log(&log, &project, first, settings)? };
-    Ok(Done { report, ledger, log: path, was_there })
+    let grown_from = path.as_deref().filter(|_| !was_there).and_then(|path| {
+        let sessions = path.parent()?.parent()?;
+        earlier.replace(sessions, report.foreign_id.as_deref()?, path).filter(|other| other != path)
+    });
+    Ok(Done { report, ledger, log: path, was_there, grown_from })
 }
 
 /// The directory that the session worked in; where the file lies if it does not say.
 fn project_of(entries: &[Entry], file: &Path) -> PathBuf {
     let cwd = entries.iter().find_map(|entry| match &entry.body {
-        pal_model::Body::Session(session) => session.cwd.clone(),
+        Body::Session(session) => session.cwd.clone(),
         _ => None,
     });
     cwd.map(PathBuf::from).or_else(|| file.parent().map(Path::to_owned)).unwrap_or_default()
@@ -178,7 +232,7 @@ fn write_log(
 }
 
 fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
-    let Done { report, ledger, log, was_there } = done;
+    let Done { report, ledger, log, was_there, grown_from } = done;
     let title = report.title.as_deref().map_or(String::new(), |title| format!(" — {}", harmless(title)));
     writeln!(out, "{}", bold(&format!("{} ({}){title}", file.display(), report.format)))?;
     let mut table = Table::new(&["", "count"], &[0]);
@@ -212,11 +266,14 @@ fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
         (Some(path), true) => writeln!(out, "already imported: {}", path.display())?,
         (None, _) => writeln!(out, "nothing written (--dry-run)")?,
     }
+    if let Some(path) = grown_from {
+        writeln!(out, "the file has changed since an earlier import, which is still at {}", path.display())?;
+    }
     Ok(())
 }
 
 fn as_json(file: &Path, done: &Done) -> serde_json::Value {
-    let Done { report, ledger, log, was_there } = done;
+    let Done { report, ledger, log, was_there, grown_from } = done;
     let tokens: serde_json::Map<String, serde_json::Value> = ledger
         .by_category
         .iter()
@@ -235,5 +292,6 @@ fn as_json(file: &Path, done: &Done) -> serde_json::Value {
         "models": report.models, "tokens": tokens, "kept_aside": kept,
         "bad_lines": report.bad_lines().map(|bad| bad.line).collect::<Vec<_>>(),
         "log": log.as_ref().map(|path| path.to_string_lossy()), "already_imported": was_there,
+        "grown_from": grown_from.as_ref().map(|path| path.to_string_lossy()),
     })
 }

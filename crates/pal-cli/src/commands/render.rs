@@ -7,7 +7,7 @@ use pal_model::Entry;
 use pal_view::{Limits, RenderOptions, Scope, View};
 use serde_json::json;
 
-use crate::arguments::{EstimatorName, Render};
+use crate::arguments::Render;
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
@@ -34,7 +34,7 @@ pub(crate) fn render(
     let card = card(settings, &model);
     let scope = if arguments.whole { Scope::Whole } else { Scope::Current };
     let entries: Vec<Entry> = session.branch[..end].to_vec();
-    let view = View::of(lens(&card, EstimatorName::Calibrated, scope), entries);
+    let view = View::of(lens(&card, settings.estimator, scope), entries);
     let max_tokens = MAX_TOKENS.min(card.max_output);
     let request = view.render(RenderOptions {
         max_tokens,
@@ -44,7 +44,7 @@ pub(crate) fn render(
     });
     if arguments.json {
         let size = view.size();
-        let limits = Limits::new(&card, &settings.window);
+        let limits = Limits::new(&card, &settings.window_for(&model));
         let report = json!({
             "model": card.model, "messages": request.messages(), "blocks": request.blocks(),
             "tokens": size.tokens, "window": limits.window, "fingerprint": request.fingerprint(),

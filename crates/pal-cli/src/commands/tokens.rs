@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use pal_model::Body;
-use pal_view::{Calibration, Ledger, Limits, Scope, Size, View};
+use pal_model::{Body, Usage};
+use pal_view::{Calibration, Estimator, Ledger, Limits, Scope, Size, View};
 use serde_json::json;
 
 use crate::arguments::Tokens;
@@ -19,11 +19,12 @@ struct Call {
     model: String,
     /// By the anchor: what the response before reported, plus an estimate of what came after it.
     expected: u64,
-    anchored: bool,
+    /// What the response before reported, if it did.
+    anchor: Option<u64>,
     /// Estimated growth since the anchor, raw.
     growth: f64,
-    anchor: u64,
-    reported: u64,
+    /// None if the provider's count was not recorded.
+    reported: Option<u64>,
 }
 
 pub(crate) fn tokens(
@@ -37,8 +38,9 @@ pub(crate) fn tokens(
         Failure::with_hint("the session does not say which model it asked", "name one with --model")
     })?;
     let card = card(settings, &model);
-    let mut view = View::new(lens(&card, arguments.estimator, Scope::Current));
+    let mut view = View::new(lens(&card, arguments.estimator.unwrap_or(settings.estimator), Scope::Current));
     let mut calls: Vec<Call> = Vec::new();
+    let mut learnt = Calibration::default();
     let mut asked: Option<(Size, String)> = None;
     for entry in &session.branch {
         match &entry.body {
@@ -46,21 +48,23 @@ pub(crate) fn tokens(
                 asked = Some((view.size(), request.model.to_string()));
             }
             Body::Response(response) if response.source.is_conversation() => {
-                if let Some((size, model)) = asked.take().filter(|_| !response.usage.is_empty()) {
-                    calls.push(call(calls.len() + 1, model, &size, response.usage.prompt_tokens()));
+                if let Some((size, model)) = asked.take() {
+                    let estimator = view.estimator().corrected(learnt.factor());
+                    let call = call(calls.len() + 1, model, &size, estimator, &response.usage);
+                    call.teach(&mut learnt);
+                    calls.push(call);
                 }
             }
             _ => {}
         }
         view.push(entry.clone());
     }
-    let limits = Limits::new(&card, &settings.window);
-    let learnt = learn(&calls);
+    let limits = Limits::new(&card, &settings.window_for(&model));
     if arguments.json {
         print_json(&view, &limits, &calls, &learnt, out)?;
     } else {
-        for warning in settings.warnings.iter().chain(&session.problems) {
-            writeln!(out, "{}", yellow(warning))?;
+        for problem in &session.problems {
+            writeln!(out, "{}", yellow(problem))?;
         }
         print_size(&view, &limits, &learnt, out)?;
         print_calls(&calls, out)?;
@@ -68,35 +72,37 @@ pub(crate) fn tokens(
     Ok(ExitCode::SUCCESS)
 }
 
-fn call(number: usize, model: String, size: &Size, reported: u64) -> Call {
-    Call {
-        number,
-        model,
-        expected: size.tokens,
-        anchored: size.anchor.is_some(),
-        growth: size.estimated,
-        anchor: size.anchor.as_ref().map_or(0, |anchor| anchor.tokens),
-        reported,
-    }
+/// A call as it looked before it was made: with what the calls before it taught about the estimator.
+fn call(number: usize, model: String, size: &Size, estimator: Estimator, usage: &Usage) -> Call {
+    let anchor = size.anchor.as_ref().map(|anchor| anchor.tokens);
+    let expected = match anchor {
+        Some(anchor) => (anchor + estimator.total(size.estimated)).saturating_sub(size.freed),
+        None => size.tokens,
+    };
+    let reported = usage.has_prompt().then(|| usage.prompt_tokens());
+    Call { number, model, expected, anchor, growth: size.estimated, reported }
 }
 
-/// What the session's own reports say about the estimator.
-fn learn(calls: &[Call]) -> Calibration {
-    let mut learnt = Calibration::default();
-    for call in calls.iter().filter(|call| call.anchored && call.reported > call.anchor) {
-        learnt.observe(call.growth, call.reported - call.anchor);
+impl Call {
+    /// The growth since the anchor, estimated and reported, is a lesson.
+    fn teach(&self, learnt: &mut Calibration) {
+        if let (Some(anchor), Some(reported)) = (self.anchor, self.reported)
+            && reported > anchor
+        {
+            learnt.observe(self.growth, reported - anchor);
+        }
     }
-    learnt
-}
 
-fn error_percent(call: &Call) -> f64 {
-    100.0 * (call.expected as f64 - call.reported as f64) / (call.reported.max(1) as f64)
+    fn error_percent(&self) -> Option<f64> {
+        let reported = self.reported? as f64;
+        Some(100.0 * (self.expected as f64 - reported) / reported)
+    }
 }
 
 /// The error at a share of all calls that rest on an anchor.
 fn error_at(calls: &[Call], share: f64) -> Option<f64> {
-    let mut errors: Vec<f64> =
-        calls.iter().filter(|call| call.anchored).map(|call| error_percent(call).abs()).collect();
+    let anchored = calls.iter().filter(|call| call.anchor.is_some());
+    let mut errors: Vec<f64> = anchored.filter_map(Call::error_percent).map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     errors.get(((errors.len() as f64 - 1.0) * share).round().max(0.0) as usize).copied()
 }
@@ -128,7 +134,11 @@ fn print_size(
             writeln!(out, "  no response behind the last boundary reports usage: everything is estimated")?
         }
     }
-    writeln!(out, "  factor learnt from this session's reports: {:.3}", learnt.factor().as_f64())?;
+    writeln!(
+        out,
+        "  factor learnt from this session's reports, and used below: {:.3}",
+        learnt.factor().as_f64()
+    )?;
     writeln!(out)?;
     let mut table = Table::new(&["category", "estimated", "share", ""], &[0, 3]);
     for (category, tokens) in by_category.iter().filter(|(_, tokens)| *tokens > 0.0) {
@@ -156,7 +166,7 @@ fn print_limits(size: &Size, limits: &Limits, out: &mut dyn Write) -> Result<(),
     let fill = limits.fill(size.tokens);
     let state = |reached: bool| String::from(if reached { "reached" } else { "" });
     let mut table = Table::new(&["threshold", "tokens", "state"], &[0, 2]);
-    table.row(vec!["warning".into(), thousands(limits.warning), state(fill.warning)]);
+    table.row(vec!["warning, error".into(), thousands(limits.warning), state(fill.warning)]);
     match limits.auto_compact {
         Some(threshold) => {
             table.row(vec!["auto-compact".into(), thousands(threshold), state(fill.auto_compact)])
@@ -173,7 +183,7 @@ fn print_limits(size: &Size, limits: &Limits, out: &mut dyn Write) -> Result<(),
 
 fn print_calls(calls: &[Call], out: &mut dyn Write) -> Result<(), Failure> {
     if calls.is_empty() {
-        writeln!(out, "\nNo call reports its usage.")?;
+        writeln!(out, "\nThe session has no responses.")?;
         return Ok(());
     }
     writeln!(out)?;
@@ -182,9 +192,9 @@ fn print_calls(calls: &[Call], out: &mut dyn Write) -> Result<(), Failure> {
         table.row(vec![
             call.number.to_string(),
             thousands(call.expected),
-            thousands(call.reported),
-            format!("{:+.1} %", error_percent(call)),
-            if call.anchored { "usage".into() } else { "estimate".into() },
+            call.reported.map_or("–".into(), thousands),
+            call.error_percent().map_or(String::new(), |error| format!("{error:+.1} %")),
+            if call.anchor.is_some() { "usage".into() } else { "estimate".into() },
             call.model.clone(),
         ]);
     }
@@ -224,7 +234,7 @@ fn print_json(
                   "blocking": fill.blocking},
         "calls": calls.iter().map(|call| json!({
             "number": call.number, "model": call.model, "expected": call.expected, "reported": call.reported,
-            "anchored": call.anchored,
+            "anchored": call.anchor.is_some(),
         })).collect::<Vec<_>>(),
     });
     writeln!(out, "{report}")?;

@@ -156,3 +156,38 @@ fn many_files_are_one_table_and_one_failure_spoils_no_other() {
     );
     assert!(said.err.contains("bad.jsonl") && said.err.contains("1 of 3 files"), "{}", said.err);
 }
+
+#[test]
+fn a_session_that_has_grown_is_said_to_be_one() {
+    let home = Home::new();
+    let start: String = SESSION.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let file = home.file("session.jsonl", start);
+    assert_eq!(home.run(&["import", &file]).code, 0);
+    let first = home.written()[0].display().to_string();
+    home.file("session.jsonl", SESSION);
+    let said = home.run(&["import", &file]);
+    assert!(
+        said.code == 0 && said.out.contains("earlier import") && said.out.contains(&first),
+        "{}",
+        said.out
+    );
+    assert_eq!(home.written().len(), 2, "the earlier log is left alone");
+}
+
+#[test]
+fn a_chosen_model_is_the_next_one_asked() {
+    let home = Home::new();
+    let file = home.file("session.jsonl", SESSION);
+    assert_eq!(home.run(&["import", &file]).code, 0);
+    let log = home.written().remove(0);
+    let mut text = std::fs::read_to_string(&log).unwrap();
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    text.push_str(&format!(
+        r#"{{"v":1,"id":"01b00000-0000-7000-8000-000000000001","parent":{},"at":"2026-11-15T10:00:00.000Z","kind":"model","model":"claude-opus-5-5"}}"#,
+        last["id"]
+    ));
+    text.push('\n');
+    std::fs::write(&log, text).unwrap();
+    let said = home.run(&["render", log.to_str().unwrap()]);
+    assert!(said.out.starts_with(r#"{"model":"claude-opus-5-5""#), "{}", said.out);
+}

@@ -113,8 +113,16 @@ impl Estimator {
         // Classic parts are multiples of a quarter, so the product is whole and the division decides alone.
         let tokens = match self.rule {
             Rule::Classic => raw * 4.0 / 3.0,
-            Rule::Fitted(_) => raw * self.factor.as_f64(),
+            Rule::Fitted(_) => raw * self.scale(),
         };
         tokens.ceil() as u64
+    }
+
+    /// What raw parts are multiplied with in a total.
+    pub fn scale(&self) -> f64 {
+        match self.rule {
+            Rule::Classic => 4.0 / 3.0,
+            Rule::Fitted(_) => self.factor.as_f64(),
+        }
     }
 }

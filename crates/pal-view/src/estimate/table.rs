@@ -5,62 +5,62 @@
 //!
 //! - claude 4.6 by session: 1.7 / 9.3 (31.4 / 42.4), 1507 rows
 //! - claude 4.6 by repository: 2.2 / 10.4 (31.4 / 42.4), 1507 rows
-//! - claude 4.6 by repository, corrected: 2.1 / 10.4 (31.4 / 42.4), 1507 rows
+//! - claude 4.6 by repository, corrected: 2.2 / 10.4 (31.4 / 42.4), 1507 rows
 //! - claude 4.7 by session: 1.7 / 5.0 (40.4 / 46.4), 90 rows
-//! - claude 4.7 by session, results: 1.6 / 5.5 (37.8 / 44.6), 90 rows
+//! - claude 4.7 by session, results: 1.6 / 5.4 (37.8 / 44.6), 90 rows
 //! - claude 4.7 by weights of 4.6: 22.4 / 27.6 (37.8 / 44.6), 90 rows
-//! - claude 4.7 by weights of 4.6, corrected: 5.2 / 16.9 (37.8 / 44.6), 90 rows
+//! - claude 4.7 by weights of 4.6, corrected: 5.2 / 16.8 (37.8 / 44.6), 90 rows
 //! - o200k by session: 1.9 / 5.7 (9.3 / 27.0), 668 rows
-//! - o200k by repository: 2.5 / 9.1 (9.3 / 27.0), 668 rows
-//! - o200k corpus by file: 2.6 / 8.2 (11.9 / 38.4), 87 rows
-//! - o200k corpus by repository, latin script: 2.4 / 9.8 (11.8 / 29.3), 67 rows
-//! - claude 4.6 corpus by file: 5.8 / 15.7 (32.2 / 57.0), 87 rows
+//! - o200k by repository: 2.6 / 10.4 (9.3 / 27.0), 668 rows
+//! - o200k corpus by file: 2.6 / 7.9 (11.9 / 38.4), 87 rows
+//! - o200k corpus by repository, latin script: 2.4 / 10.2 (11.8 / 29.3), 67 rows
+//! - claude 4.6 corpus by file: 5.8 / 15.8 (32.3 / 57.0), 87 rows
 //! - claude 4.6 corpus by repository, latin script: 9.1 / 18.3 (30.2 / 45.7), 67 rows
 
 use super::estimator::Weights;
 
 pub(super) static CLAUDE_46: Weights = Weights {
     counts: [
-        0.0381, // WordAfterSpace
-        1.0120, // WordElsewhere
-        0.0769, // Letters2To4
-        0.0496, // Letters5To7
-        0.1519, // Letters8To11
-        0.7033, // Letters12Up
-        1.1633, // CapitalAfterUnderscore
-        1.4323, // CapitalElsewhere
-        1.3809, // CapitalInWord
-        1.0569, // SecondCapital
-        0.3146, // FurtherCapital
-        1.2213, // DigitGroup
-        0.0212, // FurtherDigit
-        0.6977, // Space
-        1.0749, // Indent
+        0.0395, // WordAfterSpace
+        1.0131, // WordElsewhere
+        0.0772, // Letters2To4
+        0.0489, // Letters5To7
+        0.1527, // Letters8To11
+        0.6999, // Letters12Up
+        1.1620, // CapitalAfterUnderscore
+        1.4324, // CapitalElsewhere
+        1.3815, // CapitalInWord
+        1.0470, // SecondCapital
+        0.3195, // FurtherCapital
+        1.2216, // DigitGroup
+        0.0215, // FurtherDigit
+        0.6963, // Space
+        1.0741, // Indent
         0.0521, // FurtherSpace
-        0.7649, // Tab
-        1.0250, // LineEnd
-        0.5230, // LineEndAfterPunctuation
-        0.0000, // BlankLine
-        0.7761, // QuoteAfterBlank
-        0.3458, // QuoteElsewhere
-        0.9023, // Bracket
-        1.0419, // Comma
-        0.6136, // Dot
-        0.9730, // Slash
+        0.7643, // Tab
+        1.0252, // LineEnd
+        0.5229, // LineEndAfterPunctuation
+        0.0200, // BlankLine
+        0.7753, // QuoteAfterBlank
+        0.3455, // QuoteElsewhere
+        0.9019, // Bracket
+        1.0414, // Comma
+        0.6138, // Dot
+        0.9716, // Slash
         0.5607, // Underscore
-        0.7548, // Dash
-        0.8988, // Operator
-        0.2868, // PunctuationRun
-        0.0939, // DashRun
-        0.6709, // OtherTwoByte
-        0.5670, // Cyrillic
-        1.2342, // Arabic
-        0.4704, // Symbol
-        1.1357, // SymbolRun
-        1.2238, // Kana
-        1.0106, // Han
-        1.3833, // Hangul
-        1.3167, // Rare
+        0.7536, // Dash
+        0.9008, // Operator
+        0.2862, // PunctuationRun
+        0.0936, // DashRun
+        0.6716, // OtherTwoByte
+        0.5666, // Cyrillic
+        1.2336, // Arabic
+        0.4715, // Symbol
+        1.1352, // SymbolRun
+        1.2228, // Kana
+        1.0095, // Han
+        1.3824, // Hangul
+        1.2826, // Rare
     ],
     call: 41.5,
     result: 41.5,
@@ -69,92 +69,92 @@ pub(super) static CLAUDE_46: Weights = Weights {
 pub(super) static CLAUDE_47: Weights = Weights {
     counts: [
         0.0602, // WordAfterSpace
-        0.7006, // WordElsewhere
-        0.1508, // Letters2To4
-        0.1058, // Letters5To7
-        0.6107, // Letters8To11
-        0.0000, // Letters12Up
-        0.4373, // CapitalAfterUnderscore
-        0.5941, // CapitalElsewhere
-        1.4078, // CapitalInWord
-        1.7909, // SecondCapital
-        0.2824, // FurtherCapital
-        1.4342, // DigitGroup
-        0.0052, // FurtherDigit
-        0.8869, // Space
-        1.2600, // Indent
-        0.0881, // FurtherSpace
-        1.0995, // Tab
-        0.2019, // LineEnd
-        0.6082, // LineEndAfterPunctuation
-        0.6486, // BlankLine
-        0.7368, // QuoteAfterBlank
-        0.6588, // QuoteElsewhere
-        0.6668, // Bracket
-        0.6554, // Comma
-        1.2709, // Dot
-        1.5841, // Slash
-        1.6098, // Underscore
-        1.1552, // Dash
-        0.8494, // Operator
-        0.7151, // PunctuationRun
-        0.0000, // DashRun
-        1.9378, // OtherTwoByte
-        0.6968, // Cyrillic
-        1.5412, // Arabic
-        1.4089, // Symbol
-        0.4255, // SymbolRun
-        1.5729, // Kana
-        1.2711, // Han
-        1.7100, // Hangul
-        2.4162, // Rare
+        0.7069, // WordElsewhere
+        0.1513, // Letters2To4
+        0.1056, // Letters5To7
+        0.5889, // Letters8To11
+        0.2000, // Letters12Up
+        0.4468, // CapitalAfterUnderscore
+        0.5804, // CapitalElsewhere
+        1.4278, // CapitalInWord
+        1.8074, // SecondCapital
+        0.2814, // FurtherCapital
+        1.4356, // DigitGroup
+        0.0000, // FurtherDigit
+        0.8858, // Space
+        1.2659, // Indent
+        0.0867, // FurtherSpace
+        1.1015, // Tab
+        0.2144, // LineEnd
+        0.6183, // LineEndAfterPunctuation
+        0.6500, // BlankLine
+        0.7322, // QuoteAfterBlank
+        0.6651, // QuoteElsewhere
+        0.6538, // Bracket
+        0.6773, // Comma
+        1.2762, // Dot
+        1.5711, // Slash
+        1.5969, // Underscore
+        1.1488, // Dash
+        0.8269, // Operator
+        0.7120, // PunctuationRun
+        0.0200, // DashRun
+        1.9542, // OtherTwoByte
+        0.6945, // Cyrillic
+        1.5376, // Arabic
+        1.4582, // Symbol
+        0.4131, // SymbolRun
+        1.5669, // Kana
+        1.2678, // Han
+        1.7038, // Hangul
+        2.3553, // Rare
     ],
-    call: 48.0,
-    result: 37.4,
+    call: 48.1,
+    result: 37.3,
 };
 
 pub(super) static O200K: Weights = Weights {
     counts: [
-        0.1579, // WordAfterSpace
-        0.7555, // WordElsewhere
-        0.0778, // Letters2To4
-        0.0156, // Letters5To7
+        0.1610, // WordAfterSpace
+        0.7592, // WordElsewhere
+        0.0784, // Letters2To4
+        0.0144, // Letters5To7
         0.0000, // Letters8To11
-        0.7052, // Letters12Up
+        0.6927, // Letters12Up
         0.0000, // CapitalAfterUnderscore
-        0.8160, // CapitalElsewhere
-        0.6446, // CapitalInWord
-        1.2283, // SecondCapital
-        0.0000, // FurtherCapital
-        1.2981, // DigitGroup
+        0.8088, // CapitalElsewhere
+        0.6443, // CapitalInWord
+        1.1498, // SecondCapital
+        0.0400, // FurtherCapital
+        1.2988, // DigitGroup
         0.0000, // FurtherDigit
-        0.6527, // Space
-        0.6719, // Indent
-        0.0341, // FurtherSpace
-        0.8625, // Tab
-        1.1375, // LineEnd
+        0.6512, // Space
+        0.6639, // Indent
+        0.0349, // FurtherSpace
+        0.8607, // Tab
+        1.1334, // LineEnd
         0.0000, // LineEndAfterPunctuation
-        0.0000, // BlankLine
-        1.0898, // QuoteAfterBlank
-        0.3593, // QuoteElsewhere
-        0.4940, // Bracket
-        0.9332, // Comma
-        0.5007, // Dot
-        0.4718, // Slash
-        0.0963, // Underscore
-        0.7896, // Dash
-        0.7269, // Operator
-        0.2759, // PunctuationRun
+        0.0200, // BlankLine
+        1.0839, // QuoteAfterBlank
+        0.3607, // QuoteElsewhere
+        0.4913, // Bracket
+        0.9338, // Comma
+        0.5057, // Dot
+        0.4669, // Slash
+        0.0892, // Underscore
+        0.7856, // Dash
+        0.7298, // Operator
+        0.2734, // PunctuationRun
         0.0467, // DashRun
-        0.8946, // OtherTwoByte
-        0.1689, // Cyrillic
-        0.2636, // Arabic
-        1.3929, // Symbol
-        0.0613, // SymbolRun
-        0.7182, // Kana
-        0.6193, // Han
-        0.5228, // Hangul
-        1.2517, // Rare
+        0.8934, // OtherTwoByte
+        0.1686, // Cyrillic
+        0.2634, // Arabic
+        1.3946, // Symbol
+        0.0606, // SymbolRun
+        0.7183, // Kana
+        0.6198, // Han
+        0.5231, // Hangul
+        1.2097, // Rare
     ],
     call: 11.0,
     result: 11.0,

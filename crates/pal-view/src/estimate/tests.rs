@@ -259,3 +259,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_text_is_free_however_dull() {
+    for generation in TokenGeneration::ALL {
+        let estimator = Estimator::shipped(generation);
+        for unit in ["x", "X", "=", "-", " ", "\n", "\t", "0", "─", "é", "漢", "\"", "{", "_", "a=", "A1"]
+        {
+            let text = unit.repeat(100_000);
+            let tokens = estimator.text(&text);
+            assert!(tokens >= text.len() as f64 / 320.0, "{generation:?} {unit:?}: {tokens}");
+        }
+    }
+}
