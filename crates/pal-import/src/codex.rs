@@ -7,8 +7,10 @@
 mod items;
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use pal_model::{Origin, Timestamp, Usage, unescape};
+use rustc_hash::FxHashMap;
 
 use crate::ImportError;
 use crate::aside::Reason;
@@ -46,9 +48,9 @@ struct Reader<'a> {
     context_tokens: Option<u64>,
     boundaries: Vec<usize>,
     /// Texts of people that no event has repeated yet.
-    said: Vec<String>,
+    said: FxHashMap<String, u64>,
     /// Texts of people in events that no item has said yet, with the step that is held for each.
-    shown: Vec<(usize, String)>,
+    shown: FxHashMap<String, VecDeque<(usize, String)>>,
 }
 
 /// One record with its place.
@@ -202,11 +204,9 @@ impl<'a> Reader<'a> {
         }
         if !typed.is_empty() {
             let content = blocks::list(typed.iter().map(String::as_str)).into();
-            match self.shown.iter().position(|(_, shown)| shown.trim() == text.trim()) {
-                Some(at) => {
-                    self.shown.remove(at);
-                }
-                None => self.said.push(text),
+            match self.shown.get_mut(text.trim()).and_then(VecDeque::pop_front) {
+                Some(_) => {}
+                None => *self.said.entry(text.trim().to_owned()).or_default() += 1,
             }
             self.push(record, Act::User { origin: Origin::Person, content, results: 0 });
         }
@@ -240,12 +240,12 @@ impl<'a> Reader<'a> {
         let [message] = pick_or_none(record.payload, &["message"]);
         let text = message.and_then(unescape).unwrap_or_default();
         self.aside(record, "user_message", Reason::Doubled);
-        match self.said.iter().position(|said| said.trim() == text.trim()) {
-            Some(at) => {
-                self.said.remove(at);
-            }
+        match self.said.get_mut(text.trim()).filter(|count| **count > 0) {
+            Some(count) => *count -= 1,
             None if items::is_typed(&text) => {
-                self.shown.push((self.session.steps.len(), text.into_owned()));
+                let step = self.session.steps.len();
+                let place = self.shown.entry(text.trim().to_owned()).or_default();
+                place.push_back((step, text.into_owned()));
                 self.push(record, Act::Nothing);
             }
             None => {}
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Session<'a> {
         self.close();
-        for (step, text) in std::mem::take(&mut self.shown) {
+        for (step, text) in std::mem::take(&mut self.shown).into_values().flatten() {
             let content = quoted(&text).into();
             self.session.steps[step].act = Act::User { origin: Origin::Person, content, results: 0 };
         }
