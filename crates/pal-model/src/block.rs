@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{array_items, escape_into, fields, unescape};
+use crate::json::{Field, array_items, escape_into, fields, unescape};
 use crate::{Text, ToolUseId};
 
 macro_rules! block_types {
@@ -99,6 +99,30 @@ pub struct Block {
     raw: Text,
     kind: BlockType,
     id: Option<ToolUseId>,
+    /// Where the fields stand in the raw text, so that a large block is read once; none if it is no object or its
+    /// keys are not spelled plainly.
+    spans: Option<Box<[Span]>>,
+}
+
+/// A field of a block: the key without its quotes, and the value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Span {
+    key: (u32, u32),
+    value: (u32, u32),
+}
+
+/// Where a part of a text stands in it.
+fn place(whole: &str, part: &str) -> Option<(u32, u32)> {
+    let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    Some((u32::try_from(start).ok()?, u32::try_from(start + part.len()).ok()?))
+}
+
+fn spans(raw: &str, fields: &[Field<'_>]) -> Option<Box<[Span]>> {
+    let span = |(key, value): &Field<'_>| match key {
+        Cow::Borrowed(key) => Some(Span { key: place(raw, key)?, value: place(raw, value)? }),
+        Cow::Owned(_) => None,
+    };
+    fields.iter().map(span).collect()
 }
 
 impl Block {
@@ -107,7 +131,9 @@ impl Block {
         let mut kind = BlockType::Unknown;
         let mut id = None;
         let mut tool_use_id = None;
-        for (key, value) in fields(&raw).unwrap_or_default() {
+        let known = fields(&raw);
+        let spans = known.as_ref().ok().and_then(|known| spans(&raw, known));
+        for (key, value) in known.unwrap_or_default() {
             match key.as_ref() {
                 "type" => {
                     kind = unescape(value).map_or(BlockType::Unknown, |name| BlockType::from_name(&name));
@@ -121,7 +147,7 @@ impl Block {
             BlockType::ToolUse | BlockType::ServerToolUse | BlockType::McpToolUse => id,
             _ => tool_use_id,
         };
-        Block { raw, kind, id }
+        Block { raw, kind, id, spans }
     }
 
     /// A text block that says `text`.
@@ -130,7 +156,15 @@ impl Block {
         raw.push_str(r#"{"type":"text","text":"#);
         escape_into(&mut raw, text);
         raw.push('}');
-        Block { raw: Text::from(raw), kind: BlockType::Text, id: None }
+        Block::parse(Text::from(raw))
+    }
+
+    /// The fields of the block, in order; none if it is no object.
+    pub fn fields(&self) -> Option<Vec<Field<'_>>> {
+        let raw = self.raw.as_str();
+        let Some(spans) = &self.spans else { return fields(raw).ok() };
+        let text = |(start, end): (u32, u32)| &raw[start as usize..end as usize];
+        Some(spans.iter().map(|span| (Cow::Borrowed(text(span.key)), text(span.value))).collect())
     }
 
     /// The block as it was said, byte for byte.
@@ -150,7 +184,7 @@ impl Block {
 
     /// The raw value of a field, if the block has it.
     pub fn field(&self, name: &str) -> Option<&str> {
-        fields(&self.raw).ok()?.into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+        self.fields()?.into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     /// The characters of a field that is a string.
@@ -186,7 +220,7 @@ impl Content {
                 block.push_str(r#"{"type":"text","text":"#);
                 block.push_str(raw);
                 block.push('}');
-                vec![Block { raw: Text::from(block), kind: BlockType::Text, id: None }]
+                vec![Block::parse(Text::from(block))]
             }
             Some(b'n') | None => Vec::new(),
             Some(_) => vec![Block::parse(raw.clone())],
@@ -220,6 +254,11 @@ mod tests {
         assert_eq!(content.blocks()[0].field("input"), Some(r#"{"a":1e2}"#));
         assert_eq!(content.blocks()[1].raw().as_str(), r#"{"type":"new_thing","x":[1]}"#);
         assert_eq!(content.blocks()[2].raw().as_str(), r#""odd""#);
+        for block in content.blocks() {
+            assert_eq!(block.fields(), fields(block.raw()).ok());
+        }
+        let escaped = Block::parse(Text::from(r#"{"\u0074ype":"text","text":"x"}"#));
+        assert_eq!((escaped.kind(), escaped.fields()), (BlockType::Text, fields(escaped.raw()).ok()));
     }
 
     #[test]

@@ -8,8 +8,7 @@
 use std::borrow::Cow;
 
 use pal_model::{
-    Block, BlockType, Card, Field, Role, Text, ToolUseId, fields, has_lone_surrogate, mend_surrogates,
-    unescape,
+    Block, BlockType, Card, Field, Role, Text, ToolUseId, has_lone_surrogate, mend_surrogates, unescape,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -54,7 +53,7 @@ const DEPTH_MAX: usize = 100;
 impl Cleaner<'_> {
     /// The block as a part of a message of `role`; none if there is nothing to send.
     pub(crate) fn clean(self, block: &Block, role: Role) -> Option<Clean> {
-        let Ok(known) = fields(block.raw()).map(Object) else { return Some(self.plain(block)) };
+        let Some(known) = block.fields().map(Object) else { return Some(self.plain(block)) };
         if role == Role::Assistant { self.model_block(block, &known) } else { self.user_block(block, &known) }
     }
 
@@ -240,7 +239,7 @@ impl Cleaner<'_> {
 
     /// A block inside a tool result.
     fn inside_result(self, block: &Block) -> Option<Clean> {
-        let Ok(known) = fields(block.raw()).map(Object) else { return Some(self.plain(block)) };
+        let Some(known) = block.fields().map(Object) else { return Some(self.plain(block)) };
         match block.kind() {
             BlockType::Text => self.text(block, &known, Role::User),
             BlockType::Image | BlockType::Document | BlockType::SearchResult => {
@@ -293,7 +292,7 @@ impl Cleaner<'_> {
     /// A block that cannot be sent as what it is: its JSON as text.
     fn plain(self, block: &Block) -> Clean {
         if block.kind() == BlockType::Unknown
-            && let Ok(known) = fields(block.raw())
+            && let Some(known) = block.fields()
             && known.iter().any(|(key, value)| key == "type" && self.takes_extra(unescape(value).as_deref()))
         {
             return Clean {

@@ -60,7 +60,7 @@ pub(crate) fn file_read(block: &Block) -> Option<(String, SmolStr)> {
     if block.kind() != pal_model::BlockType::ToolUse {
         return None;
     }
-    let known = fields(block.raw()).ok()?;
+    let known = block.fields()?;
     let find = |name: &str| known.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
     let name = unescape(find("name")?)?;
     if !READERS.contains(&name.as_ref()) {
