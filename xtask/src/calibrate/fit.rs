@@ -35,7 +35,7 @@ pub(super) struct Pull {
 /// these, so the data would as soon say nothing: then a megabyte of one letter would be free.
 const LEAST: [(&str, f64); 8] = [
     ("Letters12Up", 0.2),
-    ("FurtherCapital", 0.04),
+    ("FurtherCapital", 0.01),
     ("FurtherSpace", 0.02),
     ("BlankLine", 0.02),
     ("PunctuationRun", 0.02),

@@ -11,56 +11,56 @@
 //! - claude 4.7 by weights of 4.6: 22.4 / 27.6 (37.8 / 44.6), 90 rows
 //! - claude 4.7 by weights of 4.6, corrected: 5.2 / 16.8 (37.8 / 44.6), 90 rows
 //! - o200k by session: 1.9 / 5.7 (9.3 / 27.0), 668 rows
-//! - o200k by repository: 2.6 / 10.4 (9.3 / 27.0), 668 rows
-//! - o200k corpus by file: 2.6 / 7.9 (11.9 / 38.4), 87 rows
-//! - o200k corpus by repository, latin script: 2.4 / 10.2 (11.8 / 29.3), 67 rows
-//! - claude 4.6 corpus by file: 5.8 / 15.8 (32.3 / 57.0), 87 rows
+//! - o200k by repository: 2.4 / 9.2 (9.3 / 27.0), 668 rows
+//! - o200k corpus by file: 2.6 / 8.2 (11.9 / 38.4), 87 rows
+//! - o200k corpus by repository, latin script: 2.4 / 9.9 (11.8 / 29.3), 67 rows
+//! - claude 4.6 corpus by file: 5.8 / 15.7 (32.2 / 57.0), 87 rows
 //! - claude 4.6 corpus by repository, latin script: 9.1 / 18.3 (30.2 / 45.7), 67 rows
 
 use super::estimator::Weights;
 
 pub(super) static CLAUDE_46: Weights = Weights {
     counts: [
-        0.0395, // WordAfterSpace
-        1.0131, // WordElsewhere
-        0.0772, // Letters2To4
-        0.0489, // Letters5To7
-        0.1527, // Letters8To11
-        0.6999, // Letters12Up
-        1.1620, // CapitalAfterUnderscore
-        1.4324, // CapitalElsewhere
-        1.3815, // CapitalInWord
-        1.0470, // SecondCapital
-        0.3195, // FurtherCapital
-        1.2216, // DigitGroup
-        0.0215, // FurtherDigit
-        0.6963, // Space
-        1.0741, // Indent
+        0.0381, // WordAfterSpace
+        1.0123, // WordElsewhere
+        0.0770, // Letters2To4
+        0.0495, // Letters5To7
+        0.1519, // Letters8To11
+        0.7026, // Letters12Up
+        1.1627, // CapitalAfterUnderscore
+        1.4318, // CapitalElsewhere
+        1.3811, // CapitalInWord
+        1.0551, // SecondCapital
+        0.3159, // FurtherCapital
+        1.2214, // DigitGroup
+        0.0214, // FurtherDigit
+        0.6975, // Space
+        1.0751, // Indent
         0.0521, // FurtherSpace
-        0.7643, // Tab
-        1.0252, // LineEnd
-        0.5229, // LineEndAfterPunctuation
+        0.7654, // Tab
+        1.0250, // LineEnd
+        0.5220, // LineEndAfterPunctuation
         0.0200, // BlankLine
         0.7753, // QuoteAfterBlank
-        0.3455, // QuoteElsewhere
-        0.9019, // Bracket
-        1.0414, // Comma
-        0.6138, // Dot
-        0.9716, // Slash
-        0.5607, // Underscore
-        0.7536, // Dash
-        0.9008, // Operator
-        0.2862, // PunctuationRun
-        0.0936, // DashRun
-        0.6716, // OtherTwoByte
-        0.5666, // Cyrillic
-        1.2336, // Arabic
-        0.4715, // Symbol
-        1.1352, // SymbolRun
-        1.2228, // Kana
-        1.0095, // Han
-        1.3824, // Hangul
-        1.2826, // Rare
+        0.3467, // QuoteElsewhere
+        0.9020, // Bracket
+        1.0418, // Comma
+        0.6137, // Dot
+        0.9728, // Slash
+        0.5612, // Underscore
+        0.7543, // Dash
+        0.9000, // Operator
+        0.2863, // PunctuationRun
+        0.0934, // DashRun
+        0.6706, // OtherTwoByte
+        0.5667, // Cyrillic
+        1.2339, // Arabic
+        0.4708, // Symbol
+        1.1351, // SymbolRun
+        1.2232, // Kana
+        1.0097, // Han
+        1.3825, // Hangul
+        1.3096, // Rare
     ],
     call: 41.5,
     result: 41.5,
@@ -68,46 +68,46 @@ pub(super) static CLAUDE_46: Weights = Weights {
 
 pub(super) static CLAUDE_47: Weights = Weights {
     counts: [
-        0.0602, // WordAfterSpace
-        0.7069, // WordElsewhere
-        0.1513, // Letters2To4
-        0.1056, // Letters5To7
-        0.5889, // Letters8To11
+        0.0589, // WordAfterSpace
+        0.7068, // WordElsewhere
+        0.1511, // Letters2To4
+        0.1061, // Letters5To7
+        0.5887, // Letters8To11
         0.2000, // Letters12Up
-        0.4468, // CapitalAfterUnderscore
-        0.5804, // CapitalElsewhere
-        1.4278, // CapitalInWord
-        1.8074, // SecondCapital
-        0.2814, // FurtherCapital
-        1.4356, // DigitGroup
+        0.4463, // CapitalAfterUnderscore
+        0.5796, // CapitalElsewhere
+        1.4275, // CapitalInWord
+        1.8096, // SecondCapital
+        0.2808, // FurtherCapital
+        1.4359, // DigitGroup
         0.0000, // FurtherDigit
-        0.8858, // Space
-        1.2659, // Indent
-        0.0867, // FurtherSpace
-        1.1015, // Tab
-        0.2144, // LineEnd
-        0.6183, // LineEndAfterPunctuation
-        0.6500, // BlankLine
-        0.7322, // QuoteAfterBlank
-        0.6651, // QuoteElsewhere
-        0.6538, // Bracket
-        0.6773, // Comma
-        1.2762, // Dot
-        1.5711, // Slash
+        0.8872, // Space
+        1.2669, // Indent
+        0.0866, // FurtherSpace
+        1.1013, // Tab
+        0.2143, // LineEnd
+        0.6187, // LineEndAfterPunctuation
+        0.6484, // BlankLine
+        0.7313, // QuoteAfterBlank
+        0.6646, // QuoteElsewhere
+        0.6524, // Bracket
+        0.6768, // Comma
+        1.2765, // Dot
+        1.5713, // Slash
         1.5969, // Underscore
-        1.1488, // Dash
-        0.8269, // Operator
-        0.7120, // PunctuationRun
+        1.1482, // Dash
+        0.8259, // Operator
+        0.7123, // PunctuationRun
         0.0200, // DashRun
-        1.9542, // OtherTwoByte
-        0.6945, // Cyrillic
-        1.5376, // Arabic
-        1.4582, // Symbol
+        1.9531, // OtherTwoByte
+        0.6943, // Cyrillic
+        1.5373, // Arabic
+        1.4571, // Symbol
         0.4131, // SymbolRun
-        1.5669, // Kana
-        1.2678, // Han
-        1.7038, // Hangul
-        2.3553, // Rare
+        1.5668, // Kana
+        1.2677, // Han
+        1.7034, // Hangul
+        2.3878, // Rare
     ],
     call: 48.1,
     result: 37.3,
@@ -115,46 +115,46 @@ pub(super) static CLAUDE_47: Weights = Weights {
 
 pub(super) static O200K: Weights = Weights {
     counts: [
-        0.1610, // WordAfterSpace
-        0.7592, // WordElsewhere
-        0.0784, // Letters2To4
-        0.0144, // Letters5To7
+        0.1582, // WordAfterSpace
+        0.7564, // WordElsewhere
+        0.0779, // Letters2To4
+        0.0153, // Letters5To7
         0.0000, // Letters8To11
-        0.6927, // Letters12Up
+        0.7008, // Letters12Up
         0.0000, // CapitalAfterUnderscore
-        0.8088, // CapitalElsewhere
-        0.6443, // CapitalInWord
-        1.1498, // SecondCapital
-        0.0400, // FurtherCapital
-        1.2988, // DigitGroup
+        0.8128, // CapitalElsewhere
+        0.6446, // CapitalInWord
+        1.2091, // SecondCapital
+        0.0100, // FurtherCapital
+        1.2987, // DigitGroup
         0.0000, // FurtherDigit
-        0.6512, // Space
-        0.6639, // Indent
-        0.0349, // FurtherSpace
-        0.8607, // Tab
-        1.1334, // LineEnd
+        0.6526, // Space
+        0.6695, // Indent
+        0.0344, // FurtherSpace
+        0.8623, // Tab
+        1.1347, // LineEnd
         0.0000, // LineEndAfterPunctuation
         0.0200, // BlankLine
-        1.0839, // QuoteAfterBlank
-        0.3607, // QuoteElsewhere
-        0.4913, // Bracket
-        0.9338, // Comma
-        0.5057, // Dot
-        0.4669, // Slash
-        0.0892, // Underscore
-        0.7856, // Dash
-        0.7298, // Operator
-        0.2734, // PunctuationRun
-        0.0467, // DashRun
-        0.8934, // OtherTwoByte
-        0.1686, // Cyrillic
-        0.2634, // Arabic
-        1.3946, // Symbol
-        0.0606, // SymbolRun
-        0.7183, // Kana
-        0.6198, // Han
-        0.5231, // Hangul
-        1.2097, // Rare
+        1.0869, // QuoteAfterBlank
+        0.3604, // QuoteElsewhere
+        0.4926, // Bracket
+        0.9334, // Comma
+        0.5014, // Dot
+        0.4712, // Slash
+        0.0950, // Underscore
+        0.7884, // Dash
+        0.7282, // Operator
+        0.2750, // PunctuationRun
+        0.0466, // DashRun
+        0.8940, // OtherTwoByte
+        0.1685, // Cyrillic
+        0.2631, // Arabic
+        1.3930, // Symbol
+        0.0609, // SymbolRun
+        0.7176, // Kana
+        0.6187, // Han
+        0.5219, // Hangul
+        1.2477, // Rare
     ],
     call: 11.0,
     result: 11.0,
