@@ -10,9 +10,6 @@ use smol_str::SmolStr;
 
 use crate::{EntryId, ToolUseId};
 
-/// A fold is known by the decision that made it.
-pub type FoldId = EntryId;
-
 /// One decision with its reason and cost.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Decision {

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use pal_model::{
-    Block, BlockType, Card, Field, Role, Text, ToolUseId, has_lone_surrogate, mend_surrogates, unescape,
+    Block, BlockType, Card, Role, Text, ToolUseId, has_lone_surrogate, mend_surrogates, unescape,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -432,9 +432,4 @@ fn mend_surrogates_cheaply(text: &str) -> Option<String> {
         Cow::Owned(mended) => Some(mended),
         Cow::Borrowed(_) => None,
     }
-}
-
-/// The raw value of a field in a list of fields; the last one counts.
-pub(crate) fn last_field<'a>(fields: &[Field<'a>], name: &str) -> Option<&'a str> {
-    fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
 }

@@ -13,11 +13,11 @@ use crate::effects::{Effects, Stretch, Target, targets};
 use crate::estimate::Estimator;
 use crate::head::{Head, Joined};
 use crate::ledger::Category;
+use crate::lens::Lens;
 use crate::node::{Node, Speaker};
 use crate::rope::{Extent, Rope, Slab};
 use crate::state;
 use crate::turn::{End, Normaliser};
-use crate::view::Lens;
 use crate::wire::text_block;
 
 /// Everything that follows from the branch.
@@ -369,12 +369,7 @@ impl Derived {
     /// The messages of a request that would leave now.
     pub(crate) fn rope_now(&self, lens: &Lens) -> Rope {
         let mut rope = self.grown.rope.fork();
-        self.add_open_turn(
-            &mut rope,
-            self.items.len(),
-            End::Request,
-            Cleaner { card: &lens.card, estimator: &lens.estimator },
-        );
+        self.add_open_turn(&mut rope, self.items.len(), End::Request, lens.cleaner());
         rope
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part};
 use crate::node::{Node, Speaker};
-use crate::wire::{Builder, Object, array, text_block};
+use crate::wire::{Builder, Object, array, result_content, text_block};
 
 /// What decisions do to nodes.
 #[derive(Clone, Debug, Default)]
@@ -174,16 +174,10 @@ fn with_content(clean: &Clean, content: &str, tokens: f64, cleaner: Cleaner<'_>)
 
 /// A result whose pictures and documents are replaced by a text.
 fn without_media(clean: &Clean, text: &str, cleaner: Cleaner<'_>) -> Clean {
-    let content = fields(&clean.text)
-        .ok()
-        .and_then(|known| {
-            Object(known).get("content").map(|raw| pal_model::Content::parse(&clean.text.slice_of(raw)))
-        })
-        .unwrap_or_default();
     let mut replaced = false;
     let mut tokens = 0.0;
     let mut parts: Vec<Text> = Vec::new();
-    for block in content.blocks() {
+    for block in result_content(&clean.text).blocks() {
         let Some(inner) = cleaner.clean(block, pal_model::Role::User) else { continue };
         let inner = if inner.part == Part::Media { plain(text, cleaner) } else { inner };
         replaced |= inner.text != *block.raw();

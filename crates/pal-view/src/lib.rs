@@ -11,6 +11,7 @@ mod effects;
 mod estimate;
 mod head;
 mod ledger;
+mod lens;
 mod media;
 mod node;
 mod render;
@@ -24,7 +25,8 @@ mod wire;
 
 pub use estimate::*;
 pub use ledger::{Category, Sums};
+pub use lens::{Lens, Scope};
 pub use render::{RenderOptions, Request};
 pub use size::{Anchor, Ledger, Size};
-pub use view::{Lens, Pushed, Scope, View};
+pub use view::{Pushed, View};
 pub use window::{Fill, Limits, Threshold, WindowSettings, scale};

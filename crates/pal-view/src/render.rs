@@ -6,7 +6,6 @@
 use pal_model::{Role, Text, escape_into};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::ledger::Category;
 use crate::rope::Rope;
 use crate::view::View;
 use crate::wire::MARK;
@@ -144,10 +143,5 @@ impl Request {
     /// The blocks of the messages, each with the role if it opens a message, marks excluded.
     pub fn block_texts(&self) -> impl Iterator<Item = (Option<Role>, &str)> {
         self.rope.pieces().map(|piece| (piece.opens, piece.text.as_str()))
-    }
-
-    /// Estimated tokens of a category in the messages.
-    pub fn tokens(&self, category: Category) -> f64 {
-        self.rope.extent().sums[category]
     }
 }

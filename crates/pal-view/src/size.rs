@@ -5,9 +5,10 @@ use pal_model::{Body, DecisionKind, Entry, ResponseId, Usage};
 use crate::clean::Part;
 use crate::estimate::{Estimator, Factor};
 use crate::ledger::Category;
+use crate::lens::Lens;
 use crate::node::{Node, Speaker};
 use crate::state::file_read;
-use crate::view::{Lens, View};
+use crate::view::View;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How large the context is, and how that is known.
@@ -124,7 +125,7 @@ impl View {
         let derived = self.derived();
         let is_own =
             |node: &&Node| matches!(&node.speaker, Speaker::Model(Some(id)) if *id == anchor.response);
-        let cleaner = crate::clean::Cleaner { card: &self.lens().card, estimator: &self.lens().estimator };
+        let cleaner = self.lens().cleaner();
         self.nodes_behind(anchor.first_record)
             .filter(|node| !is_own(node))
             .flat_map(|node| derived.effects().apply(node, cleaner))

@@ -4,7 +4,7 @@
 //! depend on later turns. So old turns are never looked at again, and whatever the log holds, the messages that
 //! come out follow the provider's rules (§1.7–1.16).
 
-use pal_model::{BlockType, Content, Origin, Role, Text, ToolUseId, fields};
+use pal_model::{BlockType, Origin, Role, Text, ToolUseId, fields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part, wire_id};
@@ -12,7 +12,7 @@ use crate::effects::Effects;
 use crate::ledger::Category;
 use crate::node::{Node, Speaker};
 use crate::rope::{Rope, Slab};
-use crate::wire::{Builder, Object, array, text_block};
+use crate::wire::{Builder, Object, array, result_content, text_block};
 
 /// What ends a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,15 +184,9 @@ impl Normaliser<'_> {
 
     /// A result whose call is not in the view: what it says, as text, and the pictures that it holds.
     fn orphan(&self, id: &ToolUseId, clean: &Clean) -> Vec<Slab> {
-        let content = fields(&clean.text)
-            .ok()
-            .and_then(|known| {
-                Object(known).get("content").map(|raw| Content::parse(&clean.text.slice_of(raw)))
-            })
-            .unwrap_or_default();
         let mut said = format!("[Result of an earlier tool call, {}]", wire_id(id));
         let mut media = Vec::new();
-        for block in content.blocks() {
+        for block in result_content(&clean.text).blocks() {
             match self.cleaner.clean(block, Role::User) {
                 Some(clean) if clean.part == Part::Media => media.push(slab(clean, Category::ToolResults)),
                 _ => {
@@ -255,8 +249,7 @@ impl Normaliser<'_> {
         let mut parts: Vec<Text> = Vec::new();
         let mut result = Builder::of_type("tool_result");
         if let Ok(known) = fields(&clean.text).map(Object) {
-            let content = known.get("content").map(|raw| Content::parse(&clean.text.slice_of(raw)));
-            for block in content.unwrap_or_default().blocks() {
+            for block in result_content(&clean.text).blocks() {
                 // An empty string as content is the one block that may not be sent.
                 parts.extend(self.cleaner.clean(block, Role::User).map(|clean| clean.text));
             }

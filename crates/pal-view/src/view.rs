@@ -3,34 +3,13 @@
 //! A view grows with each entry by what the entry adds. Rare events (a boundary, an undo, a rewind, a new prefix)
 //! derive everything anew. Either way the result equals [`View::of`] all entries: that law is the first property test.
 
-use pal_model::{Body, Card, DecisionKind, Entry, EntryId, Placement, Snapshot};
+use pal_model::{Body, DecisionKind, Entry, EntryId, Placement, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::clean::Cleaner;
 use crate::derived::Derived;
 use crate::effects::Stretch;
-use crate::estimate::Estimator;
 use crate::head::Head;
-
-/// What a view is for: a model and a way to count.
-#[derive(Clone, Debug)]
-pub struct Lens {
-    /// The model that will be asked.
-    pub card: Card,
-    /// How tokens are estimated.
-    pub estimator: Estimator,
-    /// Whether boundaries count.
-    pub scope: Scope,
-}
-
-/// How far back a view reaches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    /// To the newest boundary.
-    Current,
-    /// To the beginning: boundaries are ignored.
-    Whole,
-}
+use crate::lens::{Lens, Scope};
 
 /// What became of an entry that was pushed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,10 +99,6 @@ impl View {
         self.positions.get(&id).copied()
     }
 
-    fn cleaner(lens: &Lens) -> Cleaner<'_> {
-        Cleaner { card: &lens.card, estimator: &lens.estimator }
-    }
-
     fn add_to_branch(&mut self, entry: Entry) -> Pushed {
         if self.positions.contains_key(&entry.id) {
             return Pushed::Repeated;
@@ -165,7 +140,7 @@ impl View {
         }
         derived.take_sent(entry, &self.positions);
         derived.take_anchor(entry, position as u32);
-        let cleaner = View::cleaner(&self.lens);
+        let cleaner = self.lens.cleaner();
         match &entry.body {
             Body::Decision(_) => {
                 if let Some(item) =
@@ -181,7 +156,7 @@ impl View {
 
     /// Derives everything from the branch.
     fn derive(&mut self) {
-        let cleaner = View::cleaner(&self.lens);
+        let cleaner = self.lens.cleaner();
         let undone = self.undone();
         let counts = |entry: &Entry| !undone.contains(&entry.id);
         let mut derived = Derived::default();
@@ -223,7 +198,7 @@ impl View {
                 _ => None,
             }
         });
-        prefix.map_or(Head::default(), |prefix| Head::new(prefix, View::cleaner(&self.lens)))
+        prefix.map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner()))
     }
 
     /// Positions in the order in which the model sees them.

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{BlockType, Field, Text, escape_into, unescape};
-
-use crate::clean::last_field;
+use pal_model::{BlockType, Content, Field, Text, escape_into, fields, unescape};
 
 /// A cache mark, to stand before the last character of an object.
 pub(crate) const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
@@ -15,7 +13,7 @@ pub(crate) struct Object<'a>(pub(crate) Vec<Field<'a>>);
 impl<'a> Object<'a> {
     /// The raw value of a field; the last one counts where a key is repeated.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
-        last_field(&self.0, name)
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 
     /// The characters of a field that is a string.
@@ -81,6 +79,13 @@ impl Builder {
         escape_into(&mut self.0, name);
         self.0.push(':');
     }
+}
+
+/// The content of a tool result that is fit for the wire.
+pub(crate) fn result_content(result: &Text) -> Content {
+    let known = fields(result).map(Object).ok();
+    let content = known.and_then(|known| known.get("content"));
+    content.map_or(Content::default(), |raw| Content::parse(&result.slice_of(raw)))
 }
 
 /// A text block.
