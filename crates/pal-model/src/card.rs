@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
+use crate::Usage;
+
 /// What the program knows of a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Card {
@@ -30,6 +32,56 @@ pub struct Card {
     pub can: Capabilities,
     /// Block types and block fields that this endpoint takes beyond those that the program knows.
     pub extra: Vec<SmolStr>,
+}
+
+impl Card {
+    /// What a response cost in US dollars: every kind of token by its price, passes billed beside the totals
+    /// included, the step in price applied by the size of the prompt. None where the card has no prices.
+    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        let total = self.pass_cost(&Pass {
+            input: usage.input_tokens,
+            written: usage.cache_creation_input_tokens,
+            written_1h: usage.cache_creation.map_or(0, |written| written.ephemeral_1h_input_tokens),
+            read: usage.cache_read_input_tokens,
+            output: usage.output_tokens,
+        })?;
+        let beside = usage.iterations.iter().flatten().filter(|pass| pass.kind == "compaction");
+        beside
+            .map(|pass| {
+                self.pass_cost(&Pass {
+                    input: pass.input_tokens,
+                    written: pass.cache_creation_input_tokens,
+                    written_1h: 0,
+                    read: pass.cache_read_input_tokens,
+                    output: pass.output_tokens,
+                })
+            })
+            .try_fold(total, |sum, cost| Some(sum + cost?))
+    }
+
+    fn pass_cost(&self, pass: &Pass) -> Option<f64> {
+        let prompt = pass.input.saturating_add(pass.written).saturating_add(pass.read);
+        let prices = match self.cliff {
+            Some(cliff) if prompt > cliff.above => cliff.prices,
+            _ => self.prices?,
+        };
+        let long = pass.written_1h.min(pass.written);
+        let dollars = pass.input as f64 * prices.input
+            + (pass.written - long) as f64 * prices.write_5m
+            + long as f64 * prices.write_1h
+            + pass.read as f64 * prices.read
+            + pass.output as f64 * prices.output;
+        Some(dollars / 1e6)
+    }
+}
+
+/// The tokens of one pass of a model, by kind.
+struct Pass {
+    input: u64,
+    written: u64,
+    written_1h: u64,
+    read: u64,
+    output: u64,
 }
 
 /// How a model counts tokens: counts are never reused across generations.
@@ -384,6 +436,30 @@ mod tests {
         assert_eq!(opus.prices.unwrap().read, 0.2);
         assert_eq!(cards.find("claude-haiku-5-5").card.cliff.unwrap().above, 100_000);
         assert_eq!(cards.find("claude-mythos-5-1").card.prices.unwrap().read, 0.25);
+    }
+
+    #[test]
+    fn a_response_costs_by_kind_and_by_the_step_in_price() {
+        let cards = Cards::shipped();
+        let usage: Usage = serde_json::from_str(
+            r#"{"input_tokens":1000,"cache_creation_input_tokens":3000,"cache_read_input_tokens":10000,"output_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":1000,"ephemeral_1h_input_tokens":2000},"iterations":[{"type":"compaction","input_tokens":500,"output_tokens":10}]}"#,
+        )
+        .unwrap();
+        let cost = cards.find("claude-opus-5-5").card.cost(&usage).unwrap();
+        let by_hand = (1000.0 * 4.0
+            + 1000.0 * 5.0
+            + 2000.0 * 8.0
+            + 10000.0 * 0.2
+            + 100.0 * 20.0
+            + 500.0 * 4.0
+            + 10.0 * 20.0)
+            / 1e6;
+        assert!((cost - by_hand).abs() < 1e-12, "{cost} {by_hand}");
+        let haiku = cards.find("claude-haiku-5-5").card;
+        let small = Usage { input_tokens: 100_000, ..Usage::default() };
+        let large = Usage { input_tokens: 100_001, ..Usage::default() };
+        assert!(haiku.cost(&large).unwrap() > 4.9 * haiku.cost(&small).unwrap());
+        assert_eq!(cards.find("nobody-knows-it").card.cost(&small), None);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod draft;
 mod entry;
 mod id;
 mod json;
+mod parts;
 mod said;
 mod text;
 mod time;
@@ -36,6 +37,7 @@ pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
 pub use json::{
     Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, mend_surrogates, unescape,
 };
+pub use parts::{Part, Parts};
 pub use said::{
     Assistant, Attachment, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
 };

@@ -4,7 +4,7 @@
 //! Whatever was frozen when a request left is not looked at again, unless a decision changes it: then the rope is
 //! cut back to the last checkpoint before the change and grown again from there.
 
-use pal_model::{Body, Card, DecisionKind, Entry, EntryId, ResponseId, Role, Snapshot, Text, ToolUseId};
+use pal_model::{Body, Card, DecisionKind, Entry, EntryId, ResponseId, Role, Snapshot, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -374,13 +374,13 @@ impl Derived {
     }
 
     /// The members before the messages, with or without a mark, and the fingerprint without.
-    pub(crate) fn prefix(&self, spelled_out: bool, marked: bool, estimator: &Estimator) -> (Text, u128) {
-        let choose = |joined: &Joined| if marked { joined.marked.clone() } else { joined.plain.clone() };
+    pub(crate) fn prefix(&self, spelled_out: bool, estimator: &Estimator) -> (Joined, u128) {
         match &self.joined {
-            Some((joined, print)) if !spelled_out || self.head.unseen_tokens == 0 => (choose(joined), *print),
+            Some(known) if !spelled_out || self.head.unseen_tokens == 0 => known.clone(),
             _ => {
                 let joined = self.head.joined(spelled_out, estimator);
-                (choose(&joined), xxh3_128(joined.plain.as_bytes()))
+                let print = xxh3_128(joined.plain.as_bytes());
+                (joined, print)
             }
         }
     }

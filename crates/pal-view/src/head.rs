@@ -1,6 +1,7 @@
 //! What stands before the messages: tools and system blocks, as the session's prefix has them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use pal_model::{Block, Content, Field, Prefix, Role, Text, array_items, fields, mend_surrogates, unescape};
 use rustc_hash::FxHashSet;
@@ -24,6 +25,8 @@ pub(crate) struct Head {
 /// The members `tools` and `system` of a request, each with a comma behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Joined {
+    pub(crate) tools: Arc<[Text]>,
+    pub(crate) system: Arc<[Text]>,
     pub(crate) plain: Text,
     /// The same with a cache mark on the last system block, or on the last tool if there is no system block.
     pub(crate) marked: Text,
@@ -42,7 +45,8 @@ impl Head {
             push_list(&mut json, "system", &system, marked);
             Text::from(json)
         };
-        Joined { plain: join(false), marked: join(true) }
+        let (plain, marked) = (join(false), join(true));
+        Joined { tools: self.tools.as_slice().into(), system: system.into(), plain, marked }
     }
 }
 

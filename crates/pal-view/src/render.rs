@@ -3,9 +3,10 @@
 //! The body is never put together unless somebody asks for it whole. Rendering twice gives the same bytes; a
 //! mark is the only thing that may differ between two renderings of one block.
 
-use pal_model::{Role, Text, escape_into};
+use pal_model::{Part, Parts, Role, Text, escape_into};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::head::Joined;
 use crate::rope::Rope;
 use crate::view::View;
 use crate::wire::MARK;
@@ -28,8 +29,9 @@ pub struct RenderOptions {
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The body up to the first block of the first message: the small members, and what is the same for all.
-    opening: String,
-    prefix: Text,
+    opening: Text,
+    prefix: Joined,
+    marks_head: bool,
     /// Fingerprint of all of that, marks left out.
     head_print: u128,
     rope: Rope,
@@ -47,12 +49,12 @@ impl View {
         let marks_tail = options.marks && sums.total() + rope.extent().sums.total() >= least;
         let mark = marks_tail.then(|| rope.pieces().rev().position(|piece| piece.markable)).flatten();
         let opening = self.opening(options);
-        let (prefix, prefix_print) =
-            self.derived().prefix(options.spell_out_unseen, marks_head, &self.lens().estimator);
+        let (prefix, prefix_print) = self.derived().prefix(options.spell_out_unseen, &self.lens().estimator);
         Request {
             head_print: xxh3_128(format!("{opening}{prefix_print:032x}").as_bytes()),
-            opening,
+            opening: Text::from(opening),
             prefix,
+            marks_head,
             mark: mark.map(|from_end| rope.extent().blocks - 1 - from_end),
             rope,
         }
@@ -75,36 +77,34 @@ impl View {
 }
 
 impl Request {
-    /// The body as slices, in order.
-    pub fn slices(&self) -> impl Iterator<Item = &str> {
+    /// The body as shared parts, in order.
+    pub fn parts(&self) -> Parts {
         let blocks = self.rope.pieces().enumerate().flat_map(move |(at, piece)| {
-            let joint = match (at, piece.opens) {
-                (0, Some(Role::Assistant)) => r#"{"role":"assistant","content":["#,
-                (0, _) => r#"{"role":"user","content":["#,
-                (_, None) => ",",
-                (_, Some(Role::User)) => r#"]},{"role":"user","content":["#,
-                (_, Some(Role::Assistant)) => r#"]},{"role":"assistant","content":["#,
-                (_, Some(Role::System)) => r#"]},{"role":"system","content":["#,
-            };
-            let text = piece.text.as_str();
+            let text = &piece.text;
             let (open, mark, close) = if self.mark == Some(at) {
                 // A block is an object, so a mark goes before its last character.
-                (&text[..text.len() - 1], MARK, "}")
+                (text.slice_of(&text[..text.len() - 1]), MARK, "}")
             } else {
-                (text, "", "")
+                (text.clone(), "", "")
             };
-            [joint, open, mark, close]
+            [Part::Fixed(joint(at, piece.opens)), Part::Shared(open), Part::Fixed(mark), Part::Fixed(close)]
         });
         let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
-        let head = [self.opening.as_str(), self.prefix.as_str(), r#""messages":["#];
-        head.into_iter().chain(blocks).chain(std::iter::once(end)).filter(|part| !part.is_empty())
+        let head = [
+            Part::Shared(self.opening.clone()),
+            Part::Shared(self.prefix_text().clone()),
+            Part::Fixed(r#""messages":["#),
+        ];
+        head.into_iter().chain(blocks).chain(std::iter::once(Part::Fixed(end))).collect()
     }
 
-    /// The whole body.
+    fn prefix_text(&self) -> &Text {
+        if self.marks_head { &self.prefix.marked } else { &self.prefix.plain }
+    }
+
+    /// The whole body in one buffer.
     pub fn body(&self) -> String {
-        let mut body = String::with_capacity(self.bytes() + 64);
-        body.extend(self.slices());
-        body
+        self.parts().joined()
     }
 
     /// How many messages it has.
@@ -120,7 +120,7 @@ impl Request {
     /// About how many bytes the body has: all blocks and the head, less the joints between them.
     pub fn bytes(&self) -> usize {
         self.opening.len()
-            + self.prefix.len()
+            + self.prefix_text().len()
             + self.rope.extent().bytes
             + 40 * self.rope.extent().messages
             + self.rope.extent().blocks
@@ -140,8 +140,30 @@ impl Request {
         self.rope.pieces().map(|piece| piece.chain)
     }
 
-    /// The blocks of the messages, each with the role if it opens a message, marks excluded.
-    pub fn block_texts(&self) -> impl Iterator<Item = (Option<Role>, &str)> {
-        self.rope.pieces().map(|piece| (piece.opens, piece.text.as_str()))
+    /// The tools, in order, without marks.
+    pub fn tools(&self) -> &[Text] {
+        &self.prefix.tools
+    }
+
+    /// The system blocks, in order, without marks.
+    pub fn system(&self) -> &[Text] {
+        &self.prefix.system
+    }
+
+    /// The blocks of the messages: the role if it opens a message, the block, and whether it carries a mark.
+    pub fn pieces(&self) -> impl Iterator<Item = (Option<Role>, &Text, bool)> {
+        self.rope.pieces().enumerate().map(|(at, piece)| (piece.opens, &piece.text, self.mark == Some(at)))
+    }
+}
+
+/// What stands before a block: the end of one message and the beginning of the next, or a comma.
+fn joint(at: usize, opens: Option<Role>) -> &'static str {
+    match (at, opens) {
+        (0, Some(Role::Assistant)) => r#"{"role":"assistant","content":["#,
+        (0, _) => r#"{"role":"user","content":["#,
+        (_, None) => ",",
+        (_, Some(Role::User)) => r#"]},{"role":"user","content":["#,
+        (_, Some(Role::Assistant)) => r#"]},{"role":"assistant","content":["#,
+        (_, Some(Role::System)) => r#"]},{"role":"system","content":["#,
     }
 }

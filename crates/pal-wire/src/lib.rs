@@ -11,6 +11,12 @@
 //! assert_eq!(error.message, "messages: at least one message is required");
 //! ```
 
+mod call;
 mod check;
+mod event;
+mod failure;
 
+pub use call::{Call, Conversation, Dialect, Piece};
 pub use check::{ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, check_request};
+pub use event::{Delta, Event, Finished, Started};
+pub use failure::{Failure, FailureKind};

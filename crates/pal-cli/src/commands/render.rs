@@ -62,7 +62,7 @@ pub(crate) fn render(
 }
 
 fn write_body(request: &pal_view::Request, out: &mut dyn Write) -> std::io::Result<()> {
-    request.slices().try_for_each(|slice| out.write_all(slice.as_bytes()))
+    request.parts().iter().try_for_each(|part| out.write_all(part.as_str().as_bytes()))
 }
 
 fn nth_request(session: &Session, number: usize) -> Result<usize, Failure> {

@@ -95,7 +95,7 @@ fn accept(request: &Request, again: &Request, card: &Card, place: &str) -> usize
 
 /// Every text that a person said so far is a block of the whole view.
 fn all_said(whole: &Request, said: &[String], place: &str) {
-    let blocks: HashSet<&str> = whole.block_texts().map(|(_, text)| text).collect();
+    let blocks: HashSet<&str> = whole.pieces().map(|(_, text, _)| text.as_str()).collect();
     for text in said.iter().filter(|text| !text.trim().is_empty()) {
         let block = pal_model::Block::text(text);
         let is_there = blocks.contains(block.raw().as_str())

@@ -83,7 +83,7 @@ proptest! {
             view.push(entry);
             let request = view.render(OPTIONS);
             let now: Vec<(bool, String)> =
-                request.block_texts().map(|(opens, text)| (opens.is_some(), text.to_owned())).collect();
+                request.pieces().map(|(opens, text, _)| (opens.is_some(), text.to_string())).collect();
             prop_assert!(now.starts_with(&sent), "{sent:#?}\n{now:#?}");
             if leaves {
                 sent = now;

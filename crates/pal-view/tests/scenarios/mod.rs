@@ -54,7 +54,7 @@ fn size(view: &View) -> String {
 fn messages(view: &View, name: &str) -> String {
     let request = checked(view).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut shown = String::new();
-    for (opens, text) in request.block_texts() {
+    for (opens, text, _) in request.pieces() {
         if let Some(role) = opens {
             writeln!(shown, "{}", role.name()).unwrap();
         }

@@ -1,0 +1,1 @@
+//! The one HTTP driver over the dialects: keys, retries, streams, timeouts.

@@ -1,0 +1,1 @@
+//! The simulator behind a socket: HTTP on loopback, a clock that is real or virtual, and a folder of what was said.

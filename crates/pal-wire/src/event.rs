@@ -1,0 +1,81 @@
+//! What an answer consists of, whatever dialect it came in.
+//!
+//! The order: one `Started`; deltas of a block, to be shown while it grows, then the whole `Block`, to be kept;
+//! and one last event, `Finished` or `Failed`. After that nothing comes.
+
+use pal_model::{Block, BlockType, ResponseId, Text, Usage};
+use smol_str::SmolStr;
+
+use crate::Failure;
+
+/// One step of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The provider took the request and began to answer.
+    Started(Started),
+    /// A block began.
+    Opened {
+        /// Which block, counted from 0.
+        index: usize,
+        /// What it is.
+        kind: BlockType,
+        /// The tool's name, where it is a call.
+        tool: Option<SmolStr>,
+    },
+    /// A block grew.
+    Grew {
+        /// Which block.
+        index: usize,
+        /// By what.
+        delta: Delta,
+    },
+    /// A block is whole: the raw JSON that goes into the log and back to the provider.
+    Block {
+        /// Which block.
+        index: usize,
+        /// The block.
+        block: Block,
+    },
+    /// The answer is whole.
+    Finished(Finished),
+    /// The answer will not become whole.
+    Failed(Failure),
+}
+
+/// The beginning of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Started {
+    /// The id of the response.
+    pub response: ResponseId,
+    /// The model that answers.
+    pub model: SmolStr,
+    /// What is known of the usage so far: the prompt's side.
+    pub usage: Usage,
+}
+
+/// What a block grew by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// Words for the reader.
+    Text(String),
+    /// Thinking, as far as the provider shows it.
+    Thinking(String),
+    /// A piece of the JSON that a tool is called with.
+    Input(String),
+}
+
+/// The end of a whole answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// The id of the response.
+    pub response: ResponseId,
+    /// The model that answered.
+    pub model: SmolStr,
+    /// Why it stopped, in the words of the Messages dialect: `end_turn`, `tool_use`, `max_tokens` …
+    pub stop_reason: Option<SmolStr>,
+    /// What it took.
+    pub usage: Usage,
+    /// Whatever else the provider said about the answer as a whole (`diagnostics`, `context_management`,
+    /// `stop_details` …): a JSON object.
+    pub extras: Text,
+}
