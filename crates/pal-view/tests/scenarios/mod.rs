@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pal_model::{Block, BlockType, Content, Text};
+use pal_model::{Block, BlockType, Content};
 use pal_testkit::{scenarios, script};
 use pal_view::{Estimator, Pushed, Scope, View};
 
@@ -58,7 +58,7 @@ fn messages(view: &View, name: &str) -> String {
         if let Some(role) = opens {
             writeln!(shown, "{}", role.name()).unwrap();
         }
-        writeln!(shown, "  {}", block(&Block::parse(Text::from(text))).replace('\n', "\\n")).unwrap();
+        writeln!(shown, "  {}", block(&Block::parse(text.clone())).replace('\n', "\\n")).unwrap();
     }
     shown
 }
