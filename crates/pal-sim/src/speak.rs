@@ -354,3 +354,6 @@ fn piece_end(text: &str, size: usize) -> usize {
         None => text.ceil_char_boundary(size),
     }
 }
+
+#[cfg(test)]
+mod tests;

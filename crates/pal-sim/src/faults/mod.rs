@@ -5,8 +5,8 @@
 //! same seed and number of a request give the same fault, whatever happened before. The grammar is in
 //! `docs/simulator.md`.
 
-mod bytes;
 mod events;
+mod flow;
 mod refusal;
 mod spec;
 
@@ -84,22 +84,25 @@ fn spoil(kind: &Kind, is_stream: bool, reply: Reply, chance: &mut Chance) -> Rep
         Kind::Unknown => events::with_unknown(reply, is_stream, chance),
         Kind::Malformed(at) => events::malformed(reply, is_stream, *at, chance),
         Kind::Error { kind, at } => events::failing(reply, is_stream, *kind, (*at, chance)),
-        Kind::Crlf => bytes::with_crlf(reply, is_stream),
+        Kind::Crlf => flow::with_crlf(reply, is_stream),
         Kind::Cut(at) => {
             let at = place(&reply, *at, chance);
-            Reply { ending: Ending::Cut, ..bytes::up_to(reply, at) }
+            Reply { ending: Ending::Cut, ..flow::up_to(reply, at) }
         }
         Kind::Truncate(at) => {
             let at = place(&reply, *at, chance);
-            bytes::up_to(reply, at)
+            flow::up_to(reply, at)
         }
         Kind::Silence { at, length } => {
             let at = place(&reply, *at, chance);
-            bytes::silent(reply, at, *length)
+            flow::silent(reply, at, *length)
         }
-        Kind::Split(size) => bytes::split(reply, *size, chance),
-        Kind::Merge { all } => bytes::merged(reply, *all, chance),
-        Kind::Slow { gap, size } => bytes::slow(reply, *gap, *size),
-        Kind::ContentType(value) => bytes::with_content_type(reply, value),
+        Kind::Split(size) => flow::split(reply, *size, chance),
+        Kind::Merge { all } => flow::merged(reply, *all, chance),
+        Kind::Slow { gap, size } => flow::slow(reply, *gap, *size),
+        Kind::ContentType(value) => flow::with_content_type(reply, value),
     }
 }
+
+#[cfg(test)]
+mod tests;
