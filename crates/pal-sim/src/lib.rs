@@ -6,9 +6,11 @@
 
 mod chance;
 mod faults;
+mod heard;
 mod model;
 mod nearest;
 mod reply;
+mod script;
 // The handler of requests speaks through it; nothing else does.
 #[allow(dead_code)]
 mod speak;
@@ -16,3 +18,4 @@ mod speak;
 pub use faults::{FaultError, Faults};
 pub use model::{Answer, Ask, AskMessage, Model, Said, Stop};
 pub use reply::{Chunk, Ending, HttpRequest, Reply};
+pub use script::{Script, ScriptError};
