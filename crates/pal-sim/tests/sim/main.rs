@@ -9,4 +9,3 @@ mod cache;
 mod compaction;
 mod edits;
 mod http;
-mod rules;
