@@ -13,10 +13,20 @@
 
 mod call;
 mod check;
+mod classify;
+mod decode;
 mod event;
 mod failure;
+mod messages;
+mod reader;
+mod retry;
+mod sse;
 
 pub use call::{Call, Conversation, Dialect, Piece};
 pub use check::{ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, check_request};
+pub use classify::classify;
+pub use decode::{Decoder, decode_whole};
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
+pub use messages::{count_tokens_call, messages_call, messages_headers, unparsed_input};
+pub use retry::RetryPolicy;
