@@ -12,11 +12,21 @@
 //! ```
 
 mod call;
+mod chat;
 mod check;
+mod encode;
 mod event;
 mod failure;
+mod function;
+mod message;
+mod portion;
+mod responses;
+mod spell;
 
 pub use call::{Call, Conversation, Dialect, Piece};
+pub use chat::ChatServer;
 pub use check::{ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, check_request};
+pub use encode::Encoder;
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
+pub use message::Breakpoints;
