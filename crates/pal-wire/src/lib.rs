@@ -11,10 +11,12 @@
 //! assert_eq!(error.message, "messages: at least one message is required");
 //! ```
 
+mod arguments;
 mod call;
 mod chat;
 mod check;
 mod classify;
+mod counts;
 mod decode;
 mod encode;
 mod event;

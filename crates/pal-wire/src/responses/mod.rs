@@ -5,5 +5,10 @@
 //! text block with the words of all of them.
 
 mod encode;
+mod item;
+mod stream;
+mod whole;
 
 pub(crate) use encode::{closing, head, message};
+pub(crate) use stream::Stream;
+pub(crate) use whole::read_whole;
