@@ -9,4 +9,5 @@ mod whole;
 pub use call::{count_tokens_call, messages_call, messages_headers};
 pub use growing::unparsed_input;
 pub(crate) use stream::Stream;
+pub(crate) use summary::on_one_line;
 pub(crate) use whole::read_whole;

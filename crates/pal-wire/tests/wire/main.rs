@@ -12,6 +12,7 @@ mod fields;
 mod hostile;
 mod json;
 mod marks;
+mod openai;
 mod pairs;
 mod samples;
 mod system_messages;
