@@ -49,8 +49,10 @@ impl Reading {
             Ok(None) => self.end(events),
             Err(failure) => self.broken(failure, events),
         }
-        if let Some(Event::Failed(failure)) = events.last_mut() {
-            self.incoming.label(failure);
+        match events.last_mut() {
+            Some(Event::Failed(failure)) => self.incoming.label(failure),
+            Some(Event::Finished(_)) => self.incoming.drain().await,
+            _ => {}
         }
     }
 
