@@ -28,5 +28,5 @@ pub use classify::classify;
 pub use decode::{Decoder, decode_whole};
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
-pub use messages::{count_tokens_call, messages_call, messages_headers, unparsed_input};
+pub use messages::{count_tokens_call, messages_call, messages_headers, model_path, refresh, unparsed_input};
 pub use retry::RetryPolicy;
