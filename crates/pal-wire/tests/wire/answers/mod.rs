@@ -1,7 +1,8 @@
 //! Answers: what they are decoded to, what they fail with, what is tried again.
 
 mod failures;
-
+mod impossible;
+mod recorded;
 mod retries;
 
 use pal_wire::{Decoder, Delta, Dialect, Event, Failure, Finished};
