@@ -46,6 +46,8 @@ pub fn messages_headers(card: &Card) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use pal_model::Cards;
 
     use super::*;
@@ -59,9 +61,9 @@ mod tests {
         let headers = |model: &str| messages_headers(&cards.find(model).card);
         let version = ("anthropic-version", String::from("2026-10-21"));
         let beta = |betas: &str| ("anthropic-beta", betas.to_owned());
-        assert_eq!(headers("plain"), [version.clone()]);
+        assert_eq!(headers("plain"), slice::from_ref(&version));
         assert_eq!(headers("odd"), [version.clone(), beta("prompt-caching-scope-2026-01-05")]);
-        assert_eq!(headers("nobody-knows-it"), [version.clone()]);
+        assert_eq!(headers("nobody-knows-it"), slice::from_ref(&version));
         let newest = "context-management-2025-06-27,compact-2026-01-12,compact-2026-09-04,thinking-binding-controls-2026-08-01,mid-conversation-tool-changes-2026-07-01";
         assert_eq!(headers("claude-opus-5-5"), [version.clone(), beta(newest)]);
         let older =

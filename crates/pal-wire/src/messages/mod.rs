@@ -11,4 +11,5 @@ pub use call::{count_tokens_call, messages_call, messages_headers};
 pub use growing::unparsed_input;
 pub use models::{model_path, refresh};
 pub(crate) use stream::Stream;
+pub(crate) use summary::on_one_line;
 pub(crate) use whole::read_whole;
