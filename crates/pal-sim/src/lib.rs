@@ -5,17 +5,21 @@
 //! which each leaves. `pal-sim-server` puts it behind a socket.
 
 mod chance;
+mod extractive;
 mod faults;
 mod heard;
 mod model;
 mod nearest;
+mod replay;
 mod reply;
 mod script;
 // The handler of requests speaks through it; nothing else does.
 #[allow(dead_code)]
 mod speak;
 
+pub use extractive::Extractive;
 pub use faults::{FaultError, Faults};
 pub use model::{Answer, Ask, AskMessage, Model, Said, Stop};
+pub use replay::Replay;
 pub use reply::{Chunk, Ending, HttpRequest, Reply};
 pub use script::{Script, ScriptError};
