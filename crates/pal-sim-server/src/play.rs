@@ -27,6 +27,8 @@ pub(crate) struct Playing {
     asked_at: Timestamp,
     started: Instant,
     waiting: Option<Pin<Box<Sleep>>>,
+    /// Whether the last chunk had its chance to leave.
+    is_flushed: bool,
 }
 
 impl Playing {
@@ -39,6 +41,7 @@ impl Playing {
             asked_at,
             started: Instant::now(),
             waiting: None,
+            is_flushed: false,
         }
     }
 
@@ -82,7 +85,15 @@ impl Body for Playing {
         let Some(next) = playing.chunks.front() else {
             return match playing.ending {
                 Ending::Whole => Poll::Ready(None),
-                Ending::Cut => Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into()))),
+                Ending::Cut if playing.is_flushed => {
+                    Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())))
+                }
+                // An error drops whatever is not yet on the wire, so the connection is given one round to write it.
+                Ending::Cut => {
+                    playing.is_flushed = true;
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
                 // Nobody wakes this: it ends when the client hangs up or the server stops.
                 Ending::Silent => Poll::Pending,
             };

@@ -53,6 +53,7 @@ mod seal;
 mod settings;
 mod simulator;
 mod speak;
+mod threads;
 mod tokens;
 mod usage;
 

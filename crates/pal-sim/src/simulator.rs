@@ -14,6 +14,7 @@ use crate::ids::Ids;
 use crate::ledger::Ledger;
 use crate::seal::Sealer;
 use crate::settings::Settings;
+use crate::threads::Threads;
 use crate::{HttpRequest, Model, Reply, models};
 
 /// A provider that can be asked.
@@ -25,6 +26,7 @@ pub struct Simulator {
     pub(crate) ids: Ids,
     pub(crate) sealer: Sealer,
     ledger: Ledger,
+    pub(crate) threads: Threads,
     number: u64,
 }
 
@@ -53,6 +55,7 @@ impl Simulator {
             ids: Ids::new(seed),
             sealer: Sealer::new(seed),
             ledger: Ledger::default(),
+            threads: Threads::default(),
             number: 0,
         }
     }
@@ -112,7 +115,7 @@ impl Simulator {
         let scope = authorize(request, self.settings.keys.as_deref())?;
         let incoming = Incoming { now, request, number: self.number, id, scope };
         match path {
-            "/v1/messages" => self.messages(incoming, Endpoint::Messages),
+            "/v1/messages" => self.threaded(incoming),
             "/v1/messages/count_tokens" => self.messages(incoming, Endpoint::CountTokens),
             "/v1/models" => {
                 let query = request.path.split_once('?').map_or("", |(_, query)| query);
