@@ -7,11 +7,13 @@ use pal_model::Timestamp;
 use pal_wire::{ApiError, Dialect, Endpoint, ErrorKind};
 use serde_json::json;
 
+use crate::binding::Learned;
 use crate::cache::PrefixCache;
 use crate::facts::Memo;
 use crate::http::{authorize, json_reply, limit_headers};
 use crate::ids::Ids;
 use crate::ledger::Ledger;
+use crate::recent::Recent;
 use crate::seal::Sealer;
 use crate::settings::Settings;
 use crate::threads::Threads;
@@ -25,6 +27,8 @@ pub struct Simulator {
     pub(crate) cache: PrefixCache,
     pub(crate) ids: Ids,
     pub(crate) sealer: Sealer,
+    pub(crate) learned: Learned,
+    pub(crate) recent: Recent,
     ledger: Ledger,
     pub(crate) threads: Threads,
     number: u64,
@@ -54,6 +58,8 @@ impl Simulator {
             cache: PrefixCache::default(),
             ids: Ids::new(seed),
             sealer: Sealer::new(seed),
+            learned: Learned::default(),
+            recent: Recent::default(),
             ledger: Ledger::default(),
             threads: Threads::default(),
             number: 0,

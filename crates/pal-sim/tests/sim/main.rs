@@ -1,5 +1,14 @@
-//! What the simulator's models say to real sessions.
+//! The simulator as its users see it: requests in, replies out; and what its models say to real sessions.
+
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod real_sessions;
+mod client;
 mod session;
+
+mod binding;
+mod cache;
+mod compaction;
+mod edits;
+mod http;
+mod real_sessions;
+mod rules;
