@@ -135,3 +135,16 @@ async fn a_whole_answer_has_its_blocks_and_its_end() {
     assert_eq!(whole.blocks[0].string("text").as_deref(), Some(ALL));
     assert_eq!(whole.finished.stop_reason.as_deref(), Some("end_turn"));
 }
+
+#[test]
+fn what_stays_on_this_machine_is_not_shown_to_a_proxy() {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        // Nobody listens there, so that whatever goes through the proxy fails.
+        command.env(name, "http://127.0.0.1:1");
+    }
+    let output =
+        command.args(["--exact", "requests::a_whole_answer_has_its_blocks_and_its_end"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
