@@ -5,7 +5,7 @@
 
 use crate::reader::{Reader, Step, cut, malformed};
 use crate::sse::{FRAME_BYTES_MAX, Flow, Frame, Frames};
-use crate::{Dialect, Event, Failure, Finished, messages};
+use crate::{Dialect, Event, Failure, Finished, chat, messages, responses};
 
 /// Reads a streamed answer.
 ///
@@ -29,15 +29,17 @@ pub struct Decoder {
 /// The reader of one dialect.
 enum Answer {
     Messages(messages::Stream),
+    Responses(responses::Stream),
+    Chat(chat::Stream),
 }
 
 impl Decoder {
     /// A decoder before the first byte.
     pub fn new(dialect: Dialect) -> Decoder {
         let answer = match dialect {
-            Dialect::Messages | Dialect::Responses | Dialect::Chat => {
-                Answer::Messages(messages::Stream::default())
-            }
+            Dialect::Messages => Answer::Messages(messages::Stream::default()),
+            Dialect::Responses => Answer::Responses(responses::Stream::default()),
+            Dialect::Chat => Answer::Chat(chat::Stream::default()),
         };
         Decoder { frames: Frames::new(FRAME_BYTES_MAX), answer, has_ended: false }
     }
@@ -90,12 +92,16 @@ impl Reader for Answer {
     fn frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> Step {
         match self {
             Answer::Messages(stream) => stream.frame(frame, events),
+            Answer::Responses(stream) => stream.frame(frame, events),
+            Answer::Chat(stream) => stream.frame(frame, events),
         }
     }
 
     fn end(&mut self, events: &mut Vec<Event>) -> Result<Finished, Box<Failure>> {
         match self {
             Answer::Messages(stream) => stream.end(events),
+            Answer::Responses(stream) => stream.end(events),
+            Answer::Chat(stream) => stream.end(events),
         }
     }
 }
@@ -106,7 +112,9 @@ pub fn decode_whole(dialect: Dialect, body: &[u8]) -> Vec<Event> {
     let read = match std::str::from_utf8(body) {
         Ok("") => Err(cut("the answer is empty")),
         Ok(text) => match dialect {
-            Dialect::Messages | Dialect::Responses | Dialect::Chat => messages::read_whole(text, &mut events),
+            Dialect::Messages => messages::read_whole(text, &mut events),
+            Dialect::Responses => responses::read_whole(text, &mut events),
+            Dialect::Chat => chat::read_whole(text, &mut events),
         },
         Err(_) => Err(malformed("the answer is not UTF-8")),
     };
