@@ -1,7 +1,7 @@
 //! The table of outcomes in the documentation of the crate is true, row by row.
 
 use pal_model::Parts;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 use crate::faults::{ALL, Row, Shown, scripts, table};
 use crate::server::Server;
@@ -34,9 +34,10 @@ where
 /// Plays one row and says what differs.
 async fn run(row: Row) -> Result<(), String> {
     let (saw, attempts) = if row.fault == "connection refused" {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        drop(listener);
+        // Bound, so that nobody else takes the port, but not listening.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}", socket.local_addr().unwrap());
         let saw = follow(&client(&url), call(row.stream)).await;
         let attempts = saw.waits.len() + 1;
         (saw, attempts)

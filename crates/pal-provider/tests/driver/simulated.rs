@@ -130,7 +130,7 @@ async fn any_mixture_of_faults_ends_and_shows_nothing_twice() {
                 let quick = Duration::from_millis(1500);
                 let timeouts = Timeouts { first_byte: quick, idle: quick, ..hasty().timeouts };
                 let client = client_with(&simulated.url, None, Policy { timeouts, ..hasty() });
-                let saw = follow(&client, simulated_call(seed % 2 == 0)).await;
+                let saw = follow(&client, simulated_call(seed.is_multiple_of(2))).await;
                 (seed, saw, simulated.requests())
             })
         })
