@@ -136,6 +136,9 @@
 //! | malformed | stream | after | `Malformed` | 1 | half |
 //! | malformed | whole | before | `Malformed` | 3 | nothing |
 //! | unknown events and pings | stream | | `Finished` | 1 | all |
+//! | an event twice | stream | | `Finished` | 1 | all |
+//! | wrong usage | stream | | `Finished` | 1 | all |
+//! | wrong usage | whole | | `Finished` | 1 | all |
 //! | slow bytes | stream | | `Finished` | 1 | all |
 //! | slow bytes | whole | | `Finished` | 1 | all |
 //! | closed after the last event | stream | | `Finished` | 1 | all |

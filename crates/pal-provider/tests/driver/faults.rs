@@ -2,9 +2,16 @@
 
 use crate::server::Act;
 
-/// What a caller is shown of half and of the whole answer.
-pub(crate) const HALF: &str = "Hello";
+/// The whole answer.
 pub(crate) const ALL: &str = "Hello, world";
+
+/// How much of the answer a caller is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Nothing,
+    Half,
+    All,
+}
 
 /// A row of the table of outcomes.
 #[derive(Clone, Debug)]
@@ -16,7 +23,7 @@ pub(crate) struct Row {
     /// The kind of failure, or `Finished`.
     pub(crate) outcome: String,
     pub(crate) attempts: usize,
-    pub(crate) shown: String,
+    pub(crate) shown: Shown,
 }
 
 /// The table in the documentation of the crate.
@@ -31,9 +38,9 @@ fn row(line: &str) -> Row {
     let [fault, asked, when, outcome, attempts, shown, ""] = cells.as_slice() else { panic!("{line}") };
     assert!(matches!(*asked, "stream" | "whole") && matches!(*when, "" | "before" | "after"), "{line}");
     let shown = match *shown {
-        "nothing" => "",
-        "half" => HALF,
-        "all" => ALL,
+        "nothing" => Shown::Nothing,
+        "half" => Shown::Half,
+        "all" => Shown::All,
         other => panic!("{other}"),
     };
     Row {
@@ -42,7 +49,7 @@ fn row(line: &str) -> Row {
         after: *when == "after",
         outcome: outcome.trim_matches('`').to_owned(),
         attempts: attempts.parse().unwrap(),
-        shown: shown.to_owned(),
+        shown,
     }
 }
 
@@ -252,6 +259,16 @@ fn strange_bodies(row: &Row) -> Option<Vec<Act>> {
                 chunk(STRANGE),
                 last,
             ]
+        }
+        "an event twice" => {
+            let [head, beginning, middle, rest, last] = <[Act; 5]>::try_from(good_stream()).unwrap();
+            let (start, _) = BEGINNING.split_once("event: ping").unwrap();
+            vec![head, chunk(start), beginning, middle, rest, last]
+        }
+        "wrong usage" => {
+            let body = body.replace("\"output_tokens\":4", "\"output_tokens\":null");
+            let kind = if row.stream { "text/event-stream" } else { "application/json" };
+            vec![answer(200, &format!("content-type: {kind}\r\n"), &body)]
         }
         "slow bytes" if row.stream => {
             let bytes = good_stream().into_iter().flat_map(|act| match act {

@@ -9,7 +9,8 @@ use crate::faults::{good_stream, scripts, table};
 use crate::server::{Act, Server};
 use crate::{call, client_with, follow, hasty};
 
-const CANARY: &str = "sk-canary-7f3a9b2c5d8e1f60";
+/// It does not look like a key, so that nobody hides it for its looks.
+const CANARY: &str = "canary.7f3a9b2c5d8e1f60";
 
 fn with_canary(base_url: &str) -> Client {
     client_with(base_url, Some(Key::api(CANARY)), hasty())
@@ -90,6 +91,23 @@ async fn a_server_that_repeats_the_key_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_cut_within_the_key_shows_no_piece_of_it() {
+    let mut is_cut = false;
+    for padding in 560..610 {
+        let said = format!("{}{CANARY}", "z".repeat(padding));
+        let body = format!(r#"{{"error":{{"type":"invalid_request_error","message":"{said}"}}}}"#);
+        let length = body.len();
+        let answer = format!("HTTP/1.1 400 X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+        let server = Server::start(vec![vec![Act::Send(answer.into_bytes())]]).await;
+        let message = follow(&with_canary(&server.url()), call(true)).await.failure.unwrap().message;
+        let rest = message.trim_start_matches('z').trim_end_matches(" …");
+        assert!("***".starts_with(rest), "{message}");
+        is_cut |= rest == "**";
+    }
+    assert!(is_cut, "no message was cut");
+}
+
+#[tokio::test]
 async fn connections_that_fail_do_not_show_the_key() {
     // Nobody listens; somebody listens who knows no TLS.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -113,14 +131,18 @@ async fn connections_that_fail_do_not_show_the_key() {
 #[tokio::test]
 async fn a_redirect_does_not_carry_the_key_elsewhere() {
     let elsewhere = Server::start(vec![good_stream()]).await;
-    let redirect = format!(
-        "HTTP/1.1 308 X\r\nlocation: {}/v1/messages\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-        elsewhere.url()
-    );
-    let server = Server::start(vec![vec![Act::Send(redirect.into_bytes())]]).await;
-    let saw = follow(&with_canary(&server.url()), call(true)).await;
-    assert!(saw.failure.unwrap().message.contains("redirect"));
-    assert_eq!((server.requests().len(), elsewhere.connections()), (1, 0));
+    for status in [301, 302, 303, 307, 308] {
+        let redirect = format!(
+            "HTTP/1.1 {status} X\r\nlocation: {}/v1/messages\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            elsewhere.url()
+        );
+        let server = Server::start(vec![vec![Act::Send(redirect.into_bytes())]]).await;
+        let client = with_canary(&server.url());
+        let sent = follow(&client, call(true)).await.failure.unwrap();
+        let got = client.get("/v1/models", &[]).await.unwrap_err();
+        assert!(sent.message.contains("redirect") && got.message.contains("redirect"), "{sent}, {got}");
+        assert_eq!((server.requests().len(), elsewhere.connections()), (2, 0));
+    }
 }
 
 #[tokio::test]

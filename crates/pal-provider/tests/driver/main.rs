@@ -8,6 +8,7 @@ mod keys;
 mod matrix;
 mod requests;
 mod server;
+mod simulated;
 mod waits;
 
 use std::time::Duration;

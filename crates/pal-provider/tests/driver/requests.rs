@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use pal_model::{Part, Parts, Text};
-use pal_wire::FailureKind;
+use pal_provider::{Client, Endpoint, Key};
+use pal_wire::{Call, Dialect, FailureKind};
 
 use crate::faults::{ALL, good_stream, scripts, table};
 use crate::server::{Act, Server};
-use crate::{call, call_with, client, follow};
+use crate::{call, call_with, client, follow, hasty};
 
 /// A body of parts of all sizes.
 fn mixed() -> Parts {
@@ -134,4 +135,45 @@ async fn a_whole_answer_has_its_blocks_and_its_end() {
     assert_eq!(whole.blocks.len(), 1);
     assert_eq!(whole.blocks[0].string("text").as_deref(), Some(ALL));
     assert_eq!(whole.finished.stop_reason.as_deref(), Some("end_turn"));
+}
+
+#[tokio::test]
+async fn the_other_dialects_go_the_same_way() {
+    let chat = "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\
+        \"delta\":{\"role\":\"assistant\",\"content\":\"Hello, world\"},\"finish_reason\":null}]}\n\n\
+        data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\
+        \"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let chat_whole = r#"{"id":"chatcmpl-1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello, world"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}"#;
+    let responses = r#"{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello, world","annotations":[]}]}],"usage":{"input_tokens":3,"output_tokens":2}}"#;
+    let cases = [
+        (Dialect::Chat, "/v1/chat/completions", chat, true),
+        (Dialect::Chat, "/v1/chat/completions", chat_whole, false),
+        (Dialect::Responses, "/v1/responses", responses, false),
+    ];
+    for (dialect, path, body, stream) in cases {
+        let server = Server::start(vec![vec![json(body)]]).await;
+        let endpoint =
+            Endpoint::new(dialect, &format!("{}/v1", server.url()), Some(Key::api("sk-test-key"))).unwrap();
+        let client = Client::new(endpoint, hasty()).unwrap();
+        let call = Call { dialect, path, headers: Vec::new(), body: Parts::from("{}".to_owned()), stream };
+        let saw = follow(&client, call).await;
+        assert_eq!((saw.text.as_str(), saw.failure), (ALL, None), "{dialect:?}");
+        let request = String::from_utf8(server.requests().remove(0)).unwrap();
+        assert!(request.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{request}");
+        assert!(request.contains("authorization: Bearer sk-test-key\r\n"), "{request}");
+        assert!(!request.contains("x-api-key"), "{request}");
+    }
+}
+
+#[test]
+fn what_stays_on_this_machine_is_not_shown_to_a_proxy() {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        // Nobody listens there, so that whatever goes through the proxy fails.
+        command.env(name, "http://127.0.0.1:1");
+    }
+    let output =
+        command.args(["--exact", "requests::a_whole_answer_has_its_blocks_and_its_end"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
