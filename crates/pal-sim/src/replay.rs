@@ -49,10 +49,13 @@ impl Replay {
             replay.add(&response);
         }
         for entry in entries {
-            if let Body::User(user) = &entry.body {
-                let texts = user.content.blocks().iter().filter_map(|block| block.string("text"));
-                replay.asked.extend(texts.map(|text| hash(&text)));
-            }
+            let content = match &entry.body {
+                Body::User(user) => &user.content,
+                Body::Boundary(boundary) => &boundary.summary,
+                _ => continue,
+            };
+            let texts = content.blocks().iter().filter_map(|block| block.string("text"));
+            replay.asked.extend(texts.map(|text| hash(&text)));
         }
         replay
     }
