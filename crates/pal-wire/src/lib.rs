@@ -17,6 +17,9 @@ mod event;
 mod failure;
 
 pub use call::{Call, Conversation, Dialect, Piece};
-pub use check::{ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, check_request};
+pub use check::{
+    ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Node, NodeText, NodeType, Reading,
+    Rules, check_request,
+};
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
