@@ -49,10 +49,13 @@ impl Replay {
             replay.add(&response);
         }
         for entry in entries {
-            if let Body::User(user) = &entry.body {
-                let texts = user.content.blocks().iter().filter_map(|block| block.string("text"));
-                replay.asked.extend(texts.map(|text| hash(&text)));
-            }
+            let content = match &entry.body {
+                Body::User(user) => &user.content,
+                Body::Boundary(boundary) => &boundary.summary,
+                _ => continue,
+            };
+            let texts = content.blocks().iter().filter_map(|block| block.string("text"));
+            replay.asked.extend(texts.map(|text| hash(&text)));
         }
         replay
     }
@@ -194,4 +197,123 @@ fn said(block: &Block) -> Option<Said> {
 /// The hash of a text, as far as a client may change nothing of it.
 fn hash(text: &str) -> u64 {
     xxh3_64(text.trim().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::AskMessage;
+
+    /// Entries of which each is `kind`, the response's id and the content.
+    fn entries(said: &[(&str, &str, &str)]) -> Vec<Entry> {
+        let entry = |(at, (kind, response, content)): (usize, &(&str, &str, &str))| {
+            let line = format!(
+                r#"{{"v":1,"id":"01890000-0000-7000-8000-{at:012}","parent":null,"at":"2026-11-15T09:00:00.000Z","kind":"{kind}","response":"{response}","content":{content}}}"#
+            );
+            Entry::parse(Text::from(line)).unwrap()
+        };
+        said.iter().enumerate().map(entry).collect()
+    }
+
+    /// A session in which two calls of one response were logged one by one, with a result between them.
+    fn session() -> Replay {
+        Replay::new(&entries(&[
+            ("user", "", r#""start""#),
+            (
+                "assistant",
+                "m1",
+                r#"[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Looking."}]"#,
+            ),
+            ("assistant", "m1", r#"[{"type":"tool_use","id":"t1","name":"Read","input":{"a": 1}}]"#),
+            ("user", "", r#"[{"type":"tool_result","tool_use_id":"t1","content":"x"}]"#),
+            ("assistant", "m1", r#"[{"type":"tool_use","id":"t2","name":"List","input":{}}]"#),
+            ("assistant", "m2", r#"[{"type":"thinking","thinking":"alone","signature":"s"}]"#),
+            ("assistant", "m3", r#"[{"type":"text","text":"Done."}]"#),
+            ("user", "", r#""summarise the conversation, create a short summary""#),
+            ("assistant", "m4", r#"[{"type":"text","text":"Done."}]"#),
+            ("user", "", r#""more""#),
+            ("assistant", "m5", r#"[{"type":"text","text":"Last."}]"#),
+        ]))
+    }
+
+    fn ask<'a>(messages: &[(Role, &'a str)]) -> Ask<'a> {
+        let message =
+            |(role, raw): &(Role, &'a str)| AskMessage { role: *role, blocks: vec![Cow::Borrowed(*raw)] };
+        Ask {
+            model: "m",
+            system: vec![],
+            tools: vec![],
+            messages: messages.iter().map(message).collect(),
+            max_tokens: 1000,
+            thinks: false,
+            compaction: None,
+        }
+    }
+
+    const START: (Role, &str) = (Role::User, r#"{"type":"text","text":"start"}"#);
+    const DONE: (Role, &str) = (Role::Assistant, r#"{"type":"text","text":"Done."}"#);
+    const MORE: (Role, &str) = (Role::User, r#"{"type":"text","text":"more"}"#);
+
+    fn shown(answer: &Answer) -> Vec<&str> {
+        let block = |block| match block {
+            &Said::Text(ref text) | &Said::Thinking(ref text) => text.as_str(),
+            Said::ToolUse { id, .. } => id.as_deref().unwrap_or_default(),
+        };
+        answer.blocks.iter().map(block).collect()
+    }
+
+    #[test]
+    fn entries_of_one_response_are_one_answer() {
+        let mut replay = session();
+        assert_eq!(replay.len(), 4, "thinking alone is no answer");
+        assert_eq!(shown(&replay.answer(&ask(&[START]))), ["Looking.", "t1", "t2"]);
+        let thinking = Ask { thinks: true, ..ask(&[START]) };
+        assert_eq!(shown(&session().answer(&thinking)), ["hm", "Looking.", "t1", "t2"]);
+        let Said::ToolUse { input, .. } = &session().answer(&ask(&[START])).blocks[1] else { panic!() };
+        assert_eq!(input.as_str(), r#"{"a": 1}"#, "inputs keep their bytes");
+    }
+
+    #[test]
+    fn the_request_says_where_it_stands() {
+        let mut replay = session();
+        let called = (Role::Assistant, r#"{"type":"tool_use","id":"t1","name":"Read","input":{}}"#);
+        let result = (Role::User, r#"{"type":"tool_result","tool_use_id":"t1","content":"x"}"#);
+        for _ in 0..3 {
+            assert_eq!(shown(&replay.answer(&ask(&[START, called, result]))), ["Done."]);
+        }
+        let asked =
+            (Role::User, r#"{"type":"text","text":"summarise the conversation, create a short summary"}"#);
+        assert_eq!(
+            shown(&replay.answer(&ask(&[START, DONE, asked]))),
+            ["Done."],
+            "the recorded words are no directive"
+        );
+        assert_eq!(
+            shown(&replay.answer(&ask(&[START, DONE, asked, DONE, MORE]))),
+            ["Last."],
+            "of equal words the newest"
+        );
+    }
+
+    #[test]
+    fn without_a_place_the_recording_goes_on_and_ends() {
+        let mut replay = session();
+        let fresh = |words: &str| format!(r#"{{"type":"text","text":"{words}"}}"#);
+        let mut hear = |words: &str| {
+            let raw = fresh(words);
+            shown(&replay.answer(&ask(&[(Role::User, raw.as_str())]))).join(" ")
+        };
+        assert_eq!(hear("a"), "Looking. t1 t2");
+        assert_eq!(hear("a"), "Looking. t1 t2", "a second attempt hears the same");
+        assert_eq!(hear("b"), "Done.");
+        assert!(
+            hear("Your task is to create a detailed summary of the conversation so far.")
+                .starts_with("## 1.")
+        );
+        assert_eq!(hear("c"), "Done.");
+        assert_eq!(hear("d"), "Last.");
+        assert_eq!(hear("e"), "The recording ends here: all of its 4 answers were given.");
+    }
 }

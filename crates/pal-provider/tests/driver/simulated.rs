@@ -85,8 +85,7 @@ fn plan(row: &Row) -> Option<String> {
         "spend limit reached" => "spend-limit".to_owned(),
         "empty body" => "truncate=headers".to_owned(),
         "wrong content type" => "content-type=application/octet-stream".to_owned(),
-        // What the server has not yet handed to the socket is lost with the connection, so that how much arrives of an
-        // answer that is cut is not known here; that the next attempt is whole is.
+        "closed" => format!("cut={place}"),
         "closed once" => format!("cut={place}@1"),
         "closed, of unknown length" => format!("truncate={place}"),
         "silence" => format!("silence={place}"),

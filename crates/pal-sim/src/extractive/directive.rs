@@ -2,6 +2,7 @@
 
 use pal_model::Role;
 
+use super::sections::is_summary;
 use crate::Ask;
 use crate::heard::{Heard, without_reminders};
 
@@ -135,8 +136,8 @@ const RULES: &[Rule] = &[
 
 /// A system prompt of at most this many bytes may itself be the directive; a longer one is an agent's.
 const SYSTEM_MOST: usize = 6_000;
-/// The directive stands in the beginning of a long text or in its end.
-const LOOKED_AT: usize = 24_000;
+/// A directive says what it wants in its beginning or in its end; what lies between may be anything.
+const LOOKED_AT: usize = 2_000;
 
 /// The directive of a request, if it is one.
 pub(crate) fn recognise(ask: &Ask<'_>) -> Option<Found> {
@@ -174,15 +175,18 @@ pub(crate) fn recognise(ask: &Ask<'_>) -> Option<Found> {
     Some(Found { directive, words: system, at: None })
 }
 
-/// The directive that some words are.
+/// The directive that some words are. A summary of an earlier part speaks of summaries and is none.
 pub(crate) fn in_words(words: &str) -> Option<Directive> {
+    if is_summary(words) {
+        return None;
+    }
     let head = words.get(..words.floor_char_boundary(LOOKED_AT)).unwrap_or_default();
     let tail =
         words.get(words.ceil_char_boundary(words.len().saturating_sub(LOOKED_AT))..).unwrap_or_default();
-    let mut looked = head.to_lowercase();
-    if words.len() > LOOKED_AT {
-        looked.push_str(&tail.to_lowercase());
-    }
-    let fits = |rule: &&Rule| rule.groups.iter().all(|group| group.iter().any(|word| looked.contains(word)));
-    RULES.iter().find(fits).map(|rule| rule.directive)
+    [head, tail].into_iter().find_map(|part| {
+        let lower = part.to_lowercase();
+        let fits =
+            |rule: &&Rule| rule.groups.iter().all(|group| group.iter().any(|word| lower.contains(word)));
+        RULES.iter().find(fits).map(|rule| rule.directive)
+    })
 }

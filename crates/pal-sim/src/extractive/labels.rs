@@ -51,7 +51,7 @@ pub(crate) fn progress(seen: &Seen) -> String {
     };
     let (name, target) = (call.name.to_lowercase(), word(&call.target));
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-    let line = if target.is_empty() {
+    if target.is_empty() {
         format!("Using the {} tool", cut_word(&call.name))
     } else if has(&["edit", "write", "patch", "replace", "create"]) {
         format!("Editing the file {target}")
@@ -63,8 +63,7 @@ pub(crate) fn progress(seen: &Seen) -> String {
         format!("Reading the file {target}")
     } else {
         format!("Using {} on {target}", cut_word(&call.name))
-    };
-    line
+    }
 }
 
 fn cut_word(word: &str) -> String {

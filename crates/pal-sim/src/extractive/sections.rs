@@ -18,8 +18,9 @@ pub(crate) const WORDS: usize = 5;
 pub(crate) const NOTHING: &str = "None seen.";
 
 /// Phrases with which summaries of other agents begin.
-const OF_OTHERS: [&str; 3] = [
+const OF_OTHERS: [&str; 4] = [
     "This session is being continued from a previous conversation",
+    "The session so far was compacted",
     "Another language model started to solve this problem",
     "<state_snapshot>",
 ];

@@ -89,7 +89,7 @@ fn read(raw: &str) -> Option<(String, Vec<String>, bool)> {
 }
 
 /// The first path in a text that ends in this way, as it stands there.
-pub(crate) fn path_in<'a>(text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Option<&'a str> {
+pub(crate) fn path_in(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
     let around = |letter: char| letter.is_whitespace() || "\"'`<>()[]{},;".contains(letter);
     let words = text.split(around).map(|word| word.trim_end_matches(['.', ':', '!', '?']));
     words.filter(|word| word.contains('/') && !word.contains("://")).find(|word| is_wanted(word))

@@ -1,7 +1,7 @@
 //! A recorded session, read, and the requests that it made.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pal_import::{Measure, Options};
 use pal_model::{Body, Card, Cards, Entry, Text};
@@ -26,12 +26,6 @@ pub(crate) fn entries(file: &Path) -> Vec<Entry> {
     let imported = pal_import::import(&source, &Options { measure: &Thirds, strict: false }).unwrap();
     let log = Text::from(imported.log);
     log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect()
-}
-
-/// Some sessions of every agent: all that are small, so that the whole takes seconds.
-pub(crate) fn small_sessions(bytes_most: u64) -> Vec<PathBuf> {
-    let size = |file: &PathBuf| std::fs::metadata(file).map_or(u64::MAX, |data| data.len());
-    pal_testkit::session_files().into_iter().filter(|file| size(file) < bytes_most).collect()
 }
 
 /// The request that a session's view renders, as a model is asked.
