@@ -112,7 +112,7 @@ impl Speaker<'_> {
             let name = data.split('"').nth(3).unwrap_or_default();
             self.body.push_str(&format!("event: {name}{end}"));
         }
-        let space = if choice % 2 == 0 { " " } else { "" };
+        let space = if choice.is_multiple_of(2) { " " } else { "" };
         self.body.push_str(&format!("data:{space}{data}{end}{end}"));
     }
 
