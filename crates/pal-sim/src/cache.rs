@@ -143,3 +143,6 @@ impl PrefixCache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

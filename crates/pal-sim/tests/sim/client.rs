@@ -18,9 +18,6 @@ pub(crate) struct Told {
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) messages: Vec<(String, Vec<String>)>,
-    pub(crate) system: Vec<String>,
-    pub(crate) tools: usize,
-    pub(crate) thinks: bool,
     pub(crate) compaction: Option<String>,
 }
 
@@ -31,9 +28,6 @@ impl Model for Told {
         });
         self.asked.lock().unwrap().push(Heard {
             messages: messages.collect(),
-            system: ask.system.iter().map(|block| block.to_string()).collect(),
-            tools: ask.tools.len(),
-            thinks: ask.thinks,
             compaction: ask.compaction.as_ref().map(|text| text.to_string()),
         });
         let next = self.answers.lock().unwrap().pop_front();

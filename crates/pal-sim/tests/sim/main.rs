@@ -12,4 +12,3 @@ mod compaction;
 mod edits;
 mod http;
 mod real_sessions;
-mod rules;
