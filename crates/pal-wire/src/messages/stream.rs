@@ -9,7 +9,7 @@
 //! The end of the bytes without `message_stop` is a `Cut`, with one exception: if the model's reason to stop is known
 //! and every block has ended, the answer is whole. Some gateways leave the last event out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pal_model::{array_items, fields, unescape};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(crate) struct Stream {
     /// There is one since `message_start`.
     summary: Option<Summary>,
     /// Blocks that have begun and not ended.
-    open: Vec<(usize, Growing)>,
+    open: BTreeMap<usize, Growing>,
     /// Blocks that have ended.
     closed: BTreeSet<usize>,
 }
@@ -123,7 +123,7 @@ impl Stream {
     fn open(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let index = self.index(data)?;
         let start = data.content_block.ok_or_else(|| malformed("content_block_start has no block"))?.get();
-        if let Some((_, growing)) = self.open.iter().find(|(open, _)| *open == index) {
+        if let Some(growing) = self.open.get(&index) {
             return if growing.is_just(start) { Ok(()) } else { Err(twice(index)) };
         }
         if self.closed.contains(&index) {
@@ -131,14 +131,14 @@ impl Stream {
         }
         let growing = Growing::new(start)?;
         events.push(growing.opened(index));
-        self.open.push((index, growing));
+        self.open.insert(index, growing);
         Ok(())
     }
 
     fn grow(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let index = self.index(data)?;
         let delta = data.delta.as_ref().ok_or_else(|| malformed("content_block_delta has no delta"))?;
-        let Some((_, growing)) = self.open.iter_mut().find(|(open, _)| *open == index) else {
+        let Some(growing) = self.open.get_mut(&index) else {
             return Err(malformed(format!("block {index} grew while it was not open")));
         };
         events.extend(growing.grow(delta)?.map(|delta| Event::Grew { index, delta }));
@@ -147,11 +147,10 @@ impl Stream {
 
     fn close(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let index = self.index(data)?;
-        let Some(at) = self.open.iter().position(|(open, _)| *open == index) else {
+        let Some(growing) = self.open.remove(&index) else {
             let is_repeated = self.closed.contains(&index);
             return if is_repeated { Ok(()) } else { Err(malformed(format!("block {index} ended unbegun"))) };
         };
-        let (_, growing) = self.open.remove(at);
         self.closed.insert(index);
         events.push(Event::Block { index, block: growing.finish() });
         Ok(())
@@ -177,7 +176,7 @@ impl Stream {
 
     fn stop(&mut self) -> Result<Finished, Box<Failure>> {
         let summary = self.summary.as_mut().ok_or_else(too_early)?;
-        match self.open.first() {
+        match self.open.first_key_value() {
             Some((index, _)) => Err(malformed(format!("the message ended while block {index} was open"))),
             None => Ok(summary.finished()),
         }
