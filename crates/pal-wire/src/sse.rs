@@ -175,3 +175,115 @@ impl Frames {
         Ok(flow)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Read = (Vec<(Option<String>, String)>, Result<bool, FrameError>);
+
+    /// The frames of the pieces, and whether something was left over.
+    fn read(pieces: &[&[u8]], bytes_max: usize) -> Read {
+        let mut frames = Frames::new(bytes_max);
+        let mut found = Vec::new();
+        for piece in pieces {
+            let pushed = frames.push(piece, |frame| {
+                found.push((frame.event.map(str::to_owned), frame.data.to_owned()));
+                Flow::GoOn
+            });
+            if let Err(error) = pushed {
+                return (found, Err(error));
+            }
+        }
+        (found, Ok(frames.is_pending()))
+    }
+
+    /// Reads the stream whole, byte by byte, and in two pieces cut anywhere.
+    fn check_limited(
+        stream: &[u8],
+        bytes_max: usize,
+        expected: &[(Option<&str>, &str)],
+        end: Result<bool, FrameError>,
+    ) {
+        let expected: Vec<_> =
+            expected.iter().map(|(name, data)| (name.map(str::to_owned), (*data).to_owned())).collect();
+        let expected = (expected, end);
+        assert_eq!(read(&[stream], bytes_max), expected, "{:?} whole", stream.escape_ascii().to_string());
+        let single: Vec<&[u8]> = stream.chunks(1).collect();
+        assert_eq!(read(&single, bytes_max), expected, "{:?} in bytes", stream.escape_ascii().to_string());
+        for cut in 0..=stream.len() {
+            let (one, two) = stream.split_at(cut);
+            assert_eq!(
+                read(&[one, b"", two], bytes_max),
+                expected,
+                "{:?} cut at {cut}",
+                stream.escape_ascii().to_string()
+            );
+        }
+    }
+
+    fn check(stream: impl AsRef<[u8]>, expected: &[(Option<&str>, &str)], is_pending: bool) {
+        check_limited(stream.as_ref(), FRAME_BYTES_MAX, expected, Ok(is_pending));
+    }
+
+    #[test]
+    fn lines_end_in_three_ways() {
+        for end in ["\n", "\r", "\r\n"] {
+            let stream = ["event: a", "data: 1", "", "data: 2", "", ""].join(end);
+            check(stream, &[(Some("a"), "1"), (None, "2")], false);
+        }
+        check("data: 1\r\ndata: 2\n\r\ndata: 3\r\r", &[(None, "1\n2"), (None, "3")], false);
+        check("data: 1\n\n\n\r\n\rdata: 2\n\n", &[(None, "1"), (None, "2")], false);
+    }
+
+    #[test]
+    fn fields_are_read_as_the_rules_say() {
+        check("data:1\n\ndata:  2\n\n", &[(None, "1"), (None, " 2")], false);
+        check("data: a\ndata\ndata:\ndata: b:c\n\n", &[(None, "a\n\n\nb:c")], false);
+        check("data\n\ndata:\n\n", &[(None, ""), (None, "")], false);
+        check(": note\nid: 7\nretry: 10\nother: x\ndatax: y\n data: z\ndata: 1\n\n", &[(None, "1")], false);
+        check(
+            "event: a\nevent: b\ndata: 1\n\nevent: c\nevent:\ndata: 2\n\n",
+            &[(Some("b"), "1"), (None, "2")],
+            false,
+        );
+        check("event: alone\n\ndata: 1\n\n", &[(None, "1")], false);
+        check("", &[], false);
+    }
+
+    #[test]
+    fn a_mark_of_byte_order_may_stand_at_the_start_only() {
+        check("\u{feff}data: 1\n\n\u{feff}data: 2\n\n", &[(None, "1")], false);
+        check("\u{feff}\u{feff}data: 1\n\n", &[], false);
+    }
+
+    #[test]
+    fn a_frame_without_its_empty_line_is_not_handed_on() {
+        check("data: 1\n\ndata: 2\n", &[(None, "1")], true);
+        check("data: 1\n\ndata: 2", &[(None, "1")], true);
+        check("data: 1\n\nevent: x\n", &[(None, "1")], false);
+        check("data: 1\r\n\r", &[(None, "1")], false);
+    }
+
+    #[test]
+    fn characters_may_be_cut_and_must_be_whole() {
+        check("event: é\ndata: 日本🙂\n\n", &[(Some("é"), "日本🙂")], false);
+        check_limited(b"data: 1\n\ndata: \xff\n\ndata: 2\n\n", 99, &[(None, "1")], Err(FrameError::NotUtf8));
+        check_limited(b"event: \xc3\ndata: 2\n\n", 99, &[], Err(FrameError::NotUtf8));
+        // What nobody reads may be anything.
+        check(b": \xff\n\xfe: 1\ndata: 2\n\n", &[(None, "2")], false);
+    }
+
+    #[test]
+    fn a_frame_that_never_ends_is_refused() {
+        check_limited(b"data: 1\n\ndata: 123456789\n\n", 10, &[(None, "1")], Err(FrameError::TooLarge));
+        check_limited(b"data: 1\n\n: 123456789", 10, &[(None, "1")], Err(FrameError::TooLarge));
+        check_limited(b"data:123\ndata:456\ndata:789\n\n", 10, &[], Err(FrameError::TooLarge));
+        check_limited(
+            b"data:123\ndata:456\n\ndata:789\n\n",
+            10,
+            &[(None, "123\n456"), (None, "789")],
+            Ok(false),
+        );
+    }
+}

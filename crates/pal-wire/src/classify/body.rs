@@ -9,6 +9,8 @@ use pal_model::{Field, array_items, fields, unescape};
 pub(super) struct ErrorBody<'a> {
     /// What happened, for people.
     pub(super) message: Option<Cow<'a, str>>,
+    /// The body, where it is no object of JSON.
+    pub(super) plain: Option<&'a str>,
     /// The class of the error.
     pub(super) kind: Option<Cow<'a, str>>,
     /// The stable code, where there is one.
@@ -24,12 +26,12 @@ pub(super) struct ErrorBody<'a> {
 }
 
 impl<'a> ErrorBody<'a> {
-    /// Reads what can be read; a body that is no JSON says nothing.
+    /// Reads what can be read; a body that is no object of JSON is plain text.
     pub(super) fn read(body: &'a str) -> ErrorBody<'a> {
         // Vertex wraps the error into a list.
         let items = if body.trim_start().starts_with('[') { array_items(body).ok() } else { None };
         let body = items.and_then(|items| items.first().copied()).unwrap_or(body);
-        let Ok(outer) = fields(body) else { return ErrorBody::default() };
+        let Ok(outer) = fields(body) else { return ErrorBody { plain: Some(body), ..ErrorBody::default() } };
         let mut error = ErrorBody::default();
         match get(&outer, "error").map(|inner| (inner, fields(inner))) {
             Some((_, Ok(inner))) => error.take(&inner),

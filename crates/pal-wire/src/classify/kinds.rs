@@ -6,7 +6,8 @@ use crate::FailureKind;
 
 /// What went wrong. `status` is none inside of an answer that began as a success.
 pub(super) fn kind(status: Option<u16>, error: &ErrorBody<'_>) -> FailureKind {
-    let status = status.filter(|status| !(200..300).contains(status)).or(error.status);
+    let is_success = status.is_some_and(|status| status < 300);
+    let status = status.filter(|_| !is_success).or(error.status);
     let named = by_code(error).or_else(|| error.kind.as_deref().and_then(by_type));
     if may_be_overflow(status, named)
         && let Some(found) = overflow(error)
@@ -17,6 +18,7 @@ pub(super) fn kind(status: Option<u16>, error: &ErrorBody<'_>) -> FailureKind {
         (Some(Named::Surely(kind)), _) | (Some(Named::Roughly(kind)), None) => kind,
         (Some(Named::Roughly(kind)), Some(status)) => by_status(status).unwrap_or(kind),
         (None, Some(status)) => by_status(status).unwrap_or(FailureKind::Malformed),
+        (None, None) if is_success => FailureKind::Malformed,
         (None, None) => FailureKind::Server,
     }
 }

@@ -1,7 +1,11 @@
 //! A prompt that does not fit, in the words of every provider, with the numbers in them.
 
 use super::body::ErrorBody;
+use super::words::beginning;
 use crate::FailureKind;
+
+/// No more of a message than this is searched.
+const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
 /// A number in a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,7 +73,8 @@ pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
     let is_named = [&error.code, &error.kind].into_iter().flatten().any(|word| {
         matches!(word.as_ref(), "context_length_exceeded" | "exceed_context_size_error" | "prompt_too_long")
     });
-    let said = error.message.as_deref().map(str::to_ascii_lowercase).unwrap_or_default();
+    let said = error.message.as_deref().or(error.plain).unwrap_or_default();
+    let said = beginning(said, MESSAGE_BYTES_MAX).to_ascii_lowercase();
     let found = SHAPES.iter().find_map(|shape| numbers(&said, shape));
     let is_said = found.is_some() || BARE.iter().any(|words| said.contains(words));
     if !is_named && !is_said {

@@ -4,22 +4,25 @@
 const MESSAGE_CHARS_MAX: usize = 600;
 /// Most characters of a code or an id.
 const WORD_CHARS_MAX: usize = 96;
-/// No more of a body than this is looked at for words.
+/// No more of a body than this is looked at for words: pages begin with much that is none.
 const BODY_BYTES_MAX: usize = 16 << 10;
+/// No more of its words than this is looked at for secrets.
+const WORDS_BYTES_MAX: usize = 4 << 10;
 
 /// A message as it may be shown.
 pub(super) fn shown(message: &str) -> String {
-    cut(&masked(&squeezed(beginning(message))), MESSAGE_CHARS_MAX)
+    let squeezed = squeezed(beginning(message, BODY_BYTES_MAX));
+    cut(&masked(beginning(&squeezed, WORDS_BYTES_MAX)), MESSAGE_CHARS_MAX)
 }
 
 /// A code or an id as it may be shown.
 pub(super) fn short(word: &str) -> String {
-    cut(&masked(&squeezed(beginning(word))), WORD_CHARS_MAX)
+    cut(&masked(&squeezed(beginning(word, WORDS_BYTES_MAX))), WORD_CHARS_MAX)
 }
 
 /// What a body that is no error of any known shape says: the title of a page, or its text.
 pub(crate) fn shown_body(body: &str) -> String {
-    let body = beginning(body);
+    let body = beginning(body, BODY_BYTES_MAX);
     let lower = body.to_ascii_lowercase();
     let title = lower.find("<title>").map(|at| at + 7).and_then(|from| {
         let end = lower[from..].find("</title>")?;
@@ -32,8 +35,9 @@ pub(crate) fn shown_body(body: &str) -> String {
     }
 }
 
-fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(BODY_BYTES_MAX)]
+/// The first bytes of a text, up to the end of a character.
+pub(super) fn beginning(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 fn cut(text: &str, chars: usize) -> String {
@@ -104,10 +108,10 @@ fn masked(text: &str) -> String {
 
 fn next_secret(lower: &str, from: usize) -> Option<(usize, &'static str)> {
     let found = BEFORE_SECRETS.iter().filter_map(|before| {
-        let at = from + lower[from..].find(before)?;
         // `task-force` is no key.
-        let is_word = !lower[..at].ends_with(|char: char| char.is_ascii_alphanumeric());
-        is_word.then_some((at, *before))
+        let is_word = |at: &usize| !lower[..*at].ends_with(|char: char| char.is_ascii_alphanumeric());
+        let at = lower[from..].match_indices(before).map(|(at, _)| from + at).find(is_word)?;
+        Some((at, *before))
     });
     found.min_by_key(|(at, before)| (*at, std::cmp::Reverse(before.len())))
 }

@@ -43,3 +43,44 @@ pub fn messages_headers(card: &Card) -> Vec<(&'static str, String)> {
     }
     headers
 }
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use pal_model::Cards;
+
+    use super::*;
+    use crate::Beta;
+
+    #[test]
+    fn betas_follow_from_the_card_alone() {
+        let cards = Cards::shipped()
+            .overridden("[models.plain]\ntool_changes = false\ncontext_management = []\n[models.odd]\nlike = \"plain\"\ncache_scopes = true\n")
+            .unwrap();
+        let headers = |model: &str| messages_headers(&cards.find(model).card);
+        let version = ("anthropic-version", String::from("2026-10-21"));
+        let beta = |betas: &str| ("anthropic-beta", betas.to_owned());
+        assert_eq!(headers("plain"), slice::from_ref(&version));
+        assert_eq!(headers("odd"), [version.clone(), beta("prompt-caching-scope-2026-01-05")]);
+        assert_eq!(headers("nobody-knows-it"), slice::from_ref(&version));
+        let newest = "context-management-2025-06-27,compact-2026-01-12,compact-2026-09-04,thinking-binding-controls-2026-08-01,mid-conversation-tool-changes-2026-07-01";
+        assert_eq!(headers("claude-opus-5-5"), [version.clone(), beta(newest)]);
+        let older =
+            "context-management-2025-06-27,compact-2026-01-12,mid-conversation-tool-changes-2026-07-01";
+        assert_eq!(headers("claude-opus-4-5"), [version, beta(older)]);
+        // What we ask for is what the judge knows.
+        assert!(BETAS.iter().all(|(beta, _)| Beta::from_header(beta).is_some()));
+    }
+
+    #[test]
+    fn a_call_carries_its_body_and_the_same_headers_everywhere() {
+        let card = Cards::shipped().find("claude-opus-5-5").card;
+        let body = Parts::from(String::from("{}"));
+        let asked = messages_call(&card, body.clone(), true);
+        let counted = count_tokens_call(&card, body);
+        assert_eq!((asked.path, asked.stream, asked.body.joined().as_str()), ("/v1/messages", true, "{}"));
+        assert_eq!((counted.path, counted.stream), ("/v1/messages/count_tokens", false));
+        assert_eq!(asked.headers, counted.headers);
+    }
+}

@@ -2,12 +2,14 @@
 
 mod call;
 mod growing;
+mod models;
 mod stream;
 mod summary;
 mod whole;
 
 pub use call::{count_tokens_call, messages_call, messages_headers};
 pub use growing::unparsed_input;
+pub use models::{model_path, refresh};
 pub(crate) use stream::Stream;
 pub(crate) use summary::on_one_line;
 pub(crate) use whole::read_whole;
