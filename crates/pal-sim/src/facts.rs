@@ -198,7 +198,16 @@ fn tool_facts(raw: &str) -> Facts {
 fn unreadable(raw: &str) -> Facts {
     let hash = xxh3_128(raw.as_bytes());
     let words = narrow(tokens::words(raw));
-    Facts { cache: hash, binding: hash, kind: Kind::Other, has_image: false, cites: false, refers: false, words, fixed: 0 }
+    Facts {
+        cache: hash,
+        binding: hash,
+        kind: Kind::Other,
+        has_image: false,
+        cites: false,
+        refers: false,
+        words,
+        fixed: 0,
+    }
 }
 
 fn narrow(count: u64) -> u32 {
@@ -227,7 +236,8 @@ impl Size {
 }
 
 fn block_size(block: Node<'_>, kind: Kind) -> Size {
-    let text = |name: &str| Size::words(block.get_text(name).map_or(0, |text| tokens::words(&text.decoded())));
+    let text =
+        |name: &str| Size::words(block.get_text(name).map_or(0, |text| tokens::words(&text.decoded())));
     let raw = |name: &str| Size::words(block.get(name).map_or(0, |value| tokens::words(value.raw())));
     match kind {
         Kind::Text => text("text"),
@@ -324,7 +334,9 @@ fn digest(node: Node<'_>, how: Digest, hasher: &mut Xxh3) {
             let mut fields: Vec<(Cow<'_, str>, Node<'_>)> = node
                 .entries()
                 .map(|(key, value)| (key.decoded(), value))
-                .filter(|(key, value)| how.is_free || !(value.is_null() || how.is_outermost && key == "cache_control"))
+                .filter(|(key, value)| {
+                    how.is_free || !(value.is_null() || how.is_outermost && key == "cache_control")
+                })
                 .collect();
             if !(how.is_free && how.keeps_order) {
                 // Stable, so that a key that is there twice keeps its order.
@@ -377,10 +389,30 @@ mod tests {
         check(text, r#"{"type":"text","text":"é\n","citations":null}"#, true, true);
         check(text, r#"{"type":"text","text":"é"}"#, false, false);
         let call = r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"p":1,"q":2}]}}"#;
-        check(call, r#"{"input":{"x":1,"y":[{"p":1,"q":2}]},"name":"b","id":"a","type":"tool_use"}"#, true, true);
-        check(call, r#"{"type":"tool_use","id":"a","name":"b","input":{"y":[{"p":1,"q":2}],"x":1}}"#, false, true);
-        check(call, r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"q":2,"p":1}]}}"#, false, true);
-        check(call, r#"{"type":"tool_use","id":"a","name":"b","input":{"x":2,"y":[{"p":1,"q":2}]}}"#, false, false);
+        check(
+            call,
+            r#"{"input":{"x":1,"y":[{"p":1,"q":2}]},"name":"b","id":"a","type":"tool_use"}"#,
+            true,
+            true,
+        );
+        check(
+            call,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"y":[{"p":1,"q":2}],"x":1}}"#,
+            false,
+            true,
+        );
+        check(
+            call,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"q":2,"p":1}]}}"#,
+            false,
+            true,
+        );
+        check(
+            call,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"x":2,"y":[{"p":1,"q":2}]}}"#,
+            false,
+            false,
+        );
         // A key of the client's own that is called like a mark counts.
         check(
             r#"{"type":"tool_use","id":"a","name":"b","input":{"cache_control":1}}"#,

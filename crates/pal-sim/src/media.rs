@@ -146,7 +146,9 @@ mod tests {
     #[test]
     fn large_images_are_shrunk_and_odd_ones_are_flat() {
         check(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x10\0\0\0\x08\0", 1568, 784);
-        for odd in [&b"not an image"[..], b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\0"] {
+        for odd in
+            [&b"not an image"[..], b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\0"]
+        {
             assert_eq!(image_tokens(&encode(odd)), UNKNOWN_IMAGE, "{odd:02x?}");
         }
     }

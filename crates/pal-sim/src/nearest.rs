@@ -1,9 +1,14 @@
 //! The known word that a mistyped one is nearest to, for errors that say what to write instead.
 
+/// The end of a sentence about an unknown word: a question for the nearest known one, if one is near.
+pub(crate) fn meant(word: &str, known: &[&str]) -> String {
+    nearest(word, known).map_or(".".to_owned(), |near| format!("; did you mean `{near}`?"))
+}
+
 /// The nearest of the known words, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).map(|letter| letter.to_ascii_lowercase()).collect();
-    let most = (word.len() / 3).max(1) + usize::from(word.len() > 4);
+    let most = if word.len() < 4 { 1 } else { word.len() / 4 + 1 };
     known
         .iter()
         .map(|candidate| (distance(&word, candidate), *candidate))
@@ -39,8 +44,12 @@ mod tests {
     #[test]
     fn a_slip_is_understood_and_a_stranger_is_not() {
         let known = ["cut", "split", "malformed", "retry-after"];
-        let cases =
-            [("splt", Some("split")), ("malfromed", Some("malformed")), ("Retry_after", Some("retry-after"))];
+        let cases = [
+            ("splt", Some("split")),
+            ("malfromed", Some("malformed")),
+            ("slpit", Some("split")),
+            ("Retry_after", Some("retry-after")),
+        ];
         for (word, wanted) in cases {
             assert_eq!(nearest(word, &known), wanted, "{word}");
         }

@@ -185,12 +185,9 @@ impl<'a> Prompt<'a> {
     }
 
     /// The request as a model is asked it.
-    pub(crate) fn ask(&self, model: &'a str) -> Ask<'_> {
-        let of = |layer| {
-            let pieces = self.rendered().filter(move |piece| piece.layer == layer);
-            pieces.map(|piece| Cow::Borrowed(&*piece.raw))
-        };
+    pub(crate) fn ask<'b>(&'b self, model: &'b str) -> Ask<'b> {
         let is_tool = |piece: &&Piece<'_>| piece.facts.kind == Kind::Tool;
+        let is_system = |piece: &&Piece<'_>| piece.layer == Layer::System && !is_tool(piece);
         let tools = self.rendered().filter(is_tool).map(|piece| Cow::Borrowed(&*piece.raw));
         let deferred = self.deferred.iter().map(|raw| Cow::Borrowed(&**raw));
         let mut messages: Vec<AskMessage<'_>> = Vec::new();
@@ -209,20 +206,13 @@ impl<'a> Prompt<'a> {
         }
         Ask {
             model,
-            system: of(Layer::System).zip(self.system_is_text()).filter(|(_, is)| *is).map(|(raw, _)| raw).collect(),
+            system: self.rendered().filter(is_system).map(|piece| Cow::Borrowed(&*piece.raw)).collect(),
             tools: tools.chain(deferred).collect(),
             messages,
             max_tokens: 0,
             thinks: false,
             compaction: None,
         }
-    }
-
-    /// For each rendered block of the system layer, whether it is one of the system prompt and not a tool whose
-    /// fate the layer shares.
-    fn system_is_text(&self) -> impl Iterator<Item = bool> {
-        let pieces = self.rendered().filter(|piece| piece.layer == Layer::System);
-        pieces.map(|piece| piece.facts.kind != Kind::Tool)
     }
 }
 

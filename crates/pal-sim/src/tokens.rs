@@ -87,10 +87,15 @@ mod tests {
 
     #[test]
     fn a_cut_is_the_longest_that_fits() {
-        for text in ["one two three four five six seven", "漢字かな交じり文を切る", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
+        for text in
+            ["one two three four five six seven", "漢字かな交じり文を切る", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"]
+        {
             for most in 0..10 {
                 let kept = cut(text, most, TokenGeneration::O200k);
-                assert!(text.starts_with(kept) && count(kept, TokenGeneration::O200k) <= most, "{text} {most}");
+                assert!(
+                    text.starts_with(kept) && count(kept, TokenGeneration::O200k) <= most,
+                    "{text} {most}"
+                );
                 assert_eq!(kept.is_empty(), most == 0, "{text} {most}");
             }
         }

@@ -25,9 +25,13 @@ pub(crate) fn reply(kind: &Kind, number: u64, dialect: Dialect) -> Option<Reply>
             Some(error(&limit.with_code("enforced_spend_limit_reached"), number, dialect))
         }
         Kind::TooLong { have, limit } => Some(too_long(*have, *limit, number, dialect)),
-        Kind::Reset => {
-            Some(Reply { status: 0, headers: Vec::new(), chunks: Vec::new(), ending: Ending::Cut })
-        }
+        Kind::Reset => Some(Reply {
+            status: 0,
+            headers: Vec::new(),
+            chunks: Vec::new(),
+            ending: Ending::Cut,
+            exchange: None,
+        }),
         _ => None,
     }
 }
@@ -107,7 +111,7 @@ fn with_body(status: u16, kind: &str, body: String, more: Vec<(&'static str, Str
     let mut headers = vec![("content-type", kind.to_owned())];
     headers.extend(more);
     let chunks = vec![Chunk { at: Duration::ZERO, bytes: Bytes::from(body) }];
-    Reply { status, headers, chunks, ending: Ending::Whole }
+    Reply { status, headers, chunks, ending: Ending::Whole, exchange: None }
 }
 
 /// How long to wait and whether to come back at all. Limits and overload name a second unless told otherwise.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pal_wire::ErrorKind;
 
-use crate::nearest::nearest;
+use crate::nearest::meant;
 
 /// One fault and the requests that it meets.
 #[derive(Clone, Debug)]
@@ -294,10 +294,10 @@ fn kind(name: &str, mut words: Words<'_>) -> Result<Kind, String> {
 }
 
 fn unknown_kind(name: &str) -> String {
-    let meant = nearest(name, &KINDS).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let question = meant(name, &KINDS);
     let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| *kind != "status").collect();
     format!(
-        "there is no kind `{name}`{meant} The kinds are HTTP statuses from 400 to 599 and {}",
+        "there is no kind `{name}`{question} The kinds are HTTP statuses from 400 to 599 and {}",
         kinds.join(", ")
     )
 }

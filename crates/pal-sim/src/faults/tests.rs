@@ -33,6 +33,7 @@ fn stream() -> Reply {
         ],
         chunks: (0..).zip(&EVENTS).map(chunk).collect(),
         ending: Ending::Whole,
+        exchange: None,
     }
 }
 
@@ -43,6 +44,7 @@ fn whole() -> Reply {
         headers: vec![("content-type", "application/json".into())],
         chunks,
         ending: Ending::Whole,
+        exchange: None,
     }
 }
 
