@@ -43,6 +43,7 @@ mod messages;
 mod model;
 mod models;
 mod nearest;
+mod openai;
 mod prompt;
 mod reply;
 mod request;
