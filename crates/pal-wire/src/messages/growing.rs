@@ -34,17 +34,20 @@ pub(crate) struct Growing {
     text: String,
     /// What the thinking grew by, escaped.
     thinking: String,
-    /// What the input grew by, escaped.
+    /// What the input grew by, escaped, behind a quotation mark.
     input: String,
-    /// Citations, with commas between them.
+    /// Citations, with a comma before each.
     citations: String,
     /// Whole values of other fields, the last one of each.
     values: Vec<(&'static str, String)>,
 }
 
+/// A value of JSON, in parts that only need to be put together once.
+type Value<'a> = [&'a str; 4];
+
 /// What may stand in a delta.
 #[derive(Deserialize)]
-struct RawDelta<'a> {
+pub(crate) struct RawDelta<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -99,9 +102,7 @@ impl Growing {
     }
 
     /// Takes a delta; returns what of it is to be shown. Deltas of types that nobody knows are passed over.
-    pub(crate) fn grow(&mut self, delta: &str) -> Result<Option<Delta>, Box<Failure>> {
-        let delta: RawDelta<'_> = serde_json::from_str(delta)
-            .map_err(|error| malformed(format!("a delta cannot be read: {error}")))?;
+    pub(crate) fn grow(&mut self, delta: &RawDelta<'_>) -> Result<Option<Delta>, Box<Failure>> {
         let kind = delta.kind.and_then(|kind| unescape(kind.get())).unwrap_or_default();
         Ok(match kind.as_ref() {
             "text_delta" => {
@@ -114,6 +115,9 @@ impl Growing {
             }
             "input_json_delta" => {
                 self.only_in(&CALLS)?;
+                if self.input.is_empty() {
+                    self.input.push('"');
+                }
                 append(&mut self.input, delta.partial_json)?.map(Delta::Input)
             }
             "signature_delta" => {
@@ -122,9 +126,7 @@ impl Growing {
             }
             "citations_delta" => {
                 if let Some(citation) = delta.citation {
-                    if !self.citations.is_empty() {
-                        self.citations.push(',');
-                    }
+                    self.citations.push(',');
                     self.citations.push_str(citation.get());
                 }
                 None
@@ -140,39 +142,38 @@ impl Growing {
 
     /// The whole block.
     pub(crate) fn finish(mut self) -> Block {
+        if !self.input.is_empty() {
+            self.input.push('"');
+        }
         let known = fields(&self.start).unwrap_or_default();
-        let mut values: Vec<(&str, String)> = Vec::new();
+        let input = unescape(&self.input).unwrap_or_default();
+        let input = input.trim_matches(JSON_SPACE);
+        let mut unparsed = String::new();
+        let mut values: Vec<(&str, Value<'_>)> = Vec::new();
         for (name, grown) in [("text", &self.text), ("thinking", &self.thinking)] {
             if !grown.is_empty() {
-                let before =
-                    value_of(&known, name).and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
-                values.push((name, format!("\"{}{grown}\"", before.unwrap_or_default())));
+                let before = inside(value_of(&known, name), '"', '"');
+                values.push((name, ["\"", before, grown, "\""]));
             }
         }
         if !self.citations.is_empty() {
-            let before =
-                value_of(&known, "citations").and_then(|value| value.strip_prefix('[')?.strip_suffix(']'));
-            let before = before.map(str::trim).filter(|before| !before.is_empty());
-            let comma = if before.is_some() { "," } else { "" };
-            values.push(("citations", format!("[{}{comma}{}]", before.unwrap_or_default(), self.citations)));
+            let before = inside(value_of(&known, "citations"), '[', ']').trim_matches(JSON_SPACE);
+            // A comma stands before each one that came.
+            let came = if before.is_empty() { &self.citations[1..] } else { &self.citations };
+            values.push(("citations", ["[", before, came, "]"]));
         }
-        let input = unescape(&format!("\"{}\"", self.input)).unwrap_or_default().into_owned();
-        let input = input.trim_matches(JSON_SPACE);
-        if !input.is_empty() {
-            if is_object(input) {
-                values.push(("input", input.to_owned()));
-            } else {
-                let mut text = String::new();
-                escape_into(&mut text, input);
-                values.push(("input", String::from("{}")));
-                values.push((UNPARSED, text));
-            }
+        if !input.is_empty() && is_object(input) {
+            values.push(("input", [input, "", "", ""]));
+        } else if !input.is_empty() {
+            escape_into(&mut unparsed, input);
+            values.push(("input", ["{}", "", "", ""]));
+            values.push((UNPARSED, [&unparsed, "", "", ""]));
         } else if CALLS.contains(&self.kind) && value_of(&known, "input").is_none_or(|input| input == "null")
         {
-            values.push(("input", String::from("{}")));
+            values.push(("input", ["{}", "", "", ""]));
         }
-        values.append(&mut self.values);
-        Block::parse(Text::from(on_one_line(&with_values(&self.start, &known, &values))))
+        values.extend(self.values.iter().map(|(name, value)| (*name, [value.as_str(), "", "", ""])));
+        Block::parse(Text::from(on_one_line(with_values(&self.start, &known, &values))))
     }
 
     /// Fails where a block whose type we know cannot grow by such a delta.
@@ -209,6 +210,11 @@ fn append(grown: &mut String, piece: Option<&RawValue>) -> Result<Option<String>
     Ok(Some(shown.into_owned()).filter(|shown| !shown.is_empty()))
 }
 
+/// What stands between the first and the last character of a value, if they are these.
+fn inside(value: Option<&str>, first: char, last: char) -> &str {
+    value.and_then(|value| value.strip_prefix(first)?.strip_suffix(last)).unwrap_or_default()
+}
+
 fn is_object(json: &str) -> bool {
     json.starts_with('{') && serde_json::from_str::<&RawValue>(json).is_ok()
 }
@@ -224,30 +230,30 @@ fn text_of<'a>(known: &[Field<'a>], name: &str) -> Option<Cow<'a, str>> {
 
 /// The object `start`, whose fields are `known`, with other values in the place of some, and behind its own fields
 /// those that it lacks.
-fn with_values(start: &str, known: &[Field<'_>], values: &[(&str, String)]) -> String {
-    let mut places: Vec<(usize, usize, &str)> = Vec::new();
+fn with_values(start: &str, known: &[Field<'_>], values: &[(&str, Value<'_>)]) -> String {
+    let mut places: Vec<(usize, usize, Value<'_>)> = Vec::new();
     let mut lacking = String::new();
     for (name, value) in values {
         match value_of(known, name) {
             Some(old) => {
                 let at = old.as_ptr() as usize - start.as_ptr() as usize;
-                places.push((at, at + old.len(), value));
+                places.push((at, at + old.len(), *value));
             }
             None => {
                 lacking.push(',');
                 escape_into(&mut lacking, name);
                 lacking.push(':');
-                lacking.push_str(value);
+                lacking.extend(*value);
             }
         }
     }
     places.sort_unstable_by_key(|(at, ..)| *at);
-    let grown: usize = values.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
-    let mut whole = String::with_capacity(start.len() + grown);
+    let grown: usize = values.iter().flat_map(|(_, value)| value).map(|part| part.len()).sum();
+    let mut whole = String::with_capacity(start.len() + grown + lacking.len());
     let mut from = 0;
     for (at, end, value) in places {
         whole.push_str(&start[from..at]);
-        whole.push_str(value);
+        whole.extend(value);
         from = end;
     }
     let end = start.rfind('}').unwrap_or(start.len());

@@ -15,7 +15,7 @@ use pal_model::{array_items, fields, unescape};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::growing::Growing;
+use super::growing::{Growing, RawDelta};
 use super::summary::Summary;
 use super::whole::read_blocks;
 use crate::classify::failure_in;
@@ -57,18 +57,21 @@ struct Data<'a> {
     #[serde(borrow)]
     content_block: Option<&'a RawValue>,
     #[serde(borrow)]
-    delta: Option<&'a RawValue>,
+    delta: Option<RawDelta<'a>>,
+}
+
+/// As much of the data of an event as tells whether we should know it.
+#[derive(Deserialize)]
+struct Name<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
 }
 
 impl Reader for Stream {
     fn frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> Step {
         let data: Data<'_> = match serde_json::from_str(frame.data) {
             Ok(data) => data,
-            // Other dialects' mark of the end, which some gateways add to every stream.
-            Err(_) if frame.data.trim() == "[DONE]" => return Ok(None),
-            Err(_) if frame.event.is_some_and(|event| event != "message" && !KNOWN.contains(&event)) => {
-                return Ok(None);
-            }
+            Err(_) if !is_ours(frame) => return Ok(None),
             Err(error) => {
                 let event = frame.event.unwrap_or("an event");
                 return Err(malformed(format!("{event} cannot be read: {error}")));
@@ -134,11 +137,11 @@ impl Stream {
 
     fn grow(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let index = self.index(data)?;
-        let delta = data.delta.ok_or_else(|| malformed("content_block_delta has no delta"))?;
+        let delta = data.delta.as_ref().ok_or_else(|| malformed("content_block_delta has no delta"))?;
         let Some((_, growing)) = self.open.iter_mut().find(|(open, _)| *open == index) else {
             return Err(malformed(format!("block {index} grew while it was not open")));
         };
-        events.extend(growing.grow(delta.get())?.map(|delta| Event::Grew { index, delta }));
+        events.extend(growing.grow(delta)?.map(|delta| Event::Grew { index, delta }));
         Ok(())
     }
 
@@ -184,6 +187,17 @@ impl Stream {
     fn index(&self, data: &Data<'_>) -> Result<usize, Box<Failure>> {
         self.summary.as_ref().ok_or_else(too_early)?;
         data.index.ok_or_else(|| malformed("the event of a block has no index"))
+    }
+}
+
+/// Whether a frame that cannot be read must be one of those that we know, as far as can be told.
+fn is_ours(frame: Frame<'_>) -> bool {
+    let name: Option<Name<'_>> = serde_json::from_str(frame.data).ok();
+    let kind = name.and_then(|name| unescape(name.kind?.get()));
+    match kind.as_deref().or(frame.event) {
+        Some(kind) => kind == "message" || KNOWN.contains(&kind),
+        // Other dialects' mark of the end, which some gateways add to every stream.
+        None => frame.data.trim() != "[DONE]",
     }
 }
 

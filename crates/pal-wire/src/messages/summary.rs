@@ -126,10 +126,11 @@ fn object<'a>(members: impl IntoIterator<Item = (&'a String, &'a String)>) -> St
 }
 
 /// JSON without line ends, which are white space wherever they stand in it: a log has one entry a line.
-pub(crate) fn on_one_line(json: &str) -> String {
+pub(crate) fn on_one_line(json: impl Into<String>) -> String {
+    let json = json.into();
     if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some() {
         json.replace(['\n', '\r'], " ")
     } else {
-        json.to_owned()
+        json
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn read_whole(body: &str, events: &mut Vec<Event>) -> Result<Finished
 pub(crate) fn read_blocks(blocks: &[&str], events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
     for (index, raw) in blocks.iter().enumerate() {
         events.push(Growing::new(raw)?.opened(index));
-        let block = Block::parse(Text::from(on_one_line(raw)));
+        let block = Block::parse(Text::from(on_one_line(*raw)));
         let shown = |name: &str| block.string(name).filter(|text| !text.is_empty()).map(String::from);
         let delta = match block.kind() {
             BlockType::Text => shown("text").map(Delta::Text),

@@ -1,9 +1,11 @@
 //! Answers: what they are decoded to, what they fail with, what is tried again.
 
 mod failures;
+mod generated;
 mod impossible;
 mod recorded;
 mod retries;
+mod splits;
 
 use pal_wire::{Decoder, Delta, Dialect, Event, Failure, Finished};
 
