@@ -306,6 +306,15 @@ fn hidden_tokens(block: Node<'_>, field: &str) -> u32 {
     block.get_text(field).map_or(0, |text| narrow(text.decoded().len() as u64 * 3 / 20))
 }
 
+/// A hash of any JSON by its value: neither white space nor the order of keys counts.
+pub(crate) fn by_value(json: &str) -> u128 {
+    let wrapped = format!(r#"{{"value":{json}}}"#);
+    match Reading::new(wrapped.as_bytes(), usize::MAX) {
+        Ok(reading) => identity(reading.root(), false),
+        Err(_) => xxh3_128(json.as_bytes()),
+    }
+}
+
 /// Fields whose value is the client's own JSON.
 const FREE: &[&str] = &["input", "input_schema", "input_examples", "schema"];
 

@@ -7,14 +7,17 @@ use pal_model::Timestamp;
 use pal_wire::{ApiError, Dialect, Endpoint, ErrorKind};
 use serde_json::json;
 
+use crate::binding::Learned;
 use crate::cache::PrefixCache;
 use crate::facts::Memo;
 use crate::http::{authorize, json_reply, limit_headers};
 use crate::ids::Ids;
 use crate::ledger::Ledger;
 use crate::openai::{self, Asked, Desk, OpenAi};
+use crate::recent::Recent;
 use crate::seal::Sealer;
 use crate::settings::Settings;
+use crate::threads::Threads;
 use crate::{HttpRequest, Model, Reply, models};
 
 /// A provider that can be asked.
@@ -26,7 +29,10 @@ pub struct Simulator {
     pub(crate) ids: Ids,
     pub(crate) sealer: Sealer,
     openai: OpenAi,
+    pub(crate) learned: Learned,
+    pub(crate) recent: Recent,
     ledger: Ledger,
+    pub(crate) threads: Threads,
     number: u64,
 }
 
@@ -55,7 +61,10 @@ impl Simulator {
             ids: Ids::new(seed),
             sealer: Sealer::new(seed),
             openai: OpenAi::default(),
+            learned: Learned::default(),
+            recent: Recent::default(),
             ledger: Ledger::default(),
+            threads: Threads::default(),
             number: 0,
         }
     }
@@ -135,7 +144,7 @@ impl Simulator {
         let scope = authorize(request, self.settings.keys.as_deref())?;
         let incoming = Incoming { now, request, number: self.number, id, scope };
         match path {
-            "/v1/messages" => self.messages(incoming, Endpoint::Messages),
+            "/v1/messages" => self.threaded(incoming),
             "/v1/messages/count_tokens" => self.messages(incoming, Endpoint::CountTokens),
             "/v1/models" => {
                 let query = request.path.split_once('?').map_or("", |(_, query)| query);

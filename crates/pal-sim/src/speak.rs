@@ -166,7 +166,8 @@ fn message_delta(response: &Response) -> Frame {
 /// What is known of the usage before the model spoke: the prompt's side, and one token of output.
 fn first_usage(usage: &str) -> String {
     select(usage, |name, value| match name {
-        "iterations" | "output_tokens_details" | "server_tool_use" => None,
+        "iterations" | "output_tokens_details" => None,
+        "server_tool_use" if value != "null" => None,
         "output_tokens" => Some(if value.trim() == "0" { "0" } else { "1" }),
         _ => Some(value),
     })

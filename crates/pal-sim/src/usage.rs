@@ -37,6 +37,8 @@ pub(crate) struct Beside<'a> {
     pub(crate) thinking_tokens: u64,
     pub(crate) is_fast: bool,
     pub(crate) geo: &'a str,
+    /// Tokens deleted in the cache, where the model can do that.
+    pub(crate) deleted_tokens: Option<u64>,
 }
 
 /// The usage object of the wire.
@@ -57,6 +59,9 @@ pub(crate) fn to_json(usage: &Usage, beside: &Beside<'_>) -> String {
         "inference_geo": beside.geo,
         "speed": if beside.is_fast { "fast" } else { "standard" },
     });
+    if let Some(deleted) = beside.deleted_tokens {
+        json["cache_deleted_input_tokens"] = json!(deleted);
+    }
     if let Some(passes) = &usage.iterations {
         json["iterations"] = passes.iter().map(|pass| iteration(pass, beside.model)).collect();
     }

@@ -203,7 +203,6 @@ impl Job<'_> {
             let frame = if piece.ends_item && facts.kind != Kind::Tool { tokens::MESSAGE_TOKENS } else { 0 };
             rendered.push(seed, piece, &facts, facts.tokens(self.card.generation) + frame);
         }
-        rendered.tokens += tokens::ANSWER_TOKENS;
         rendered
     }
 
