@@ -45,6 +45,7 @@ mod messages;
 mod model;
 mod models;
 mod nearest;
+mod openai;
 mod prompt;
 mod recent;
 mod replay;

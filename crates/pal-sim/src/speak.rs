@@ -330,7 +330,7 @@ const PIECE_BYTES: usize = 24;
 const PIECES_MOST: usize = 512;
 
 /// A text in pieces that end behind a word where a word ends near by, and never inside a character.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let size = PIECE_BYTES.max(text.len() / PIECES_MOST);
     let mut rest = text;
     std::iter::from_fn(move || {

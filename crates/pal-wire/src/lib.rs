@@ -22,6 +22,7 @@ mod encode;
 mod event;
 mod failure;
 mod function;
+mod kept;
 mod message;
 mod messages;
 mod portion;

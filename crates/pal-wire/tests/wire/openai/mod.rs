@@ -1,6 +1,8 @@
 //! OpenAI's dialects: answers in, requests out.
 
+mod bodies;
 mod chat;
+mod laws;
 mod responses;
 
 use pal_wire::{Decoder, Delta, Dialect, Event, decode_whole};
