@@ -86,7 +86,7 @@ async fn simulator(
     // A stored session holds thinking that its own provider signed.
     let settings =
         SimSettings { cards: settings.cards.clone(), signatures: Signatures::Learn, ..SimSettings::plain() };
-    let simulator = Simulator::new(settings, Box::new(Extractive::default()));
+    let simulator = Simulator::new(settings, Box::new(Extractive));
     let options = Options { speed: Speed::Virtual, record: None, notice: Box::new(|_| {}) };
     let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
     let endpoint = Endpoint::new(Dialect::Messages, &address, Some(Key::api("simulated")))

@@ -52,7 +52,7 @@ fn model(arguments: &Sim, settings: &Settings) -> Result<Box<dyn Model>, Failure
     }
     Ok(match &arguments.replay {
         Some(path) => Box::new(Replay::new(&Session::read(path, settings)?.branch)),
-        None => Box::new(Extractive::default()),
+        None => Box::new(Extractive),
     })
 }
 
