@@ -51,6 +51,8 @@ block_types! {
     Thinking = "thinking",
     /// Reasoning of the model that only the provider can read.
     RedactedThinking = "redacted_thinking",
+    /// Reasoning in the form of the Responses dialect: an item that goes back as it came.
+    Reasoning = "reasoning",
     /// A call of a client tool.
     ToolUse = "tool_use",
     /// The answer to a call of a client tool.

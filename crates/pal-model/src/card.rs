@@ -26,6 +26,8 @@ pub struct Card {
     pub min_cacheable: u64,
     /// How many positions the provider looks back from a mark.
     pub look_back: u64,
+    /// Who decides what its endpoint caches.
+    pub caching: Caching,
     /// Which thinking settings it takes.
     pub thinking: ThinkingKinds,
     /// The effort that a request without one gets.
@@ -111,6 +113,19 @@ impl TokenGeneration {
             TokenGeneration::O200k => "o200k",
         }
     }
+}
+
+/// Who decides what an endpoint caches of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Caching {
+    /// The request: only what it marks with `cache_control`, as in the Messages dialect.
+    Marks,
+    /// The provider: whatever two requests begin with, without being asked and without a price for writing.
+    Automatic,
+    /// Both: the provider at the end of a prompt, and the request at the content parts that it marks with
+    /// `prompt_cache_breakpoint`. Writing costs.
+    Breakpoints,
 }
 
 /// US dollars per million tokens.
@@ -249,6 +264,7 @@ raw_card! {
     cliff: Cliff,
     min_cacheable: u64,
     look_back: u64,
+    caching: Caching,
     thinking: Vec<SmolStr>,
     default_effort: SmolStr,
     bound_thinking: bool,
@@ -376,6 +392,7 @@ impl RawCard {
             cliff: self.cliff,
             min_cacheable: self.min_cacheable.unwrap_or(cautious.min_cacheable),
             look_back: self.look_back.unwrap_or(cautious.look_back),
+            caching: self.caching.unwrap_or(cautious.caching),
             thinking: ThinkingKinds {
                 adaptive: takes("adaptive"),
                 enabled: takes("enabled"),
@@ -415,6 +432,7 @@ fn cautious() -> Card {
         cliff: None,
         min_cacheable: 4_096,
         look_back: 20,
+        caching: Caching::Marks,
         thinking: ThinkingKinds { disabled: true, ..ThinkingKinds::default() },
         default_effort: SmolStr::new_static("high"),
         can: Capabilities { images: true, forced_tool_choice: true, ..Capabilities::default() },
@@ -445,6 +463,13 @@ mod tests {
         );
         assert_eq!(cards.find("claude-haiku-5-5").card.cliff.unwrap().above, 100_000);
         assert_eq!(cards.find("claude-mythos-5-1").card.prices.unwrap().read, 0.25);
+        let caching = |name: &str| cards.find(name).card.caching;
+        assert_eq!(caching("claude-opus-5-5"), Caching::Marks);
+        assert_eq!(caching("gpt-5.5-codex"), Caching::Automatic);
+        assert_eq!(caching("gpt-5.6-terra"), Caching::Breakpoints);
+        assert_eq!(caching("gpt-6.1-sol"), Caching::Breakpoints);
+        let sol = cards.find("gpt-6-sol").card;
+        assert_eq!((sol.window, sol.min_cacheable, sol.can.documents), (1_050_000, 1024, true));
     }
 
     #[test]

@@ -29,7 +29,9 @@ mod usage;
 
 pub use block::{Block, BlockType, Content};
 pub use boundary::{Boundary, Placement, Preserved, ReadFile, Reference, Snapshot, Totals};
-pub use card::{Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration};
+pub use card::{
+    Caching, Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration,
+};
 pub use decision::{Cost, Decision, DecisionKind};
 pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};

@@ -26,7 +26,7 @@ impl Chance {
 
     /// A number below `bound`; 0 if nothing is below it.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (u128::from(self.next()) * bound as u128 >> 64) as usize
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
     /// A number in 0..1.

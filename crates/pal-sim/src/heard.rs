@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use pal_model::{BlockType, Field, Role, array_items, fields, unescape};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Ask, AskMessage};
 
@@ -161,6 +162,24 @@ pub(crate) fn without_reminders(text: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// What makes two requests the same question: all that the model reads of them.
+pub(crate) fn fingerprint(ask: &Ask<'_>) -> u64 {
+    let mut hash = Xxh3::new();
+    let mut part = |text: &str| {
+        hash.update(text.as_bytes());
+        hash.update(&[0xff]);
+    };
+    part(ask.model);
+    ask.system.iter().for_each(|raw| part(raw));
+    part("");
+    for message in &ask.messages {
+        part(message.role.name());
+        message.blocks.iter().for_each(|raw| part(raw));
+    }
+    part(ask.compaction.as_deref().unwrap_or(""));
+    hash.digest()
 }
 
 #[cfg(test)]

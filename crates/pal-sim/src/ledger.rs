@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
+
 use crate::Exchange;
 
 /// Exchanges that are kept one by one.
@@ -15,7 +17,7 @@ pub struct Ledger {
 }
 
 /// Sums over all exchanges.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LedgerTotals {
     /// Requests that a model answered.
     pub exchanges: u64,

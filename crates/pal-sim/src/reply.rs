@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pal_model::Usage;
+use serde::Serialize;
 
 /// A request as it came over HTTP.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ pub struct Reply {
 }
 
 /// A request that a model answered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exchange {
     /// Which request of the simulator it was, counted from 1.
     pub number: u64,
@@ -62,7 +63,7 @@ pub struct Exchange {
 }
 
 /// What the cache did for a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStory {
     /// Marks that counted.
     pub marks: usize,

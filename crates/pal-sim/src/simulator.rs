@@ -13,9 +13,11 @@ use crate::facts::Memo;
 use crate::http::{authorize, json_reply, limit_headers};
 use crate::ids::Ids;
 use crate::ledger::Ledger;
+use crate::openai::{self, Asked, Desk, OpenAi};
 use crate::recent::Recent;
 use crate::seal::Sealer;
 use crate::settings::Settings;
+use crate::threads::Threads;
 use crate::{HttpRequest, Model, Reply, models};
 
 /// A provider that can be asked.
@@ -26,9 +28,11 @@ pub struct Simulator {
     pub(crate) cache: PrefixCache,
     pub(crate) ids: Ids,
     pub(crate) sealer: Sealer,
+    openai: OpenAi,
     pub(crate) learned: Learned,
     pub(crate) recent: Recent,
     ledger: Ledger,
+    pub(crate) threads: Threads,
     number: u64,
 }
 
@@ -56,9 +60,11 @@ impl Simulator {
             cache: PrefixCache::default(),
             ids: Ids::new(seed),
             sealer: Sealer::new(seed),
+            openai: OpenAi::default(),
             learned: Learned::default(),
             recent: Recent::default(),
             ledger: Ledger::default(),
+            threads: Threads::default(),
             number: 0,
         }
     }
@@ -71,18 +77,15 @@ impl Simulator {
         }
         self.number += 1;
         let number = self.number;
-        if let Some(reply) = self.settings.faults.instead(number, Dialect::Messages) {
+        let foreign = openai::dialect(request);
+        if let Some(reply) = self.settings.faults.instead(number, foreign.unwrap_or(Dialect::Messages)) {
             return reply;
         }
         let id = self.ids.id("req");
-        let mut reply = self.route(now, request, path, &id).unwrap_or_else(|error| {
-            let status = error.status;
-            json_reply(status, error.to_json(&id))
-        });
-        reply.headers.push(("request-id", id));
-        if path == "/v1/messages" {
-            reply.headers.extend(limit_headers(now));
-        }
+        let reply = match foreign {
+            Some(_) => self.openai(Asked { now, request, number, id: &id }),
+            None => self.messages_side(now, request, path, &id),
+        };
         let is_stream = reply
             .headers
             .iter()
@@ -91,6 +94,29 @@ impl Simulator {
             self.ledger.push(exchange.clone());
         }
         self.settings.faults.apply(number, is_stream, reply)
+    }
+
+    fn openai(&mut self, asked: Asked<'_>) -> Reply {
+        let mut desk = Desk {
+            settings: &self.settings,
+            model: &mut *self.model,
+            memo: &mut self.memo,
+            ids: &mut self.ids,
+            sealer: self.sealer,
+        };
+        self.openai.handle(&mut desk, asked)
+    }
+
+    fn messages_side(&mut self, now: Timestamp, request: &HttpRequest<'_>, path: &str, id: &str) -> Reply {
+        let mut reply = self.route(now, request, path, id).unwrap_or_else(|error| {
+            let status = error.status;
+            json_reply(status, error.to_json(id))
+        });
+        reply.headers.push(("request-id", id.to_owned()));
+        if path == "/v1/messages" {
+            reply.headers.extend(limit_headers(now));
+        }
+        reply
     }
 
     /// What was asked and what it cost.
@@ -118,7 +144,7 @@ impl Simulator {
         let scope = authorize(request, self.settings.keys.as_deref())?;
         let incoming = Incoming { now, request, number: self.number, id, scope };
         match path {
-            "/v1/messages" => self.messages(incoming, Endpoint::Messages),
+            "/v1/messages" => self.threaded(incoming),
             "/v1/messages/count_tokens" => self.messages(incoming, Endpoint::CountTokens),
             "/v1/models" => {
                 let query = request.path.split_once('?').map_or("", |(_, query)| query);

@@ -166,7 +166,8 @@ fn message_delta(response: &Response) -> Frame {
 /// What is known of the usage before the model spoke: the prompt's side, and one token of output.
 fn first_usage(usage: &str) -> String {
     select(usage, |name, value| match name {
-        "iterations" | "output_tokens_details" | "server_tool_use" => None,
+        "iterations" | "output_tokens_details" => None,
+        "server_tool_use" if value != "null" => None,
         "output_tokens" => Some(if value.trim() == "0" { "0" } else { "1" }),
         _ => Some(value),
     })
@@ -329,7 +330,7 @@ const PIECE_BYTES: usize = 24;
 const PIECES_MOST: usize = 512;
 
 /// A text in pieces that end behind a word where a word ends near by, and never inside a character.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let size = PIECE_BYTES.max(text.len() / PIECES_MOST);
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -61,6 +61,7 @@ impl Cleaner<'_> {
         match block.kind() {
             BlockType::Text => self.text(block, known, Role::Assistant),
             BlockType::Thinking | BlockType::RedactedThinking => self.thinking(block, known),
+            BlockType::Reasoning => self.reasoning(block),
             BlockType::ToolUse => Some(self.call(block, known)),
             // The adviser is an internal matter of the provider's client.
             BlockType::ServerToolUse if known.string("name").as_deref() == Some("advisor") => None,
@@ -114,6 +115,15 @@ impl Cleaner<'_> {
             return None;
         }
         Some(Clean { part: Part::Thinking, text: raw.clone(), tokens: self.thinking_tokens(known) })
+    }
+
+    /// Reasoning of another dialect goes back as it came, or not at all.
+    fn reasoning(self, block: &Block) -> Option<Clean> {
+        let raw = block.raw();
+        if !self.takes_extra(Some("reasoning")) || !is_shallow(raw) || has_lone_surrogate(raw) {
+            return None;
+        }
+        Some(Clean { part: Part::Thinking, text: raw.clone(), tokens: self.estimator.json(raw) })
     }
 
     /// Hidden thinking shows only as a signature, whose length grows with what it hides.
@@ -291,7 +301,7 @@ impl Cleaner<'_> {
 
     /// A block that cannot be sent as what it is: its JSON as text.
     fn plain(self, block: &Block) -> Clean {
-        if block.kind() == BlockType::Unknown
+        if is_shallow(block.raw())
             && let Some(known) = block.fields()
             && known.iter().any(|(key, value)| key == "type" && self.takes_extra(unescape(value).as_deref()))
         {

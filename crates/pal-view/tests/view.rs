@@ -5,5 +5,6 @@
 
 mod common;
 mod found;
+mod items;
 mod laws;
 mod scenarios;

@@ -22,6 +22,21 @@ pub struct Failure {
     pub should_retry: Option<bool>,
 }
 
+impl Failure {
+    /// A failure that is known by its kind and a sentence alone.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            message: message.into(),
+            status: None,
+            code: None,
+            request_id: None,
+            retry_after: None,
+            should_retry: None,
+        }
+    }
+}
+
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {

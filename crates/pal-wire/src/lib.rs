@@ -11,15 +11,38 @@
 //! assert_eq!(error.message, "messages: at least one message is required");
 //! ```
 
+mod arguments;
 mod call;
+mod chat;
 mod check;
+mod classify;
+mod counts;
+mod decode;
+mod encode;
 mod event;
 mod failure;
+mod function;
+mod kept;
+mod message;
+mod messages;
+mod portion;
+mod reader;
+mod responses;
+mod retry;
+mod spell;
+mod sse;
 
 pub use call::{Call, Conversation, Dialect, Piece};
+pub use chat::ChatServer;
 pub use check::{
     ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Node, NodeText, NodeType, Reading,
     Rules, check_request,
 };
+pub use classify::classify;
+pub use decode::{Decoder, decode_whole};
+pub use encode::Encoder;
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
+pub use message::Breakpoints;
+pub use messages::{count_tokens_call, messages_call, messages_headers, model_path, refresh, unparsed_input};
+pub use retry::RetryPolicy;

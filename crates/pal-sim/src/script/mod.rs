@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use pal_model::Text;
 use serde_json::Value;
-use xxhash_rust::xxh3::Xxh3;
 
+use crate::heard::fingerprint;
 use crate::{Answer, Ask, Model, Said, Stop};
 use condition::Condition;
 pub use read::ScriptError;
@@ -159,24 +159,6 @@ impl Input {
             }
         }
     }
-}
-
-/// What makes two requests the same question: all that the model reads of them.
-fn fingerprint(ask: &Ask<'_>) -> u64 {
-    let mut hash = Xxh3::new();
-    let mut part = |text: &str| {
-        hash.update(text.as_bytes());
-        hash.update(&[0xff]);
-    };
-    part(ask.model);
-    ask.system.iter().for_each(|raw| part(raw));
-    part("");
-    for message in &ask.messages {
-        part(message.role.name());
-        message.blocks.iter().for_each(|raw| part(raw));
-    }
-    part(ask.compaction.as_deref().unwrap_or(""));
-    hash.digest()
 }
 
 #[cfg(test)]

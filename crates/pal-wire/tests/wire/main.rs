@@ -1,4 +1,5 @@
-//! The strict validator, through its one door: a table of requests and what the provider would say.
+//! What pal-wire promises: the strict validator through its one door, as a table of requests and what the provider
+//! would say; and answers of every dialect (`answers`).
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 #![allow(
@@ -6,12 +7,14 @@
     reason = "`json!` makes values, and a table of them reads best bare"
 )]
 
+mod answers;
 mod blocks;
 mod compaction;
 mod fields;
 mod hostile;
 mod json;
 mod marks;
+mod openai;
 mod pairs;
 mod samples;
 mod system_messages;
