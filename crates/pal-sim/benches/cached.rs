@@ -1,6 +1,6 @@
 //! How fast the simulator answers a cached conversation of about 100 000 tokens that grows by a tool round each time.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

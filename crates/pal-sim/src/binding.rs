@@ -12,7 +12,8 @@ use pal_wire::{ApiError, ErrorKind};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::facts::{Kind, by_value, mix};
+use crate::facts::Kind;
+use crate::identity::{by_value, mix};
 use crate::prompt::{Layer, Piece, Prompt};
 use crate::seal::{Broken, Sealer, Summarized};
 

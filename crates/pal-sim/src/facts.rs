@@ -1,17 +1,16 @@
 //! What is true of a block wherever it stands: its identity, its size, what it is.
 //!
-//! A block's identity for the cache leaves out its mark, white space, escapes and the order of the provider's own
-//! fields, but not the order of keys inside free JSON (the input of a call, a schema). Its identity for bound thinking
-//! leaves out that order, too. Facts are computed once for each sequence of bytes and then remembered, so that a
-//! history which is sent again costs a hash and no more.
+//! Facts are computed once for each sequence of bytes and then remembered, so that a history which is sent again costs
+//! a hash and no more.
 
 use std::borrow::Cow;
 
 use pal_model::TokenGeneration;
-use pal_wire::{Node, NodeType, Reading};
+use pal_wire::{Node, Reading};
 use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
+use crate::identity::{for_binding, for_cache, mix};
 use crate::media;
 use crate::seal;
 use crate::tokens;
@@ -54,15 +53,6 @@ impl Facts {
         self.words = 0;
         self.fixed = 0;
     }
-}
-
-/// The hash of a sequence, from the hash of all but its last member and that member.
-pub(crate) fn mix(before: u128, member: u128) -> u128 {
-    let mut bytes = [0; 32];
-    let (first, second) = bytes.split_at_mut(16);
-    first.copy_from_slice(&before.to_le_bytes());
-    second.copy_from_slice(&member.to_le_bytes());
-    xxh3_128(&bytes)
 }
 
 /// What a block is, as far as the simulator treats it differently.
@@ -168,8 +158,8 @@ fn block_facts(raw: &str) -> Facts {
         node.get("citations").and_then(|config| config.get("enabled")).is_some_and(Node::is_true)
     };
     Facts {
-        cache: identity(block, true),
-        binding: identity(block, false),
+        cache: for_cache(block),
+        binding: for_binding(block),
         kind,
         has_image: is(block, "image") || content().any(|inner| is(inner, "image")),
         cites: asks(block) || content().any(asks),
@@ -183,8 +173,8 @@ fn tool_facts(raw: &str) -> Facts {
     let Ok(reading) = Reading::new(raw.as_bytes(), usize::MAX) else { return unreadable(raw) };
     let tool = reading.root();
     Facts {
-        cache: identity(tool, true),
-        binding: identity(tool, false),
+        cache: for_cache(tool),
+        binding: for_binding(tool),
         kind: Kind::Tool,
         has_image: false,
         cites: false,
@@ -306,130 +296,9 @@ fn hidden_tokens(block: Node<'_>, field: &str) -> u32 {
     block.get_text(field).map_or(0, |text| narrow(text.decoded().len() as u64 * 3 / 20))
 }
 
-/// A hash of any JSON by its value: neither white space nor the order of keys counts.
-pub(crate) fn by_value(json: &str) -> u128 {
-    let wrapped = format!(r#"{{"value":{json}}}"#);
-    match Reading::new(wrapped.as_bytes(), usize::MAX) {
-        Ok(reading) => identity(reading.root(), false),
-        Err(_) => xxh3_128(json.as_bytes()),
-    }
-}
-
-/// Fields whose value is the client's own JSON.
-const FREE: &[&str] = &["input", "input_schema", "input_examples", "schema"];
-
-/// The identity of a block.
-fn identity(block: Node<'_>, keeps_order: bool) -> u128 {
-    let mut hasher = Xxh3::new();
-    digest(block, Digest { is_outermost: true, is_free: false, keeps_order }, &mut hasher);
-    hasher.digest128()
-}
-
-#[derive(Clone, Copy)]
-struct Digest {
-    /// The block itself, whose mark does not count.
-    is_outermost: bool,
-    /// Inside the client's own JSON.
-    is_free: bool,
-    /// Whether the order of keys counts there.
-    keeps_order: bool,
-}
-
-/// The scanner bounds the depth, and so the recursion.
-fn digest(node: Node<'_>, how: Digest, hasher: &mut Xxh3) {
-    let inner = Digest { is_outermost: false, ..how };
-    match node.kind() {
-        NodeType::Object => {
-            let mut fields: Vec<(Cow<'_, str>, Node<'_>)> = node
-                .entries()
-                .map(|(key, value)| (key.decoded(), value))
-                .filter(|(key, value)| {
-                    how.is_free || !(value.is_null() || how.is_outermost && key == "cache_control")
-                })
-                .collect();
-            if !(how.is_free && how.keeps_order) {
-                // Stable, so that a key that is there twice keeps its order.
-                fields.sort_by(|(left, _), (right, _)| left.cmp(right));
-            }
-            hasher.update(b"{");
-            for (key, value) in fields {
-                part(b'k', &key, hasher);
-                let is_free = how.is_free || FREE.contains(&&*key);
-                digest(value, Digest { is_free, ..inner }, hasher);
-            }
-            hasher.update(b"}");
-        }
-        NodeType::Array => {
-            hasher.update(b"[");
-            node.items().for_each(|item| digest(item, inner, hasher));
-            hasher.update(b"]");
-        }
-        NodeType::Text => part(b's', &node.text().map_or(Cow::Borrowed(""), |text| text.decoded()), hasher),
-        NodeType::Number if !how.keeps_order => match node.number() {
-            Some(number) => part(b'n', &number.to_string(), hasher),
-            None => part(b'n', node.raw(), hasher),
-        },
-        NodeType::Number | NodeType::Bool | NodeType::Null => part(b'n', node.raw(), hasher),
-    }
-}
-
-fn part(tag: u8, text: &str, hasher: &mut Xxh3) {
-    hasher.update(&[tag]);
-    hasher.update(&(text.len() as u64).to_le_bytes());
-    hasher.update(text.as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(left: &str, right: &str, same_for_cache: bool, same_for_binding: bool) {
-        let mut memo = Memo::default();
-        let (left_facts, right_facts) = (memo.block(left), memo.block(right));
-        assert_eq!(left_facts.cache == right_facts.cache, same_for_cache, "{left} {right}");
-        assert_eq!(left_facts.binding == right_facts.binding, same_for_binding, "{left} {right}");
-    }
-
-    #[test]
-    fn identity_leaves_out_what_does_not_count() {
-        let text = r#"{"type":"text","text":"é\n"}"#;
-        check(text, r#"{ "text" : "\u00e9\u000a", "type":"text" }"#, true, true);
-        check(text, r#"{"type":"text","text":"é\n","cache_control":{"type":"ephemeral"}}"#, true, true);
-        check(text, r#"{"type":"text","text":"é\n","citations":null}"#, true, true);
-        check(text, r#"{"type":"text","text":"é"}"#, false, false);
-        let call = r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"p":1,"q":2}]}}"#;
-        check(
-            call,
-            r#"{"input":{"x":1,"y":[{"p":1,"q":2}]},"name":"b","id":"a","type":"tool_use"}"#,
-            true,
-            true,
-        );
-        check(
-            call,
-            r#"{"type":"tool_use","id":"a","name":"b","input":{"y":[{"p":1,"q":2}],"x":1}}"#,
-            false,
-            true,
-        );
-        check(
-            call,
-            r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"q":2,"p":1}]}}"#,
-            false,
-            true,
-        );
-        check(
-            call,
-            r#"{"type":"tool_use","id":"a","name":"b","input":{"x":2,"y":[{"p":1,"q":2}]}}"#,
-            false,
-            false,
-        );
-        // A key of the client's own that is called like a mark counts.
-        check(
-            r#"{"type":"tool_use","id":"a","name":"b","input":{"cache_control":1}}"#,
-            r#"{"type":"tool_use","id":"a","name":"b","input":{}}"#,
-            false,
-            false,
-        );
-    }
 
     #[test]
     fn a_remembered_block_has_the_same_facts_and_memory_is_bounded() {

@@ -38,6 +38,7 @@ mod facts;
 mod faults;
 mod heard;
 mod http;
+mod identity;
 mod ids;
 mod ledger;
 mod media;

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use pal_model::{Card, Role, TokenGeneration};
 
-use crate::facts::{Facts, Kind, mix};
+use crate::facts::{Facts, Kind};
+use crate::identity::mix;
 use crate::tokens;
 use crate::{Ask, AskMessage};
 

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::edits::Edit;
-use crate::facts::{Facts, Kind, Memo, mix};
+use crate::facts::{Facts, Kind, Memo};
+use crate::identity::mix;
 use crate::prompt::{Layer, Levels, Lifetime, Piece, Prompt};
 
 /// What a request asks besides its prompt.

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::turn::{Keep, Piece, Turn};
-use crate::facts::{Facts, mix};
+use crate::facts::Facts;
+use crate::identity::mix;
 
 /// Steps of the automatic cache.
 const STEP_TOKENS: u64 = 128;

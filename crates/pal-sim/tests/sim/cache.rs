@@ -146,11 +146,8 @@ fn check_survivors(name: &str, change: impl Fn(&mut Value), survivors: (bool, bo
 }
 
 #[test]
-fn each_change_costs_the_layers_it_says() {
-    let image = json!({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}});
+fn a_change_of_tools_or_system_costs_what_follows() {
     let web = json!({"type": "web_search_20260318", "name": "web_search"});
-    let mut late = tool("Late");
-    late["defer_loading"] = json!(true);
     check_survivors("nothing", |_| {}, (true, true, true));
     check_survivors(
         "one byte of a tool",
@@ -189,6 +186,11 @@ fn each_change_costs_the_layers_it_says() {
         (true, false, false),
     );
     check_survivors("system text", |body| body["system"][0] = text("other"), (true, false, false));
+}
+
+#[test]
+fn a_change_of_parameters_costs_the_messages() {
+    let image = json!({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}});
     check_survivors("tool choice", |body| body["tool_choice"] = json!({"type": "none"}), (true, true, false));
     check_survivors(
         "no parallel calls",
@@ -223,6 +225,12 @@ fn each_change_costs_the_layers_it_says() {
         |body| body["messages"][0]["content"][0] = text("other"),
         (true, true, false),
     );
+}
+
+#[test]
+fn what_is_appended_or_does_not_count_costs_nothing() {
+    let mut late = tool("Late");
+    late["defer_loading"] = json!(true);
     check_survivors(
         "a deferred tool",
         |body| body["tools"].as_array_mut().unwrap().push(late.clone()),
@@ -330,7 +338,7 @@ fn every_mark_has_its_own_walk() {
     let first = client.usage(&body(json!([user(json!([marked(start.clone())]))])));
     let mut blocks: Vec<Value> = (0..30).map(|number| text(&format!("block {number}"))).collect();
     blocks[29] = marked(blocks[29].clone());
-    let far = json!([user(json!([start.clone()])), assistant(json!("So")), user(json!(blocks))]);
+    let far = json!([user(json!([start])), assistant(json!("So")), user(json!(blocks))]);
     assert_eq!(client.usage(&body(far)).read, 0);
     blocks[5] = marked(blocks[5].clone());
     blocks[10] = text("another, so that nothing of the last request is found");

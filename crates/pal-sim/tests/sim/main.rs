@@ -1,6 +1,8 @@
 //! The simulator as its users see it: requests in, replies out; and what its models say to real sessions.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+// Bodies are written in place with `json!`, which makes values.
+#![allow(clippy::needless_pass_by_value)]
 
 mod client;
 mod documents;

@@ -1,0 +1,157 @@
+//! When two pieces of JSON are the same.
+//!
+//! A block's identity for the cache leaves out its mark, white space, escapes and the order of the provider's own
+//! fields, but not the order of keys inside free JSON (the input of a call, a schema). Its identity for bound thinking
+//! leaves out that order, too.
+
+use std::borrow::Cow;
+
+use pal_wire::{Node, NodeType, Reading};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+/// The hash of a sequence, from the hash of all but its last member and that member.
+pub(crate) fn mix(before: u128, member: u128) -> u128 {
+    let mut bytes = [0; 32];
+    let (first, second) = bytes.split_at_mut(16);
+    first.copy_from_slice(&before.to_le_bytes());
+    second.copy_from_slice(&member.to_le_bytes());
+    xxh3_128(&bytes)
+}
+
+/// A hash of any JSON by its value: neither white space nor the order of keys counts.
+pub(crate) fn by_value(json: &str) -> u128 {
+    let wrapped = format!(r#"{{"value":{json}}}"#);
+    match Reading::new(wrapped.as_bytes(), usize::MAX) {
+        Ok(reading) => for_binding(reading.root()),
+        Err(_) => xxh3_128(json.as_bytes()),
+    }
+}
+
+/// Fields whose value is the client's own JSON.
+const FREE: &[&str] = &["input", "input_schema", "input_examples", "schema"];
+
+/// The identity of a block for the cache.
+pub(crate) fn for_cache(block: Node<'_>) -> u128 {
+    identity(block, true)
+}
+
+/// The identity of a block for bound thinking.
+pub(crate) fn for_binding(block: Node<'_>) -> u128 {
+    identity(block, false)
+}
+
+fn identity(block: Node<'_>, keeps_order: bool) -> u128 {
+    let mut hasher = Xxh3::new();
+    digest(block, Digest { is_outermost: true, is_free: false, keeps_order }, &mut hasher);
+    hasher.digest128()
+}
+
+#[derive(Clone, Copy)]
+struct Digest {
+    /// The block itself, whose mark does not count.
+    is_outermost: bool,
+    /// Inside the client's own JSON.
+    is_free: bool,
+    /// Whether the order of keys counts there.
+    keeps_order: bool,
+}
+
+/// The scanner bounds the depth, and so the recursion.
+fn digest(node: Node<'_>, how: Digest, hasher: &mut Xxh3) {
+    let inner = Digest { is_outermost: false, ..how };
+    match node.kind() {
+        NodeType::Object => {
+            let mut fields: Vec<(Cow<'_, str>, Node<'_>)> = node
+                .entries()
+                .map(|(key, value)| (key.decoded(), value))
+                .filter(|(key, value)| {
+                    how.is_free || !(value.is_null() || how.is_outermost && key == "cache_control")
+                })
+                .collect();
+            if !(how.is_free && how.keeps_order) {
+                // Stable, so that a key that is there twice keeps its order.
+                fields.sort_by(|(left, _), (right, _)| left.cmp(right));
+            }
+            hasher.update(b"{");
+            for (key, value) in fields {
+                part(b'k', &key, hasher);
+                let is_free = how.is_free || FREE.contains(&&*key);
+                digest(value, Digest { is_free, ..inner }, hasher);
+            }
+            hasher.update(b"}");
+        }
+        NodeType::Array => {
+            hasher.update(b"[");
+            node.items().for_each(|item| digest(item, inner, hasher));
+            hasher.update(b"]");
+        }
+        NodeType::Text => part(b's', &node.text().map_or(Cow::Borrowed(""), |text| text.decoded()), hasher),
+        NodeType::Number if !how.keeps_order => match node.number() {
+            Some(number) => part(b'n', &number.to_string(), hasher),
+            None => part(b'n', node.raw(), hasher),
+        },
+        NodeType::Number | NodeType::Bool | NodeType::Null => part(b'n', node.raw(), hasher),
+    }
+}
+
+fn part(tag: u8, text: &str, hasher: &mut Xxh3) {
+    hasher.update(&[tag]);
+    hasher.update(&(text.len() as u64).to_le_bytes());
+    hasher.update(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(left: &str, right: &str, same_for_cache: bool, same_for_binding: bool) {
+        let of = |raw: &str| {
+            let reading = Reading::new(raw.as_bytes(), usize::MAX).unwrap();
+            (for_cache(reading.root()), for_binding(reading.root()))
+        };
+        let (left_both, right_both) = (of(left), of(right));
+        assert_eq!(left_both.0 == right_both.0, same_for_cache, "{left} {right}");
+        assert_eq!(left_both.1 == right_both.1, same_for_binding, "{left} {right}");
+    }
+
+    #[test]
+    fn identity_leaves_out_what_does_not_count() {
+        let text = r#"{"type":"text","text":"é\n"}"#;
+        check(text, r#"{ "text" : "\u00e9\u000a", "type":"text" }"#, true, true);
+        check(text, r#"{"type":"text","text":"é\n","cache_control":{"type":"ephemeral"}}"#, true, true);
+        check(text, r#"{"type":"text","text":"é\n","citations":null}"#, true, true);
+        check(text, r#"{"type":"text","text":"é"}"#, false, false);
+        let call = r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"p":1,"q":2}]}}"#;
+        check(
+            call,
+            r#"{"input":{"x":1,"y":[{"p":1,"q":2}]},"name":"b","id":"a","type":"tool_use"}"#,
+            true,
+            true,
+        );
+        check(
+            call,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"y":[{"p":1,"q":2}],"x":1}}"#,
+            false,
+            true,
+        );
+        check(
+            call,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"x":1,"y":[{"q":2,"p":1}]}}"#,
+            false,
+            true,
+        );
+        check(
+            call,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"x":2,"y":[{"p":1,"q":2}]}}"#,
+            false,
+            false,
+        );
+        // A key of the client's own that is called like a mark counts.
+        check(
+            r#"{"type":"tool_use","id":"a","name":"b","input":{"cache_control":1}}"#,
+            r#"{"type":"tool_use","id":"a","name":"b","input":{}}"#,
+            false,
+            false,
+        );
+    }
+}
