@@ -39,7 +39,7 @@ pub(crate) struct ClearToolUses<'a> {
     trigger: Trigger,
     keep: u64,
     at_least: u64,
-    exclude: Vec<Cow<'a, str>>,
+    exclude: FxHashSet<Cow<'a, str>>,
     inputs: Inputs<'a>,
 }
 
@@ -54,7 +54,7 @@ enum Trigger {
 enum Inputs<'a> {
     Nobodys,
     Everybodys,
-    Of(Vec<Cow<'a, str>>),
+    Of(FxHashSet<Cow<'a, str>>),
 }
 
 impl<'a> Edit<'a> {
@@ -198,7 +198,7 @@ fn clear_tool_uses(
     let (mut n_cleared, mut freed) = (0, 0);
     for (at, result) in results.into_iter().take(n_old) {
         let call = calls.get(&*result.id).copied();
-        if call.is_some_and(|(_, name)| how.exclude.iter().any(|excluded| excluded == name)) {
+        if call.is_some_and(|(_, name)| how.exclude.contains(name)) {
             continue;
         }
         let input = call.filter(|(_, name)| how.inputs.has(name));
@@ -235,7 +235,7 @@ impl Inputs<'_> {
         match self {
             Inputs::Nobodys => false,
             Inputs::Everybodys => true,
-            Inputs::Of(names) => names.iter().any(|known| known == name),
+            Inputs::Of(names) => names.contains(name),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Routes, keys, versions and the errors of the outside.
 
 use pal_sim::{Faults, Said, Settings, Stop};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::client::{Client, long, request, text, tool, user};
@@ -222,4 +223,79 @@ fn deferred_tools_are_counted_where_they_are_referred_to() {
     let referring = client.count(&found(json!({"type": "tool_reference", "tool_name": "Late"})));
     let not = client.count(&found(text("Late")));
     assert!(referring > not + 30, "{referring} {not}");
+}
+
+/// All places in a value, as JSON pointers.
+fn places(value: &Value, at: &str, out: &mut Vec<String>) {
+    out.push(at.to_owned());
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), out));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| places(value, &format!("{at}/{index}"), out));
+        }
+        _ => {}
+    }
+}
+
+/// A request with something of everything.
+fn rich() -> Value {
+    let mut body = request(json!([
+        user(json!([text("Start"), {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}])),
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Hm", "signature": "EqQBabcd"},
+            crate::client::call("toolu_1", "Read"),
+        ]},
+        user(json!([crate::client::result("toolu_1", "found")])),
+        {"role": "system", "content": "Quick", "clear_at": "next_user_message"},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "All", "encrypted_content": "abc"}, text("So")]},
+        user(json!("Next")),
+    ]));
+    body["thinking"] =
+        json!({"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}});
+    body["context_management"] = json!({"edits": [
+        {"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 1}},
+        {"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 1}, "keep": {"type": "tool_uses", "value": 0}},
+        {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50_000}},
+    ]});
+    body["cache_control"] = json!({"type": "ephemeral"});
+    body["diagnostics"] = json!({"previous_message_id": "msg_x"});
+    body["stop_sequences"] = json!(["END"]);
+    body
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(pal_testkit::cases(256)))]
+
+    #[test]
+    fn whatever_is_sent_is_answered_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..12usize), 0..3),
+        broken in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        streams in any::<bool>(),
+    ) {
+        let signatures = pal_sim::Signatures::Learn;
+        let mut client = Client::with(Settings { signatures, ..Settings::plain() });
+        client.betas = "context-management-2025-06-27,compact-2026-01-12,thinking-binding-controls-2026-08-01,\
+            mid-conversation-system-clear-at-2026-08-21".replace(char::is_whitespace, "");
+        let mut body = rich();
+        body["stream"] = json!(streams);
+        for (place, value) in &changes {
+            let values = [
+                Value::Null, json!(true), json!(0), json!(-1), json!(u64::MAX), json!(1.5e300), json!(""), json!("x"),
+                json!([]), json!({}), json!({"type": "text", "text": "y"}), json!([{"type": "text", "text": "z"}]),
+            ];
+            let mut all = Vec::new();
+            places(&body, "", &mut all);
+            *body.pointer_mut(&all[place.index(all.len())]).unwrap() = values[*value].clone();
+        }
+        let mut bytes = body.to_string().into_bytes();
+        if let Some((at, byte)) = broken {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let reply = client.request("POST", "/v1/messages", &bytes);
+        prop_assert!([200, 400, 404].contains(&reply.status), "{}", reply.status);
+        prop_assert!(changes.len() + usize::from(broken.is_some()) > 0 || reply.status == 200, "{:?}", reply.body());
+    }
 }

@@ -168,3 +168,21 @@ impl<'t> Node<'t> {
         self.get(name).and_then(Node::text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_is_the_value_as_it_stands() {
+        let body = br#" { "a" : [ 1 , {"b":"\u00e9"} , [ ] ] , "c" : { } , "d":"x\"y" } "#;
+        let document = Document::parse(body).unwrap();
+        let root = document.root();
+        assert_eq!(root.raw(), r#"{ "a" : [ 1 , {"b":"\u00e9"} , [ ] ] , "c" : { } , "d":"x\"y" }"#);
+        let list = root.get("a").unwrap();
+        assert_eq!(list.raw(), r#"[ 1 , {"b":"\u00e9"} , [ ] ]"#);
+        assert_eq!(list.items().map(Node::raw).collect::<Vec<_>>(), ["1", r#"{"b":"\u00e9"}"#, "[ ]"]);
+        assert_eq!((root.get("c").unwrap().raw(), root.get("d").unwrap().raw()), ("{ }", r#""x\"y""#));
+        assert_eq!(root.get_text("d").unwrap().decoded(), "x\"y");
+    }
+}
