@@ -265,7 +265,7 @@ fn events_come_in_their_order_and_numbered() {
 }
 
 #[track_caller]
-fn refused(path: &str, body: Value, expected: (u16, Option<&str>, Option<&str>)) -> Reply {
+fn refused(path: &str, body: &Value, expected: (u16, Option<&str>, Option<&str>)) -> Reply {
     let reply = ask(&mut simulator(), 0, path, &body.to_string());
     let error = &json_of(&reply)["error"];
     assert_eq!((reply.status, error["code"].as_str(), error["param"].as_str()), expected, "{body}: {error}");
@@ -276,7 +276,7 @@ fn refused(path: &str, body: Value, expected: (u16, Option<&str>, Option<&str>))
 #[test]
 fn what_breaks_a_rule_of_responses_is_refused() {
     let check = |input: Value, expected| {
-        refused("/v1/responses", json!({"model": "gpt-6-sol", "input": input}), expected);
+        refused("/v1/responses", &json!({"model": "gpt-6-sol", "input": input}), expected);
     };
     let invalid = |code, param| (400, Some(code), Some(param));
     check(Value::Null, invalid("missing_required_parameter", "input"));
@@ -308,31 +308,31 @@ fn what_breaks_a_rule_of_responses_is_refused() {
     };
     refused(
         "/v1/responses",
-        with("max_output_tokens", json!(3)),
+        &with("max_output_tokens", json!(3)),
         invalid("integer_below_min_value", "max_output_tokens"),
     );
     refused(
         "/v1/responses",
-        with("prompt_cache_options", json!({})),
+        &with("prompt_cache_options", json!({})),
         invalid("unsupported_parameter", "prompt_cache_options"),
     );
     refused(
         "/v1/responses",
-        with("reasoning", json!({"effort": "huge"})),
+        &with("reasoning", json!({"effort": "huge"})),
         invalid("invalid_value", "reasoning.effort"),
     );
     refused(
         "/v1/responses",
-        with("previous_response_id", json!("resp_0")),
+        &with("previous_response_id", json!("resp_0")),
         invalid("previous_response_not_found", "previous_response_id"),
     );
     refused(
         "/v1/responses",
-        with("tools", json!([{"type": "function"}])),
+        &with("tools", json!([{"type": "function"}])),
         invalid("missing_required_parameter", "tools[0].name"),
     );
-    refused("/v1/responses", with("model", json!("claude-opus-5-5")), (404, Some("model_not_found"), None));
-    refused("/v1/responses", with("model", Value::Null), invalid("missing_required_parameter", "model"));
+    refused("/v1/responses", &with("model", json!("claude-opus-5-5")), (404, Some("model_not_found"), None));
+    refused("/v1/responses", &with("model", Value::Null), invalid("missing_required_parameter", "model"));
     assert_eq!(ask(&mut simulator(), 0, "/v1/responses", "{").status, 400);
     // What nobody knows is let pass.
     assert_eq!(
@@ -344,7 +344,7 @@ fn what_breaks_a_rule_of_responses_is_refused() {
 #[test]
 fn what_breaks_a_rule_of_chat_is_refused() {
     let check = |messages: Value, expected| {
-        refused("/v1/chat/completions", json!({"model": "gpt-5", "messages": messages}), expected);
+        refused("/v1/chat/completions", &json!({"model": "gpt-5", "messages": messages}), expected);
     };
     let call = json!({"role": "assistant", "content": null, "tool_calls": [
         {"id": "c", "type": "function", "function": {"name": "n", "arguments": "{}"}}]});
@@ -371,7 +371,7 @@ fn a_prompt_that_does_not_fit_is_too_long_for_every_client() {
     ] {
         let reply = refused(
             path,
-            body,
+            &body,
             (
                 400,
                 Some("context_length_exceeded"),
