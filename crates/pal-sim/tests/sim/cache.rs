@@ -175,7 +175,7 @@ fn each_change_costs_the_layers_it_says() {
     );
     check_survivors(
         "web search",
-        |body| body["tools"].as_array_mut().unwrap().push(web.clone()),
+        |body| body["tools"].as_array_mut().unwrap().insert(0, web.clone()),
         (true, false, false),
     );
     check_survivors("speed", |body| body["speed"] = json!("fast"), (true, false, false));

@@ -97,6 +97,21 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
 }
 
 #[test]
+fn a_kept_message_of_the_role_that_was_summarised_last_is_merged_and_breaks_what_follows() {
+    let mut client = Client::new();
+    client.betas = ON_DEMAND.into();
+    let early = request(json!([user(json!([text("Start")]))]));
+    let block = summarized(&mut client, &early)["content"][0].clone();
+    let mut live = request(json!([user(json!([text("Start"), text("More")]))]));
+    client.say(vec![Said::Thinking("Hm".into()), Said::Text("So".into())]);
+    let answer = client.ask(&live)["content"].clone();
+    let (more, next) = (user(json!([text("More")])), user(json!([text("Next")])));
+    live["messages"] = json!([assistant(json!([block])), more, assistant(answer), next]);
+    let error = client.refused(&live);
+    assert!(error["message"].as_str().unwrap().starts_with("messages.2.content.0"), "{error}");
+}
+
+#[test]
 fn a_summary_goes_back_as_it_came() {
     let mut client = Client::new();
     client.betas = ON_DEMAND.into();
