@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use pal_model::{
-    Cards, Content, Draft, IdSource, Origin, Prefix, RequestSent, ResponseGot, Source, Text, Timestamp, Usage,
+    Cards, Content, Draft, IdSource, Origin, Prefix, RequestSent, ResponseGot, Role, Source, Text, Timestamp,
+    Usage,
 };
 use pal_store::Log;
 use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
+use pal_wire::{Breakpoints, ChatServer, Conversation, Encoder, Piece};
 
 const OPTIONS: RenderOptions =
     RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
@@ -188,5 +190,41 @@ fn bench(
     });
 }
 
-criterion_group!(benches, turn);
+/// The request of a long session whose history did not change, as parts that can be sent.
+fn encode(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("encode_1m_tokens");
+    group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_secs(1));
+    let session = Session::grown(1_000_000, 2 << 10);
+    group.bench_function("messages", |bencher| bencher.iter(|| session.view.render(OPTIONS).parts().bytes()));
+    for (name, mut encoder) in [
+        ("responses", Encoder::responses(Breakpoints::Turns)),
+        ("chat", Encoder::chat(ChatServer::OpenAi, Breakpoints::Never)),
+    ] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let request = session.view.render(OPTIONS);
+                let piece = |(opens, block, is_marked): (Option<Role>, &Text, bool)| Piece {
+                    opens,
+                    block: block.clone(),
+                    is_marked,
+                };
+                let pieces: Vec<Piece> = request.pieces().map(piece).collect();
+                let conversation = Conversation {
+                    model: "gpt-6-sol",
+                    max_tokens: 8_000,
+                    stream: true,
+                    effort: None,
+                    cache_key: Some("one"),
+                    system: request.system(),
+                    tools: request.tools(),
+                    pieces: &pieces,
+                };
+                encoder.encode(&conversation).body.bytes()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, turn, encode);
 criterion_main!(benches);

@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Tokens(Tokens),
     Render(Render),
     Check(Check),
+    Sim(Sim),
+    Ask(Ask),
 }
 
 /// Take sessions of other agents over into logs of our own
@@ -120,4 +122,99 @@ pub(crate) struct Check {
     /// Print JSON: the counts, or the error as the provider sends it
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Run a provider on this machine: no key, no cost, as strict as the real one
+///
+/// Speaks Anthropic Messages, OpenAI Responses and Chat Completions on loopback, with a real prefix cache, real token
+/// counts and prices. Point any client at it. Every request is shown with what it read from the cache, wrote to it
+/// and cost. docs/simulator.md describes scripts and faults.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal sim\n  ANTHROPIC_BASE_URL=http://127.0.0.1:4010 ANTHROPIC_API_KEY=any claude\n  pal sim --model-script loop.toml --faults '529@1-2,cut:0.05' --seed 7\n  pal sim --speed virtual --log exchanges/"
+)]
+pub(crate) struct Sim {
+    /// The port to listen on; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 4010)]
+    pub(crate) port: u16,
+    /// Answer by a script (default: answers drawn from what was sent)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model_script: Option<PathBuf>,
+    /// Answer with what the model of a recorded session said
+    #[arg(long, value_name = "FILE", conflicts_with = "model_script")]
+    pub(crate) replay: Option<PathBuf>,
+    /// What goes wrong, and when
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) faults: Option<String>,
+    /// Where ids and chance come from: the same seed gives the same answers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Whether answers take their time, or leave at once while a clock of its own jumps ahead
+    #[arg(long, value_enum, ignore_case = true, default_value = "real")]
+    pub(crate) speed: SpeedName,
+    /// Keep every request and answer in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) log: Option<PathBuf>,
+    /// Accept only this API key; may be repeated (default: any)
+    #[arg(long = "key", value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+    /// Take thinking that another provider signed, and bind it where it is first seen
+    #[arg(long)]
+    pub(crate) learn_signatures: bool,
+    /// Print one JSON object a request
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How time passes for the simulator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SpeedName {
+    /// Answers take their time
+    Real,
+    /// Answers leave at once; the clock jumps
+    Virtual,
+}
+
+/// Ask a model one question, on its own or at the end of a stored session; nothing is kept
+///
+/// With --session the model sees what that session's next request would carry, and the question after it; the log stays
+/// as it is. The provider follows from the model: Claude is asked at ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY or
+/// ANTHROPIC_AUTH_TOKEN, GPT at OPENAI_BASE_URL with OPENAI_API_KEY. Retries are counted down on standard error, where the
+/// answer's tokens and its price stand, too.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal ask --provider sim 'Is anybody there?'\n  pal ask --session log.jsonl 'Which files did we change?'\n  OPENAI_BASE_URL=http://127.0.0.1:11434/v1 pal ask --provider chat --model qwen3 'Hello'"
+)]
+pub(crate) struct Ask {
+    /// The question
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: String,
+    /// Ask at the end of this session: a log of ours or another agent's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) session: Option<PathBuf>,
+    /// Ask this model (default: the session's own, else claude-opus-5-5)
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Whom to ask (default: whoever offers the model)
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<ProviderName>,
+    /// Most tokens that the answer may have
+    #[arg(long, value_name = "N", default_value_t = 4_000)]
+    pub(crate) max_tokens: u64,
+    /// Print one JSON object when the answer is whole
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A provider, by the dialect that it is spoken to in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ProviderName {
+    /// Anthropic Messages
+    Anthropic,
+    /// OpenAI Responses
+    Openai,
+    /// A server that speaks Chat Completions: Ollama, llama.cpp, vLLM …
+    Chat,
+    /// The simulator, started for this one question
+    Sim,
 }

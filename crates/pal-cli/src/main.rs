@@ -3,6 +3,7 @@
 mod arguments;
 mod commands;
 mod failure;
+mod provider;
 mod session;
 mod settings;
 mod table;
@@ -18,7 +19,7 @@ use crate::settings::Settings;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(std::io::stdout());
     let done = Settings::from_environment().and_then(|settings| run(arguments.command, &settings, &mut out));
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     match done {
@@ -41,5 +42,7 @@ fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<Exi
         Command::Tokens(tokens) => commands::tokens(&tokens, settings, out),
         Command::Render(render) => commands::render(&render, settings, out),
         Command::Check(check) => commands::check(&check, settings, out),
+        Command::Sim(sim) => commands::sim(&sim, settings, out),
+        Command::Ask(ask) => commands::ask(&ask, settings, out),
     }
 }

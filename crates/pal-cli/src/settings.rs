@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::arguments::EstimatorName;
 use crate::failure::Failure;
+use crate::provider::Credentials;
 
 /// What all commands may need to know.
 pub(crate) struct Settings {
@@ -22,6 +23,8 @@ pub(crate) struct Settings {
     window: WindowSettings,
     /// Thresholds of single models.
     thresholds: BTreeMap<String, Threshold>,
+    /// Addresses and keys of providers.
+    pub(crate) credentials: Credentials,
     /// Values that were ignored, and why.
     pub(crate) warnings: Vec<String>,
 }
@@ -87,9 +90,10 @@ impl Settings {
         for (model, threshold) in file.thresholds {
             thresholds.insert(model, threshold.resolve().map_err(wrong)?);
         }
-        let warnings = read_variables(&mut window, &mut thresholds, variable);
+        let warnings = read_variables(&mut window, &mut thresholds, &variable);
+        let credentials = Credentials::read(variable);
         let estimator = file.estimator.unwrap_or(EstimatorName::Calibrated);
-        Ok(Settings { home, cards, estimator, window, thresholds, warnings })
+        Ok(Settings { home, cards, estimator, window, thresholds, credentials, warnings })
     }
 
     /// Windows and compaction for a model.

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
+use pal_model::Usage;
+
 /// A table: a heading and rows of cells.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -67,6 +69,19 @@ pub(crate) fn rounded(tokens: f64) -> String {
     thousands(tokens.max(0.0).round() as u64)
 }
 
+/// What a response took, by kind of token, and what it cost.
+pub(crate) fn usage_line(usage: &Usage, cost: Option<f64>) -> String {
+    let [read, written, uncached, output] = [
+        usage.cache_read_input_tokens,
+        usage.cache_creation_input_tokens,
+        usage.input_tokens,
+        usage.output_tokens,
+    ]
+    .map(thousands);
+    let cost = cost.map_or(String::new(), |cost| format!(", ${cost:.4}"));
+    format!("{read} read, {written} written, {uncached} uncached, {output} out{cost}")
+}
+
 /// A heading on a terminal.
 pub(crate) fn bold(text: &str) -> String {
     if wants_colour() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
@@ -86,6 +101,11 @@ pub(crate) fn bar(share: f64) -> String {
 /// The text without control characters, so that a file's content cannot drive the terminal.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
+}
+
+/// The same for text of several lines.
+pub(crate) fn harmless_lines(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '·' } else { c }).collect()
 }
 
 fn wants_colour() -> bool {

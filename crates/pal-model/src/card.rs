@@ -30,6 +30,8 @@ pub struct Card {
     pub caching: Caching,
     /// Which thinking settings it takes.
     pub thinking: ThinkingKinds,
+    /// The effort that a request without one gets.
+    pub default_effort: SmolStr,
     /// What else it can do.
     pub can: Capabilities,
     /// Block types and block fields that this endpoint takes beyond those that the program knows.
@@ -264,6 +266,7 @@ raw_card! {
     look_back: u64,
     caching: Caching,
     thinking: Vec<SmolStr>,
+    default_effort: SmolStr,
     bound_thinking: bool,
     system_messages: bool,
     context_management: Vec<SmolStr>,
@@ -396,6 +399,7 @@ impl RawCard {
                 disabled: takes("disabled"),
                 between_tools: takes("between_tools"),
             },
+            default_effort: self.default_effort.unwrap_or(cautious.default_effort),
             can: Capabilities {
                 bound_thinking: self.bound_thinking.unwrap_or(false),
                 system_messages: self.system_messages.unwrap_or(false),
@@ -430,6 +434,7 @@ fn cautious() -> Card {
         look_back: 20,
         caching: Caching::Marks,
         thinking: ThinkingKinds { disabled: true, ..ThinkingKinds::default() },
+        default_effort: SmolStr::new_static("high"),
         can: Capabilities { images: true, forced_tool_choice: true, ..Capabilities::default() },
         extra: Vec::new(),
     }
@@ -452,6 +457,10 @@ mod tests {
         let opus = cards.find("claude-opus-5-5").card;
         assert!(opus.can.bound_thinking && opus.can.system_messages && !opus.thinking.disabled);
         assert_eq!(opus.prices.unwrap().read, 0.2);
+        assert_eq!(
+            (opus.default_effort.as_str(), &*cards.find("claude-opus-5").card.default_effort),
+            ("medium", "high")
+        );
         assert_eq!(cards.find("claude-haiku-5-5").card.cliff.unwrap().above, 100_000);
         assert_eq!(cards.find("claude-mythos-5-1").card.prices.unwrap().read, 0.25);
         let caching = |name: &str| cards.find(name).card.caching;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use pal_model::Usage;
+use serde::Serialize;
 
 /// A request as it came over HTTP.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,40 @@ pub struct Reply {
     pub chunks: Vec<Chunk>,
     /// How it ends.
     pub ending: Ending,
+    /// What the exchange was, where a model answered, so that a caller in process need not parse the body.
+    pub exchange: Option<Exchange>,
+}
+
+/// A request that a model answered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Exchange {
+    /// Which request of the simulator it was, counted from 1.
+    pub number: u64,
+    /// The id of the request.
+    pub request: String,
+    /// The id of the response.
+    pub response: String,
+    /// The model, as it was asked for.
+    pub model: String,
+    /// Why the answer stopped.
+    pub stop_reason: String,
+    /// What it took.
+    pub usage: Usage,
+    /// What that costs in US dollars, where the card has prices.
+    pub cost: Option<f64>,
+    /// What the cache did.
+    pub cache: CacheStory,
+}
+
+/// What the cache did for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheStory {
+    /// Marks that counted.
+    pub marks: usize,
+    /// Steps from the mark that found the longest entry back to that entry; 0 is the mark itself.
+    pub steps_back: Option<u64>,
+    /// Entries that were written.
+    pub written: usize,
 }
 
 impl Reply {

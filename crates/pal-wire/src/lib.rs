@@ -22,6 +22,7 @@ mod encode;
 mod event;
 mod failure;
 mod function;
+mod kept;
 mod message;
 mod messages;
 mod portion;
@@ -33,7 +34,10 @@ mod sse;
 
 pub use call::{Call, Conversation, Dialect, Piece};
 pub use chat::ChatServer;
-pub use check::{ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Rules, check_request};
+pub use check::{
+    ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Node, NodeText, NodeType, Reading,
+    Rules, check_request,
+};
 pub use classify::classify;
 pub use decode::{Decoder, decode_whole};
 pub use encode::Encoder;

@@ -1,11 +1,15 @@
 //! One file a command: each takes what was typed and the settings, calls the crates, and prints.
 
+mod ask;
 mod check;
 mod import;
 mod render;
+mod sim;
 mod tokens;
 
+pub(crate) use ask::ask;
 pub(crate) use check::check;
 pub(crate) use import::import;
 pub(crate) use render::render;
+pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;

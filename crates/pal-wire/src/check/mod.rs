@@ -22,10 +22,11 @@ mod tools;
 mod turns;
 mod view;
 
-use json::{Document, Node};
+use json::Document;
 use view::{Request, Tag};
 
 pub use error::{ApiError, ErrorKind};
+pub use json::{Node, Text as NodeText, Type as NodeType};
 pub use rules::{ApiVersion, Beta, Betas, Endpoint, Rules};
 
 /// What a request that passed holds.
@@ -53,26 +54,49 @@ pub struct Checked {
 
 /// Judges the body of a request; the first error, as the provider would report it.
 pub fn check_request(body: &[u8], rules: &Rules) -> Result<Checked, ApiError> {
-    if body.len() > rules.max_body_bytes {
-        return Err(ApiError::new(ErrorKind::RequestTooLarge, "Request exceeds the maximum size"));
+    Reading::new(body, rules.max_body_bytes)?.check(rules)
+}
+
+/// A body that is a JSON object, scanned once, to be judged and to be looked at.
+pub struct Reading<'t> {
+    document: Document<'t>,
+    bytes: usize,
+}
+
+impl<'t> Reading<'t> {
+    /// Scans a body of at most so many bytes.
+    pub fn new(body: &'t [u8], max_bytes: usize) -> Result<Reading<'t>, ApiError> {
+        if body.len() > max_bytes {
+            return Err(ApiError::new(ErrorKind::RequestTooLarge, "Request exceeds the maximum size"));
+        }
+        let document = Document::parse(body)
+            .map_err(|reason| error::invalid(format!("The request body is not valid JSON: {reason}")))?;
+        if document.root().kind() != json::Type::Object {
+            return Err(error::invalid("Input should be a valid dictionary"));
+        }
+        Ok(Reading { document, bytes: body.len() })
     }
-    let document = Document::parse(body)
-        .map_err(|reason| error::invalid(format!("The request body is not valid JSON: {reason}")))?;
-    let root = document.root();
-    if root.kind() != json::Type::Object {
-        return Err(error::invalid("Input should be a valid dictionary"));
+
+    /// The body.
+    pub fn root(&self) -> Node<'_> {
+        self.document.root()
     }
-    shape::check_value(root, &tables::BODY, &path::Path::ROOT, rules)?;
-    let request = Request::new(root, rules);
-    request::check_parameters(&request)?;
-    turns::check_turns(&request)?;
-    content::check_content(&request)?;
-    thoughts::check_thoughts(&request)?;
-    compaction::check_compaction(&request)?;
-    pairs::check_pairs(&request)?;
-    tools::check_tools(&request)?;
-    let marks = marks::check_marks(&request)?;
-    Ok(count(&request, body.len(), marks))
+
+    /// Judges the body as [`check_request`] does.
+    pub fn check(&self, rules: &Rules) -> Result<Checked, ApiError> {
+        let root = self.root();
+        shape::check_value(root, &tables::BODY, &path::Path::ROOT, rules)?;
+        let request = Request::new(root, rules);
+        request::check_parameters(&request)?;
+        turns::check_turns(&request)?;
+        content::check_content(&request)?;
+        thoughts::check_thoughts(&request)?;
+        compaction::check_compaction(&request)?;
+        pairs::check_pairs(&request)?;
+        tools::check_tools(&request)?;
+        let marks = marks::check_marks(&request)?;
+        Ok(count(&request, self.bytes, marks))
+    }
 }
 
 fn count(request: &Request<'_>, bytes: usize, marks: usize) -> Checked {

@@ -14,6 +14,7 @@ mod fields;
 mod hostile;
 mod json;
 mod marks;
+mod openai;
 mod pairs;
 mod samples;
 mod system_messages;

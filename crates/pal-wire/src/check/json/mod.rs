@@ -7,5 +7,6 @@ mod node;
 mod scan;
 mod text;
 
-pub(crate) use node::{Document, Node, Type};
-pub(crate) use text::Text;
+pub(crate) use node::Document;
+pub use node::{Node, Type};
+pub use text::Text;

@@ -9,14 +9,20 @@ pub(crate) struct Document<'t> {
     entries: Vec<Entry>,
 }
 
-/// What a value is.
+/// What a JSON value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
+pub enum Type {
+    /// Fields with names.
     Object,
+    /// Items in an order.
     Array,
+    /// A string.
     Text,
+    /// A number.
     Number,
+    /// `true` or `false`.
     Bool,
+    /// `null`.
     Null,
 }
 
@@ -49,10 +55,7 @@ impl<'t> Document<'t> {
 
     /// The entry that follows the value at `at`.
     fn after(&self, at: usize) -> usize {
-        match self.byte(at) {
-            b'{' | b'[' => self.entries.get(at).map_or(at + 1, |entry| entry.end as usize),
-            _ => at + 1,
-        }
+        self.entries.get(at).map_or(at + 1, |entry| entry.next as usize)
     }
 }
 
@@ -64,15 +67,16 @@ fn describe(text: &str, error: &JsonError) -> String {
     format!("{}: line {line} column {column} (char {})", error.message, before.chars().count())
 }
 
-/// A value in a document.
+/// A value in a body that was read: a cheap handle.
 #[derive(Clone, Copy)]
-pub(crate) struct Node<'t> {
+pub struct Node<'t> {
     document: &'t Document<'t>,
     at: usize,
 }
 
 impl<'t> Node<'t> {
-    pub(crate) fn kind(self) -> Type {
+    /// What it is.
+    pub fn kind(self) -> Type {
         match self.document.byte(self.at) {
             b'{' => Type::Object,
             b'[' => Type::Array,
@@ -83,8 +87,8 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The bytes of a scalar.
-    fn scalar(self) -> &'t str {
+    /// The bytes of the value, as they stand in the body.
+    pub fn raw(self) -> &'t str {
         let document = self.document;
         document
             .entries
@@ -94,10 +98,10 @@ impl<'t> Node<'t> {
     }
 
     /// The string, if it is one.
-    pub(crate) fn text(self) -> Option<Text<'t>> {
+    pub fn text(self) -> Option<Text<'t>> {
         match self.kind() {
             Type::Text => {
-                let quoted = self.scalar();
+                let quoted = self.raw();
                 quoted.get(1..quoted.len().saturating_sub(1)).map(Text::new)
             }
             _ => None,
@@ -105,25 +109,27 @@ impl<'t> Node<'t> {
     }
 
     /// The number, if it is an integer that fits.
-    pub(crate) fn integer(self) -> Option<i64> {
-        if self.kind() == Type::Number { self.scalar().parse().ok() } else { None }
+    pub fn integer(self) -> Option<i64> {
+        if self.kind() == Type::Number { self.raw().parse().ok() } else { None }
     }
 
     /// The number, if it is one.
-    pub(crate) fn number(self) -> Option<f64> {
-        if self.kind() == Type::Number { self.scalar().parse().ok() } else { None }
+    pub fn number(self) -> Option<f64> {
+        if self.kind() == Type::Number { self.raw().parse().ok() } else { None }
     }
 
-    pub(crate) fn is_true(self) -> bool {
+    /// Whether it is `true`.
+    pub fn is_true(self) -> bool {
         self.document.byte(self.at) == b't'
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    /// Whether it is `null`.
+    pub fn is_null(self) -> bool {
         self.kind() == Type::Null
     }
 
     /// The items of an array; none of anything else.
-    pub(crate) fn items(self) -> impl Iterator<Item = Node<'t>> {
+    pub fn items(self) -> impl Iterator<Item = Node<'t>> {
         let document = self.document;
         let end = if self.kind() == Type::Array { document.after(self.at) } else { self.at };
         let mut at = self.at + 1;
@@ -137,7 +143,7 @@ impl<'t> Node<'t> {
     }
 
     /// The fields of an object, in their order; none of anything else.
-    pub(crate) fn entries(self) -> impl Iterator<Item = (Text<'t>, Node<'t>)> {
+    pub fn entries(self) -> impl Iterator<Item = (Text<'t>, Node<'t>)> {
         let document = self.document;
         let end = if self.kind() == Type::Object { document.after(self.at) } else { self.at };
         let mut at = self.at + 1;
@@ -153,12 +159,12 @@ impl<'t> Node<'t> {
     }
 
     /// A field that is there and not null.
-    pub(crate) fn get(self, name: &str) -> Option<Node<'t>> {
+    pub fn get(self, name: &str) -> Option<Node<'t>> {
         self.entries().find(|(key, _)| key.is(name)).map(|(_, value)| value).filter(|value| !value.is_null())
     }
 
     /// A field that is a string.
-    pub(crate) fn get_text(self, name: &str) -> Option<Text<'t>> {
+    pub fn get_text(self, name: &str) -> Option<Text<'t>> {
         self.get(name).and_then(Node::text)
     }
 }

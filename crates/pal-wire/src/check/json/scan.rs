@@ -5,12 +5,13 @@
 /// The deepest nesting that is read; the same as that of the usual parsers in this language.
 const MAX_DEPTH: usize = 127;
 
-/// Where a value lies. For an object or array, `end` is the entry after its last one; for any other value it is
-/// the byte after its last one. Keys have entries of their own, before their values.
+/// Where a value lies: its bytes, and the entry after its last one. Keys have entries of their own, before their
+/// values.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) start: u32,
     pub(super) end: u32,
+    pub(super) next: u32,
 }
 
 /// What is wrong with the grammar, and where.
@@ -130,9 +131,10 @@ impl Scanner<'_> {
 
     fn close(&mut self) -> Expect {
         self.at += 1;
-        let end = self.entries.len() as u32;
+        let next = self.entries.len() as u32;
         if let Some(entry) = self.open.pop().and_then(|open| self.entries.get_mut(open)) {
-            entry.end = end;
+            entry.end = self.at as u32;
+            entry.next = next;
         }
         Expect::CommaOrEnd
     }
@@ -245,7 +247,8 @@ impl Scanner<'_> {
     }
 
     fn note(&mut self, start: usize) {
-        self.entries.push(Entry { start: start as u32, end: self.at as u32 });
+        let next = self.entries.len() as u32 + 1;
+        self.entries.push(Entry { start: start as u32, end: self.at as u32, next });
     }
 
     fn error(&self, message: &'static str) -> JsonError {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::str::Chars;
 
 /// The inside of a string, between its quotes.
-#[derive(Clone, Copy)]
-pub(crate) struct Text<'t> {
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'t> {
     raw: &'t str,
 }
 
@@ -15,28 +15,29 @@ impl<'t> Text<'t> {
     }
 
     /// The string that is meant; borrowed when nothing is escaped.
-    pub(crate) fn decoded(self) -> Cow<'t, str> {
+    pub fn decoded(self) -> Cow<'t, str> {
         if self.raw.contains('\\') { Cow::Owned(self.chars().collect()) } else { Cow::Borrowed(self.raw) }
     }
 
     /// Whether it is this word. An escaped form is longer, but at most six times as long, so that hardly any text
     /// is searched for escapes.
-    pub(crate) fn is(self, word: &str) -> bool {
+    pub fn is(self, word: &str) -> bool {
         let could_be_escaped = self.raw.len() > word.len() && self.raw.len() <= 6 * word.len();
         self.raw == word || could_be_escaped && self.raw.contains('\\') && self.chars().eq(word.chars())
     }
 
     /// The one of these words that it is.
-    pub(crate) fn one_of<'w>(self, words: &[&'w str]) -> Option<&'w str> {
+    pub fn one_of<'w>(self, words: &[&'w str]) -> Option<&'w str> {
         words.iter().copied().find(|word| self.is(word))
     }
 
-    pub(crate) fn is_empty(self) -> bool {
+    /// Whether it has no characters.
+    pub fn is_empty(self) -> bool {
         self.raw.is_empty()
     }
 
     /// Whether there is nothing but white space.
-    pub(crate) fn is_blank(self) -> bool {
+    pub fn is_blank(self) -> bool {
         self.chars().all(char::is_whitespace)
     }
 

@@ -1,0 +1,200 @@
+//! `pal ask`: one question to a model, of its own or at the end of a stored session. Nothing is kept.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
+use pal_provider::{Client, Endpoint, Key, Policy, Progress, Waiting};
+use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
+use pal_sim_server::{Options, Speed, serve};
+use pal_view::{RenderOptions, Scope, View};
+use pal_wire::{Call, Delta, Dialect, Event, Finished};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::arguments::{Ask, ProviderName};
+use crate::failure::Failure;
+use crate::provider::{bad_endpoint, call, endpoint, usual_provider};
+use crate::session::{Session, card, lens};
+use crate::settings::Settings;
+use crate::table::{harmless, harmless_lines, usage_line};
+
+/// The model that is asked where neither the user nor the session names one.
+const MODEL: &str = "claude-opus-5-5";
+
+pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let session = match &arguments.session {
+        Some(path) => Session::read(path, settings)?,
+        None => Session { branch: Vec::new(), problems: Vec::new() },
+    };
+    for problem in &session.problems {
+        eprintln!("pal: {problem}");
+    }
+    let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
+    let card = card(settings, model.as_deref().unwrap_or(MODEL));
+    let provider = arguments.provider.unwrap_or_else(|| usual_provider(&card));
+    let question = question(&arguments.text, session.branch.last())?;
+    let view = View::of(
+        lens(&card, settings.estimator, Scope::Current),
+        session.branch.into_iter().chain(std::iter::once(question)),
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
+    let max_tokens = arguments.max_tokens.min(card.max_output);
+    let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: false };
+    let request = view.render(options);
+    let asked = |endpoint: Endpoint| {
+        let call = call(&request, &card, endpoint.dialect(), max_tokens);
+        (endpoint, call)
+    };
+    runtime.block_on(async {
+        match provider {
+            ProviderName::Sim => {
+                let (endpoint, server) = simulator(settings).await?;
+                let (endpoint, call) = asked(endpoint);
+                let answered = converse(arguments, &card, endpoint, call, out).await;
+                server.abort();
+                answered
+            }
+            _ => {
+                let (endpoint, call) = asked(endpoint(provider, &settings.credentials)?);
+                converse(arguments, &card, endpoint, call, out).await
+            }
+        }
+    })
+}
+
+/// The question as the entry that would follow the last one.
+fn question(text: &str, last: Option<&Entry>) -> Result<Entry, Failure> {
+    let mut content = String::new();
+    escape_into(&mut content, text);
+    let at = last.map_or(Timestamp::default(), |entry| entry.at);
+    let id = IdSource::seeded(0).next_id(at);
+    let line = Draft::user(Origin::Person, &content).into_line(id, last.map(|entry| entry.id), at, None);
+    Entry::parse(Text::from(line)).map_err(|error| Failure::new(format!("the question: {error}")))
+}
+
+/// A simulator of our own, on a free port of this machine.
+async fn simulator(
+    settings: &Settings,
+) -> Result<(Endpoint, tokio::task::JoinHandle<std::io::Result<LedgerTotals>>), Failure> {
+    let failure = |error: std::io::Error| Failure::new(format!("the simulator: {error}"));
+    let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(failure)?;
+    let address = format!("http://{}", listener.local_addr().map_err(failure)?);
+    // A stored session holds thinking that its own provider signed.
+    let settings =
+        SimSettings { cards: settings.cards.clone(), signatures: Signatures::Learn, ..SimSettings::plain() };
+    let simulator = Simulator::new(settings, Box::new(Extractive));
+    let options = Options { speed: Speed::Virtual, record: None, notice: Box::new(|_| {}) };
+    let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
+    let endpoint = Endpoint::new(Dialect::Messages, &address, Some(Key::api("simulated")))
+        .map_err(|error| bad_endpoint(&error, "the simulator's address"))?;
+    Ok((endpoint, server))
+}
+
+/// Sends the call and shows the answer while it comes.
+async fn converse(
+    arguments: &Ask,
+    card: &Card,
+    endpoint: Endpoint,
+    call: Call,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let client = Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;
+    let mut answer = client.send(call);
+    let mut blocks = Vec::new();
+    let mut countdown = Countdown::default();
+    while let Some(progress) = answer.next().await {
+        if let Progress::Event(_) = progress {
+            countdown.end();
+        }
+        match progress {
+            Progress::Waiting(wait) => countdown.show(&wait),
+            Progress::Event(Event::Grew { delta: Delta::Text(text), .. }) if !arguments.json => {
+                write!(out, "{}", harmless_lines(&text))?;
+                out.flush()?;
+            }
+            Progress::Event(Event::Block { block, .. }) => {
+                if !arguments.json {
+                    show_block(&block, out)?;
+                }
+                blocks.push(block);
+            }
+            Progress::Event(Event::Finished(finished)) => {
+                return show_end(arguments, card, &blocks, &finished, out);
+            }
+            Progress::Event(Event::Failed(failure)) => {
+                let hint = "nothing was kept; ask again";
+                return Err(Failure::with_hint(harmless(&failure.to_string()), hint));
+            }
+            Progress::Event(_) => {}
+        }
+    }
+    Err(Failure::new("the answer ended without an end"))
+}
+
+/// A countdown on a terminal; elsewhere one line a wait.
+#[derive(Default)]
+struct Countdown {
+    /// The attempt that is being waited for.
+    attempt: Option<u32>,
+}
+
+impl Countdown {
+    fn show(&mut self, wait: &Waiting) {
+        let seconds = wait.left.as_secs_f64().ceil();
+        let why = harmless(&wait.failure.message);
+        let line = format!("{why}: attempt {} of {} in {seconds} s", wait.attempt, wait.of);
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[2K{line} ");
+        } else if self.attempt != Some(wait.attempt) {
+            eprintln!("pal: {line}");
+        }
+        self.attempt = Some(wait.attempt);
+    }
+
+    /// Takes the countdown off the terminal.
+    fn end(&mut self) {
+        if self.attempt.take().is_some() && std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
+
+/// What is not shown while it grows: a call, which nobody carries out here.
+fn show_block(block: &Block, out: &mut dyn Write) -> std::io::Result<()> {
+    match block.kind() {
+        BlockType::ToolUse => {
+            let name = block.string("name").unwrap_or_default();
+            let input = block.field("input").unwrap_or("{}");
+            writeln!(out, "[wants to call {} with {}]", harmless(&name), harmless(input))
+        }
+        BlockType::Text => writeln!(out),
+        _ => Ok(()),
+    }
+}
+
+fn show_end(
+    arguments: &Ask,
+    card: &Card,
+    blocks: &[Block],
+    finished: &Finished,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let cost = card.cost(&finished.usage);
+    if arguments.json {
+        let head = json!({
+            "model": finished.model.as_str(), "response": finished.response.as_str(),
+            "stop_reason": finished.stop_reason.as_deref(), "usage": finished.usage, "cost_usd": cost,
+        })
+        .to_string();
+        let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
+        // Blocks go in as they came: putting them through a JSON tree would change their bytes.
+        writeln!(out, "{},\"content\":[{}]}}", head.strip_suffix('}').unwrap_or(&head), raw.join(","))?;
+    } else {
+        eprintln!("{}: {}", finished.model, usage_line(&finished.usage, cost));
+    }
+    Ok(ExitCode::SUCCESS)
+}

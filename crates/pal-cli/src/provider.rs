@@ -1,0 +1,95 @@
+//! Which provider a command talks to, and with which key. The only place that joins settings and `pal-provider`.
+
+use pal_model::{Caching, Card};
+use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRESS};
+use pal_view::Request;
+use pal_wire::{Call, ChatServer, Conversation, Dialect, Encoder, Piece, messages_call};
+
+use crate::arguments::ProviderName;
+use crate::failure::Failure;
+
+/// Addresses and keys, as the environment names them.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    pub(crate) anthropic_key: Option<Key>,
+    pub(crate) anthropic_address: Option<String>,
+    pub(crate) openai_key: Option<Key>,
+    pub(crate) openai_address: Option<String>,
+}
+
+impl Credentials {
+    /// What the variables say; empty ones count as absent.
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Credentials {
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let token = variable("ANTHROPIC_AUTH_TOKEN").map(|token| Key::bearer(&token));
+        Credentials {
+            anthropic_key: variable("ANTHROPIC_API_KEY").map(|key| Key::api(&key)).or(token),
+            anthropic_address: variable("ANTHROPIC_BASE_URL"),
+            openai_key: variable("OPENAI_API_KEY").map(|key| Key::api(&key)),
+            openai_address: variable("OPENAI_BASE_URL"),
+        }
+    }
+}
+
+/// The provider that a model is asked of, unless the user names one.
+pub(crate) fn usual_provider(card: &Card) -> ProviderName {
+    match card.caching {
+        Caching::Marks => ProviderName::Anthropic,
+        Caching::Automatic | Caching::Breakpoints => ProviderName::Openai,
+    }
+}
+
+/// The endpoint of a provider on the net.
+pub(crate) fn endpoint(name: ProviderName, credentials: &Credentials) -> Result<Endpoint, Failure> {
+    let (dialect, address, standard, key, variables) = match name {
+        ProviderName::Anthropic | ProviderName::Sim => (
+            Dialect::Messages,
+            &credentials.anthropic_address,
+            ANTHROPIC_ADDRESS,
+            &credentials.anthropic_key,
+            ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        ),
+        ProviderName::Openai | ProviderName::Chat => (
+            if name == ProviderName::Chat { Dialect::Chat } else { Dialect::Responses },
+            &credentials.openai_address,
+            OPENAI_ADDRESS,
+            &credentials.openai_key,
+            ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        ),
+    };
+    if key.is_none() && address.is_none() {
+        return Err(Failure::with_hint(
+            format!("there is no key: {} is not set", variables.0),
+            format!("set it, or point {} at a server of your own, or try --provider sim", variables.1),
+        ));
+    }
+    let address = address.as_deref().unwrap_or(standard);
+    Endpoint::new(dialect, address, key.clone()).map_err(|error| bad_endpoint(&error, variables.1))
+}
+
+pub(crate) fn bad_endpoint(error: &EndpointError, variable: &str) -> Failure {
+    Failure::with_hint(error.to_string(), format!("correct {variable}"))
+}
+
+/// A rendered request as a call in the endpoint's dialect.
+pub(crate) fn call(request: &Request, card: &Card, dialect: Dialect, max_tokens: u64) -> Call {
+    let mut encoder = match dialect {
+        Dialect::Messages => return messages_call(card, request.parts(), true),
+        Dialect::Responses => Encoder::responses(card.caching.into()),
+        Dialect::Chat => Encoder::chat(ChatServer::Compatible, card.caching.into()),
+    };
+    let pieces: Vec<Piece> = request
+        .pieces()
+        .map(|(opens, block, is_marked)| Piece { opens, block: block.clone(), is_marked })
+        .collect();
+    encoder.encode(&Conversation {
+        model: &card.model,
+        max_tokens,
+        stream: true,
+        effort: None,
+        cache_key: None,
+        system: request.system(),
+        tools: request.tools(),
+        pieces: &pieces,
+    })
+}

@@ -1,0 +1,273 @@
+//! One attempt: a request goes out, the head of an answer comes in, or a failure that says why not.
+//!
+//! It owns the HTTP client with its connections and the reading of refusals. It neither retries nor follows
+//! redirects, since a redirect would carry key and conversation to a place nobody chose, and it logs nothing.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use pal_model::Parts;
+use pal_wire::{Failure, FailureKind, classify};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Body, Method, Request, Response, StatusCode, redirect};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::endpoint::Endpoint;
+use crate::policy::Timeouts;
+use crate::rope::Rope;
+use crate::secret::Mask;
+
+/// Most bytes that are read of a refusal; what it says stands at its beginning.
+const REFUSAL_BYTES: usize = 64 * 1024;
+
+/// Longest time that a refusal may take to spell itself out. Its status is known by then.
+const REFUSAL_TIME: Duration = Duration::from_secs(5);
+
+/// How long the end of a body may keep back the end of its answer.
+const DRAIN_TIME: Duration = Duration::from_millis(50);
+
+/// How the driver names itself.
+const USER_AGENT: &str = concat!("palimpsest/", env!("CARGO_PKG_VERSION"));
+
+/// The HTTP client could not be set up, for instance because this machine has no certificates.
+#[derive(Debug, thiserror::Error)]
+#[error("the HTTP client could not be set up: {reason}")]
+pub struct ClientError {
+    /// Why.
+    reason: String,
+}
+
+/// What goes out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing<'a> {
+    /// The path below the base address.
+    pub(crate) path: &'a str,
+    /// Headers besides those of every request.
+    pub(crate) headers: &'a [(&'static str, String)],
+    /// The body of a `POST`; a `GET` has none.
+    pub(crate) body: Option<&'a Parts>,
+    /// Whether the answer shall come as a stream.
+    pub(crate) stream: bool,
+}
+
+/// The way to one endpoint.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    http: reqwest::Client,
+    endpoint: Endpoint,
+    timeouts: Timeouts,
+    mask: Mask,
+}
+
+impl Transport {
+    /// Sets up the HTTP client. Connects to nothing yet.
+    pub(crate) fn new(endpoint: Endpoint, timeouts: Timeouts) -> Result<Transport, ClientError> {
+        // An error says that some other part of the program has chosen a provider before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(USER_AGENT)
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .connect_timeout(timeouts.connect)
+            // A connection that died without a word would otherwise swallow the next attempt, too.
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .http2_keep_alive_timeout(Duration::from_secs(10));
+        if endpoint.is_loopback() {
+            // What stays on this machine must not be shown to a proxy.
+            builder = builder.no_proxy();
+            if !endpoint.address().starts_with("https") {
+                // No certificate will be looked at, so a machine without any will do.
+                builder = builder.tls_certs_only([]);
+            }
+        }
+        if let Some(name) = endpoint.local_name() {
+            // The name means this machine, whatever a name server says.
+            let addresses = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+            builder = builder.resolve_to_addrs(name, &addresses.map(|address| SocketAddr::new(address, 0)));
+        }
+        let http = builder.build().map_err(|error| ClientError { reason: causes(&error.without_url()) })?;
+        Ok(Transport { http, mask: endpoint.mask(), endpoint, timeouts })
+    }
+
+    /// Where requests go.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What hides the key.
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    /// Sends a request and waits for the head of a good answer. Anything else is a failure.
+    pub(crate) async fn open(&self, outgoing: Outgoing<'_>) -> Result<Incoming, Failure> {
+        let opened = self.open_unmasked(outgoing).await;
+        opened.map_err(|failure| self.mask.failure(failure))
+    }
+
+    async fn open_unmasked(&self, outgoing: Outgoing<'_>) -> Result<Incoming, Failure> {
+        let Some(request) = self.request(outgoing) else {
+            return Err(Failure::new(FailureKind::Invalid, "a header of the call cannot be sent over HTTP"));
+        };
+        let first_byte = self.timeouts.first_byte;
+        let response = match timeout(first_byte, self.http.execute(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                let message =
+                    format!("no answer from {}: {}", self.endpoint.address(), causes(&error.without_url()));
+                return Err(Failure::new(FailureKind::Connection, message));
+            }
+            Err(_) => {
+                let message = format!("no answer within {} s", first_byte.as_secs_f64());
+                return Err(Failure::new(FailureKind::Silent, message));
+            }
+        };
+        let incoming =
+            Incoming { request_id: request_id(response.headers()), response, idle: self.timeouts.idle };
+        match incoming.response.status() {
+            StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT => Err(incoming
+                .failure(FailureKind::Malformed, "the provider answered without any content".to_owned())),
+            status if status.is_success() => Ok(incoming),
+            _ => Err(self.refusal(incoming).await),
+        }
+    }
+
+    /// The request with everything that every request has; nothing if a header cannot be sent.
+    fn request(&self, outgoing: Outgoing<'_>) -> Option<Request> {
+        let method = if outgoing.body.is_some() { Method::POST } else { Method::GET };
+        let mut request = Request::new(method, self.endpoint.url(outgoing.path));
+        let headers = request.headers_mut();
+        let accept = if outgoing.stream { "text/event-stream" } else { "application/json" };
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        for (name, value) in outgoing.headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+            let value = HeaderValue::from_str(value).ok()?;
+            headers.append(name, value);
+        }
+        if let Some((name, value)) = self.endpoint.authorization() {
+            headers.insert(name, value);
+        }
+        if let Some(parts) = outgoing.body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            *request.body_mut() = Some(Body::wrap(Rope::new(parts.clone())));
+        }
+        Some(request)
+    }
+
+    /// What a refusal says: as much of it as comes in time, and as is worth reading.
+    async fn refusal(&self, mut incoming: Incoming) -> Failure {
+        let until = Instant::now() + REFUSAL_TIME.min(self.timeouts.idle);
+        let mut body = Vec::new();
+        while let Ok(Ok(Some(bytes))) = timeout_at(until, incoming.response.chunk()).await {
+            let room = REFUSAL_BYTES - body.len();
+            body.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
+            if body.len() == REFUSAL_BYTES {
+                break;
+            }
+        }
+        // Hidden before it is read, since a message may be cut in the middle of a key.
+        let body = self.mask.bytes(body);
+        let status = incoming.response.status();
+        let headers = incoming.response.headers();
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let mut failure = classify(status.as_u16(), header, &body);
+        if status.is_redirection() {
+            failure.message =
+                format!("the provider redirects ({status}), which is not followed; check the base address");
+        }
+        failure
+    }
+}
+
+/// An answer whose head has arrived.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    response: Response,
+    request_id: Option<String>,
+    idle: Duration,
+}
+
+impl Incoming {
+    /// The next bytes, or nothing at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<bytes::Bytes>, Failure> {
+        match timeout(self.idle, self.response.chunk()).await {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(error)) => Err(self.broken(error)),
+            Err(_) => {
+                let message = format!("the provider fell silent for {} s", self.idle.as_secs_f64());
+                Err(self.failure(FailureKind::Silent, message))
+            }
+        }
+    }
+
+    /// Reads to the end of a body that has said everything, if that comes at once: only then can its connection carry
+    /// the next request, which saves that one a handshake.
+    pub(crate) async fn drain(&mut self) {
+        let until = Instant::now() + DRAIN_TIME;
+        while let Ok(Ok(Some(_))) = timeout_at(until, self.response.chunk()).await {}
+    }
+
+    /// Whether the head says that a stream of events follows.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.content_type().starts_with("text/event-stream")
+    }
+
+    /// What the head says the body is; empty where it does not.
+    pub(crate) fn content_type(&self) -> &str {
+        let value = self.response.headers().get(CONTENT_TYPE);
+        value.and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// A failure of this answer.
+    pub(crate) fn failure(&self, kind: FailureKind, message: String) -> Failure {
+        let mut failure = Failure::new(kind, message);
+        self.label(&mut failure);
+        failure
+    }
+
+    /// Adds the provider's id of the request to a failure that has none.
+    pub(crate) fn label(&self, failure: &mut Failure) {
+        if failure.request_id.is_none() {
+            failure.request_id.clone_from(&self.request_id);
+        }
+    }
+
+    /// Why a body could not be read on.
+    fn broken(&self, error: reqwest::Error) -> Failure {
+        let error = error.without_url();
+        // What the connection says is wrapped by the HTTP library; what the decompressor says is not.
+        let nearest = chain(&error).next().and_then(|cause| cause.downcast_ref::<io::Error>());
+        let is_garbled = nearest.is_some_and(|cause| cause.kind() != ErrorKind::UnexpectedEof);
+        let (kind, what) = match is_garbled {
+            true => (FailureKind::Malformed, "the answer is garbled"),
+            false => (FailureKind::Cut, "the connection broke before the answer was whole"),
+        };
+        self.failure(kind, format!("{what}: {}", causes(&error)))
+    }
+}
+
+/// The provider's id of a request.
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("request-id").or_else(|| headers.get("x-request-id"))?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// What an error says was behind it, without the library's own words, and without addresses, which may hold secrets.
+fn causes(error: &reqwest::Error) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for cause in chain(error) {
+        let cause = cause.to_string();
+        if !cause.contains("://") && !told.iter().any(|earlier| earlier.contains(&cause)) {
+            told.push(cause);
+        }
+    }
+    if told.is_empty() { "the HTTP client says no more".to_owned() } else { told.join(": ") }
+}
+
+/// What is behind an error, from near to far.
+fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
+}

@@ -1,0 +1,54 @@
+//! The server's own doors under `/sim`: the clock and the ledger.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pal_sim::{Chunk, Ending, Exchange, HttpRequest, Reply};
+use serde_json::{Value, json};
+
+use crate::clock::Speed;
+use crate::server::Service;
+
+/// The answer, if the request is for one of our doors.
+pub(crate) fn answer(service: &Service, request: &HttpRequest<'_>) -> Option<Reply> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let (status, body) = match (request.method, path) {
+        ("GET", "/sim/clock") => (200, clock(service)),
+        ("POST", "/sim/clock") => advance(service, request.body),
+        ("GET", "/sim/ledger") => (200, ledger(service)),
+        _ => return None,
+    };
+    Some(Reply {
+        status,
+        headers: vec![("content-type", "application/json".to_owned())],
+        chunks: vec![Chunk { at: Duration::ZERO, bytes: Bytes::from(format!("{body}\n")) }],
+        ending: Ending::Whole,
+        exchange: None,
+    })
+}
+
+fn ledger(service: &Service) -> Value {
+    let simulator = service.simulator();
+    let exchanges: Vec<&Exchange> = simulator.ledger().exchanges().collect();
+    json!({"exchanges": exchanges, "totals": simulator.ledger().totals()})
+}
+
+fn clock(service: &Service) -> Value {
+    let speed = match service.clock.speed() {
+        Speed::Real => "real",
+        Speed::Virtual => "virtual",
+    };
+    json!({"now": service.clock.now().to_string(), "speed": speed})
+}
+
+fn advance(service: &Service, body: &[u8]) -> (u16, Value) {
+    let wanted: Option<Value> = serde_json::from_slice(body).ok();
+    let seconds = wanted.as_ref().and_then(|wanted| wanted.get("advance_seconds")).and_then(Value::as_f64);
+    let Some(by) = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) else {
+        return (400, json!({"error": "send {\"advance_seconds\": N} with N of 0 or more"}));
+    };
+    match service.clock.advance(by) {
+        Some(_) => (200, clock(service)),
+        None => (409, json!({"error": "this clock is real: start the simulator with --speed virtual"})),
+    }
+}

@@ -1,0 +1,57 @@
+//! A folder of what was said: every request and every answer as it went over the wire, keys left out.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use pal_sim::{Ending, Reply};
+use pal_store::create_private_directory;
+
+/// Where exchanges are kept.
+#[derive(Debug)]
+pub(crate) struct Record {
+    folder: PathBuf,
+    /// How many exchanges earlier runs left there; numbers go on from it.
+    earlier: u64,
+}
+
+impl Record {
+    /// A record in this folder, which is made if it is not there.
+    pub(crate) fn open(folder: &Path) -> io::Result<Record> {
+        create_private_directory(folder).map_err(io::Error::other)?;
+        let mut earlier = 0;
+        for file in fs::read_dir(folder)? {
+            let name = file?.file_name();
+            let number = name
+                .to_str()
+                .and_then(|name| name.split_once('.'))
+                .and_then(|(number, _)| number.parse().ok());
+            earlier = earlier.max(number.unwrap_or(0));
+        }
+        Ok(Record { folder: folder.to_owned(), earlier })
+    }
+
+    /// Keeps one exchange as `0001.request.json` and `0001.response.txt`.
+    pub(crate) fn keep(&self, number: u64, body: &[u8], reply: &Reply) -> io::Result<()> {
+        let number = self.earlier + number;
+        self.write(&format!("{number:04}.request.json"), body)?;
+        let mut response = format!("HTTP {}\n", reply.status).into_bytes();
+        for (name, value) in &reply.headers {
+            response.extend_from_slice(format!("{name}: {value}\n").as_bytes());
+        }
+        response.push(b'\n');
+        response.extend_from_slice(&reply.body());
+        response.extend_from_slice(match reply.ending {
+            Ending::Whole => b"",
+            Ending::Cut => b"\n[the connection broke here]\n",
+            Ending::Silent => b"\n[nothing more came]\n",
+        });
+        self.write(&format!("{number:04}.response.txt"), &response)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.folder.join(name);
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+    }
+}

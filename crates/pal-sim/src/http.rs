@@ -1,0 +1,124 @@
+//! The outside of a request: who asks, with which version and betas; and replies that no model speaks.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pal_model::{Card, Timestamp};
+use pal_wire::{ApiError, ApiVersion, Beta, Betas, Endpoint, ErrorKind, Rules};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use crate::{Chunk, Ending, HttpRequest, Reply};
+
+/// The most bytes of a body.
+pub(crate) const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+
+/// Who asks, as a number: entries of the cache and thinking belong to it.
+pub(crate) fn authorize(request: &HttpRequest<'_>, keys: Option<&[String]>) -> Result<u64, ApiError> {
+    let bearer = request.header("authorization").and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    let key = request.header("x-api-key").or(bearer).filter(|key| !key.is_empty());
+    let fits = match (key, keys) {
+        (_, None) => true,
+        (Some(key), Some(keys)) => keys.iter().any(|known| known == key),
+        (None, Some(_)) => false,
+    };
+    if fits {
+        return Ok(key.map_or(0, |key| xxh3_64(key.as_bytes())));
+    }
+    let header = if bearer.is_some() { "Invalid bearer token" } else { "invalid x-api-key" };
+    Err(ApiError::new(
+        ErrorKind::Authentication,
+        if key.is_some() { header } else { "x-api-key header is required" },
+    ))
+}
+
+/// The headers that a request of the Messages dialect depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Headers {
+    version: ApiVersion,
+    betas: Betas,
+    /// A hash of the betas, whatever their order.
+    pub(crate) betas_hash: u128,
+    /// Whether the beta surface was asked for.
+    pub(crate) is_beta: bool,
+    /// Whether an answer may run into the end of the window on models that would refuse the request beforehand.
+    pub(crate) may_exceed_window: bool,
+}
+
+impl Headers {
+    pub(crate) fn read(request: &HttpRequest<'_>) -> Result<Headers, ApiError> {
+        let version = match request.header("anthropic-version") {
+            Some("2023-06-01") => ApiVersion::V2023_06_01,
+            Some("2026-10-21") => ApiVersion::V2026_10_21,
+            Some(other) => {
+                let message = format!("anthropic-version: \"{other}\" is not a valid version");
+                return Err(ApiError::new(ErrorKind::InvalidRequest, message));
+            }
+            None => {
+                let message = "anthropic-version: header is required";
+                return Err(ApiError::new(ErrorKind::InvalidRequest, message));
+            }
+        };
+        let named = request.headers.iter().filter(|(name, _)| name == "anthropic-beta");
+        let mut names: Vec<&str> = named.flat_map(|(_, value)| value.split(',')).map(str::trim).collect();
+        names.retain(|name| !name.is_empty());
+        names.sort_unstable();
+        names.dedup();
+        let betas = names.iter().filter_map(|name| Beta::from_header(name)).fold(Betas::none(), Betas::with);
+        let query = request.path.split_once('?').map_or("", |(_, query)| query);
+        Ok(Headers {
+            version,
+            betas,
+            betas_hash: xxh3_128(names.join(",").as_bytes()),
+            is_beta: query.split('&').any(|part| part == "beta=true") || !names.is_empty(),
+            may_exceed_window: names.contains(&"model-context-window-exceeded-2025-08-26"),
+        })
+    }
+
+    /// What a request to this model is judged by. What is private to one client goes by the card, not by a header.
+    pub(crate) fn rules(&self, card: &Card, endpoint: Endpoint) -> Rules {
+        let mut betas = self.betas.without(Beta::CacheEdits).without(Beta::CacheScopes);
+        for (beta, can) in
+            [(Beta::CacheEdits, card.can.cache_edits), (Beta::CacheScopes, card.can.cache_scopes)]
+        {
+            if can {
+                betas = betas.with(beta);
+            }
+        }
+        Rules { endpoint, version: self.version, betas, max_body_bytes: MAX_BODY_BYTES, ..Rules::from(card) }
+    }
+}
+
+/// A reply of one piece of JSON.
+pub(crate) fn json_reply(status: u16, body: String) -> Reply {
+    Reply {
+        status,
+        headers: vec![("content-type", "application/json".to_owned())],
+        chunks: vec![Chunk { at: Duration::ZERO, bytes: Bytes::from(body) }],
+        ending: Ending::Whole,
+        exchange: None,
+    }
+}
+
+/// The limits that an account has, with nothing used up: requests in a row are not what the simulator slows down.
+pub(crate) fn limit_headers(now: Timestamp) -> impl Iterator<Item = (&'static str, String)> {
+    let reset = Timestamp::from_milliseconds(now.milliseconds().saturating_add(60_000)).to_string();
+    let rows = [
+        ("anthropic-ratelimit-requests-limit", "4000"),
+        ("anthropic-ratelimit-requests-remaining", "3999"),
+        ("anthropic-ratelimit-requests-reset", ""),
+        ("anthropic-ratelimit-tokens-limit", "4800000"),
+        ("anthropic-ratelimit-tokens-remaining", "4800000"),
+        ("anthropic-ratelimit-tokens-reset", ""),
+        ("anthropic-ratelimit-input-tokens-limit", "4000000"),
+        ("anthropic-ratelimit-input-tokens-remaining", "4000000"),
+        ("anthropic-ratelimit-input-tokens-reset", ""),
+        ("anthropic-ratelimit-output-tokens-limit", "800000"),
+        ("anthropic-ratelimit-output-tokens-remaining", "800000"),
+        ("anthropic-ratelimit-output-tokens-reset", ""),
+    ];
+    rows.into_iter()
+        .map(move |(name, value)| (name, if value.is_empty() { reset.clone() } else { value.to_owned() }))
+}

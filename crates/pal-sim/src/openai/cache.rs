@@ -1,0 +1,224 @@
+//! OpenAI's prompt caches: the automatic one of older models, and the one with breakpoints of newer ones.
+//!
+//! Automatic: whatever two prompts begin with, in steps of 128 tokens from 1 024 tokens on, written for free.
+//! Breakpoints: exact, written for a price; explicit ones behind content parts, and an implicit one at the end of the
+//! prompt unless the request does without. A request writes four at most and looks for the latest eighty. That a later
+//! request finds an implicit one again needs places to look at: in implicit mode these are the ends of its items.
+
+use pal_model::Timestamp;
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use super::turn::{Keep, Piece, Turn};
+use crate::facts::{Facts, mix};
+
+/// Steps of the automatic cache.
+const STEP_TOKENS: u64 = 128;
+/// Breakpoints that one request writes.
+const WRITES_MOST: usize = 4;
+/// Breakpoints at which a request looks for what is remembered.
+const LOOKS_MOST: usize = 80;
+/// Bytes of a long block between two places at which the automatic cache can tell prompts apart.
+const STRIDE_BYTES: usize = 1024;
+/// Entries that are kept.
+const ENTRIES_MOST: usize = 1 << 18;
+
+/// A place in a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// The hash of everything up to here.
+    pub(crate) chain: u128,
+    /// Tokens up to here.
+    pub(crate) tokens: u64,
+    /// An explicit breakpoint.
+    mark: Option<Keep>,
+    ends_item: bool,
+}
+
+/// A prompt as the cache sees it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rendered {
+    pub(crate) spots: Vec<Spot>,
+    /// Tokens of the whole prompt.
+    pub(crate) tokens: u64,
+}
+
+impl Rendered {
+    /// Puts a block at the end.
+    pub(crate) fn push(&mut self, seed: u128, piece: &Piece, facts: &Facts, tokens: u64) {
+        let before = self.spots.last().map_or(seed, |spot| spot.chain);
+        let start = self.tokens;
+        let length = piece.raw.len();
+        let strides = piece.raw.as_bytes().chunks_exact(STRIDE_BYTES);
+        for (at, stride) in (1..).zip(strides.take((length / STRIDE_BYTES).saturating_sub(1))) {
+            let chain = mix(self.spots.last().map_or(before, |spot| spot.chain), xxh3_128(stride));
+            let share = start + tokens * at * STRIDE_BYTES as u64 / length as u64;
+            self.spots.push(Spot { chain, tokens: share, mark: None, ends_item: false });
+        }
+        self.tokens = start + tokens;
+        let role = xxh3_64(format!("{:?}", piece.place).as_bytes());
+        self.spots.push(Spot {
+            chain: mix(before, mix(facts.cache, u128::from(role))),
+            tokens: self.tokens,
+            mark: piece.mark,
+            ends_item: piece.ends_item,
+        });
+    }
+}
+
+/// What the cache does for one prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub(crate) read: u64,
+    /// Tokens that are written and billed, for the shorter and the longer time.
+    pub(crate) written_short: u64,
+    pub(crate) written_long: u64,
+    pub(crate) uncached: u64,
+    /// Breakpoints that counted.
+    pub(crate) marks: usize,
+    pub(crate) writes: Vec<(u128, Keep)>,
+}
+
+/// All entries of all models and keys; who may read what is part of the hash.
+#[derive(Default)]
+pub(crate) struct Cache {
+    entries: FxHashMap<u128, Entry>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    keep: Keep,
+    readable: i64,
+    expires: i64,
+}
+
+impl Cache {
+    /// Looks up a prompt for a model whose cache is automatic.
+    pub(crate) fn serve_automatic(
+        &mut self,
+        now: Timestamp,
+        rendered: &Rendered,
+        turn: &Turn,
+        least: u64,
+    ) -> Served {
+        let now = now.milliseconds();
+        let none = Served { uncached: rendered.tokens, ..Served::default() };
+        if rendered.tokens < least {
+            return none;
+        }
+        let found = rendered.spots.iter().rposition(|spot| self.is_readable(now, spot.chain));
+        let known = found.map_or(0, |found| found + 1);
+        for spot in rendered.spots.iter().take(known) {
+            self.refresh(now, spot.chain);
+        }
+        let tokens = found.and_then(|found| rendered.spots.get(found)).map_or(0, |spot| spot.tokens);
+        let rounded = tokens / STEP_TOKENS * STEP_TOKENS;
+        let read = if rounded >= least { rounded } else { 0 };
+        let fresh = rendered.spots.iter().skip(known);
+        Served {
+            read,
+            uncached: rendered.tokens - read,
+            writes: fresh.map(|spot| (spot.chain, turn.wish.keep)).collect(),
+            ..none
+        }
+    }
+
+    /// Looks up a prompt for a model that takes breakpoints.
+    pub(crate) fn serve_breakpoints(
+        &mut self,
+        now: Timestamp,
+        rendered: &Rendered,
+        turn: &Turn,
+        least: u64,
+    ) -> Served {
+        let now = now.milliseconds();
+        let explicit = |spot: &&Spot| spot.mark.is_some();
+        let last = rendered.spots.last().filter(|_| turn.wish.is_implicit);
+        let looks = rendered
+            .spots
+            .iter()
+            .rev()
+            .filter(|spot| spot.mark.is_some() || (turn.wish.is_implicit && spot.ends_item));
+        let found =
+            looks.take(LOOKS_MOST).find(|spot| spot.tokens >= least && self.is_readable(now, spot.chain));
+        let found = found.copied();
+        if let Some(spot) = found {
+            self.refresh(now, spot.chain);
+        }
+        let read = found.map_or(0, |spot| spot.tokens);
+        let room = WRITES_MOST - usize::from(last.is_some());
+        let mut wanted: Vec<(&Spot, Keep)> = rendered
+            .spots
+            .iter()
+            .rev()
+            .filter(explicit)
+            .take(room)
+            .map(|spot| (spot, spot.mark.unwrap_or(turn.wish.keep)))
+            .collect();
+        wanted.reverse();
+        if let Some(last) = last.filter(|last| last.mark.is_none()) {
+            wanted.push((last, turn.wish.keep));
+        }
+        wanted.retain(|(spot, _)| spot.tokens >= least);
+        let mut served = Served { read, marks: wanted.len(), ..Served::default() };
+        let mut end = read;
+        for (spot, keep) in wanted {
+            if !self.is_readable(now, spot.chain) {
+                served.writes.push((spot.chain, keep));
+            }
+            let tokens = spot.tokens.saturating_sub(end);
+            end = end.max(spot.tokens);
+            if keep > Keep::HalfHour { served.written_long += tokens } else { served.written_short += tokens }
+        }
+        served.uncached = rendered.tokens - end;
+        served
+    }
+
+    /// Writes the entries of a request that started then, and whose answer begins then.
+    pub(crate) fn write(&mut self, started: Timestamp, begins: Timestamp, writes: &[(u128, Keep)]) {
+        let (started, readable) = (started.milliseconds(), begins.milliseconds());
+        for &(chain, keep) in writes {
+            let expires = started.saturating_add(keep.milliseconds());
+            let entry = self.entries.entry(chain).or_insert(Entry { keep, readable, expires });
+            if entry.expires <= started {
+                *entry = Entry { keep, readable, expires };
+            } else {
+                *entry = Entry {
+                    keep: entry.keep.max(keep),
+                    readable: entry.readable.min(readable),
+                    expires: entry.expires.max(expires),
+                };
+            }
+        }
+        if self.entries.len() > ENTRIES_MOST {
+            self.shrink(started);
+        }
+    }
+
+    fn is_readable(&self, now: i64, chain: u128) -> bool {
+        self.entries.get(&chain).is_some_and(|entry| entry.readable <= now && now < entry.expires)
+    }
+
+    fn refresh(&mut self, now: i64, chain: u128) {
+        if let Some(entry) = self.entries.get_mut(&chain) {
+            entry.expires = entry.expires.max(now.saturating_add(entry.keep.milliseconds()));
+        }
+    }
+
+    /// Forgets what has expired, and the half that expires first if that is not enough.
+    fn shrink(&mut self, now: i64) {
+        self.entries.retain(|_, entry| now < entry.expires);
+        if self.entries.len() > ENTRIES_MOST / 2 {
+            let mut ends: Vec<i64> = self.entries.values().map(|entry| entry.expires).collect();
+            let half = ends.len() / 2;
+            let (_, middle, _) = ends.select_nth_unstable(half);
+            let middle = *middle;
+            let mut spare = ENTRIES_MOST / 2;
+            self.entries.retain(|_, entry| {
+                let stays = entry.expires >= middle && spare > 0;
+                spare -= usize::from(stays);
+                stays
+            });
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Why the cache was missed: what recent requests consisted of, and where a new one first differs.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use pal_model::TokenGeneration;
+
+use crate::prompt::{Layer, Prompt};
+
+/// Requests that are remembered.
+const MOST_REQUESTS: usize = 512;
+/// Blocks of all remembered requests together.
+const MOST_BLOCKS: usize = 1 << 20;
+
+/// What recent requests consisted of, by the id of their response and who asked.
+#[derive(Default)]
+pub(crate) struct Recent {
+    prints: FxHashMap<(u64, String), Print>,
+    order: VecDeque<(u64, String)>,
+    n_blocks: usize,
+}
+
+/// What a request consisted of.
+#[derive(Clone, Debug)]
+pub(crate) struct Print {
+    model: u128,
+    parameters: u128,
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    layer: Layer,
+    identity: u64,
+    tokens: u32,
+}
+
+impl Print {
+    /// Of a prompt as it was sent. `model` is a hash of the model and the speed, `parameters` one of what else
+    /// makes requests incomparable.
+    pub(crate) fn of(
+        prompt: &Prompt<'_>,
+        model: u128,
+        parameters: u128,
+        generation: TokenGeneration,
+    ) -> Print {
+        let block = |piece: &crate::prompt::Piece<'_>| Block {
+            layer: piece.layer,
+            identity: piece.facts.cache as u64,
+            tokens: u32::try_from(piece.facts.tokens(generation)).unwrap_or(u32::MAX),
+        };
+        Print { model, parameters, blocks: prompt.pieces.iter().map(block).collect() }
+    }
+
+    fn layer(&self, layer: Layer) -> impl Iterator<Item = u64> {
+        self.blocks.iter().filter(move |block| block.layer == layer).map(|block| block.identity)
+    }
+
+    /// Tokens of this request behind what it has in common with a later one.
+    fn missed(&self, later: &Print) -> u64 {
+        let same = self.blocks.iter().zip(&later.blocks);
+        let n_same =
+            same.take_while(|(one, other)| one.layer == other.layer && one.identity == other.identity);
+        self.blocks.iter().skip(n_same.count()).map(|block| u64::from(block.tokens)).sum()
+    }
+
+    /// The reason why a later request could not read what this one wrote; none if it could.
+    fn reason(&self, later: &Print) -> Option<Value> {
+        let differs = |layer| !self.layer(layer).eq(later.layer(layer));
+        let with_tokens =
+            |kind: &str, tokens: u64| Some(json!({"type": kind, "cache_missed_input_tokens": tokens}));
+        if self.model != later.model {
+            let all = self.blocks.iter().map(|block| u64::from(block.tokens)).sum();
+            return with_tokens("model_changed", all);
+        }
+        if differs(Layer::Tools) {
+            return with_tokens("tools_changed", self.missed(later));
+        }
+        if differs(Layer::System) {
+            return with_tokens("system_changed", self.missed(later));
+        }
+        if self.parameters != later.parameters {
+            return Some(json!({"type": "unavailable"}));
+        }
+        let mut messages = later.layer(Layer::Messages);
+        let is_prefix = self.layer(Layer::Messages).all(|identity| messages.next() == Some(identity));
+        if is_prefix { None } else { with_tokens("messages_changed", self.missed(later)) }
+    }
+}
+
+impl Recent {
+    /// The `diagnostics` of a response, for a request that names the one before it.
+    pub(crate) fn diagnose(&self, scope: u64, previous: &str, print: &Print) -> Value {
+        let reason = match self.prints.get(&(scope, previous.to_owned())) {
+            None => Some(json!({"type": "previous_message_not_found"})),
+            Some(earlier) => earlier.reason(print),
+        };
+        reason.map_or(Value::Null, |reason| json!({"cache_miss_reason": reason}))
+    }
+
+    /// Remembers a request by its response.
+    pub(crate) fn remember(&mut self, scope: u64, response: &str, print: Print) {
+        self.n_blocks += print.blocks.len();
+        let key = (scope, response.to_owned());
+        self.order.push_back(key.clone());
+        self.prints.insert(key, print);
+        while self.order.len() > 1 && (self.order.len() > MOST_REQUESTS || self.n_blocks > MOST_BLOCKS) {
+            let oldest = self.order.pop_front().and_then(|key| self.prints.remove(&key));
+            self.n_blocks -= oldest.map_or(0, |print| print.blocks.len());
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Routes, keys, versions and the errors of the outside.
+
+use pal_sim::{Faults, Said, Settings, Stop};
+use serde_json::{Value, json};
+
+use crate::client::{Client, long, request, text, tool, user};
+
+fn body_of(reply: &pal_sim::Reply) -> Value {
+    serde_json::from_slice(&reply.body()).unwrap()
+}
+
+#[test]
+fn routes_answer_or_say_what_is_wrong() {
+    let hello = br#"{"model":"claude-opus-5-5","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let counted = br#"{"model":"claude-opus-5-5","messages":[{"role":"user","content":"Hi"}]}"#;
+    let unknown = br#"{"model":"claude-nobody","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let rows: &[(&str, &str, &[u8], u16, &str)] = &[
+        ("GET", "/health", b"", 200, ""),
+        ("POST", "/v1/messages", hello, 200, ""),
+        ("POST", "/v1/messages?beta=true", hello, 200, ""),
+        ("POST", "/v1/messages/count_tokens", counted, 200, ""),
+        ("GET", "/v1/models", b"", 200, ""),
+        ("GET", "/v1/models/claude-opus-5-5", b"", 200, ""),
+        ("GET", "/v1/models/gpt-5", b"", 404, "not_found_error"),
+        ("GET", "/v1/messages", b"", 405, "invalid_request_error"),
+        ("POST", "/v1/models", b"{}", 405, "invalid_request_error"),
+        ("POST", "/v1/nothing", b"{}", 404, "not_found_error"),
+        ("POST", "/v1/messages", unknown, 404, "not_found_error"),
+        ("POST", "/v1/messages", b"{", 400, "invalid_request_error"),
+        ("POST", "/v1/messages", b"{}", 400, "invalid_request_error"),
+    ];
+    let mut client = Client::new();
+    for (method, path, body, status, kind) in rows {
+        let reply = client.request(method, path, body);
+        let json = body_of(&reply);
+        assert_eq!(reply.status, *status, "{method} {path}: {json}");
+        if !kind.is_empty() {
+            assert_eq!((&json["type"], &json["error"]["type"]), (&json!("error"), &json!(kind)), "{json}");
+        }
+        if *path != "/health" {
+            let id = reply.headers.iter().find(|(name, _)| *name == "request-id").unwrap();
+            assert!(id.1.starts_with("req_"), "{id:?}");
+            assert!(*status == 200 || json["request_id"] == id.1.as_str(), "{json}");
+        }
+    }
+}
+
+#[test]
+fn a_body_over_the_limit_is_too_large() {
+    let mut client = Client::new();
+    let reply = client.request("POST", "/v1/messages", &vec![b' '; 32 * 1024 * 1024 + 1]);
+    assert_eq!((reply.status, body_of(&reply)["error"]["type"].as_str()), (413, Some("request_too_large")));
+}
+
+#[test]
+fn keys_are_checked_where_they_are_set() {
+    let mut client = Client::with(Settings { keys: Some(vec!["right".into()]), ..Settings::plain() });
+    let body = request(json!([user(json!("Hi"))]));
+    client.key = "wrong".into();
+    let (status, error) = client.post("/v1/messages", &body);
+    assert_eq!((status, error["error"]["type"].as_str()), (401, Some("authentication_error")));
+    client.key = "right".into();
+    client.ask(&body);
+    let headers = [
+        ("authorization".to_owned(), "Bearer right".to_owned()),
+        ("anthropic-version".to_owned(), "2023-06-01".to_owned()),
+    ];
+    let body = body.to_string();
+    let bearer = pal_sim::HttpRequest {
+        method: "POST",
+        path: "/v1/messages",
+        headers: &headers,
+        body: body.as_bytes(),
+    };
+    let now = pal_model::Timestamp::from_milliseconds(0);
+    assert_eq!(client.simulator.handle(now, &bearer).status, 200);
+    let no_version = pal_sim::HttpRequest { headers: &headers[..1], ..bearer };
+    assert_eq!(client.simulator.handle(now, &no_version).status, 400);
+}
+
+#[test]
+fn a_prompt_longer_than_the_window_is_refused_with_both_numbers() {
+    let mut client = Client::new();
+    client.version = "2023-06-01";
+    let mut body = request(json!([user(json!(long("much", 2_500)))]));
+    body["model"] = json!("claude-haiku-4-5");
+    let counted = client.count(&body);
+    assert!(counted > 200_000, "{counted}");
+    let error = client.refused(&body);
+    assert_eq!(error["message"], format!("prompt is too long: {counted} tokens > 200000 maximum"));
+}
+
+#[test]
+fn models_without_context_management_want_room_for_the_answer() {
+    let cards = Settings::plain().cards.overridden(
+        "[models.old]\nlike = \"claude-haiku-4-5\"\nwindow = 2000\nmax_output = 1900\ncontext_management = []\n",
+    );
+    let mut client = Client::with(Settings { cards: cards.unwrap(), ..Settings::plain() });
+    client.version = "2023-06-01";
+    let mut body = json!({"model": "old", "max_tokens": 1900, "messages": [user(json!(long("words", 2)))]});
+    let counted = client.count(&body);
+    let error = client.refused(&body);
+    let start = format!("input length and `max_tokens` exceed context limit: {counted} + 1900 > 2000, ");
+    assert!(error["message"].as_str().unwrap().starts_with(&start), "{error}");
+    body["max_tokens"] = json!(100);
+    client.ask(&body);
+    body["max_tokens"] = json!(1900);
+    client.betas = "model-context-window-exceeded-2025-08-26".into();
+    client.say(vec![Said::Text(long("answer", 100))]);
+    let answer = client.ask(&body);
+    assert_eq!(answer["stop_reason"], "model_context_window_exceeded");
+    assert_eq!(answer["usage"]["output_tokens"].as_u64().unwrap() + counted <= 2000, true);
+}
+
+#[test]
+fn answers_end_at_the_limit_and_at_stop_sequences() {
+    let mut client = Client::new();
+    let mut body = request(json!([user(json!("Count"))]));
+    body["max_tokens"] = json!(20);
+    client.say(vec![Said::Text(long("count", 10))]);
+    let answer = client.ask(&body);
+    assert_eq!(answer["stop_reason"], "max_tokens");
+    assert!((15..=20).contains(&answer["usage"]["output_tokens"].as_u64().unwrap()), "{answer}");
+    body["stop_sequences"] = json!(["four"]);
+    client.say(vec![Said::Text("three four five".into())]);
+    let answer = client.ask(&body);
+    assert_eq!((&answer["stop_reason"], &answer["stop_sequence"]), (&json!("stop_sequence"), &json!("four")));
+    assert_eq!(answer["content"], json!([text("three ")]));
+    client.stop(vec![], Stop::Refusal);
+    assert_eq!(client.ask(&body)["stop_reason"], "refusal");
+}
+
+#[test]
+fn thinking_comes_only_where_it_is_allowed_and_is_not_shown_by_newer_models() {
+    let think = || vec![Said::Thinking("Let me see".into()), Said::Text("Yes".into())];
+    let ask = |model: &str, thinking: Value| {
+        let mut client = Client::new();
+        client.say(think());
+        let mut body = json!({"model": model, "max_tokens": 4000, "messages": [user(json!("Well?"))]});
+        if !thinking.is_null() {
+            body["thinking"] = thinking;
+        }
+        let answer = client.ask(&body);
+        let block = answer["content"][0].clone();
+        (block["type"].as_str().unwrap().to_owned(), block["thinking"].as_str().map(str::to_owned))
+    };
+    let shown = ("thinking".to_owned(), Some("Let me see".to_owned()));
+    let hidden = ("thinking".to_owned(), Some(String::new()));
+    let none = ("text".to_owned(), None);
+    assert_eq!(ask("claude-opus-5-5", Value::Null), hidden);
+    assert_eq!(ask("claude-opus-5-5", json!({"type": "adaptive", "display": "summarized"})), shown);
+    assert_eq!(ask("claude-opus-5", Value::Null), none);
+    assert_eq!(ask("claude-opus-5", json!({"type": "adaptive"})), hidden);
+    assert_eq!(ask("claude-opus-4-6", json!({"type": "enabled", "budget_tokens": 2000})), shown);
+    assert_eq!(ask("claude-opus-5", json!({"type": "disabled"})), none);
+    assert_eq!(ask("claude-sonnet-5-5", json!({"type": "between_tools"})), none);
+}
+
+#[test]
+fn usage_is_whole_and_passes_are_on_the_beta_surface() {
+    let mut client = Client::new();
+    client.say(vec![Said::Thinking("Hm, let me think".into()), Said::Text("Yes".into())]);
+    let body = request(json!([user(json!("Well?"))]));
+    let (_, answer) = client.post("/v1/messages?beta=true", &body);
+    let usage = &answer["usage"];
+    assert_eq!(usage["service_tier"], "standard");
+    assert!(usage["output_tokens_details"]["thinking_tokens"].as_u64().unwrap() > 3, "{usage}");
+    assert_eq!(usage["iterations"][0]["output_tokens"], usage["output_tokens"]);
+    assert!(client.ask(&body)["usage"].get("iterations").is_none());
+    let cost = client.simulator.ledger().exchanges().next().unwrap().cost.unwrap();
+    let expected =
+        usage["input_tokens"].as_f64().unwrap() * 4e-6 + usage["output_tokens"].as_f64().unwrap() * 20e-6;
+    assert!((cost - expected).abs() < 1e-12, "{cost} {expected}");
+    assert_eq!(client.simulator.ledger().totals().exchanges, 2);
+}
+
+#[test]
+fn a_stream_says_the_same_as_the_whole_answer() {
+    let body = request(json!([user(json!("Well?"))]));
+    let mut client = Client::new();
+    let whole = client.ask(&body);
+    let mut client = Client::new();
+    let mut streamed = body.clone();
+    streamed["stream"] = json!(true);
+    let reply = client.request("POST", "/v1/messages", streamed.to_string().as_bytes());
+    let text = String::from_utf8(reply.body()).unwrap();
+    assert!(text.starts_with("event: message_start\n"), "{text}");
+    assert!(text.contains(&format!("\"output_tokens\":{}", whole["usage"]["output_tokens"])), "{text}");
+    assert_eq!(reply.exchange.unwrap().response, whole["id"].as_str().unwrap());
+}
+
+#[test]
+fn faults_answer_instead_and_leave_nothing_behind() {
+    let faults = Faults::parse("529@1").unwrap();
+    let mut client = Client::with(Settings { faults, ..Settings::plain() });
+    let mut body = request(json!([user(json!("Hi"))]));
+    body["system"][0] = crate::client::marked(body["system"][0].clone());
+    let (status, error) = client.post("/v1/messages", &body);
+    assert_eq!((status, error["error"]["type"].as_str()), (529, Some("overloaded_error")));
+    let counts = client.usage(&body);
+    assert!(counts.read == 0 && counts.written() > 0, "{counts:?}");
+}
+
+#[test]
+fn deferred_tools_are_counted_where_they_are_referred_to() {
+    let mut client = Client::new();
+    let plain = request(json!([user(json!("Hi"))]));
+    let mut deferred = plain.clone();
+    let mut late = tool("Late");
+    late["defer_loading"] = json!(true);
+    deferred["tools"].as_array_mut().unwrap().push(late);
+    assert_eq!(client.count(&plain), client.count(&deferred));
+    let found = |reference: Value| {
+        let mut body = deferred.clone();
+        body["messages"] = json!([
+            user(json!("Find")),
+            {"role": "assistant", "content": [crate::client::call("toolu_1", "Read")]},
+            user(json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": [reference]}])),
+        ]);
+        body
+    };
+    let referring = client.count(&found(json!({"type": "tool_reference", "tool_name": "Late"})));
+    let not = client.count(&found(text("Late")));
+    assert!(referring > not + 30, "{referring} {not}");
+}
