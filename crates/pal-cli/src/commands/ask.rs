@@ -8,7 +8,7 @@ use pal_provider::{Client, Endpoint, Key, Policy, Progress, Waiting};
 use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
 use pal_sim_server::{Options, Speed, serve};
 use pal_view::{RenderOptions, Scope, View};
-use pal_wire::{Call, Delta, Dialect, Event, Finished};
+use pal_wire::{Call, Delta, Dialect, Event, FailureKind, Finished};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -126,13 +126,35 @@ async fn converse(
                 return show_end(arguments, card, &blocks, &finished, out);
             }
             Progress::Event(Event::Failed(failure)) => {
-                let hint = "nothing was kept; ask again";
-                return Err(Failure::with_hint(harmless(&failure.to_string()), hint));
+                return Err(Failure::with_hint(harmless(&failure.message), way_on(failure.kind)));
             }
             Progress::Event(_) => {}
         }
     }
     Err(Failure::new("the answer ended without an end"))
+}
+
+/// What to do about a failure.
+fn way_on(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::TooLong { .. } | FailureKind::TooLarge => {
+            "ask a model with a larger window (--model), or a shorter session"
+        }
+        FailureKind::Authentication | FailureKind::Permission => {
+            "check the key: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY"
+        }
+        FailureKind::Billing => "look at the account's balance and limits with the provider",
+        FailureKind::NotFound => "check the name of the model (--model) and the address",
+        FailureKind::Connection => "check that the server runs and that the address is right",
+        FailureKind::Invalid => "pal render and pal check show what is sent",
+        FailureKind::RateLimited | FailureKind::Overloaded => "wait a little, then ask again",
+        FailureKind::Conflict
+        | FailureKind::Server
+        | FailureKind::Timeout
+        | FailureKind::Cut
+        | FailureKind::Silent
+        | FailureKind::Malformed => "ask again; nothing was kept",
+    }
 }
 
 /// A countdown on a terminal; elsewhere one line a wait.

@@ -8,3 +8,4 @@ mod commands;
 mod program;
 mod real_sessions;
 mod resume;
+mod simulator;

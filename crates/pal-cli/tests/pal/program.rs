@@ -35,28 +35,26 @@ impl Home {
         path.to_str().unwrap().to_owned()
     }
 
+    /// The program in this home, with nothing of our own environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pal"));
+        command.args(arguments).env_clear().env("PAL_HOME", self.path().join("pal"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
-        self.run_with_input(arguments, b"")
+        said(self.command(arguments), b"")
     }
 
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Said {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_pal"))
-            .args(arguments)
-            .env_clear()
-            .env("PAL_HOME", self.path().join("pal"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A program that does not read its input closes it; that is its right.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-        Said {
-            code: status.code().unwrap_or(-1),
-            out: String::from_utf8(stdout).unwrap(),
-            err: String::from_utf8(stderr).unwrap(),
-        }
+        said(self.command(arguments), input)
+    }
+
+    pub(crate) fn run_with_environment(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
+        let mut command = self.command(arguments);
+        command.envs(variables.iter().copied());
+        said(command, b"")
     }
 
     /// All files of the program's own home.
@@ -90,4 +88,16 @@ pub(crate) fn imported(file: &Path) -> Imported {
     let source = std::fs::read(file).unwrap();
     pal_import::import(&source, &Options { measure: &Thirds, strict: false })
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+fn said(mut command: Command, input: &[u8]) -> Said {
+    let mut child = command.spawn().unwrap();
+    // A program that does not read its input closes it; that is its right.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    Said {
+        code: status.code().unwrap_or(-1),
+        out: String::from_utf8(stdout).unwrap(),
+        err: String::from_utf8(stderr).unwrap(),
+    }
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
 
+use super::plain::Grows;
 use super::summary::on_one_line;
 use crate::reader::malformed;
 use crate::{Delta, Event, Failure};
@@ -105,21 +106,9 @@ impl Growing {
     pub(crate) fn grow(&mut self, delta: &RawDelta<'_>) -> Result<Option<Delta>, Box<Failure>> {
         let kind = delta.kind.and_then(|kind| unescape(kind.get())).unwrap_or_default();
         Ok(match kind.as_ref() {
-            "text_delta" => {
-                self.only_in(&[BlockType::Text])?;
-                append(&mut self.text, delta.text)?.map(Delta::Text)
-            }
-            "thinking_delta" => {
-                self.only_in(&[BlockType::Thinking])?;
-                append(&mut self.thinking, delta.thinking)?.map(Delta::Thinking)
-            }
-            "input_json_delta" => {
-                self.only_in(&CALLS)?;
-                if self.input.is_empty() {
-                    self.input.push('"');
-                }
-                append(&mut self.input, delta.partial_json)?.map(Delta::Input)
-            }
+            "text_delta" => self.grow_raw(Grows::Text, delta.text)?,
+            "thinking_delta" => self.grow_raw(Grows::Thinking, delta.thinking)?,
+            "input_json_delta" => self.grow_raw(Grows::Input, delta.partial_json)?,
             "signature_delta" => {
                 self.set("signature", delta.signature);
                 None
@@ -176,13 +165,42 @@ impl Growing {
         Block::parse(Text::from(on_one_line(with_values(&self.start, &known, &values))))
     }
 
-    /// Fails where a block whose type we know cannot grow by such a delta.
-    fn only_in(&self, kinds: &[BlockType]) -> Result<(), Box<Failure>> {
-        if kinds.contains(&self.kind) || self.kind == BlockType::Unknown {
-            return Ok(());
+    /// Takes the inside of a string literal, still escaped, and its characters; returns what is to be shown. Fails
+    /// where a block whose type we know cannot grow in such a way.
+    pub(crate) fn append(
+        &mut self,
+        grows: Grows,
+        inside: &str,
+        shown: Cow<'_, str>,
+    ) -> Result<Option<Delta>, Box<Failure>> {
+        let (kinds, grown): (&[BlockType], &mut String) = match grows {
+            Grows::Text => (&[BlockType::Text], &mut self.text),
+            Grows::Thinking => (&[BlockType::Thinking], &mut self.thinking),
+            Grows::Input => (&CALLS, &mut self.input),
+        };
+        if !kinds.contains(&self.kind) && self.kind != BlockType::Unknown {
+            let kind = self.kind.name().unwrap_or_default();
+            return Err(malformed(format!("a block of type {kind} cannot grow by a delta of this type")));
         }
-        let kind = self.kind.name().unwrap_or_default();
-        Err(malformed(format!("a block of type {kind} cannot grow by a delta of this type")))
+        if grows == Grows::Input && grown.is_empty() {
+            grown.push('"');
+        }
+        grown.push_str(inside);
+        let shown = Some(shown.into_owned()).filter(|shown| !shown.is_empty());
+        Ok(shown.map(|shown| match grows {
+            Grows::Text => Delta::Text(shown),
+            Grows::Thinking => Delta::Thinking(shown),
+            Grows::Input => Delta::Input(shown),
+        }))
+    }
+
+    fn grow_raw(&mut self, grows: Grows, piece: Option<&RawValue>) -> Result<Option<Delta>, Box<Failure>> {
+        let Some(piece) = piece else { return Ok(None) };
+        let inside = piece.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let (Some(inside), Some(shown)) = (inside, unescape(piece.get())) else {
+            return Err(malformed("a delta is not a string"));
+        };
+        self.append(grows, inside, shown)
     }
 
     /// Takes a value that comes whole. The last one counts.
@@ -198,17 +216,6 @@ const CALLS: [BlockType; 3] = [BlockType::ToolUse, BlockType::ServerToolUse, Blo
 
 /// White space as JSON has it.
 const JSON_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
-
-/// Appends the inside of a string literal, still escaped, and returns its characters, if it has any.
-fn append(grown: &mut String, piece: Option<&RawValue>) -> Result<Option<String>, Box<Failure>> {
-    let Some(piece) = piece else { return Ok(None) };
-    let inside = piece.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let (Some(inside), Some(shown)) = (inside, unescape(piece.get())) else {
-        return Err(malformed("a delta is not a string"));
-    };
-    grown.push_str(inside);
-    Ok(Some(shown.into_owned()).filter(|shown| !shown.is_empty()))
-}
 
 /// What stands between the first and the last character of a value, if they are these.
 fn inside(value: Option<&str>, first: char, last: char) -> &str {

@@ -3,6 +3,7 @@
 mod call;
 mod growing;
 mod models;
+mod plain;
 mod stream;
 mod summary;
 mod whole;

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::growing::{Growing, RawDelta};
+use super::plain::PlainDelta;
 use super::summary::Summary;
 use super::whole::read_blocks;
 use crate::classify::failure_in;
@@ -69,6 +70,10 @@ struct Name<'a> {
 
 impl Reader for Stream {
     fn frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> Step {
+        if let Some(delta) = PlainDelta::read(frame.data) {
+            self.grow_plain(delta, events)?;
+            return Ok(None);
+        }
         let data: Data<'_> = match serde_json::from_str(frame.data) {
             Ok(data) => data,
             Err(_) if !is_ours(frame) => return Ok(None),
@@ -138,10 +143,16 @@ impl Stream {
     fn grow(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let index = self.index(data)?;
         let delta = data.delta.as_ref().ok_or_else(|| malformed("content_block_delta has no delta"))?;
-        let Some(growing) = self.open.get_mut(&index) else {
-            return Err(malformed(format!("block {index} grew while it was not open")));
-        };
+        let growing = self.open.get_mut(&index).ok_or_else(|| not_open(index))?;
         events.extend(growing.grow(delta)?.map(|delta| Event::Grew { index, delta }));
+        Ok(())
+    }
+
+    fn grow_plain(&mut self, delta: PlainDelta<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
+        let PlainDelta { index, grows, inside, shown } = delta;
+        self.summary.as_ref().ok_or_else(too_early)?;
+        let growing = self.open.get_mut(&index).ok_or_else(|| not_open(index))?;
+        events.extend(growing.append(grows, inside, shown)?.map(|delta| Event::Grew { index, delta }));
         Ok(())
     }
 
@@ -202,6 +213,10 @@ fn is_ours(frame: Frame<'_>) -> bool {
 
 fn too_early() -> Box<Failure> {
     malformed("an event came before message_start")
+}
+
+fn not_open(index: usize) -> Box<Failure> {
+    malformed(format!("block {index} grew while it was not open"))
 }
 
 fn twice(index: usize) -> Box<Failure> {

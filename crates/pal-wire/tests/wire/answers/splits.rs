@@ -80,6 +80,25 @@ proptest! {
     }
 
     #[test]
+    fn the_spelling_of_an_event_makes_no_difference(answer in answer(), damage in damage()) {
+        let plain = r#"{"type":"content_block_delta","#;
+        let spaced = r#"{ "type":"content_block_delta","#;
+        let body = answer.streamed();
+        let events = decode(Dialect::Messages, [body.as_bytes()]);
+        prop_assert_eq!(&decode(Dialect::Messages, [body.replace(plain, spaced).as_bytes()]), &events);
+        // Damage comes to the same kind of end, though the words may name another place.
+        let body = String::from_utf8_lossy(&damaged(body.into_bytes(), &damage)).into_owned();
+        let ends = |body: &str| {
+            let mut events = decode(Dialect::Messages, [body.as_bytes()]);
+            if let Some(Event::Failed(failure)) = events.last_mut() {
+                failure.message.clear();
+            }
+            events
+        };
+        prop_assert_eq!(ends(&body), ends(&body.replace(plain, spaced)));
+    }
+
+    #[test]
     fn a_streamed_answer_is_the_whole_one(answer in answer()) {
         let streamed = decode(Dialect::Messages, [answer.streamed().as_bytes()]);
         let whole = decode_whole(Dialect::Messages, answer.whole().as_bytes());
