@@ -15,6 +15,8 @@ pub(crate) struct Credentials {
     pub(crate) anthropic_address: Option<String>,
     pub(crate) openai_key: Option<Key>,
     pub(crate) openai_address: Option<String>,
+    /// Whether other machines may be spoken to in the clear.
+    pub(crate) allows_plain_http: bool,
 }
 
 impl Credentials {
@@ -27,6 +29,7 @@ impl Credentials {
             anthropic_address: variable("ANTHROPIC_BASE_URL"),
             openai_key: variable("OPENAI_API_KEY").map(|key| Key::api(&key)),
             openai_address: variable("OPENAI_BASE_URL"),
+            allows_plain_http: variable("PAL_ALLOW_PLAIN_HTTP").is_some_and(|value| value != "0"),
         }
     }
 }
@@ -36,6 +39,14 @@ pub(crate) fn usual_provider(card: &Card) -> ProviderName {
     match card.caching {
         Caching::Marks => ProviderName::Anthropic,
         Caching::Automatic | Caching::Breakpoints => ProviderName::Openai,
+    }
+}
+
+/// The dialect in which a model is asked, unless the user names a provider.
+pub(crate) fn usual_dialect(card: &Card) -> Dialect {
+    match usual_provider(card) {
+        ProviderName::Openai => Dialect::Responses,
+        _ => Dialect::Messages,
     }
 }
 
@@ -64,11 +75,22 @@ pub(crate) fn endpoint(name: ProviderName, credentials: &Credentials) -> Result<
         ));
     }
     let address = address.as_deref().unwrap_or(standard);
-    Endpoint::new(dialect, address, key.clone()).map_err(|error| bad_endpoint(&error, variables.1))
+    let made = if credentials.allows_plain_http {
+        Endpoint::over_plain_http(dialect, address, key.clone())
+    } else {
+        Endpoint::new(dialect, address, key.clone())
+    };
+    made.map_err(|error| bad_endpoint(&error, variables.1))
 }
 
 pub(crate) fn bad_endpoint(error: &EndpointError, variable: &str) -> Failure {
-    Failure::with_hint(error.to_string(), format!("correct {variable}"))
+    match error {
+        EndpointError::PlainHttp { host } => Failure::with_hint(
+            format!("{host} would be spoken to over plain http: whoever is on the way could read the key"),
+            "use https, or set PAL_ALLOW_PLAIN_HTTP=1 for a server in your own network",
+        ),
+        _ => Failure::with_hint(error.to_string(), format!("correct {variable}")),
+    }
 }
 
 /// A rendered request as a call in the endpoint's dialect.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use pal_sim::{Ending, Reply};
+use pal_sim::{Ending, HttpRequest, Reply};
 use pal_store::create_private_directory;
 
 /// Where exchanges are kept.
@@ -33,10 +33,11 @@ impl Record {
     }
 
     /// Keeps one exchange as `0001.request.json` and `0001.response.txt`.
-    pub(crate) fn keep(&self, number: u64, body: &[u8], reply: &Reply) -> io::Result<()> {
+    pub(crate) fn keep(&self, number: u64, request: &HttpRequest<'_>, reply: &Reply) -> io::Result<()> {
         let number = self.earlier + number;
-        self.write(&format!("{number:04}.request.json"), body)?;
-        let mut response = format!("HTTP {}\n", reply.status).into_bytes();
+        self.write(&format!("{number:04}.request.json"), request.body)?;
+        let mut response =
+            format!("{} {}\nHTTP {}\n", request.method, request.path, reply.status).into_bytes();
         for (name, value) in &reply.headers {
             response.extend_from_slice(format!("{name}: {value}\n").as_bytes());
         }

@@ -5,13 +5,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use pal_sim::{Ending, Exchange, HttpRequest, LedgerTotals, Reply, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -24,6 +25,8 @@ use crate::record::Record;
 
 /// Connections beyond this wait.
 const CONNECTIONS_MAX: usize = 256;
+/// A connection on which no request comes for this long is closed, so that idle ones do not hold the slots.
+const IDLE_MAX: Duration = Duration::from_secs(30);
 /// A body may be a little larger than the provider allows, so that the simulator itself refuses it.
 const BODY_BYTES_MAX: usize = 34 << 20;
 
@@ -81,7 +84,7 @@ pub async fn serve(
                 Ok((stream, _)) => stream,
                 // The client left before it was served, or the machine is short of handles for a moment.
                 Err(_) => {
-                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
             },
@@ -101,6 +104,8 @@ async fn connection(stream: TcpStream, service: Arc<Service>) {
     // An event of a few bytes must not wait for the next one.
     let _ = stream.set_nodelay(true);
     let serving = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_MAX)
         .serve_connection(TokioIo::new(stream), service_fn(|request| answer(Arc::clone(&service), request)));
     // A client that hangs up, or an answer that breaks off on purpose, is no error of the server's.
     let _ = serving.await;
@@ -134,21 +139,14 @@ async fn answer(service: Arc<Service>, request: Request<Incoming>) -> io::Result
             (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         })
         .collect();
-    let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
-        Ok(body) => body.to_bytes(),
-        // What is too large is refused by the simulator; what is larger still need not be read for that.
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Bytes::from(vec![b' '; BODY_BYTES_MAX])
-        }
-        Err(error) => return Err(io::Error::other(error)),
-    };
+    let body = read_body(body).await?;
     let request = HttpRequest { method: head.method.as_str(), path: &path, headers: &headers, body: &body };
     if let Some(reply) = doors::answer(&service, &request) {
         return respond(reply, &service, asked_at);
     }
     let reply = service.simulator().handle(asked_at, &request);
     if let Some(record) = &service.record
-        && let Err(error) = record.keep(service.numbers.fetch_add(1, Ordering::Relaxed), &body, &reply)
+        && let Err(error) = record.keep(service.numbers.fetch_add(1, Ordering::Relaxed), &request, &reply)
     {
         (service.notice)(Notice::NotRecorded(&error));
     }
@@ -157,6 +155,19 @@ async fn answer(service: Arc<Service>, request: Request<Incoming>) -> io::Result
         None => Notice::Other { path: &path, reply: &reply },
     });
     respond(reply, &service, asked_at)
+}
+
+/// The body, up to a little more than the simulator takes. The rest is read and dropped: a client that still writes does
+/// not read why it is refused.
+async fn read_body(mut body: Incoming) -> io::Result<Bytes> {
+    let mut kept = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(io::Error::other)?.into_data() {
+            let room = BODY_BYTES_MAX - kept.len();
+            kept.extend_from_slice(&data[..data.len().min(room)]);
+        }
+    }
+    Ok(Bytes::from(kept))
 }
 
 fn respond(reply: Reply, service: &Service, asked_at: pal_model::Timestamp) -> io::Result<Response<Playing>> {

@@ -109,7 +109,8 @@ async fn exchanges_are_kept_privately_and_numbered_on() {
         assert_eq!(std::fs::metadata(&request).unwrap().permissions().mode() & 0o777, 0o600);
         let response = std::fs::read_to_string(record.join(format!("{run:04}.response.txt"))).unwrap();
         assert!(
-            response.starts_with("HTTP 200\n") && response.contains("\"type\":\"message\""),
+            response.starts_with("POST /v1/messages\nHTTP 200\n")
+                && response.contains("\"type\":\"message\""),
             "{response}"
         );
     }

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::arguments::{Ask, ProviderName};
 use crate::failure::Failure;
-use crate::provider::{bad_endpoint, call, endpoint, usual_provider};
+use crate::provider::{bad_endpoint, call, endpoint, usual_dialect, usual_provider};
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
 use crate::table::{harmless, harmless_lines, usage_line};
@@ -52,7 +52,7 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
     runtime.block_on(async {
         match provider {
             ProviderName::Sim => {
-                let (endpoint, server) = simulator(settings).await?;
+                let (endpoint, server) = simulator(settings, usual_dialect(&card)).await?;
                 let (endpoint, call) = asked(endpoint);
                 let answered = converse(arguments, &card, endpoint, call, out).await;
                 server.abort();
@@ -79,6 +79,7 @@ fn question(text: &str, last: Option<&Entry>) -> Result<Entry, Failure> {
 /// A simulator of our own, on a free port of this machine.
 async fn simulator(
     settings: &Settings,
+    dialect: Dialect,
 ) -> Result<(Endpoint, tokio::task::JoinHandle<std::io::Result<LedgerTotals>>), Failure> {
     let failure = |error: std::io::Error| Failure::new(format!("the simulator: {error}"));
     let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(failure)?;
@@ -89,7 +90,7 @@ async fn simulator(
     let simulator = Simulator::new(settings, Box::new(Extractive));
     let options = Options { speed: Speed::Virtual, record: None, notice: Box::new(|_| {}) };
     let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
-    let endpoint = Endpoint::new(Dialect::Messages, &address, Some(Key::api("simulated")))
+    let endpoint = Endpoint::new(dialect, &address, Some(Key::api("simulated")))
         .map_err(|error| bad_endpoint(&error, "the simulator's address"))?;
     Ok((endpoint, server))
 }
@@ -126,12 +127,27 @@ async fn converse(
                 return show_end(arguments, card, &blocks, &finished, out);
             }
             Progress::Event(Event::Failed(failure)) => {
-                return Err(Failure::with_hint(harmless(&failure.message), way_on(failure.kind)));
+                let wait = failure.retry_after.map_or(String::new(), |wait| {
+                    format!(" (the provider asks to wait {} s)", wait.as_secs_f64().ceil())
+                });
+                let what = format!("{}{wait}", harmless(&failure.message));
+                return Err(Failure::with_hint(what, way_on(failure.kind)));
             }
             Progress::Event(_) => {}
         }
     }
     Err(Failure::new("the answer ended without an end"))
+}
+
+/// What a reader must know of an answer that did not come to its own end.
+fn early_end(stop_reason: &str) -> Option<String> {
+    Some(match stop_reason {
+        "end_turn" | "tool_use" | "stop_sequence" => return None,
+        "max_tokens" => "the answer was cut at --max-tokens".to_owned(),
+        "refusal" => "the model refused to answer".to_owned(),
+        "model_context_window_exceeded" => "the answer was cut at the end of the model's window".to_owned(),
+        other => format!("the answer stopped early: {}", harmless(other)),
+    })
 }
 
 /// What to do about a failure.
@@ -216,6 +232,9 @@ fn show_end(
         // Blocks go in as they came: putting them through a JSON tree would change their bytes.
         writeln!(out, "{},\"content\":[{}]}}", head.strip_suffix('}').unwrap_or(&head), raw.join(","))?;
     } else {
+        if let Some(notice) = finished.stop_reason.as_deref().and_then(early_end) {
+            eprintln!("pal: {notice}");
+        }
         eprintln!("{}: {}", finished.model, usage_line(&finished.usage, cost));
     }
     Ok(ExitCode::SUCCESS)

@@ -67,6 +67,11 @@ fn script(path: &Path) -> Result<Box<dyn Model>, Failure> {
 }
 
 async fn run(arguments: &Sim, simulator: Simulator) -> Result<(), Failure> {
+    if let Some(folder) = &arguments.log {
+        pal_store::create_private_directory(folder).map_err(|error| {
+            Failure::with_hint(format!("--log: {error}"), "name a folder that can be written")
+        })?;
+    }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await.map_err(|error| {
         Failure::with_hint(
             format!("port {} cannot be had: {error}", arguments.port),

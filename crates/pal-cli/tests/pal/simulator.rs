@@ -81,6 +81,16 @@ fn a_stored_session_can_be_asked_and_stays_as_it_is() {
 }
 
 #[test]
+fn an_answer_that_was_cut_short_says_so() {
+    let home = Home::new();
+    let cut = home.run(&["ask", "--provider", "sim", "--max-tokens", "1", "hello"]);
+    assert_eq!(cut.code, 0);
+    assert!(cut.err.contains("cut at --max-tokens"), "{}", cut.err);
+    let other = home.run(&["ask", "--provider", "sim", "--model", "gpt-6-sol", "hello"]);
+    assert_eq!(other.code, 0, "the simulator speaks to every model: {}", other.err);
+}
+
+#[test]
 fn trouble_is_waited_out_and_told() {
     let home = Home::new();
     let script = home.file("script.toml", SCRIPT);
@@ -135,7 +145,7 @@ fn mistakes_are_explained() {
     let taken = home.run(&["sim", "--port", port]);
     assert!(taken.code == 1 && taken.err.contains("--port 0"), "{}", taken.err);
     let far = home.run_with_environment(&["ask", "hello"], &[("ANTHROPIC_BASE_URL", "http://example.com")]);
-    assert!(far.code == 1 && far.err.contains("http"), "{}", far.err);
+    assert!(far.code == 1 && far.err.contains("PAL_ALLOW_PLAIN_HTTP"), "{}", far.err);
 }
 
 #[test]
