@@ -1,6 +1,8 @@
 //! The dialects of the providers: what goes over the wire, and whether it is right.
 //!
-//! Pure: bytes in, values out; no files, clock, network, environment or randomness.
+//! Pure: bytes in, values out; no files, clock, network, environment or randomness. A [`Call`] goes out; its answer
+//! becomes [`Event`]s through a [`Decoder`] or [`decode_whole`], or a [`Failure`] through [`classify`]; a [`RetryPolicy`]
+//! says whether to try again.
 //!
 //! ```
 //! use pal_wire::{Rules, check_request};
