@@ -27,6 +27,12 @@ impl<'a> Item<'a> {
         Ok(item)
     }
 
+    /// What it is called in other events: its id, or that of its call where a server gives it no other.
+    pub(crate) fn id(&self) -> Option<Cow<'a, str>> {
+        let given = |name| self.string(name).filter(|id| !id.is_empty());
+        given("id").or_else(|| self.tool().and_then(|_| given("call_id")))
+    }
+
     /// The type of the block that it becomes.
     pub(crate) fn kind(&self) -> BlockType {
         match self.name.as_ref() {

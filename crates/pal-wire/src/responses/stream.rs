@@ -3,12 +3,17 @@
 //! Items are taken from where they are done, never from where they were added. The answer as a whole stands in the
 //! last event; an item that it holds and no event brought is said then. Events of unknown types are passed over, and
 //! so are repetitions. Bytes that end before that last event are a `Cut`.
+//!
+//! An event says by an index which item it is about. Some servers leave the index out and say the item's id alone;
+//! then items count in the order in which their ids come.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pal_model::{Block, BlockType, Text, unescape};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use smol_str::SmolStr;
 
 use super::item::Item;
 use super::whole::{Seen, Whole};
@@ -24,8 +29,14 @@ pub(crate) struct Stream {
     has_started: bool,
     open: BTreeMap<usize, Growing>,
     closed: BTreeSet<usize>,
-    /// The item that events without an index are about.
+    /// The items by their ids; where several have the same, the first.
+    ids: BTreeMap<SmolStr, usize>,
+    /// The items whose id is known. One id for each is kept: some servers make up another for every event.
+    named: BTreeSet<usize>,
+    /// The item that was opened last.
     newest: usize,
+    /// The index behind all that were used.
+    next: usize,
     seen: Seen,
 }
 
@@ -43,6 +54,8 @@ struct Data<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'a RawValue>,
     output_index: Option<usize>,
+    #[serde(borrow)]
+    item_id: Option<&'a RawValue>,
     summary_index: Option<usize>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
@@ -122,7 +135,7 @@ impl Stream {
     fn add(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let item = data.item.ok_or_else(|| malformed("output_item.added has no item"))?;
         let item = Item::read(item.get())?;
-        let index = self.index(data)?;
+        let index = self.place(data, item.id().as_deref(), item.kind())?;
         self.open(index, item.kind(), item.tool(), events)
     }
 
@@ -130,14 +143,15 @@ impl Stream {
         &mut self,
         index: usize,
         kind: BlockType,
-        tool: Option<smol_str::SmolStr>,
+        tool: Option<SmolStr>,
         events: &mut Vec<Event>,
     ) -> Result<(), Box<Failure>> {
         if self.closed.contains(&index) {
             return Err(malformed(format!("item {index} began after its end")));
         }
-        self.newest = index;
         self.open.entry(index).or_insert_with(|| {
+            self.newest = index;
+            self.next = self.next.max(index.saturating_add(1));
             events.push(Event::Opened { index, kind, tool });
             Growing { kind, shown: String::new() }
         });
@@ -152,7 +166,7 @@ impl Stream {
         delta: fn(String) -> Delta,
         events: &mut Vec<Event>,
     ) -> Result<(), Box<Failure>> {
-        let index = self.index(data)?;
+        let index = self.place(data, data.id().as_deref(), kind)?;
         self.open(index, kind, None, events)?;
         let Some(piece) = data.delta else { return Ok(()) };
         let words = unescape(piece.get()).ok_or_else(|| malformed("a delta is not a string"))?;
@@ -165,7 +179,7 @@ impl Stream {
 
     /// A further part of a summary begins: it is set apart from the one before.
     fn separate(&mut self, data: &Data<'_>, events: &mut Vec<Event>) {
-        let index = data.output_index.unwrap_or(self.newest);
+        let index = self.find(data.output_index, data.id().as_deref(), BlockType::Reasoning);
         if data.summary_index.is_some_and(|part| part > 0)
             && let Some(growing) = self.open.get_mut(&index).filter(|growing| !growing.shown.is_empty())
         {
@@ -176,8 +190,9 @@ impl Stream {
 
     fn finish_item(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
         let item = data.item.ok_or_else(|| malformed("output_item.done has no item"))?;
-        let index = self.index(data)?;
-        self.close(index, &Item::read(item.get())?, events)
+        let item = Item::read(item.get())?;
+        let index = self.place(data, item.id().as_deref(), item.kind())?;
+        self.close(index, &item, events)
     }
 
     /// Says an item that is done, with all that was not said of it before.
@@ -200,7 +215,8 @@ impl Stream {
         let response = data.response.ok_or_else(|| malformed("the last event has no response"))?;
         let whole = Whole::read(response.get())?;
         self.begin(&whole, events);
-        for (index, item) in whole.items()?.iter().enumerate() {
+        let items = whole.items()?;
+        for (index, item) in self.places(&items).into_iter().zip(&items) {
             self.close(index, item, events)?;
         }
         // What began and is in no list of items was cut off; the words that came are kept.
@@ -219,12 +235,72 @@ impl Stream {
         }
     }
 
-    /// The item that an event is about, if the answer has begun.
-    fn index(&self, data: &Data<'_>) -> Result<usize, Box<Failure>> {
+    /// The item that an event is about, if the answer has begun; from now on its id leads to it.
+    fn place(&mut self, data: &Data<'_>, id: Option<&str>, kind: BlockType) -> Result<usize, Box<Failure>> {
         if !self.has_started {
             return Err(malformed("an event came before response.created"));
         }
-        Ok(data.output_index.unwrap_or(self.newest))
+        let index = self.find(data.output_index, id, kind);
+        if let Some(id) = id
+            && self.named.insert(index)
+        {
+            self.ids.entry(SmolStr::new(id)).or_insert(index);
+        }
+        Ok(index)
+    }
+
+    /// The item with an index, else with an id, else the newest that is open. An id that is new may be that of the
+    /// newest, if that is alike and came without one; else it is that of an item to come.
+    fn find(&self, index: Option<usize>, id: Option<&str>, kind: BlockType) -> usize {
+        let newest = self.newest_open();
+        match (index, id) {
+            (Some(index), _) => index,
+            (None, None) => newest,
+            (None, Some(id)) => self.ids.get(id).copied().unwrap_or_else(|| {
+                let is_alike = self.open.get(&newest).is_some_and(|growing| growing.kind == kind);
+                if is_alike && !self.named.contains(&newest) { newest } else { self.next }
+            }),
+        }
+    }
+
+    /// The newest item that is open; where none is, the newest.
+    fn newest_open(&self) -> usize {
+        match self.open.last_key_value() {
+            Some((last, _)) if !self.open.contains_key(&self.newest) => *last,
+            _ => self.newest,
+        }
+    }
+
+    /// Which items those of the last event are: by their ids, else by their positions. One whose position is
+    /// another's is new.
+    fn places(&self, items: &[Item<'_>]) -> Vec<usize> {
+        let mut taken = BTreeSet::new();
+        let known: Vec<Option<usize>> = items
+            .iter()
+            .map(|item| {
+                let index = *self.ids.get(item.id()?.as_ref())?;
+                taken.insert(index).then_some(index)
+            })
+            .collect();
+        let mut places = Vec::with_capacity(known.len());
+        for (position, known) in known.into_iter().enumerate() {
+            places.push(known.unwrap_or_else(|| {
+                if taken.insert(position) {
+                    return position;
+                }
+                let behind = taken.last().map_or(0, |last| last.saturating_add(1)).max(self.next);
+                taken.insert(behind);
+                behind
+            }));
+        }
+        places
+    }
+}
+
+impl Data<'_> {
+    /// The id of the item that the event is about.
+    fn id(&self) -> Option<Cow<'_, str>> {
+        self.item_id.and_then(|id| unescape(id.get())).filter(|id| !id.is_empty())
     }
 }
 

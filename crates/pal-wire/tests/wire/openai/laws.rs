@@ -150,6 +150,13 @@ proptest! {
             let whole = decoded(dialect, &bytes);
             let ends = whole.iter().filter(|event| matches!(event, Event::Finished(_) | Event::Failed(_))).count();
             prop_assert_eq!(ends, 1);
+            let mut said = std::collections::BTreeSet::new();
+            let is_once = whole.iter().all(|event| match event {
+                Event::Opened { index, .. } => said.insert((*index, false)),
+                Event::Block { index, .. } => said.insert((*index, true)),
+                _ => true,
+            });
+            prop_assert!(is_once, "a block was opened or said twice: {whole:#?}");
             let mut decoder = Decoder::new(dialect);
             let (mut events, mut rest, mut sizes) = (Vec::new(), bytes.as_slice(), sizes.iter().cycle());
             while !rest.is_empty() {
@@ -184,9 +191,13 @@ fn frame() -> impl Strategy<Value = String> {
         "response.incomplete",
         "response.other",
     ]);
-    let responses = (kind, item, 0usize..3, words()).prop_map(|(kind, item, index, text)| {
-        json!({"type": kind, "output_index": index, "summary_index": index, "delta": text, "item": item,
-            "response": {"id": "r", "status": "completed", "output": [item]}})
+    let place = (prop::option::of(0usize..3), prop::option::of("[ab]?"));
+    let responses = (kind, item, place, words()).prop_map(|(kind, mut item, (index, id), text)| {
+        if let Some(item) = item.as_object_mut() {
+            item.insert(String::from("id"), json!(id));
+        }
+        json!({"type": kind, "output_index": index, "item_id": id, "summary_index": index, "delta": text,
+            "item": item, "response": {"id": "r", "status": "completed", "output": [item]}})
     });
     let call = (prop::option::of(0u64..2), prop::option::of("[ab]"), words()).prop_map(|(index, id, text)| {
         json!({"tool_calls": [{"index": index, "id": id, "function": {"name": id, "arguments": text}}]})

@@ -4,6 +4,7 @@ mod bodies;
 mod chat;
 mod laws;
 mod responses;
+mod unindexed;
 
 use pal_wire::{Decoder, Delta, Dialect, Event, decode_whole};
 

@@ -15,7 +15,7 @@ fn response(status: &str, output: &str, more: &str) -> String {
     )
 }
 
-fn event(kind: &str, members: &str) -> String {
+pub(super) fn event(kind: &str, members: &str) -> String {
     format!(r#"{{"type":"response.{kind}","sequence_number":1{members}}}"#)
 }
 
@@ -32,11 +32,11 @@ fn done(index: usize, item: &str) -> String {
     event("output_item.done", &format!(r#","output_index":{index},"item":{item}"#))
 }
 
-fn created() -> String {
+pub(super) fn created() -> String {
     event("created", &format!(r#","response":{}"#, response("in_progress", "", r#","usage":null"#)))
 }
 
-fn completed(output: &str) -> String {
+pub(super) fn completed(output: &str) -> String {
     let whole = response("completed", output, &format!(r#","usage":{USAGE}"#));
     event("completed", &format!(r#","response":{whole}"#))
 }
@@ -82,7 +82,7 @@ fn turn() -> Vec<String> {
     ]
 }
 
-fn texts(frames: &[String]) -> Vec<&str> {
+pub(super) fn texts(frames: &[String]) -> Vec<&str> {
     frames.iter().map(String::as_str).collect()
 }
 
