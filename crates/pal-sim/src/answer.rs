@@ -253,7 +253,7 @@ mod tests {
         };
         check("", 100, &[], "end_turn");
         check(" \n\t\u{a0}", 100, &[], "end_turn");
-        check("\n\n\n\n", 0, &[], "end_turn");
+        check("\n\n\n\n", 1, &[], "end_turn");
         check("  STOP here", 100, &["STOP".into()], "stop_sequence");
         check("\n\n\n\n\n\n words", 1, &[], "max_tokens");
     }
