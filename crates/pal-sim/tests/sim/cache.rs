@@ -411,6 +411,8 @@ fn old_models_forget_the_thinking_of_earlier_turns() {
     };
     let budget = json!({"type": "enabled", "budget_tokens": 2000});
     assert_eq!(read_after_new_turn("claude-sonnet-4-5", budget.clone()), 0);
+    assert_eq!(read_after_new_turn("claude-haiku-4-5", budget.clone()), 0);
+    assert!(read_after_new_turn("claude-opus-4-5", budget.clone()) > 100);
     assert!(read_after_new_turn("claude-opus-4-6", budget) > 100);
     assert!(read_after_new_turn("claude-opus-5-5", json!({"type": "adaptive"})) > 100);
 }
@@ -439,6 +441,34 @@ fn diagnostics_name_the_first_layer_that_differs() {
     check(|body| body["tools"][0]["description"] = json!("x"), json!("tools_changed"));
     check(|body| body["system"][0] = text("x"), json!("system_changed"));
     check(|body| body["tool_choice"] = json!({"type": "none"}), json!("unavailable"));
+    check(|body| body["output_config"] = json!({"effort": "low"}), json!("unavailable"));
+    // What is the default anyway may be said.
+    check(|body| body["tool_choice"] = json!({"type": "auto"}), Value::Null);
+    check(|body| body["thinking"] = json!({"type": "adaptive"}), Value::Null);
+    check(|body| body["output_config"] = json!({"effort": "medium"}), Value::Null);
+    // What is only appended, and costs what stands before it all the same.
+    check(
+        |body| {
+            let source = json!({"type": "url", "url": "https://example.org/a.png"});
+            body["messages"][4]["content"] = json!([{"type": "image", "source": source}]);
+        },
+        json!("messages_changed"),
+    );
+    check(
+        |body| {
+            let source = json!({"type": "text", "media_type": "text/plain", "data": "Words"});
+            body["messages"][4]["content"] =
+                json!([{"type": "document", "source": source, "citations": {"enabled": true}}]);
+        },
+        json!("system_changed"),
+    );
+    check(
+        |body| {
+            let search = json!({"type": "web_search_20260318", "name": "web_search"});
+            body["tools"].as_array_mut().unwrap().push(search);
+        },
+        json!("system_changed"),
+    );
     check(|body| body["messages"][0]["content"] = json!("x"), json!("messages_changed"));
     check(
         |body| body["diagnostics"] = json!({"previous_message_id": "msg_unknown"}),
@@ -451,4 +481,39 @@ fn diagnostics_name_the_first_layer_that_differs() {
         },
         json!("tools_changed"),
     );
+}
+
+/// Puts white space wherever JSON allows it.
+fn pretty(body: &Value) -> Vec<u8> {
+    serde_json::to_vec_pretty(body).unwrap()
+}
+
+#[test]
+fn neither_marks_nor_white_space_are_counted() {
+    let mut client = Client::new();
+    let found = json!({"type": "search_result", "source": "https://example.org/a", "title": "A page",
+        "content": [text("Words that were found")]});
+    let search = |block: Value| {
+        json!({"model": "claude-opus-5-5", "tools": [tool("Read")], "messages": [user(json!([block, text("Go")])),
+            assistant(json!([call("toolu_1", "Read")])), user(json!([result("toolu_1", "r")]))]})
+    };
+    let mut with_tool = search(found.clone());
+    with_tool["tools"][0] = marked(tool("Read"));
+    let plain = search(found.clone());
+    let counted = client.count(&plain);
+    assert_eq!(client.count(&with_tool), counted, "a mark on a tool");
+    assert_eq!(client.count(&search(marked(found))), counted, "a mark on a search result");
+    let reply = client.request("POST", "/v1/messages/count_tokens", &pretty(&plain));
+    let answer: Value = serde_json::from_slice(&reply.body()).unwrap();
+    assert_eq!(answer["input_tokens"], counted, "white space");
+}
+
+#[test]
+fn a_mark_that_moves_off_a_tool_does_not_change_what_is_read() {
+    let mut client = Client::new();
+    let mut body = layered();
+    let written = client.usage(&body).written_5m;
+    body["tools"][1] = tool("Bash");
+    let counts = client.usage(&body);
+    assert_eq!((counts.read, counts.written()), (written, 0));
 }
