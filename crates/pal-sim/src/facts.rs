@@ -228,9 +228,8 @@ impl Size {
 fn block_size(block: Node<'_>, kind: Kind) -> Size {
     let text =
         |name: &str| Size::words(block.get_text(name).map_or(0, |text| tokens::words(&text.decoded())));
-    let free = |name: &str| {
-        Size::words(block.get(name).map_or(0, |value| tokens::words(&canonical_free(value))))
-    };
+    let free =
+        |name: &str| Size::words(block.get(name).map_or(0, |value| tokens::words(&canonical_free(value))));
     match kind {
         Kind::Text => text("text"),
         Kind::ToolUse => text("name").plus(free("input")).plus(Size::fixed(tokens::TOOL_BLOCK_TOKENS)),

@@ -222,6 +222,8 @@ fn show_end(
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     let cost = card.cost(&finished.usage);
+    // The answer comes before what is said of it on standard error.
+    out.flush()?;
     if arguments.json {
         let head = json!({
             "model": finished.model.as_str(), "response": finished.response.as_str(),
