@@ -47,7 +47,8 @@ impl Fitted {
     }
 }
 
-/// Cuts an answer to its limits. A call that does not fit is left out: half a call is none.
+/// Cuts an answer to its limits. A call that does not fit is left out: half a call is none. So is text without a word:
+/// it could not be sent back, and thinking after it would be bound to it.
 pub(crate) fn fit(answer: Answer, limits: &Limits<'_>) -> Fitted {
     let most = limits.max_tokens.min(limits.room);
     let full = if limits.room < limits.max_tokens { "model_context_window_exceeded" } else { "max_tokens" };
@@ -59,7 +60,8 @@ pub(crate) fn fit(answer: Answer, limits: &Limits<'_>) -> Fitted {
             Said::Text(text) => until_stop(text, limits.stop_sequences),
             said => (said, None),
         };
-        let tokens = size(&said, limits.generation);
+        let is_blank = matches!(&said, Said::Text(text) if text.trim().is_empty());
+        let tokens = if is_blank { 0 } else { size(&said, limits.generation) };
         if used + tokens > most {
             let said = shorten(said, most - used, limits.generation);
             fitted.said.extend(said.map(|said| {
@@ -70,7 +72,7 @@ pub(crate) fn fit(answer: Answer, limits: &Limits<'_>) -> Fitted {
             return fitted;
         }
         used += tokens;
-        if !matches!(&said, Said::Text(text) if text.is_empty()) {
+        if !is_blank {
             fitted.said.push((said, tokens));
         }
         if stop_sequence.is_some() {
@@ -119,7 +121,7 @@ fn shorten(said: Said, most: u64, generation: TokenGeneration) -> Option<Said> {
         (!kept.is_empty()).then(|| kept.to_owned())
     };
     match said {
-        Said::Text(text) => cut(&text).map(Said::Text),
+        Said::Text(text) => cut(&text).filter(|kept| !kept.trim().is_empty()).map(Said::Text),
         Said::Thinking(text) => cut(&text).map(Said::Thinking),
         Said::ToolUse { .. } => None,
     }
@@ -229,5 +231,30 @@ mod tests {
         assert_eq!(fitted(answer(), 100, 100, &stops), ("one two".into(), "stop_sequence"));
         let refusal = Answer { blocks: Vec::new(), stop: Some(Stop::Refusal) };
         assert_eq!(fitted(refusal, 100, 100, &[]), (String::new(), "refusal"));
+    }
+
+    #[test]
+    fn text_without_a_word_is_not_said() {
+        let said = |text: &str| Answer { blocks: vec![Said::Text(text.into())], stop: None };
+        let check = |text: &str, max_tokens, stops: &[Cow<'_, str>], stop_reason| {
+            let limits = Limits {
+                max_tokens,
+                room: 100,
+                stop_sequences: stops,
+                thinks: false,
+                generation: TokenGeneration::O200k,
+            };
+            let expected = Fitted {
+                stop_reason,
+                stop_sequence: stops.first().map(|stop| stop.to_string()),
+                ..Fitted::default()
+            };
+            assert_eq!(fit(said(text), &limits), expected, "{text:?}");
+        };
+        check("", 100, &[], "end_turn");
+        check(" \n\t\u{a0}", 100, &[], "end_turn");
+        check("\n\n\n\n", 1, &[], "end_turn");
+        check("  STOP here", 100, &["STOP".into()], "stop_sequence");
+        check("\n\n\n\n\n\n words", 1, &[], "max_tokens");
     }
 }

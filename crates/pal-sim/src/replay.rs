@@ -178,11 +178,13 @@ fn responses(entries: &[Entry]) -> Vec<Vec<Block>> {
     responses
 }
 
-/// A recorded block as a model says it; none for kinds that only a provider can make.
+/// A recorded block as a model says it; none for kinds that only a provider can make, and for text without a word,
+/// which no request could send back.
 fn said(block: &Block) -> Option<Said> {
     match block.kind() {
         BlockType::Text => {
-            block.string("text").filter(|text| !text.is_empty()).map(|text| Said::Text(text.into_owned()))
+            let text = block.string("text").filter(|text| !text.trim().is_empty());
+            text.map(|text| Said::Text(text.into_owned()))
         }
         BlockType::Thinking => block.string("thinking").map(|text| Said::Thinking(text.into_owned())),
         BlockType::ToolUse => Some(Said::ToolUse {
@@ -273,6 +275,27 @@ mod tests {
         assert_eq!(shown(&session().answer(&thinking)), ["hm", "Looking.", "t1", "t2"]);
         let Said::ToolUse { input, .. } = &session().answer(&ask(&[START])).blocks[1] else { panic!() };
         assert_eq!(input.as_str(), r#"{"a": 1}"#, "inputs keep their bytes");
+    }
+
+    #[test]
+    fn recorded_text_without_a_word_is_not_repeated() {
+        let mut replay = Replay::new(&entries(&[
+            ("user", "", r#""start""#),
+            (
+                "assistant",
+                "m1",
+                r#"[{"type":"text","text":"\n\n"},{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"t1","name":"Read","input":{}}]"#,
+            ),
+            ("user", "", r#"[{"type":"tool_result","tool_use_id":"t1","content":"x"}]"#),
+            ("assistant", "m2", r#"[{"type":"text","text":" "}]"#),
+            ("assistant", "m3", r#"[{"type":"text","text":"Done."}]"#),
+        ]));
+        assert_eq!(replay.len(), 2, "a response without a word is none");
+        let thinking = Ask { thinks: true, ..ask(&[START]) };
+        assert_eq!(shown(&replay.answer(&thinking)), ["hm", "t1"]);
+        let called = (Role::Assistant, r#"{"type":"tool_use","id":"t1","name":"Read","input":{}}"#);
+        let result = (Role::User, r#"{"type":"tool_result","tool_use_id":"t1","content":"x"}"#);
+        assert_eq!(shown(&replay.answer(&ask(&[START, called, result]))), ["Done."]);
     }
 
     #[test]

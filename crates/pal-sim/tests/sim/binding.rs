@@ -262,3 +262,22 @@ fn foreign_thinking_is_refused_or_learnt() {
     unbound["messages"][1]["content"][0]["signature"] = json!("not base64!");
     strict.refused(&unbound);
 }
+
+#[test]
+fn an_answer_with_blank_text_can_be_sent_back_as_it_came() {
+    let mut client = Client::new();
+    let mut body = request(json!([user(json!([text("Start")]))]));
+    body["thinking"] = json!({"type": "adaptive"});
+    for (round, blank) in ["", "\n\n", " \t"].into_iter().enumerate() {
+        let id = format!("toolu_{round}");
+        let said = vec![Said::Text(blank.into()), Said::Thinking("Hm".into()), call_said(&id, "Read")];
+        client.say(said);
+        let answer = client.ask(&body)["content"].clone();
+        let kinds: Vec<&Value> = answer.as_array().unwrap().iter().map(|block| &block["type"]).collect();
+        assert_eq!(kinds, ["thinking", "tool_use"]);
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.push(assistant(answer));
+        messages.push(user(json!([result(&id, "r")])));
+        client.ask(&body);
+    }
+}

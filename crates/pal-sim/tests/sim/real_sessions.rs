@@ -31,7 +31,7 @@ fn recorded(entries: &[Entry], from: usize) -> Option<(Vec<String>, HashSet<Tool
             }
         }
     }
-    texts.retain(|text| !text.is_empty());
+    texts.retain(|text| !text.trim().is_empty());
     Some((texts, calls))
 }
 
