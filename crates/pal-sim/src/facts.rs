@@ -10,7 +10,7 @@ use pal_wire::{Node, Reading};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::identity::{for_binding, for_cache, mix};
+use crate::identity::{canonical, canonical_free, for_binding, for_cache, mix};
 use crate::media;
 use crate::seal;
 use crate::tokens;
@@ -179,7 +179,7 @@ fn tool_facts(raw: &str) -> Facts {
         has_image: false,
         cites: false,
         refers: false,
-        words: narrow(tokens::words(raw)),
+        words: narrow(tokens::words(&canonical(tool))),
         fixed: tokens::TOOL_TOKENS,
     }
 }
@@ -228,17 +228,18 @@ impl Size {
 fn block_size(block: Node<'_>, kind: Kind) -> Size {
     let text =
         |name: &str| Size::words(block.get_text(name).map_or(0, |text| tokens::words(&text.decoded())));
-    let raw = |name: &str| Size::words(block.get(name).map_or(0, |value| tokens::words(value.raw())));
+    let free =
+        |name: &str| Size::words(block.get(name).map_or(0, |value| tokens::words(&canonical_free(value))));
     match kind {
         Kind::Text => text("text"),
-        Kind::ToolUse => text("name").plus(raw("input")).plus(Size::fixed(tokens::TOOL_BLOCK_TOKENS)),
+        Kind::ToolUse => text("name").plus(free("input")).plus(Size::fixed(tokens::TOOL_BLOCK_TOKENS)),
         Kind::ToolResult => content_size(block).plus(Size::fixed(tokens::TOOL_BLOCK_TOKENS)),
         Kind::Compaction => text("content"),
         Kind::Thinking => thinking_size(block),
         Kind::RedactedThinking => Size::fixed(hidden_tokens(block, "data")),
         Kind::CacheEdits => Size::default(),
         Kind::Effort => Size::fixed(8),
-        Kind::ToolAddition | Kind::ToolRemoval | Kind::Tool => Size::words(tokens::words(block.raw())),
+        Kind::ToolAddition | Kind::ToolRemoval | Kind::Tool => json_size(block),
         Kind::Other => other_size(block),
     }
 }
@@ -277,7 +278,12 @@ fn other_size(block: Node<'_>) -> Size {
             _ => Size::fixed(media::document_tokens(0)),
         });
     }
-    Size::words(tokens::words(block.raw()))
+    json_size(block)
+}
+
+/// What is rendered as JSON: neither a mark nor white space between its parts counts.
+fn json_size(block: Node<'_>) -> Size {
+    Size::words(tokens::words(&canonical(block)))
 }
 
 /// Thinking that is not shown takes its tokens all the same: the signature says how many.

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use pal_model::escape_into;
 use pal_wire::{Node, NodeType, Reading};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -56,27 +57,79 @@ struct Digest {
     keeps_order: bool,
 }
 
+impl Digest {
+    /// The members of an object that count, in an order that does not depend on how it is written.
+    fn members(self, object: Node<'_>) -> Vec<(Cow<'_, str>, Node<'_>)> {
+        let mut members: Vec<(Cow<'_, str>, Node<'_>)> = object
+            .entries()
+            .map(|(key, value)| (key.decoded(), value))
+            .filter(|(key, value)| {
+                self.is_free || !(value.is_null() || self.is_outermost && key == "cache_control")
+            })
+            .collect();
+        if !(self.is_free && self.keeps_order) {
+            // Stable, so that a key that is there twice keeps its order.
+            members.sort_by(|(left, _), (right, _)| left.cmp(right));
+        }
+        members
+    }
+
+    /// How the value of a key is looked at.
+    fn under(self, key: &str) -> Digest {
+        Digest { is_outermost: false, is_free: self.is_free || FREE.contains(&key), ..self }
+    }
+}
+
+/// A block written so that equal blocks, as the cache sees them, are the same text: without its mark, without white
+/// space between its parts.
+pub(crate) fn canonical(block: Node<'_>) -> String {
+    let mut out = String::new();
+    write(block, Digest { is_outermost: true, is_free: false, keeps_order: true }, &mut out);
+    out
+}
+
+/// A value of the client's own JSON, without white space between its parts.
+pub(crate) fn canonical_free(value: Node<'_>) -> String {
+    let mut out = String::new();
+    write(value, Digest { is_outermost: false, is_free: true, keeps_order: true }, &mut out);
+    out
+}
+
+/// The scanner bounds the depth, and so the recursion.
+fn write(node: Node<'_>, how: Digest, out: &mut String) {
+    match node.kind() {
+        NodeType::Object => {
+            out.push('{');
+            for (at, (key, value)) in how.members(node).into_iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { "," });
+                escape_into(out, &key);
+                out.push(':');
+                write(value, how.under(&key), out);
+            }
+            out.push('}');
+        }
+        NodeType::Array => {
+            out.push('[');
+            for (at, item) in node.items().enumerate() {
+                out.push_str(if at == 0 { "" } else { "," });
+                write(item, Digest { is_outermost: false, ..how }, out);
+            }
+            out.push(']');
+        }
+        NodeType::Text => escape_into(out, &node.text().map_or(Cow::Borrowed(""), |text| text.decoded())),
+        NodeType::Number | NodeType::Bool | NodeType::Null => out.push_str(node.raw()),
+    }
+}
+
 /// The scanner bounds the depth, and so the recursion.
 fn digest(node: Node<'_>, how: Digest, hasher: &mut Xxh3) {
     let inner = Digest { is_outermost: false, ..how };
     match node.kind() {
         NodeType::Object => {
-            let mut fields: Vec<(Cow<'_, str>, Node<'_>)> = node
-                .entries()
-                .map(|(key, value)| (key.decoded(), value))
-                .filter(|(key, value)| {
-                    how.is_free || !(value.is_null() || how.is_outermost && key == "cache_control")
-                })
-                .collect();
-            if !(how.is_free && how.keeps_order) {
-                // Stable, so that a key that is there twice keeps its order.
-                fields.sort_by(|(left, _), (right, _)| left.cmp(right));
-            }
             hasher.update(b"{");
-            for (key, value) in fields {
+            for (key, value) in how.members(node) {
                 part(b'k', &key, hasher);
-                let is_free = how.is_free || FREE.contains(&&*key);
-                digest(value, Digest { is_free, ..inner }, hasher);
+                digest(value, how.under(&key), hasher);
             }
             hasher.update(b"}");
         }
@@ -111,6 +164,10 @@ mod tests {
         };
         let (left_both, right_both) = (of(left), of(right));
         assert_eq!(left_both.0 == right_both.0, same_for_cache, "{left} {right}");
+        let written = |raw: &str| canonical(Reading::new(raw.as_bytes(), usize::MAX).unwrap().root());
+        assert_eq!(written(left) == written(right), same_for_cache, "{left} {right}");
+        let again = written(&written(left));
+        assert_eq!(again, written(left), "what is written reads as the same");
         assert_eq!(left_both.1 == right_both.1, same_for_binding, "{left} {right}");
     }
 

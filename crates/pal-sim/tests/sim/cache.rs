@@ -452,3 +452,38 @@ fn diagnostics_name_the_first_layer_that_differs() {
         json!("tools_changed"),
     );
 }
+
+/// Puts white space wherever JSON allows it.
+fn pretty(body: &Value) -> Vec<u8> {
+    serde_json::to_vec_pretty(body).unwrap()
+}
+
+#[test]
+fn neither_marks_nor_white_space_are_counted() {
+    let mut client = Client::new();
+    let found = json!({"type": "search_result", "source": "https://example.org/a", "title": "A page",
+        "content": [text("Words that were found")]});
+    let search = |block: Value| {
+        json!({"model": "claude-opus-5-5", "tools": [tool("Read")], "messages": [user(json!([block, text("Go")])),
+            assistant(json!([call("toolu_1", "Read")])), user(json!([result("toolu_1", "r")]))]})
+    };
+    let mut with_tool = search(found.clone());
+    with_tool["tools"][0] = marked(tool("Read"));
+    let plain = search(found.clone());
+    let counted = client.count(&plain);
+    assert_eq!(client.count(&with_tool), counted, "a mark on a tool");
+    assert_eq!(client.count(&search(marked(found))), counted, "a mark on a search result");
+    let reply = client.request("POST", "/v1/messages/count_tokens", &pretty(&plain));
+    let answer: Value = serde_json::from_slice(&reply.body()).unwrap();
+    assert_eq!(answer["input_tokens"], counted, "white space");
+}
+
+#[test]
+fn a_mark_that_moves_off_a_tool_does_not_change_what_is_read() {
+    let mut client = Client::new();
+    let mut body = layered();
+    let written = client.usage(&body).written_5m;
+    body["tools"][1] = tool("Bash");
+    let counts = client.usage(&body);
+    assert_eq!((counts.read, counts.written()), (written, 0));
+}
