@@ -178,6 +178,8 @@ impl ThinkingKinds {
 pub struct Capabilities {
     /// Thinking blocks are valid only while everything before them is unchanged.
     pub bound_thinking: bool,
+    /// The thinking of earlier turns is left out of the prompt as soon as the user says something new.
+    pub forgets_thinking: bool,
     /// System messages inside the conversation.
     pub system_messages: bool,
     /// Which clearing edits the provider runs.
@@ -268,6 +270,7 @@ raw_card! {
     thinking: Vec<SmolStr>,
     default_effort: SmolStr,
     bound_thinking: bool,
+    forgets_thinking: bool,
     system_messages: bool,
     context_management: Vec<SmolStr>,
     provider_compaction: bool,
@@ -402,6 +405,7 @@ impl RawCard {
             default_effort: self.default_effort.unwrap_or(cautious.default_effort),
             can: Capabilities {
                 bound_thinking: self.bound_thinking.unwrap_or(false),
+                forgets_thinking: self.forgets_thinking.unwrap_or(false),
                 system_messages: self.system_messages.unwrap_or(false),
                 context_management: self.context_management.unwrap_or_default(),
                 provider_compaction: self.provider_compaction.unwrap_or(false),
@@ -457,6 +461,9 @@ mod tests {
         let opus = cards.find("claude-opus-5-5").card;
         assert!(opus.can.bound_thinking && opus.can.system_messages && !opus.thinking.disabled);
         assert_eq!(opus.prices.unwrap().read, 0.2);
+        let forgetful: Vec<&str> =
+            cards.names().filter(|name| cards.find(name).card.can.forgets_thinking).collect();
+        assert_eq!(forgetful, ["claude-haiku-4-5", "claude-sonnet-4-5"]);
         assert_eq!(
             (opus.default_effort.as_str(), &*cards.find("claude-opus-5").card.default_effort),
             ("medium", "high")

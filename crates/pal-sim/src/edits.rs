@@ -96,16 +96,15 @@ impl<'a> Edit<'a> {
 }
 
 /// Takes out what is never rendered: turn-scoped messages whose turn is over, results deleted in the cache, and, on
-/// models that take no adaptive thinking, the thinking of earlier turns. The tokens that were deleted in the cache.
+/// models that forget it, the thinking of earlier turns. The tokens that were deleted in the cache.
 pub(crate) fn settle(prompt: &mut Prompt<'_>, card: &Card) -> u64 {
     let is_users = |piece: &Piece<'_>| piece.layer == Layer::Messages && piece.role == Role::User;
     let last_user = prompt.pieces.iter().rfind(|piece| is_users(piece)).map_or(0, |piece| piece.message);
     let is_words = |piece: &Piece<'_>| is_users(piece) && piece.facts.kind != Kind::ToolResult;
     let turn = prompt.pieces.iter().rfind(|piece| is_words(piece)).map_or(0, |piece| piece.message);
-    let strips_thinking = card.thinking.enabled && !card.thinking.adaptive;
     for piece in prompt.pieces.iter_mut().filter(|piece| piece.layer == Layer::Messages) {
         let is_over = piece.is_turn_scoped && piece.message < last_user;
-        let is_stripped = strips_thinking && piece.facts.kind.is_thinking() && piece.message < turn;
+        let is_stripped = card.can.forgets_thinking && piece.facts.kind.is_thinking() && piece.message < turn;
         piece.is_rendered &= !(is_over || is_stripped);
     }
     if card.can.cache_edits { delete_cached(prompt, card.generation) } else { 0 }

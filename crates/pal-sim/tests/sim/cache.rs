@@ -411,6 +411,8 @@ fn old_models_forget_the_thinking_of_earlier_turns() {
     };
     let budget = json!({"type": "enabled", "budget_tokens": 2000});
     assert_eq!(read_after_new_turn("claude-sonnet-4-5", budget.clone()), 0);
+    assert_eq!(read_after_new_turn("claude-haiku-4-5", budget.clone()), 0);
+    assert!(read_after_new_turn("claude-opus-4-5", budget.clone()) > 100);
     assert!(read_after_new_turn("claude-opus-4-6", budget) > 100);
     assert!(read_after_new_turn("claude-opus-5-5", json!({"type": "adaptive"})) > 100);
 }
