@@ -6,14 +6,13 @@ use bytes::Bytes;
 use pal_model::{Card, Text, Timestamp};
 use pal_wire::{ApiError, Endpoint, ErrorKind, Reading};
 use serde_json::{Value, json};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::answer::{Fitted, Limits, Writer, fit};
 use crate::binding::{self, Judge, bind};
 use crate::compaction::beside_nothing;
 use crate::edits::{self, Edit};
 use crate::http::{Headers, MAX_BODY_BYTES, json_reply};
-use crate::identity::mix;
 use crate::recent::Print;
 use crate::reply::CacheStory;
 use crate::request::{Wanted, read_prompt};
@@ -69,8 +68,6 @@ impl Simulator {
         let body = reading.root();
         let wanted = Wanted::read(body, &card, headers.betas_hash);
         let mut prompt = read_prompt(body, &card, &wanted, incoming.scope, &mut self.memo);
-        let model = mix(xxh3_128(card.model.as_bytes()), u128::from(wanted.is_fast));
-        let print = Print::of(&prompt, model, wanted.parameters, card.generation);
         let head = binding::head(&prompt);
         let mut judge = Judge {
             sealer: self.sealer,
@@ -87,7 +84,8 @@ impl Simulator {
             card,
             wanted,
             prompt,
-            print,
+            print: Print::default(),
+            diagnosed: None,
             head,
             chain,
             dropped,
@@ -100,11 +98,17 @@ impl Simulator {
     fn answer(&mut self, mut turn: Turn<'_>) -> Result<Reply, ApiError> {
         let tokens = turn.prompt.tokens(turn.card.generation);
         check_window(&turn, tokens)?;
+        turn.print = turn.printed();
+        turn.diagnosed = self.diagnosed(&turn);
         if let Some(instructions) = turn.wanted.compaction.clone() {
             let outcome = self.compact_on_demand(&turn, instructions.as_deref());
             return Ok(self.speak(turn, outcome));
         }
         let compacted = self.compact_at_threshold(&mut turn, tokens);
+        if compacted.is_some() {
+            // The next request is compared with what is left.
+            turn.print = turn.printed();
+        }
         if let Some(compacted) = compacted.as_ref().filter(|compacted| compacted.pauses) {
             let mut usage = beside_nothing();
             usage.iterations = Some(vec![compacted.pass.clone()]);
@@ -227,15 +231,17 @@ impl Simulator {
         }
     }
 
+    /// The `diagnostics` of the answer, where the request asks for them.
+    fn diagnosed(&self, turn: &Turn<'_>) -> Option<Value> {
+        let previous = turn.wanted.previous.as_ref().filter(|_| turn.card.can.cache_diagnostics)?;
+        let diagnose = |previous| self.recent.diagnose(turn.incoming.scope, previous, &turn.print);
+        Some(previous.as_deref().map_or(Value::Null, diagnose))
+    }
+
     /// What is said about an answer as a whole, besides its usage.
     fn extras(&self, turn: &Turn<'_>) -> Vec<(&'static str, String)> {
         let mut extras = Vec::new();
-        if turn.card.can.cache_diagnostics
-            && let Some(previous) = &turn.wanted.previous
-        {
-            let diagnosed = previous.as_ref().map_or(Value::Null, |previous| {
-                self.recent.diagnose(turn.incoming.scope, previous, &turn.print)
-            });
+        if let Some(diagnosed) = &turn.diagnosed {
             extras.push(("diagnostics", diagnosed.to_string()));
         }
         if !turn.dropped.is_empty() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use pal_model::TokenGeneration;
 
-use crate::prompt::{Layer, Prompt};
+use crate::prompt::{Layer, Levels, Prompt};
 
 /// Requests that are remembered.
 const MOST_REQUESTS: usize = 512;
@@ -23,10 +23,11 @@ pub(crate) struct Recent {
 }
 
 /// What a request consisted of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Print {
     model: u128,
     parameters: u128,
+    levels: Levels,
     blocks: Vec<Block>,
 }
 
@@ -38,8 +39,9 @@ struct Block {
 }
 
 impl Print {
-    /// Of a prompt as it was sent. `model` is a hash of the model and the speed, `parameters` one of what else
-    /// makes requests incomparable.
+    /// Of a prompt as it is rendered. `model` is a hash of the model and the speed, `parameters` one of what else
+    /// makes requests incomparable. A message that lasts for one turn is left out: no mark can stand on it or behind
+    /// it, so nothing is missed when it goes.
     pub(crate) fn of(
         prompt: &Prompt<'_>,
         model: u128,
@@ -51,7 +53,8 @@ impl Print {
             identity: piece.facts.cache as u64,
             tokens: u32::try_from(piece.facts.tokens(generation)).unwrap_or(u32::MAX),
         };
-        Print { model, parameters, blocks: prompt.pieces.iter().map(block).collect() }
+        let lasting = prompt.rendered().filter(|piece| !piece.is_turn_scoped);
+        Print { model, parameters, levels: prompt.levels, blocks: lasting.map(block).collect() }
     }
 
     fn layer(&self, layer: Layer) -> impl Iterator<Item = u64> {
@@ -66,23 +69,35 @@ impl Print {
         self.blocks.iter().skip(n_same.count()).map(|block| u64::from(block.tokens)).sum()
     }
 
+    /// Tokens of this request from a layer on.
+    fn tokens_from(&self, layer: Layer) -> u64 {
+        let blocks = self.blocks.iter().filter(|block| block.layer >= layer);
+        blocks.map(|block| u64::from(block.tokens)).sum()
+    }
+
     /// The reason why a later request could not read what this one wrote; none if it could.
     fn reason(&self, later: &Print) -> Option<Value> {
         let differs = |layer| !self.layer(layer).eq(later.layer(layer));
         let with_tokens =
             |kind: &str, tokens: u64| Some(json!({"type": kind, "cache_missed_input_tokens": tokens}));
         if self.model != later.model {
-            let all = self.blocks.iter().map(|block| u64::from(block.tokens)).sum();
-            return with_tokens("model_changed", all);
+            return with_tokens("model_changed", self.tokens_from(Layer::Tools));
         }
         if differs(Layer::Tools) {
             return with_tokens("tools_changed", self.missed(later));
+        }
+        if self.levels.system != later.levels.system {
+            return with_tokens("system_changed", self.tokens_from(Layer::System));
         }
         if differs(Layer::System) {
             return with_tokens("system_changed", self.missed(later));
         }
         if self.parameters != later.parameters {
             return Some(json!({"type": "unavailable"}));
+        }
+        // What else the messages depend on is among the parameters, so this is an image more or none left.
+        if self.levels.messages != later.levels.messages {
+            return with_tokens("messages_changed", self.tokens_from(Layer::Messages));
         }
         let mut messages = later.layer(Layer::Messages);
         let is_prefix = self.layer(Layer::Messages).all(|identity| messages.next() == Some(identity));

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::edits::Edit;
 use crate::facts::{Facts, Kind, Memo};
-use crate::identity::mix;
+use crate::identity::{by_value, canonical, mix};
 use crate::prompt::{Layer, Levels, Lifetime, Piece, Prompt};
 
 /// What a request asks besides its prompt.
@@ -37,7 +37,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) is_fast: bool,
     /// The region.
     pub(crate) geo: Option<Cow<'a, str>>,
-    /// A hash of what makes two requests incomparable.
+    /// A hash of how the model shall answer, as far as the cached messages depend on it: what is said explicitly and
+    /// what is the default anyway are the same.
+    pub(crate) manner: u128,
+    /// A hash of what makes two requests incomparable: the manner, the betas, the edits.
     pub(crate) parameters: u128,
 }
 
@@ -96,12 +99,12 @@ impl<'a> Wanted<'a> {
         let diagnostics = body.get("diagnostics");
         let previous = |of: Node<'a>| of.get_text("previous_message_id").map(|id| id.decoded());
         let max_tokens = body.get("max_tokens").and_then(Node::integer);
-        let parameters = ["tool_choice", "thinking", "output_config", "context_management"];
-        let parameters = parameters.iter().map(|name| raw_hash(body, name)).fold(betas, mix);
+        let mode = Thinking::of(body, card);
+        let manner = manner(body, card, mode);
         Wanted {
             max_tokens: max_tokens.map(i64::unsigned_abs),
             streams: body.get("stream").is_some_and(Node::is_true),
-            thinking: Thinking::of(body, card),
+            thinking: mode,
             shows_thinking: match display {
                 Some(display) => !display.is("omitted"),
                 // From 4.7 on, the models that take no budget keep their thinking to themselves.
@@ -117,14 +120,28 @@ impl<'a> Wanted<'a> {
             previous: diagnostics.map(previous),
             is_fast: body.get_text("speed").is_some_and(|speed| speed.is("fast")),
             geo: text("inference_geo"),
-            parameters,
+            manner,
+            parameters: mix(mix(betas, manner), management.map_or(0, |edits| by_value(edits.raw()))),
         }
     }
 }
 
-/// A hash of a field, by its bytes.
-fn raw_hash(body: Node<'_>, name: &str) -> u128 {
-    body.get(name).map_or(0, |value| xxh3_128(value.raw().as_bytes()))
+/// A hash of the choice of tools, thinking, effort and format.
+fn manner(body: Node<'_>, card: &Card, thinking: Thinking) -> u128 {
+    let text = |text: &str| xxh3_128(text.as_bytes());
+    let choice = body.get("tool_choice");
+    let kind = choice.and_then(|choice| choice.get_text("type")).map(|kind| kind.decoded());
+    let kind = kind.filter(|kind| kind != "auto").unwrap_or_default();
+    let name =
+        choice.and_then(|choice| choice.get_text("name")).map(|name| name.decoded()).unwrap_or_default();
+    let serial = choice.and_then(|choice| choice.get("disable_parallel_tool_use")).is_some_and(Node::is_true);
+    let config = body.get("output_config");
+    let effort = config.and_then(|config| config.get_text("effort")).map(|effort| effort.decoded());
+    let effort = effort.filter(|effort| *effort != card.default_effort.as_str()).unwrap_or_default();
+    let format = config.and_then(|config| config.get("format"));
+    let format = format.map_or(0, |format| text(&canonical(format)));
+    let parts = [text(&kind), text(&name), u128::from(serial), thinking.hash(), text(&effort), format];
+    parts.into_iter().fold(0, mix)
 }
 
 /// Reads the prompt of a request of somebody (`scope`).
@@ -142,39 +159,19 @@ pub(crate) fn read_prompt<'a>(
         reader.message(index, message);
     }
     let Reader { pieces, deferred, .. } = reader;
-    let levels = levels(body, card, wanted, scope, &pieces);
+    let levels = levels(card, wanted, scope, &pieces);
     let deferred = deferred.into_iter().map(|(raw, _)| raw).collect();
     Prompt { pieces, deferred, levels, automatic: lifetime(body) }
 }
 
 /// Which parameters take which layers of the cache with them. Thinking and effort leave tools and system alone on
 /// every card, which the provider leaves to the model; and so does an image, of which only the presence counts.
-fn levels(body: Node<'_>, card: &Card, wanted: &Wanted<'_>, scope: u64, pieces: &[Piece<'_>]) -> Levels {
-    let flag = |is: bool| u128::from(is);
-    let choice = body.get("tool_choice");
-    let kind = choice.and_then(|choice| choice.get_text("type")).map(|kind| kind.decoded());
-    let kind = kind.filter(|kind| kind != "auto").unwrap_or_default();
-    let name =
-        choice.and_then(|choice| choice.get_text("name")).map(|name| name.decoded()).unwrap_or_default();
-    let serial = choice.and_then(|choice| choice.get("disable_parallel_tool_use")).is_some_and(Node::is_true);
-    let config = body.get("output_config");
-    let effort = config.and_then(|config| config.get_text("effort")).map(|effort| effort.decoded());
-    let effort = effort.filter(|effort| *effort != card.default_effort.as_str()).unwrap_or_default();
-    let format = config.map_or(0, |config| raw_hash(config, "format"));
-    let text = |text: &str| xxh3_128(text.as_bytes());
-    let messages = [
-        text(&kind),
-        text(&name),
-        flag(serial),
-        wanted.thinking.hash(),
-        text(&effort),
-        format,
-        flag(pieces.iter().any(|piece| piece.facts.has_image)),
-    ];
+fn levels(card: &Card, wanted: &Wanted<'_>, scope: u64, pieces: &[Piece<'_>]) -> Levels {
+    let any = |is: fn(&Facts) -> bool| u128::from(pieces.iter().any(|piece| is(&piece.facts)));
     Levels {
-        tools: mix(text(&card.model), u128::from(scope)),
-        system: mix(flag(wanted.is_fast), flag(pieces.iter().any(|piece| piece.facts.cites))),
-        messages: messages.into_iter().fold(0, mix),
+        tools: mix(xxh3_128(card.model.as_bytes()), u128::from(scope)),
+        system: mix(u128::from(wanted.is_fast), any(|facts| facts.cites)),
+        messages: mix(wanted.manner, any(|facts| facts.has_image)),
     }
 }
 

@@ -2,12 +2,14 @@
 
 use pal_model::{Card, Text, Usage};
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::answer::Fitted;
 use crate::binding::{Chain, Dropped};
 use crate::cache::Served;
 use crate::facts::Kind;
 use crate::http::Headers;
+use crate::identity::mix;
 use crate::prompt::Prompt;
 use crate::recent::Print;
 use crate::request::{Thinking, Wanted};
@@ -21,8 +23,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) wanted: Wanted<'a>,
     /// What the model is going to see.
     pub(crate) prompt: Prompt<'a>,
-    /// What the request consisted of when it came.
+    /// What the prompt consists of, once it is as the model is going to see it.
     pub(crate) print: Print,
+    /// Where it first differs from the one that the request names, in the words of the wire.
+    pub(crate) diagnosed: Option<Value>,
     /// The hash of its tools and its system prompt.
     pub(crate) head: u128,
     /// Where its conversation stands.
@@ -63,6 +67,12 @@ impl Outcome {
 }
 
 impl Turn<'_> {
+    /// What the prompt consists of as it is now.
+    pub(crate) fn printed(&self) -> Print {
+        let model = mix(xxh3_128(self.card.model.as_bytes()), u128::from(self.wanted.is_fast));
+        Print::of(&self.prompt, model, self.wanted.parameters, self.card.generation)
+    }
+
     /// Whether the model thinks before this answer.
     pub(crate) fn thinks(&self) -> bool {
         match self.wanted.thinking {

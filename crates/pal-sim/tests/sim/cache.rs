@@ -441,6 +441,34 @@ fn diagnostics_name_the_first_layer_that_differs() {
     check(|body| body["tools"][0]["description"] = json!("x"), json!("tools_changed"));
     check(|body| body["system"][0] = text("x"), json!("system_changed"));
     check(|body| body["tool_choice"] = json!({"type": "none"}), json!("unavailable"));
+    check(|body| body["output_config"] = json!({"effort": "low"}), json!("unavailable"));
+    // What is the default anyway may be said.
+    check(|body| body["tool_choice"] = json!({"type": "auto"}), Value::Null);
+    check(|body| body["thinking"] = json!({"type": "adaptive"}), Value::Null);
+    check(|body| body["output_config"] = json!({"effort": "medium"}), Value::Null);
+    // What is only appended, and costs what stands before it all the same.
+    check(
+        |body| {
+            let source = json!({"type": "url", "url": "https://example.org/a.png"});
+            body["messages"][4]["content"] = json!([{"type": "image", "source": source}]);
+        },
+        json!("messages_changed"),
+    );
+    check(
+        |body| {
+            let source = json!({"type": "text", "media_type": "text/plain", "data": "Words"});
+            body["messages"][4]["content"] =
+                json!([{"type": "document", "source": source, "citations": {"enabled": true}}]);
+        },
+        json!("system_changed"),
+    );
+    check(
+        |body| {
+            let search = json!({"type": "web_search_20260318", "name": "web_search"});
+            body["tools"].as_array_mut().unwrap().push(search);
+        },
+        json!("system_changed"),
+    );
     check(|body| body["messages"][0]["content"] = json!("x"), json!("messages_changed"));
     check(
         |body| body["diagnostics"] = json!({"previous_message_id": "msg_unknown"}),

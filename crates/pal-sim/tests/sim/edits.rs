@@ -182,3 +182,23 @@ fn cached_results_are_deleted_in_place() {
     assert_eq!((second.read, second.written()), (first.written() - deleted, 0), "the prefix is still read");
     assert_eq!(cleared(&client), [0]);
 }
+
+#[test]
+fn a_clearing_edit_that_fires_is_the_reason_for_a_miss() {
+    let mut client = Client::new();
+    client.betas = BETA.into();
+    let ask = |client: &mut Client, n_rounds, previous: Value| {
+        let mut body = rounds(n_rounds);
+        let edit = json!({"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 4}});
+        body["context_management"] = json!({"edits": [edit]});
+        body["diagnostics"] = json!({"previous_message_id": previous});
+        client.ask(&body)
+    };
+    let first = ask(&mut client, 3, Value::Null);
+    let second = ask(&mut client, 4, first["id"].clone());
+    assert_eq!(second["diagnostics"], Value::Null, "nothing was cleared yet");
+    let third = ask(&mut client, 5, second["id"].clone());
+    let reason = &third["diagnostics"]["cache_miss_reason"];
+    assert_eq!(reason["type"], "messages_changed");
+    assert!(reason["cache_missed_input_tokens"].as_u64().unwrap() > 500, "{reason}");
+}
