@@ -227,7 +227,7 @@ impl Simulator {
             stop_reason: Some(outcome.stop_reason.to_owned()),
             stop_sequence: outcome.stop_sequence.clone(),
             usage: usage::to_json(&outcome.usage, &beside),
-            extras: self.extras(turn),
+            extras: extras(turn, outcome),
         }
     }
 
@@ -237,24 +237,32 @@ impl Simulator {
         let diagnose = |previous| self.recent.diagnose(turn.incoming.scope, previous, &turn.print);
         Some(previous.as_deref().map_or(Value::Null, diagnose))
     }
+}
 
-    /// What is said about an answer as a whole, besides its usage.
-    fn extras(&self, turn: &Turn<'_>) -> Vec<(&'static str, String)> {
-        let mut extras = Vec::new();
-        if let Some(diagnosed) = &turn.diagnosed {
-            extras.push(("diagnostics", diagnosed.to_string()));
-        }
-        if !turn.dropped.is_empty() {
-            let dropped: Vec<Value> = turn.dropped.iter().map(|dropped| {
-                json!({"type": "thinking_dropped", "path": dropped.path, "reason": dropped.reason})
-            }).collect();
-            extras.push(("input_transformations", Value::from(dropped).to_string()));
-        }
-        if turn.wanted.edits.is_some() {
-            extras.push(("context_management", json!({"applied_edits": turn.applied}).to_string()));
-        }
-        extras
+/// What is said about an answer as a whole, besides its usage.
+fn extras(turn: &Turn<'_>, outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let mut extras = Vec::new();
+    if let Some(diagnosed) = &turn.diagnosed {
+        extras.push(("diagnostics", diagnosed.to_string()));
     }
+    if !turn.dropped.is_empty() {
+        let dropped = turn.dropped.iter().map(
+            |dropped| json!({"type": "thinking_dropped", "path": dropped.path, "reason": dropped.reason}),
+        );
+        extras.push(("input_transformations", Value::from_iter(dropped).to_string()));
+    }
+    if turn.wanted.edits.is_some() {
+        extras.push(("context_management", json!({"applied_edits": turn.applied}).to_string()));
+    }
+    if outcome.stop_reason == "refusal" {
+        let details = json!({
+            "type": "refusal",
+            "category": "general_harms",
+            "explanation": "The model was told to refuse this request.",
+        });
+        extras.push(("stop_details", details.to_string()));
+    }
+    extras
 }
 
 fn invalid(message: impl Into<String>) -> ApiError {

@@ -299,3 +299,23 @@ proptest! {
         prop_assert!(changes.len() + usize::from(broken.is_some()) > 0 || reply.status == 200, "{:?}", reply.body());
     }
 }
+
+#[test]
+fn a_refusal_says_what_it_is() {
+    let mut client = Client::new();
+    let mut body = request(json!([user(json!("Hello"))]));
+    assert!(client.ask(&body).get("stop_details").is_none_or(Value::is_null));
+    client.stop(vec![Said::Text("I will".into())], Stop::Refusal);
+    let answer = client.ask(&body);
+    assert_eq!(answer["stop_reason"], "refusal");
+    let details = &answer["stop_details"];
+    assert_eq!((&details["type"], &details["category"]), (&json!("refusal"), &json!("general_harms")));
+    assert!(details["explanation"].is_string());
+    body["stream"] = json!(true);
+    client.stop(vec![], Stop::Refusal);
+    let reply = client.request("POST", "/v1/messages", body.to_string().as_bytes()).body();
+    let events = String::from_utf8(reply.to_vec()).unwrap();
+    let delta = events.lines().find(|line| line.starts_with(r#"data: {"type":"message_delta""#)).unwrap();
+    let delta: Value = serde_json::from_str(delta.trim_start_matches("data: ")).unwrap();
+    assert_eq!(delta["delta"]["stop_details"]["category"], "general_harms", "{delta}");
+}
