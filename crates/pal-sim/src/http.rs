@@ -34,6 +34,17 @@ pub(crate) fn authorize(request: &HttpRequest<'_>, keys: Option<&[String]>) -> R
     ))
 }
 
+/// Bodies are read as they come: a compressed one is refused by name, and not as JSON that is none.
+pub(crate) fn check_encoding(request: &HttpRequest<'_>) -> Result<(), ApiError> {
+    let encodings = request.headers.iter().filter(|(name, _)| name == "content-encoding");
+    let mut encodings = encodings.flat_map(|(_, value)| value.split(',')).map(str::trim);
+    let is_plain = |encoding: &str| encoding.is_empty() || encoding.eq_ignore_ascii_case("identity");
+    let Some(encoding) = encodings.find(|encoding| !is_plain(encoding)) else { return Ok(()) };
+    let message = format!("content-encoding: `{encoding}` is not supported for request bodies");
+    let error = ApiError::new(ErrorKind::InvalidRequest, message);
+    Err(error.with_code("request_body_encoding_unsupported"))
+}
+
 /// The headers that a request of the Messages dialect depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Headers {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::binding::Learned;
 use crate::cache::PrefixCache;
 use crate::facts::Memo;
-use crate::http::{authorize, json_reply, limit_headers};
+use crate::http::{authorize, check_encoding, json_reply, limit_headers};
 use crate::ids::Ids;
 use crate::ledger::Ledger;
 use crate::openai::{self, Asked, Desk, OpenAi};
@@ -142,6 +142,7 @@ impl Simulator {
             return Err(ApiError { status: 405, ..error });
         }
         let scope = authorize(request, self.settings.keys.as_deref())?;
+        check_encoding(request)?;
         let incoming = Incoming { now, request, number: self.number, id, scope };
         match path {
             "/v1/messages" => self.threaded(incoming),

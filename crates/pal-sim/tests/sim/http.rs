@@ -1,6 +1,7 @@
 //! Routes, keys, versions and the errors of the outside.
 
-use pal_sim::{Faults, Said, Settings, Stop};
+use pal_model::Timestamp;
+use pal_sim::{Faults, HttpRequest, Said, Settings, Stop};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -318,4 +319,22 @@ fn a_refusal_says_what_it_is() {
     let delta = events.lines().find(|line| line.starts_with(r#"data: {"type":"message_delta""#)).unwrap();
     let delta: Value = serde_json::from_str(delta.trim_start_matches("data: ")).unwrap();
     assert_eq!(delta["delta"]["stop_details"]["category"], "general_harms", "{delta}");
+}
+
+#[test]
+fn a_compressed_body_is_refused_by_name() {
+    let mut client = Client::new();
+    let body = request(json!([user(json!("Hello"))])).to_string();
+    let mut send = |encoding: &str| {
+        let headers = [("anthropic-version", "2026-10-21"), ("content-encoding", encoding)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let request =
+            HttpRequest { method: "POST", path: "/v1/messages", headers: &headers, body: body.as_bytes() };
+        let reply = client.simulator.handle(Timestamp::from_milliseconds(client.now), &request);
+        (reply.status, body_of(&reply)["error"]["details"]["error_code"].clone())
+    };
+    assert_eq!(send("identity"), (200, Value::Null));
+    for encoding in ["gzip", "zstd", "identity, br"] {
+        assert_eq!(send(encoding), (400, json!("request_body_encoding_unsupported")), "{encoding}");
+    }
 }
