@@ -33,6 +33,19 @@ struct Summary {
     pass: Iteration,
 }
 
+impl Summary {
+    /// Of a history that the model cannot take in: nothing is read, and nothing is written.
+    fn too_long() -> Summary {
+        let served = Served::default();
+        Summary {
+            words: None,
+            stop_reason: "model_context_window_exceeded",
+            pass: pass("compaction", &served, 0),
+            served,
+        }
+    }
+}
+
 impl Simulator {
     /// A request for a summary and nothing else.
     pub(crate) fn compact_on_demand(&mut self, turn: &Turn<'_>, instructions: Option<&str>) -> Outcome {
@@ -87,6 +100,9 @@ impl Simulator {
 
     fn summarize(&mut self, turn: &Turn<'_>, instructions: Option<&str>) -> Summary {
         let rendered = turn.prompt.render(&turn.card);
+        if rendered.tokens > turn.card.window {
+            return Summary::too_long();
+        }
         let mut served = self.cache.serve(turn.incoming.now, &rendered, turn.card.look_back);
         let instructions = instructions.unwrap_or(INSTRUCTIONS);
         let asked = tokens::count(instructions, turn.card.generation);

@@ -248,3 +248,22 @@ fn a_model_that_binds_nothing_makes_summaries_that_end_its_thinking() {
     kept["messages"] = json!(messages);
     assert!(client.refused(&kept)["message"].as_str().unwrap().contains("different conversation"));
 }
+
+#[test]
+fn a_history_above_the_window_has_no_summary() {
+    let cards = Settings::plain()
+        .cards
+        .overridden("[models.small]\nlike = \"claude-opus-5-5\"\nwindow = 2000\n")
+        .unwrap();
+    let mut client = Client::with(Settings { cards, ..Settings::plain() });
+    client.betas = ON_DEMAND.into();
+    let mut body = request(json!([user(json!(long("much", 30)))]));
+    body["model"] = json!("small");
+    assert!(client.count(&body) > 2_000);
+    assert!(client.refused(&body)["message"].as_str().unwrap().starts_with("prompt is too long"));
+    body["compaction"] = json!({"type": "summarize"});
+    let answer = client.ask(&body);
+    assert_eq!(answer["stop_reason"], "model_context_window_exceeded");
+    assert_eq!(answer["content"], json!([]));
+    assert_eq!(client.model.asked.lock().unwrap().len(), 0, "nobody was asked");
+}
