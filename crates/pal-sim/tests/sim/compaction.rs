@@ -267,3 +267,20 @@ fn a_history_above_the_window_has_no_summary() {
     assert_eq!(answer["content"], json!([]));
     assert_eq!(client.model.asked.lock().unwrap().len(), 0, "nobody was asked");
 }
+
+#[test]
+fn what_follows_a_summary_is_compared_with_the_summary() {
+    let mut client = Client::new();
+    client.betas = THRESHOLD.into();
+    let mut body = conversation(&mut client, 3, 200);
+    threshold(&mut body, false);
+    body["diagnostics"] = json!({"previous_message_id": null});
+    client.say(vec![Said::Text("The summary.".into())]);
+    let first = client.ask(&body);
+    assert_eq!(first["content"][0]["type"], "compaction", "{first}");
+    let messages = body["messages"].as_array_mut().unwrap();
+    messages.push(assistant(first["content"].clone()));
+    messages.push(user(json!("Go on")));
+    body["diagnostics"] = json!({"previous_message_id": first["id"]});
+    assert_eq!(client.ask(&body)["diagnostics"], Value::Null);
+}
