@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pal_model::{Card, Text, Timestamp};
-use pal_wire::{ApiError, Endpoint, ErrorKind, Reading};
+use pal_wire::{ApiError, Endpoint, ErrorKind, Reading, check_request};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -20,11 +20,28 @@ use crate::seal::Thought;
 use crate::settings::Signatures;
 use crate::simulator::{Incoming, Simulator};
 use crate::speak::{self, Response};
+use crate::threads::{Asker, Part};
 use crate::turn::{Outcome, Turn};
 use crate::usage::{self, Beside};
-use crate::{Chunk, Ending, Exchange, Reply, models};
+use crate::{Chunk, Ending, Exchange, HttpRequest, Reply, models};
 
 impl Simulator {
+    /// Answers a request that may be part of a thread.
+    pub(crate) fn threaded(&mut self, incoming: Incoming<'_>) -> Result<Reply, ApiError> {
+        let Some(part) = Part::read(incoming.request.body) else {
+            return self.messages(incoming, Endpoint::Messages);
+        };
+        let headers = Headers::read(incoming.request)?;
+        let card = self.settings.cards.find(part.string("model").as_deref().unwrap_or_default()).card;
+        check_request(incoming.request.body, &headers.rules(&card, Endpoint::Messages))?;
+        let asker = Asker { now: incoming.now, scope: incoming.scope };
+        let whole = self.threads.resolve(&part, headers.betas_hash, asker)?;
+        let request = HttpRequest { body: whole.body.as_bytes(), ..*incoming.request };
+        let reply = self.messages(Incoming { request: &request, ..incoming }, Endpoint::Messages)?;
+        self.threads.hold(whole, &reply, asker);
+        Ok(reply)
+    }
+
     /// Answers, or counts.
     pub(crate) fn messages(&mut self, incoming: Incoming<'_>, endpoint: Endpoint) -> Result<Reply, ApiError> {
         let headers = Headers::read(incoming.request)?;

@@ -6,12 +6,10 @@
 use std::collections::VecDeque;
 
 use pal_model::{Text, Timestamp, fields, unescape};
-use pal_wire::{ApiError, Decoder, Dialect, Endpoint, ErrorKind, Event, check_request};
+use pal_wire::{ApiError, Decoder, Dialect, ErrorKind, Event};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::http::Headers;
-use crate::simulator::{Incoming, Simulator};
-use crate::{HttpRequest, Reply};
+use crate::Reply;
 
 /// How long a thread waits for its continuation.
 const IDLE_MILLISECONDS: i64 = 5 * 60 * 1_000;
@@ -42,52 +40,42 @@ struct Held {
     messages: String,
 }
 
+/// Who asks, and when.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker {
+    pub(crate) now: Timestamp,
+    pub(crate) scope: u64,
+}
+
 /// A request whose thread was resolved.
-struct Whole {
+pub(crate) struct Whole {
     /// The response that it continues.
     previous: Option<String>,
-    body: String,
+    pub(crate) body: String,
     head: String,
     messages: String,
     fingerprint: u64,
 }
 
-impl Simulator {
-    /// Answers a request that may be part of a thread.
-    pub(crate) fn threaded(&mut self, incoming: Incoming<'_>) -> Result<Reply, ApiError> {
-        let Some(wanted) = Wanted::read(incoming.request.body) else {
-            return self.messages(incoming, Endpoint::Messages);
-        };
-        let headers = Headers::read(incoming.request)?;
-        let card = self.settings.cards.find(wanted.string("model").as_deref().unwrap_or_default()).card;
-        check_request(incoming.request.body, &headers.rules(&card, Endpoint::Messages))?;
-        let whole = self.threads.resolve(&wanted, headers.betas_hash, &incoming)?;
-        let request = HttpRequest { body: whole.body.as_bytes(), ..*incoming.request };
-        let reply = self.messages(Incoming { request: &request, ..incoming }, Endpoint::Messages)?;
-        self.threads.hold(whole, &reply, &incoming);
-        Ok(reply)
-    }
-}
-
 /// The fields of a request that names a thread.
-struct Wanted<'a> {
+pub(crate) struct Part<'a> {
     fields: Vec<pal_model::Field<'a>>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Part<'a> {
     /// None if there is no thread, or nothing that can be read: then the usual way says what is wrong.
-    fn read(body: &'a [u8]) -> Option<Wanted<'a>> {
+    pub(crate) fn read(body: &'a [u8]) -> Option<Part<'a>> {
         memchr::memmem::find(body, b"\"thread\"")?;
-        let wanted = Wanted { fields: fields(std::str::from_utf8(body).ok()?).ok()? };
-        wanted.raw("thread").filter(|thread| thread.starts_with('{'))?;
-        Some(wanted)
+        let part = Part { fields: fields(std::str::from_utf8(body).ok()?).ok()? };
+        part.raw("thread").filter(|thread| thread.starts_with('{'))?;
+        Some(part)
     }
 
     fn raw(&self, name: &str) -> Option<&'a str> {
         self.fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 
-    fn string(&self, name: &str) -> Option<String> {
+    pub(crate) fn string(&self, name: &str) -> Option<String> {
         self.raw(name).and_then(unescape).map(|text| text.into_owned())
     }
 
@@ -111,13 +99,13 @@ impl<'a> Wanted<'a> {
 
 impl Threads {
     /// The whole request that a part of a thread stands for.
-    fn resolve(
+    pub(crate) fn resolve(
         &mut self,
-        wanted: &Wanted<'_>,
+        wanted: &Part<'_>,
         betas: u128,
-        incoming: &Incoming<'_>,
+        asker: Asker,
     ) -> Result<Whole, ApiError> {
-        let (now, scope) = (incoming.now, incoming.scope);
+        let Asker { now, scope } = asker;
         self.held.retain(|held| now.milliseconds() - held.used.milliseconds() <= IDLE_MILLISECONDS);
         let fingerprint = wanted.fingerprint(betas);
         let new = list(wanted.raw("messages").unwrap_or("[]"));
@@ -135,8 +123,8 @@ impl Threads {
                         );
                         ApiError::new(ErrorKind::NotFound, message).with_code("thread_not_found")
                     })?;
-                held.used = now;
                 held.check(fingerprint)?;
+                held.used = now;
                 let joint = if held.messages.is_empty() || new.is_empty() { "" } else { "," };
                 let messages = format!("{}{joint}{new}", held.messages);
                 (held.head.clone(), messages)
@@ -155,7 +143,7 @@ impl Threads {
     }
 
     /// Keeps the conversation as it stands after an answer.
-    fn hold(&mut self, whole: Whole, reply: &Reply, incoming: &Incoming<'_>) {
+    pub(crate) fn hold(&mut self, whole: Whole, reply: &Reply, asker: Asker) {
         let Some(exchange) = &reply.exchange else { return };
         for held in &mut self.held {
             held.is_continued |= whole.previous.as_ref() == Some(&held.response);
@@ -168,8 +156,8 @@ impl Threads {
         }
         self.held.push_back(Held {
             response: exchange.response.clone(),
-            scope: incoming.scope,
-            used: incoming.now,
+            scope: asker.scope,
+            used: asker.now,
             is_continued: false,
             fingerprint: whole.fingerprint,
             head: whole.head,
@@ -206,7 +194,7 @@ impl Held {
 }
 
 /// `system` and `tools` as they stand, each with a comma behind it.
-fn head(wanted: &Wanted<'_>) -> String {
+fn head(wanted: &Part<'_>) -> String {
     ["tools", "system"]
         .iter()
         .filter_map(|name| wanted.raw(name).map(|value| format!("\"{name}\":{value},")))
@@ -243,7 +231,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Script, Settings};
+    use crate::{HttpRequest, Script, Settings, Simulator};
 
     struct Talk {
         simulator: Simulator,

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use super::error::Refusal;
 use super::turn::{
-    CacheWish, EFFORTS, Keep, Parameters, Piece, Place, Turn, breakpoint, cache_wish, call_block, count,
+    CacheWish, EFFORTS, Parameters, Pieces, Place, Turn, breakpoint, cache_wish, call_block, count,
     document_block, image_block, required, string, text_block, tool_block,
 };
 
 /// Reads a request for this model.
 pub(crate) fn read(body: &Value, card: &Card) -> Result<Turn, Refusal> {
     let wish = cache_wish(body, card)?;
-    let mut reader = Reader { card, wish: &wish, pieces: Vec::new(), waiting: Vec::new() };
-    reader.tools(body)?;
+    let mut reader = Reader { card, wish: &wish, pieces: Pieces::default(), waiting: Vec::new() };
+    reader.pieces.push_tools(body, tool)?;
     let messages = body.get("messages").filter(|messages| !messages.is_null());
     let messages = messages.ok_or_else(|| Refusal::missing("messages"))?;
     let messages = messages.as_array().ok_or_else(|| Refusal::mistyped("messages", "an array of objects"))?;
@@ -38,7 +38,7 @@ pub(crate) fn read(body: &Value, card: &Card) -> Result<Turn, Refusal> {
         Some(_) => return Err(Refusal::mistyped("stop", "a string or an array of strings")),
     };
     let most = count(body, "max_completion_tokens", 1)?;
-    let pieces = reader.pieces;
+    let pieces = reader.pieces.0;
     Ok(Turn {
         model: card.model.to_string(),
         pieces,
@@ -61,40 +61,12 @@ pub(crate) fn read(body: &Value, card: &Card) -> Result<Turn, Refusal> {
 struct Reader<'a> {
     card: &'a Card,
     wish: &'a CacheWish,
-    pieces: Vec<Piece>,
+    pieces: Pieces,
     /// Calls of the last message that nobody has answered.
     waiting: Vec<String>,
 }
 
 impl Reader<'_> {
-    fn push(&mut self, place: Place, block: &Value, mark: Option<Keep>) {
-        self.pieces.push(Piece { place, raw: block.to_string(), mark, ends_item: false });
-    }
-
-    fn end_item(&mut self) {
-        if let Some(piece) = self.pieces.last_mut() {
-            piece.ends_item = true;
-        }
-    }
-
-    fn tools(&mut self, body: &Value) -> Result<(), Refusal> {
-        let Some(tools) = body.get("tools").filter(|tools| !tools.is_null()) else { return Ok(()) };
-        let tools = tools.as_array().ok_or_else(|| Refusal::mistyped("tools", "an array of objects"))?;
-        for (at, tool) in tools.iter().enumerate() {
-            let param = format!("tools[{at}]");
-            let kind = required(tool, "type", &format!("{param}.type"))?;
-            if kind != "function" {
-                return Err(Refusal::not_among(&format!("{param}.type"), kind, &["function"]));
-            }
-            let function =
-                tool.get("function").ok_or_else(|| Refusal::missing(&format!("{param}.function")))?;
-            let block = tool_block(function, &format!("{param}.function"))?;
-            self.push(Place::Tool, &block, None);
-        }
-        self.end_item();
-        Ok(())
-    }
-
     fn message(&mut self, message: &Value, param: &str) -> Result<(), Refusal> {
         if !message.is_object() {
             return Err(Refusal::mistyped(param, "an object"));
@@ -106,7 +78,7 @@ impl Reader<'_> {
         if !self.waiting.is_empty() {
             return Err(unanswered(&self.waiting, param));
         }
-        let is_first = !self.pieces.iter().any(|piece| matches!(piece.place, Place::Message(_)));
+        let is_first = !self.pieces.0.iter().any(|piece| matches!(piece.place, Place::Message(_)));
         match role {
             "system" | "developer" if is_first => self.content(Place::System, message, param)?,
             "system" | "developer" => self.content(Place::Message(Role::System), message, param)?,
@@ -117,7 +89,7 @@ impl Reader<'_> {
                 return Err(Refusal::not_among(&format!("{param}.role"), other, &roles));
             }
         }
-        self.end_item();
+        self.pieces.end_item();
         Ok(())
     }
 
@@ -137,7 +109,7 @@ impl Reader<'_> {
                 call.get("function").ok_or_else(|| Refusal::missing(&format!("{param}.function")))?;
             let name = required(function, "name", &format!("{param}.function.name"))?;
             let arguments = required(function, "arguments", &format!("{param}.function.arguments"))?;
-            self.push(Place::Message(Role::Assistant), &call_block(id, name, arguments), None);
+            self.pieces.push(Place::Message(Role::Assistant), &call_block(id, name, arguments), None);
             self.waiting.push(id.to_owned());
         }
         Ok(())
@@ -174,20 +146,20 @@ impl Reader<'_> {
             }
         };
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
-        self.push(Place::Message(Role::User), &block, mark);
-        self.end_item();
+        self.pieces.push(Place::Message(Role::User), &block, mark);
+        self.pieces.end_item();
         Ok(())
     }
 
     fn content(&mut self, place: Place, message: &Value, param: &str) -> Result<(), Refusal> {
         match message.get("content") {
-            Some(Value::String(text)) => self.push(place, &text_block(text), None),
+            Some(Value::String(text)) => self.pieces.push(place, &text_block(text), None),
             Some(Value::Array(parts)) => {
                 for (at, part) in parts.iter().enumerate() {
                     let param = format!("{param}.content[{at}]");
                     let block = content_block(part, &param)?;
                     let mark = breakpoint(part, &param, self.card, self.wish)?;
-                    self.push(place, &block, mark);
+                    self.pieces.push(place, &block, mark);
                 }
             }
             _ => {
@@ -242,4 +214,14 @@ fn content_block(part: &Value, param: &str) -> Result<Value, Refusal> {
             Err(Refusal::not_among(&format!("{param}.type"), other, &known))
         }
     }
+}
+
+/// A tool as this dialect spells it: the function stands inside.
+fn tool(tool: &Value, param: &str) -> Result<Value, Refusal> {
+    let kind = required(tool, "type", &format!("{param}.type"))?;
+    if kind != "function" {
+        return Err(Refusal::not_among(&format!("{param}.type"), kind, &["function"]));
+    }
+    let param = format!("{param}.function");
+    tool_block(tool.get("function").ok_or_else(|| Refusal::missing(&param))?, &param)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::error::Refusal;
 use super::turn::{
-    CacheWish, EFFORTS, Keep, Parameters, Piece, Place, Turn, breakpoint, cache_wish, call_block, count,
+    CacheWish, EFFORTS, Parameters, Pieces, Place, Turn, breakpoint, cache_wish, call_block, count,
     document_block, image_block, required, string, text_block, tool_block,
 };
 use crate::seal::Sealer;
@@ -34,17 +34,17 @@ pub(crate) fn read(body: &Value, card: &Card, sealer: Sealer) -> Result<Turn, Re
         return Err(Refusal::invalid("previous_response_not_found", "previous_response_id", message));
     }
     let wish = cache_wish(body, card)?;
-    let mut reader = Reader { card, wish: &wish, sealer, pieces: Vec::new() };
-    reader.tools(body)?;
+    let mut reader = Reader { card, wish: &wish, sealer, pieces: Pieces::default() };
+    reader.pieces.push_tools(body, tool)?;
     if let Some(instructions) = string(body, "instructions", "instructions")? {
-        reader.push(Place::System, &text_block(instructions), None);
-        reader.end_item();
+        reader.pieces.push(Place::System, &text_block(instructions), None);
+        reader.pieces.end_item();
     }
     match body.get("input") {
         None | Some(Value::Null) => return Err(Refusal::missing("input")),
         Some(Value::String(text)) => {
-            reader.push(Place::Message(Role::User), &text_block(text), None);
-            reader.end_item();
+            reader.pieces.push(Place::Message(Role::User), &text_block(text), None);
+            reader.pieces.end_item();
         }
         Some(Value::Array(items)) => reader.items(items)?,
         Some(_) => return Err(Refusal::mistyped("input", "a string or an array of objects")),
@@ -54,7 +54,7 @@ pub(crate) fn read(body: &Value, card: &Card, sealer: Sealer) -> Result<Turn, Re
     if !EFFORTS.contains(&effort) {
         return Err(Refusal::not_among("reasoning.effort", effort, &EFFORTS));
     }
-    let pieces = reader.pieces;
+    let pieces = reader.pieces.0;
     Ok(Turn {
         model: card.model.to_string(),
         pieces,
@@ -75,36 +75,10 @@ struct Reader<'a> {
     card: &'a Card,
     wish: &'a CacheWish,
     sealer: Sealer,
-    pieces: Vec<Piece>,
+    pieces: Pieces,
 }
 
 impl Reader<'_> {
-    fn push(&mut self, place: Place, block: &Value, mark: Option<Keep>) {
-        self.pieces.push(Piece { place, raw: block.to_string(), mark, ends_item: false });
-    }
-
-    fn end_item(&mut self) {
-        if let Some(piece) = self.pieces.last_mut() {
-            piece.ends_item = true;
-        }
-    }
-
-    fn tools(&mut self, body: &Value) -> Result<(), Refusal> {
-        let Some(tools) = body.get("tools").filter(|tools| !tools.is_null()) else { return Ok(()) };
-        let tools = tools.as_array().ok_or_else(|| Refusal::mistyped("tools", "an array of objects"))?;
-        for (at, tool) in tools.iter().enumerate() {
-            let param = format!("tools[{at}]");
-            let block = match required(tool, "type", &format!("{param}.type"))? {
-                "function" => tool_block(tool, &param)?,
-                // Tools that the provider runs: nobody runs them here, but they take their place in the prompt.
-                _ => tool.clone(),
-            };
-            self.push(Place::Tool, &block, None);
-        }
-        self.end_item();
-        Ok(())
-    }
-
     fn items(&mut self, items: &[Value]) -> Result<(), Refusal> {
         check_pairs(items)?;
         for (at, item) in items.iter().enumerate() {
@@ -118,7 +92,7 @@ impl Reader<'_> {
                     let id = required(item, "call_id", &format!("{param}.call_id"))?;
                     let name = required(item, "name", &format!("{param}.name"))?;
                     let arguments = required(item, "arguments", &format!("{param}.arguments"))?;
-                    self.push(Place::Message(Role::Assistant), &call_block(id, name, arguments), None);
+                    self.pieces.push(Place::Message(Role::Assistant), &call_block(id, name, arguments), None);
                 }
                 "function_call_output" => self.output(item, &param)?,
                 "reasoning" => self.reasoning(items, at, &param)?,
@@ -132,7 +106,7 @@ impl Reader<'_> {
                     } else {
                         Role::Assistant
                     };
-                    self.push(Place::Message(role), item, None);
+                    self.pieces.push(Place::Message(role), item, None);
                 }
                 other => {
                     let known: Vec<&str> = ["message", "function_call", "function_call_output", "reasoning"]
@@ -142,7 +116,7 @@ impl Reader<'_> {
                     return Err(Refusal::not_among(&format!("{param}.type"), other, &known));
                 }
             }
-            self.end_item();
+            self.pieces.end_item();
         }
         Ok(())
     }
@@ -158,13 +132,13 @@ impl Reader<'_> {
             }
         };
         match item.get("content") {
-            Some(Value::String(text)) => self.push(Place::Message(role), &text_block(text), None),
+            Some(Value::String(text)) => self.pieces.push(Place::Message(role), &text_block(text), None),
             Some(Value::Array(parts)) => {
                 for (at, part) in parts.iter().enumerate() {
                     let param = format!("{param}.content[{at}]");
                     let block = content_block(part, &param, role == Role::Assistant)?;
                     let mark = breakpoint(part, &param, self.card, self.wish)?;
-                    self.push(Place::Message(role), &block, mark);
+                    self.pieces.push(Place::Message(role), &block, mark);
                 }
             }
             Some(Value::Null) | None => return Err(Refusal::missing(&format!("{param}.content"))),
@@ -198,7 +172,7 @@ impl Reader<'_> {
             }
         };
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
-        self.push(Place::Message(Role::User), &block, mark);
+        self.pieces.push(Place::Message(Role::User), &block, mark);
         Ok(())
     }
 
@@ -227,7 +201,7 @@ impl Reader<'_> {
             return Err(Refusal { code: None, ..Refusal::invalid("", "input", message) });
         }
         let block = json!({"type": "thinking", "thinking": "", "signature": encrypted});
-        self.push(Place::Message(Role::Assistant), &block, None);
+        self.pieces.push(Place::Message(Role::Assistant), &block, None);
         Ok(())
     }
 }
@@ -286,5 +260,13 @@ fn content_block(part: &Value, param: &str, is_output: bool) -> Result<Value, Re
         }
         (_, true) => refused(&["output_text", "refusal"]),
         (_, false) => refused(&["input_text", "input_image", "input_file"]),
+    }
+}
+
+/// A tool as this dialect spells it. One that the provider runs is run by nobody here, but takes its place in the prompt.
+fn tool(tool: &Value, param: &str) -> Result<Value, Refusal> {
+    match required(tool, "type", &format!("{param}.type"))? {
+        "function" => tool_block(tool, param),
+        _ => Ok(tool.clone()),
     }
 }

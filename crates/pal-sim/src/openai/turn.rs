@@ -50,6 +50,38 @@ pub(crate) struct Piece {
     pub(crate) ends_item: bool,
 }
 
+/// Blocks in the order of the request.
+#[derive(Default)]
+pub(crate) struct Pieces(pub(crate) Vec<Piece>);
+
+impl Pieces {
+    pub(crate) fn push(&mut self, place: Place, block: &Value, mark: Option<Keep>) {
+        self.0.push(Piece { place, raw: block.to_string(), mark, ends_item: false });
+    }
+
+    /// An item of the request, or one of its messages, ends here.
+    pub(crate) fn end_item(&mut self) {
+        if let Some(piece) = self.0.last_mut() {
+            piece.ends_item = true;
+        }
+    }
+
+    /// The tools of a request, each read as its dialect spells it; all of them are one item.
+    pub(crate) fn push_tools(
+        &mut self,
+        body: &Value,
+        read: impl Fn(&Value, &str) -> Result<Value, Refusal>,
+    ) -> Result<(), Refusal> {
+        let Some(tools) = body.get("tools").filter(|tools| !tools.is_null()) else { return Ok(()) };
+        let tools = tools.as_array().ok_or_else(|| Refusal::mistyped("tools", "an array of objects"))?;
+        for (at, tool) in tools.iter().enumerate() {
+            self.push(Place::Tool, &read(tool, &format!("tools[{at}]"))?, None);
+        }
+        self.end_item();
+        Ok(())
+    }
+}
+
 /// What a request says about the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CacheWish {
