@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Field, array_items, escape_into, fields, unescape};
+use crate::json::{Field, array_items, escape_into, fields, member, unescape};
 use crate::{Text, ToolUseId};
 
 macro_rules! block_types {
@@ -186,7 +186,7 @@ impl Block {
 
     /// The raw value of a field, if the block has it.
     pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields()?.into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+        member(&self.fields()?, name)
     }
 
     /// The characters of a field that is a string.

@@ -39,6 +39,16 @@ pub fn fields(json: &str) -> Result<Vec<Field<'_>>, JsonError> {
     Ok(fields)
 }
 
+/// The raw value of a field; the last one counts where a key is repeated.
+pub fn member<'a>(fields: &[Field<'a>], name: &str) -> Option<&'a str> {
+    fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+}
+
+/// The characters of a field that is a string.
+pub fn member_string<'a>(fields: &[Field<'a>], name: &str) -> Option<Cow<'a, str>> {
+    member(fields, name).and_then(unescape)
+}
+
 /// The items of the array that `json` holds, as they stand.
 pub fn array_items(json: &str) -> Result<Vec<&str>, JsonError> {
     struct Items;

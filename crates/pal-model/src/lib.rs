@@ -37,7 +37,8 @@ pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
 pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
 pub use json::{
-    Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, mend_surrogates, unescape,
+    Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, member, member_string,
+    mend_surrogates, unescape,
 };
 pub use parts::{Part, Parts};
 pub use said::{

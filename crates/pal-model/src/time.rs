@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,6 +21,13 @@ impl Timestamp {
         const YEAR_1: i64 = -62_135_596_800_000;
         const YEAR_9999: i64 = 253_370_764_800_000;
         Timestamp(milliseconds.clamp(YEAR_1, YEAR_9999))
+    }
+
+    /// The moment that is this long after; the end of time if it would lie behind it.
+    #[must_use]
+    pub fn after(self, by: Duration) -> Timestamp {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_milliseconds(self.0.saturating_add(by))
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -71,6 +79,7 @@ mod tests {
         for extreme in [i64::MIN, i64::MAX] {
             let time = Timestamp::from_milliseconds(extreme);
             assert_eq!(time.to_string().parse::<Timestamp>().unwrap(), time);
+            assert!(time.after(Duration::MAX) >= time);
         }
     }
 }

@@ -49,20 +49,15 @@ impl Clock {
         if self.speed == Speed::Real {
             return None;
         }
-        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        // A clock that is moved by centuries stays at the end of time.
-        let earlier = self.virtual_now.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| {
-            Some(Timestamp::from_milliseconds(now.saturating_add(by)).milliseconds())
-        });
-        let (Ok(earlier) | Err(earlier)) = earlier;
-        Some(after(Timestamp::from_milliseconds(earlier), Duration::from_millis(by.unsigned_abs())))
+        let mut reached = self.now();
+        // Time may have passed for an answer meanwhile, so the jump starts from the clock, not from what was read.
+        let jump = |now| {
+            reached = Timestamp::from_milliseconds(now).after(by);
+            Some(reached.milliseconds())
+        };
+        let _ = self.virtual_now.fetch_update(Ordering::SeqCst, Ordering::SeqCst, jump);
+        Some(reached)
     }
-}
-
-/// The moment that is this long after another one.
-pub(crate) fn after(moment: Timestamp, by: Duration) -> Timestamp {
-    let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_milliseconds(moment.milliseconds().saturating_add(by))
 }
 
 fn machine_time() -> i64 {

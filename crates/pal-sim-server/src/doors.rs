@@ -11,8 +11,7 @@ use crate::server::Service;
 
 /// The answer, if the request is for one of our doors.
 pub(crate) fn answer(service: &Service, request: &HttpRequest<'_>) -> Option<Reply> {
-    let path = request.path.split('?').next().unwrap_or_default();
-    let (status, body) = match (request.method, path) {
+    let (status, body) = match (request.method, request.route()) {
         ("GET", "/sim/clock") => (200, clock(service)),
         ("POST", "/sim/clock") => advance(service, request.body),
         ("GET", "/sim/ledger") => (200, ledger(service)),

@@ -14,7 +14,7 @@ use pal_model::Timestamp;
 use pal_sim::{Chunk, Ending};
 use tokio::time::{Instant, Sleep};
 
-use crate::clock::{Clock, Speed, after};
+use crate::clock::{Clock, Speed};
 
 /// The body of an answer. Dropping it, as happens when the client leaves, ends it.
 pub(crate) struct Playing {
@@ -54,7 +54,7 @@ impl Playing {
     /// Waits until the next chunk is due.
     fn poll_due(&mut self, at: Duration, context: &mut Context<'_>) -> Poll<()> {
         if self.clock.speed() == Speed::Virtual {
-            self.clock.reach(after(self.asked_at, at));
+            self.clock.reach(self.asked_at.after(at));
             return Poll::Ready(());
         }
         let due = self.started + at;

@@ -171,7 +171,7 @@ async fn read_body(mut body: Incoming) -> io::Result<Bytes> {
 }
 
 fn respond(reply: Reply, service: &Service, asked_at: pal_model::Timestamp) -> io::Result<Response<Playing>> {
-    let is_stream = reply.headers.iter().any(|(_, value)| value.starts_with("text/event-stream"));
+    let is_stream = reply.is_stream();
     let status = StatusCode::from_u16(reply.status).map_err(io::Error::other)?;
     let mut response = Response::builder().status(status);
     for (name, value) in &reply.headers {

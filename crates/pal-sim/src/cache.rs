@@ -1,27 +1,24 @@
 //! The prefix cache: entries written where marks stand, found again by walking back from a mark.
 //!
-//! It knows hashes of prefixes and the time, and nothing of what they stand for. An entry lives from the start of the
-//! request that wrote or last read it, and is readable from the moment the answer of its writer began.
+//! It knows hashes of prefixes and the time, and nothing of what they stand for.
 
 use pal_model::Timestamp;
-use rustc_hash::FxHashMap;
 
+use crate::entries::Entries;
 use crate::prompt::{Lifetime, Mark, Rendered};
 
-/// Entries that are kept; one takes about fifty bytes.
+/// Entries that are kept.
 const MOST_ENTRIES: usize = 1 << 17;
 
 /// All entries of all models and keys; who may read what is part of the hash.
-#[derive(Default)]
 pub(crate) struct PrefixCache {
-    entries: FxHashMap<u128, Entry>,
+    entries: Entries<Lifetime>,
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    lifetime: Lifetime,
-    readable: i64,
-    expires: i64,
+impl Default for PrefixCache {
+    fn default() -> PrefixCache {
+        PrefixCache { entries: Entries::new(MOST_ENTRIES) }
+    }
 }
 
 /// What the cache does for one prompt.
@@ -73,7 +70,7 @@ impl PrefixCache {
             uncached: rendered.tokens.saturating_sub(short),
             marks: rendered.marks.len(),
             steps_back: longest.map(|(_, steps)| steps),
-            writes: chains.filter(|(chain, _)| !self.is_readable(now, *chain)).collect(),
+            writes: chains.filter(|(chain, _)| !self.entries.is_readable(now, *chain)).collect(),
         }
     }
 
@@ -91,56 +88,17 @@ impl PrefixCache {
             if steps >= look_back {
                 return None;
             }
-            if !self.is_readable(now, spot.chain) {
-                continue;
+            if self.entries.is_readable(now, spot.chain) {
+                self.entries.refresh(now, spot.chain);
+                return Some((index, steps));
             }
-            if let Some(entry) = self.entries.get_mut(&spot.chain) {
-                entry.expires = entry.expires.max(now + entry.lifetime.milliseconds());
-            }
-            return Some((index, steps));
         }
         None
     }
 
-    fn is_readable(&self, now: i64, chain: u128) -> bool {
-        self.entries.get(&chain).is_some_and(|entry| entry.readable <= now && now < entry.expires)
-    }
-
     /// Writes the entries of a request that started then, and whose answer begins then.
     pub(crate) fn write(&mut self, started: Timestamp, begins: Timestamp, writes: &[(u128, Lifetime)]) {
-        let (started, readable) = (started.milliseconds(), begins.milliseconds());
-        for &(chain, lifetime) in writes {
-            let expires = started + lifetime.milliseconds();
-            let entry = self.entries.entry(chain).or_insert(Entry { lifetime, readable, expires });
-            if entry.expires <= started {
-                *entry = Entry { lifetime, readable, expires };
-            } else {
-                // Two requests wrote it at the same time: what either is entitled to holds.
-                entry.lifetime = entry.lifetime.max(lifetime);
-                entry.readable = entry.readable.min(readable);
-                entry.expires = entry.expires.max(expires);
-            }
-        }
-        if self.entries.len() > MOST_ENTRIES {
-            self.shrink(started);
-        }
-    }
-
-    /// Forgets what has expired, and the half that expires first if that is not enough.
-    fn shrink(&mut self, now: i64) {
-        self.entries.retain(|_, entry| now < entry.expires);
-        if self.entries.len() > MOST_ENTRIES / 2 {
-            let mut ends: Vec<i64> = self.entries.values().map(|entry| entry.expires).collect();
-            let half = ends.len() / 2;
-            let (_, middle, _) = ends.select_nth_unstable(half);
-            let middle = *middle;
-            let mut spare = MOST_ENTRIES / 2;
-            self.entries.retain(|_, entry| {
-                let stays = entry.expires >= middle && spare > 0;
-                spare -= usize::from(stays);
-                stays
-            });
-        }
+        self.entries.write(started, begins, writes);
     }
 }
 

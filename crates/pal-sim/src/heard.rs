@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{BlockType, Field, Role, array_items, fields, unescape};
+use pal_model::{BlockType, Role, array_items, fields, member, member_string, unescape};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Ask, AskMessage};
@@ -27,34 +27,24 @@ impl<'a> Heard<'a> {
     /// Reads a raw block.
     pub(crate) fn of(raw: &'a str) -> Heard<'a> {
         let Ok(members) = fields(raw) else { return Heard::Other };
-        let kind = string(&members, "type");
+        let kind = member_string(&members, "type");
         match BlockType::from_name(kind.as_deref().unwrap_or_default()) {
-            BlockType::Text => string(&members, "text").map_or(Heard::Other, Heard::Text),
+            BlockType::Text => member_string(&members, "text").map_or(Heard::Other, Heard::Text),
             // A summary of the provider stands for everything before it.
-            BlockType::Compaction => string(&members, "content").map_or(Heard::Other, Heard::Text),
+            BlockType::Compaction => member_string(&members, "content").map_or(Heard::Other, Heard::Text),
             BlockType::ToolUse => Heard::Call {
-                id: string(&members, "id").unwrap_or_default(),
-                name: string(&members, "name").unwrap_or_default(),
-                input: raw_of(&members, "input").unwrap_or("{}"),
+                id: member_string(&members, "id").unwrap_or_default(),
+                name: member_string(&members, "name").unwrap_or_default(),
+                input: member(&members, "input").unwrap_or("{}"),
             },
             BlockType::ToolResult => Heard::Returned {
-                id: string(&members, "tool_use_id").unwrap_or_default(),
-                text: raw_of(&members, "content").map(content_text).unwrap_or_default(),
-                is_error: raw_of(&members, "is_error") == Some("true"),
+                id: member_string(&members, "tool_use_id").unwrap_or_default(),
+                text: member(&members, "content").map(content_text).unwrap_or_default(),
+                is_error: member(&members, "is_error") == Some("true"),
             },
             _ => Heard::Other,
         }
     }
-}
-
-/// The raw value of a member.
-pub(crate) fn raw_of<'a>(members: &[Field<'a>], name: &str) -> Option<&'a str> {
-    members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
-}
-
-/// The characters of a member that is a string.
-pub(crate) fn string<'a>(members: &[Field<'a>], name: &str) -> Option<Cow<'a, str>> {
-    raw_of(members, name).and_then(unescape)
 }
 
 /// The words of a result's content: a string, or blocks of text with the rest named in brackets.
@@ -68,11 +58,11 @@ fn content_text(raw: &str) -> Cow<'_, str> {
         if !out.is_empty() {
             out.push('\n');
         }
-        match string(&members, "text") {
+        match member_string(&members, "text") {
             Some(text) => out.push_str(&text),
             None => {
                 out.push('[');
-                out.push_str(string(&members, "type").as_deref().unwrap_or("block"));
+                out.push_str(member_string(&members, "type").as_deref().unwrap_or("block"));
                 out.push(']');
             }
         }
@@ -138,7 +128,7 @@ pub(crate) fn answers(ask: &Ask<'_>) -> usize {
 
 /// The name of a tool, from its raw definition.
 pub(crate) fn tool_name(raw: &str) -> Option<Cow<'_, str>> {
-    string(&fields(raw).ok()?, "name")
+    member_string(&fields(raw).ok()?, "name")
 }
 
 const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");

@@ -78,12 +78,11 @@ impl Headers {
         names.sort_unstable();
         names.dedup();
         let betas = names.iter().filter_map(|name| Beta::from_header(name)).fold(Betas::none(), Betas::with);
-        let query = request.path.split_once('?').map_or("", |(_, query)| query);
         Ok(Headers {
             version,
             betas,
             betas_hash: xxh3_128(names.join(",").as_bytes()),
-            is_beta: query.split('&').any(|part| part == "beta=true") || !names.is_empty(),
+            is_beta: request.query().split('&').any(|part| part == "beta=true") || !names.is_empty(),
             may_exceed_window: names.contains(&"model-context-window-exceeded-2025-08-26"),
         })
     }
@@ -115,7 +114,7 @@ pub(crate) fn json_reply(status: u16, body: String) -> Reply {
 
 /// The limits that an account has, with nothing used up: requests in a row are not what the simulator slows down.
 pub(crate) fn limit_headers(now: Timestamp) -> impl Iterator<Item = (&'static str, String)> {
-    let reset = Timestamp::from_milliseconds(now.milliseconds().saturating_add(60_000)).to_string();
+    let reset = now.after(Duration::from_secs(60)).to_string();
     let rows = [
         ("anthropic-ratelimit-requests-limit", "4000"),
         ("anthropic-ratelimit-requests-remaining", "3999"),

@@ -33,6 +33,7 @@ mod cache;
 mod chance;
 mod compaction;
 mod edits;
+mod entries;
 mod extractive;
 mod facts;
 mod faults;

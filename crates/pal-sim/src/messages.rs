@@ -1,9 +1,7 @@
 //! The Messages endpoint and the one that counts: judge, read, look up, ask, write, report.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use pal_model::{Card, Text, Timestamp};
+use pal_model::{Card, Text};
 use pal_wire::{ApiError, Endpoint, ErrorKind, Reading, check_request};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -201,7 +199,7 @@ impl Simulator {
         let pace = self.settings.pace;
         let start = pace.first_byte(served.uncached + served.written_1h + served.written_5m, served.read);
         let speaking = pace.speaking(outcome.usage.output_tokens);
-        self.cache.write(now, later(now, start), &served.writes);
+        self.cache.write(now, now.after(start), &served.writes);
         let response = self.response(&turn, &outcome);
         self.recent.remember(scope, &response.id, turn.print);
         let (content_type, chunks) = if turn.wanted.streams {
@@ -287,11 +285,6 @@ fn extras(turn: &Turn<'_>, outcome: &Outcome) -> Vec<(&'static str, String)> {
 
 fn invalid(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorKind::InvalidRequest, message)
-}
-
-fn later(now: Timestamp, by: Duration) -> Timestamp {
-    let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_milliseconds(now.milliseconds().saturating_add(by))
 }
 
 fn count(turn: &Turn<'_>) -> Reply {

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use pal_model::{Card, Role, TokenGeneration};
 
+use crate::entries::Lives;
 use crate::facts::{Facts, Kind};
 use crate::identity::mix;
 use crate::tokens;
@@ -19,9 +20,8 @@ pub(crate) enum Lifetime {
     OneHour,
 }
 
-impl Lifetime {
-    /// In milliseconds.
-    pub(crate) fn milliseconds(self) -> i64 {
+impl Lives for Lifetime {
+    fn milliseconds(self) -> i64 {
         match self {
             Lifetime::FiveMinutes => 5 * 60 * 1_000,
             Lifetime::OneHour => 60 * 60 * 1_000,

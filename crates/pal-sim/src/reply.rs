@@ -24,6 +24,16 @@ impl<'a> HttpRequest<'a> {
     pub fn header(&self, name: &str) -> Option<&'a str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
+
+    /// The path without its query.
+    pub fn route(&self) -> &'a str {
+        self.path.split_once('?').map_or(self.path, |(route, _)| route)
+    }
+
+    /// The query; empty if there is none.
+    pub fn query(&self) -> &'a str {
+        self.path.split_once('?').map_or("", |(_, query)| query)
+    }
 }
 
 /// An answer: status, headers, and bytes with the moment at which they leave.
@@ -74,6 +84,12 @@ pub struct CacheStory {
 }
 
 impl Reply {
+    /// Whether the body is a stream of events.
+    pub fn is_stream(&self) -> bool {
+        let is_type = |name: &str| name == "content-type";
+        self.headers.iter().any(|(name, value)| is_type(name) && value.starts_with("text/event-stream"))
+    }
+
     /// The whole body as it was meant to arrive.
     pub fn body(&self) -> Vec<u8> {
         self.chunks.iter().flat_map(|chunk| chunk.bytes.iter().copied()).collect()

@@ -71,7 +71,7 @@ impl Simulator {
 
     /// Answers a request that arrives now.
     pub fn handle(&mut self, now: Timestamp, request: &HttpRequest<'_>) -> Reply {
-        let path = request.path.split('?').next().unwrap_or_default();
+        let path = request.route();
         if path == "/health" {
             return json_reply(200, json!({"status": "ok"}).to_string());
         }
@@ -86,10 +86,7 @@ impl Simulator {
             Some(_) => self.openai(Asked { now, request, number, id: &id }),
             None => self.messages_side(now, request, path, &id),
         };
-        let is_stream = reply
-            .headers
-            .iter()
-            .any(|(name, value)| *name == "content-type" && value.starts_with("text/event-stream"));
+        let is_stream = reply.is_stream();
         if let Some(exchange) = &reply.exchange {
             self.ledger.push(exchange.clone());
         }
@@ -148,8 +145,7 @@ impl Simulator {
             "/v1/messages" => self.threaded(incoming),
             "/v1/messages/count_tokens" => self.messages(incoming, Endpoint::CountTokens),
             "/v1/models" => {
-                let query = request.path.split_once('?').map_or("", |(_, query)| query);
-                Ok(json_reply(200, models::list(&self.settings.cards, query).to_string()))
+                Ok(json_reply(200, models::list(&self.settings.cards, request.query()).to_string()))
             }
             _ => {
                 let model = path.strip_prefix("/v1/models/").unwrap_or_default();

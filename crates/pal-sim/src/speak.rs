@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pal_model::{BlockType, Text, array_items, escape_into, fields, unescape};
+use pal_model::{BlockType, Field, Text, array_items, escape_into, fields, unescape};
 
 use crate::Chunk;
 
@@ -232,8 +232,8 @@ enum Growing<'a> {
 }
 
 impl<'a> Growing<'a> {
-    fn of(members: &[(Cow<'_, str>, &'a str)]) -> Option<Growing<'a>> {
-        let find = |name: &str| members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value);
+    fn of(members: &[Field<'a>]) -> Option<Growing<'a>> {
+        let find = |name: &str| pal_model::member(members, name);
         match BlockType::from_name(&find("type").and_then(unescape)?) {
             BlockType::Text => Some(Growing::Text {
                 text: find("text").and_then(unescape)?,

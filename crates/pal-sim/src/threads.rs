@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pal_model::{Text, Timestamp, fields, unescape};
+use pal_model::{Text, Timestamp, fields, member, unescape};
 use pal_wire::{ApiError, Decoder, Dialect, ErrorKind, Event};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -72,7 +72,7 @@ impl<'a> Part<'a> {
     }
 
     fn raw(&self, name: &str) -> Option<&'a str> {
-        self.fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+        member(&self.fields, name)
     }
 
     pub(crate) fn string(&self, name: &str) -> Option<String> {
@@ -208,9 +208,8 @@ fn list(array: &str) -> &str {
 
 /// The blocks of an answer, as a client would keep them.
 fn blocks_of(reply: &Reply) -> Vec<Text> {
-    let is_stream = reply.headers.iter().any(|(_, value)| value.starts_with("text/event-stream"));
     let body = reply.body();
-    let events = if is_stream {
+    let events = if reply.is_stream() {
         let mut events = Vec::new();
         let mut decoder = Decoder::new(Dialect::Messages);
         decoder.push(&body, &mut events);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{BlockType, Content, Field, Text, escape_into, fields, unescape};
+use pal_model::{BlockType, Content, Field, Text, escape_into, fields, member, unescape};
 
 /// A cache mark, to stand before the last character of an object.
 pub(crate) const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
@@ -13,7 +13,7 @@ pub(crate) struct Object<'a>(pub(crate) Vec<Field<'a>>);
 impl<'a> Object<'a> {
     /// The raw value of a field; the last one counts where a key is repeated.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+        member(&self.0, name)
     }
 
     /// The characters of a field that is a string.

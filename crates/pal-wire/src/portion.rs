@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Block, BlockType, Content, Text, array_items, fields, unescape};
+use pal_model::{Block, BlockType, Content, Text, array_items, fields, member, member_string};
 
 use crate::spell::{Speller, unquoted};
 
@@ -159,12 +159,12 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn of(block: &'a Block) -> Option<Place<'a>> {
         let fields = fields(block.field("source")?).ok()?;
-        let kind = fields.iter().rev().find(|(key, _)| key == "type").and_then(|(_, raw)| unescape(raw))?;
+        let kind = member_string(&fields, "type")?;
         Some(Place { block, kind, fields })
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
-        self.fields.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+        member(&self.fields, name)
     }
 
     fn literal(&self, name: &str) -> Option<Text> {

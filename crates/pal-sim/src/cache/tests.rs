@@ -7,6 +7,7 @@ use pal_model::{Card, Cards, Role, Timestamp};
 use proptest::prelude::*;
 
 use super::{PrefixCache, Served};
+use crate::entries::Lives;
 use crate::facts::{Facts, Kind, Memo};
 use crate::prompt::{Layer, Levels, Lifetime, Piece, Prompt};
 use crate::tokens::{ANSWER_TOKENS, MESSAGE_TOKENS, TOOLS_TOKENS};
@@ -298,5 +299,5 @@ fn memory_is_bounded_and_the_youngest_stay() {
         cache.write(at, at, &[(number, Lifetime::FiveMinutes)]);
     }
     assert!(cache.entries.len() <= super::MOST_ENTRIES);
-    assert!(cache.is_readable(400_000, 399_999));
+    assert!(cache.entries.is_readable(400_000, 399_999));
 }

@@ -1,12 +1,12 @@
 //! What a conversation holds: words, files, commands, errors, decisions and open items, in one pass.
 
-use pal_model::{Role, array_items, fields, unescape};
+use pal_model::{Role, array_items, fields, member, member_string, unescape};
 use rustc_hash::FxHashMap;
 
 use super::prose::{cut, first_line, sentences};
 use super::sections::is_summary;
 use crate::Ask;
-use crate::heard::{Heard, raw_of, string, without_reminders};
+use crate::heard::{Heard, without_reminders};
 
 /// The facts of a conversation.
 #[derive(Clone, Debug, Default)]
@@ -217,7 +217,7 @@ impl Reading {
         let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let mut target = Target { name: name.to_owned(), target: String::new(), command: None };
         for key in COMMAND_KEYS {
-            let Some(line) = raw_of(&members, key).map(command_line).filter(|line| !line.is_empty()) else {
+            let Some(line) = member(&members, key).map(command_line).filter(|line| !line.is_empty()) else {
                 continue;
             };
             // Editors have a command such as `view` beside their path.
@@ -230,26 +230,26 @@ impl Reading {
             break;
         }
         let writes = is(&WRITING)
-            || string(&members, "command")
+            || member_string(&members, "command")
                 .is_some_and(|command| WRITING.iter().any(|word| command.contains(word)));
         for key in PATH_KEYS {
-            let Some(path) = string(&members, key).filter(|path| is_path(path)) else { continue };
+            let Some(path) = member_string(&members, key).filter(|path| is_path(path)) else { continue };
             if target.target.is_empty() {
                 target.target = path.to_string();
             }
             if !is(&SEARCHING) {
                 let change = ["new_string", "new_str", "content", "file_text", "new_source"];
-                let change = change.iter().find_map(|key| string(&members, key));
+                let change = change.iter().find_map(|key| member_string(&members, key));
                 self.touched(&path, writes, change.as_deref());
             }
         }
         if is(&SEARCHING)
-            && let Some(pattern) = string(&members, "pattern").or(string(&members, "query"))
+            && let Some(pattern) = member_string(&members, "pattern").or(member_string(&members, "query"))
         {
             target.target = pattern.into_owned();
         }
         self.patched(input);
-        if let Some(tasks) = TASK_KEYS.iter().find_map(|key| raw_of(&members, key)).and_then(tasks) {
+        if let Some(tasks) = TASK_KEYS.iter().find_map(|key| member(&members, key)).and_then(tasks) {
             self.seen.tasks = tasks;
         }
         target
@@ -372,9 +372,9 @@ fn tasks(raw: &str) -> Option<Vec<Task>> {
     let task = |item: &str| {
         let members = fields(item).ok()?;
         let what = ["content", "step", "task", "title", "description", "subject"];
-        let what = what.iter().find_map(|key| string(&members, key))?;
-        let status =
-            string(&members, "status").map_or_else(|| "pending".to_owned(), |status| status.into_owned());
+        let what = what.iter().find_map(|key| member_string(&members, key))?;
+        let status = member_string(&members, "status")
+            .map_or_else(|| "pending".to_owned(), |status| status.into_owned());
         Some(Task { what: cut(what.trim(), 300), status })
     };
     let tasks: Vec<Task> = items.into_iter().filter_map(task).collect();

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Text, fields};
+use pal_model::{Text, fields, member, member_string};
 use serde_json::{Map, Value};
 
 use crate::Said;
-use crate::heard::{raw_of, string};
 
 /// A tool that changes files, with the names of its parameters.
 #[derive(Clone, Debug)]
@@ -75,14 +74,14 @@ impl FileTool {
 /// A tool's name, its parameters, and whether it has several commands.
 fn read(raw: &str) -> Option<(String, Vec<String>, bool)> {
     let members = fields(raw).ok()?;
-    let name = string(&members, "name")?.into_owned();
-    let kind = string(&members, "type").unwrap_or_default();
+    let name = member_string(&members, "name")?.into_owned();
+    let kind = member_string(&members, "type").unwrap_or_default();
     if kind.starts_with("text_editor_") || kind.starts_with("memory_") {
         let known = ["command", "path", "file_text", "old_str", "new_str"];
         return Some((name, known.map(str::to_owned).to_vec(), true));
     }
-    let schema = fields(raw_of(&members, "input_schema")?).ok()?;
-    let properties = fields(raw_of(&schema, "properties")?).ok()?;
+    let schema = fields(member(&members, "input_schema")?).ok()?;
+    let properties = fields(member(&schema, "properties")?).ok()?;
     let names: Vec<String> = properties.into_iter().map(|(name, _)| name.into_owned()).collect();
     let has_commands = names.iter().any(|name| name == "command");
     Some((name, names, has_commands))

@@ -6,10 +6,10 @@
 //! request finds an implicit one again needs places to look at: in implicit mode these are the ends of its items.
 
 use pal_model::Timestamp;
-use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::turn::{Keep, Piece, Turn};
+use crate::entries::Entries;
 use crate::facts::Facts;
 use crate::identity::mix;
 
@@ -81,16 +81,14 @@ pub(crate) struct Served {
 }
 
 /// All entries of all models and keys; who may read what is part of the hash.
-#[derive(Default)]
 pub(crate) struct Cache {
-    entries: FxHashMap<u128, Entry>,
+    entries: Entries<Keep>,
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    keep: Keep,
-    readable: i64,
-    expires: i64,
+impl Default for Cache {
+    fn default() -> Cache {
+        Cache { entries: Entries::new(ENTRIES_MOST) }
+    }
 }
 
 impl Cache {
@@ -107,10 +105,10 @@ impl Cache {
         if rendered.tokens < least {
             return none;
         }
-        let found = rendered.spots.iter().rposition(|spot| self.is_readable(now, spot.chain));
+        let found = rendered.spots.iter().rposition(|spot| self.entries.is_readable(now, spot.chain));
         let known = found.map_or(0, |found| found + 1);
         for spot in rendered.spots.iter().take(known) {
-            self.refresh(now, spot.chain);
+            self.entries.refresh(now, spot.chain);
         }
         let tokens = found.and_then(|found| rendered.spots.get(found)).map_or(0, |spot| spot.tokens);
         let rounded = tokens / STEP_TOKENS * STEP_TOKENS;
@@ -140,11 +138,12 @@ impl Cache {
             .iter()
             .rev()
             .filter(|spot| spot.mark.is_some() || (turn.wish.is_implicit && spot.ends_item));
-        let found =
-            looks.take(LOOKS_MOST).find(|spot| spot.tokens >= least && self.is_readable(now, spot.chain));
+        let found = looks
+            .take(LOOKS_MOST)
+            .find(|spot| spot.tokens >= least && self.entries.is_readable(now, spot.chain));
         let found = found.copied();
         if let Some(spot) = found {
-            self.refresh(now, spot.chain);
+            self.entries.refresh(now, spot.chain);
         }
         let read = found.map_or(0, |spot| spot.tokens);
         let room = WRITES_MOST - usize::from(last.is_some());
@@ -164,7 +163,7 @@ impl Cache {
         let mut served = Served { read, marks: wanted.len(), ..Served::default() };
         let mut end = read;
         for (spot, keep) in wanted {
-            if !self.is_readable(now, spot.chain) {
+            if !self.entries.is_readable(now, spot.chain) {
                 served.writes.push((spot.chain, keep));
             }
             let tokens = spot.tokens.saturating_sub(end);
@@ -177,49 +176,6 @@ impl Cache {
 
     /// Writes the entries of a request that started then, and whose answer begins then.
     pub(crate) fn write(&mut self, started: Timestamp, begins: Timestamp, writes: &[(u128, Keep)]) {
-        let (started, readable) = (started.milliseconds(), begins.milliseconds());
-        for &(chain, keep) in writes {
-            let expires = started.saturating_add(keep.milliseconds());
-            let entry = self.entries.entry(chain).or_insert(Entry { keep, readable, expires });
-            if entry.expires <= started {
-                *entry = Entry { keep, readable, expires };
-            } else {
-                *entry = Entry {
-                    keep: entry.keep.max(keep),
-                    readable: entry.readable.min(readable),
-                    expires: entry.expires.max(expires),
-                };
-            }
-        }
-        if self.entries.len() > ENTRIES_MOST {
-            self.shrink(started);
-        }
-    }
-
-    fn is_readable(&self, now: i64, chain: u128) -> bool {
-        self.entries.get(&chain).is_some_and(|entry| entry.readable <= now && now < entry.expires)
-    }
-
-    fn refresh(&mut self, now: i64, chain: u128) {
-        if let Some(entry) = self.entries.get_mut(&chain) {
-            entry.expires = entry.expires.max(now.saturating_add(entry.keep.milliseconds()));
-        }
-    }
-
-    /// Forgets what has expired, and the half that expires first if that is not enough.
-    fn shrink(&mut self, now: i64) {
-        self.entries.retain(|_, entry| now < entry.expires);
-        if self.entries.len() > ENTRIES_MOST / 2 {
-            let mut ends: Vec<i64> = self.entries.values().map(|entry| entry.expires).collect();
-            let half = ends.len() / 2;
-            let (_, middle, _) = ends.select_nth_unstable(half);
-            let middle = *middle;
-            let mut spare = ENTRIES_MOST / 2;
-            self.entries.retain(|_, entry| {
-                let stays = entry.expires >= middle && spare > 0;
-                spare -= usize::from(stays);
-                stays
-            });
-        }
+        self.entries.write(started, begins, writes);
     }
 }

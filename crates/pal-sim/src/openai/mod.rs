@@ -72,7 +72,7 @@ pub(crate) struct OpenAi {
 /// The dialect of a request, if it is one for OpenAI's side. Both vendors list models under one path; who asks without
 /// a version of Anthropic's is a client of OpenAI's.
 pub(crate) fn dialect(request: &HttpRequest<'_>) -> Option<Dialect> {
-    let path = request.path.split('?').next().unwrap_or_default();
+    let path = request.route();
     match path {
         "/v1/responses" => Some(Dialect::Responses),
         "/v1/chat/completions" => Some(Dialect::Chat),
@@ -97,7 +97,7 @@ impl OpenAi {
 
     fn route(&mut self, desk: &mut Desk<'_>, asked: Asked<'_>) -> Result<Reply, Refusal> {
         let request = asked.request;
-        let path = request.path.split('?').next().unwrap_or_default();
+        let path = request.route();
         let expected = if is_models(path) { "GET" } else { "POST" };
         if request.method != expected {
             let message = format!(
@@ -172,9 +172,7 @@ impl OpenAi {
         let served = &outcome.served;
         let pace = desk.settings.pace;
         let start = pace.first_byte(served.uncached + outcome.written(), served.read);
-        let begins = i64::try_from(start.as_millis()).unwrap_or(i64::MAX);
-        let begins = Timestamp::from_milliseconds(now.milliseconds().saturating_add(begins));
-        self.cache.write(now, begins, &served.writes);
+        self.cache.write(now, now.after(start), &served.writes);
         Ok(job.speak(&outcome, start, pace.speaking(outcome.output_tokens)))
     }
 }

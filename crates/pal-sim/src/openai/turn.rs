@@ -6,6 +6,7 @@ use pal_model::{Card, Role};
 use serde_json::{Map, Value, json};
 
 use super::error::Refusal;
+use crate::entries::Lives;
 use crate::{Ask, AskMessage};
 
 /// Where a block stands.
@@ -25,9 +26,8 @@ pub(crate) enum Keep {
     Day,
 }
 
-impl Keep {
-    /// In milliseconds.
-    pub(crate) fn milliseconds(self) -> i64 {
+impl Lives for Keep {
+    fn milliseconds(self) -> i64 {
         const MINUTE: i64 = 60_000;
         match self {
             Keep::TenMinutes => 10 * MINUTE,

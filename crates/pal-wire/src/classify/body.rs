@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Field, array_items, fields, unescape};
+use pal_model::{Field, array_items, fields, member, member_string, unescape};
 
 /// What an error says about itself.
 #[derive(Debug, Default)]
@@ -33,25 +33,25 @@ impl<'a> ErrorBody<'a> {
         let body = items.and_then(|items| items.first().copied()).unwrap_or(body);
         let Ok(outer) = fields(body) else { return ErrorBody { plain: Some(body), ..ErrorBody::default() } };
         let mut error = ErrorBody::default();
-        match get(&outer, "error").map(|inner| (inner, fields(inner))) {
+        match member(&outer, "error").map(|inner| (inner, fields(inner))) {
             Some((_, Ok(inner))) => error.take(&inner),
             // Ollama's error is a sentence.
             Some((inner, Err(_))) if inner.starts_with('"') => error.message = unescape(inner),
             _ => error.take(&outer),
         }
-        error.request_id = error.request_id.or_else(|| string(&outer, "request_id"));
+        error.request_id = error.request_id.or_else(|| member_string(&outer, "request_id"));
         error
     }
 
     fn take(&mut self, error: &[Field<'a>]) {
         let first = |names: &[&str]| {
-            names.iter().find_map(|name| string(error, name)).filter(|text| !text.is_empty())
+            names.iter().find_map(|name| member_string(error, name)).filter(|text| !text.is_empty())
         };
         self.message = first(&["message", "Message", "detail"]);
         // In a flat error of a stream, `type` only says that it is one.
         self.kind = first(&["type", "__type", "status"]).filter(|kind| kind != "error");
-        let details = get(error, "details").and_then(|details| fields(details).ok()).unwrap_or_default();
-        self.code = string(&details, "error_code").or_else(|| first(&["code"]));
+        let details = member(error, "details").and_then(|details| fields(details).ok()).unwrap_or_default();
+        self.code = member_string(&details, "error_code").or_else(|| first(&["code"]));
         self.status = number(error, "code").and_then(|code| u16::try_from(code).ok());
         self.request_id = first(&["request_id"]);
         self.have = number(error, "n_prompt_tokens");
@@ -59,14 +59,6 @@ impl<'a> ErrorBody<'a> {
     }
 }
 
-fn get<'a>(known: &[Field<'a>], name: &str) -> Option<&'a str> {
-    known.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
-}
-
-fn string<'a>(known: &[Field<'a>], name: &str) -> Option<Cow<'a, str>> {
-    get(known, name).and_then(unescape)
-}
-
 fn number(known: &[Field<'_>], name: &str) -> Option<u64> {
-    get(known, name)?.parse().ok()
+    member(known, name)?.parse().ok()
 }

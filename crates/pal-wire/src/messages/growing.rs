@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Block, BlockType, Field, Text, escape_into, fields, unescape};
+use pal_model::{Block, BlockType, Field, Text, escape_into, fields, member, member_string, unescape};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
@@ -76,7 +76,8 @@ impl Growing {
     /// A block that starts with this object.
     pub(crate) fn new(start: &str) -> Result<Growing, Box<Failure>> {
         let known = fields(start).map_err(|_| malformed("a block is not an object"))?;
-        let kind = text_of(&known, "type").map_or(BlockType::Unknown, |name| BlockType::from_name(&name));
+        let kind =
+            member_string(&known, "type").map_or(BlockType::Unknown, |name| BlockType::from_name(&name));
         Ok(Growing {
             start: start.to_owned(),
             kind,
@@ -91,7 +92,8 @@ impl Growing {
     /// The event that announces the block.
     pub(crate) fn opened(&self, index: usize) -> Event {
         let known = fields(&self.start).unwrap_or_default();
-        let tool = if CALLS.contains(&self.kind) { text_of(&known, "name").map(SmolStr::new) } else { None };
+        let tool =
+            if CALLS.contains(&self.kind) { member_string(&known, "name").map(SmolStr::new) } else { None };
         Event::Opened { index, kind: self.kind, tool }
     }
 
@@ -141,12 +143,12 @@ impl Growing {
         let mut values: Vec<(&str, Value<'_>)> = Vec::new();
         for (name, grown) in [("text", &self.text), ("thinking", &self.thinking)] {
             if !grown.is_empty() {
-                let before = inside(value_of(&known, name), '"', '"');
+                let before = inside(member(&known, name), '"', '"');
                 values.push((name, ["\"", before, grown, "\""]));
             }
         }
         if !self.citations.is_empty() {
-            let before = inside(value_of(&known, "citations"), '[', ']').trim_matches(JSON_SPACE);
+            let before = inside(member(&known, "citations"), '[', ']').trim_matches(JSON_SPACE);
             // A comma stands before each one that came.
             let came = if before.is_empty() { &self.citations[1..] } else { &self.citations };
             values.push(("citations", ["[", before, came, "]"]));
@@ -157,8 +159,7 @@ impl Growing {
             escape_into(&mut unparsed, input);
             values.push(("input", ["{}", "", "", ""]));
             values.push((UNPARSED, [&unparsed, "", "", ""]));
-        } else if CALLS.contains(&self.kind) && value_of(&known, "input").is_none_or(|input| input == "null")
-        {
+        } else if CALLS.contains(&self.kind) && member(&known, "input").is_none_or(|input| input == "null") {
             values.push(("input", ["{}", "", "", ""]));
         }
         values.extend(self.values.iter().map(|(name, value)| (*name, [value.as_str(), "", "", ""])));
@@ -226,22 +227,13 @@ fn is_object(json: &str) -> bool {
     json.starts_with('{') && serde_json::from_str::<&RawValue>(json).is_ok()
 }
 
-/// The value of a field; of the last one, if there are several.
-fn value_of<'a>(known: &[Field<'a>], name: &str) -> Option<&'a str> {
-    known.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
-}
-
-fn text_of<'a>(known: &[Field<'a>], name: &str) -> Option<Cow<'a, str>> {
-    value_of(known, name).and_then(unescape)
-}
-
 /// The object `start`, whose fields are `known`, with other values in the place of some, and behind its own fields
 /// those that it lacks.
 fn with_values(start: &str, known: &[Field<'_>], values: &[(&str, Value<'_>)]) -> String {
     let mut places: Vec<(usize, usize, Value<'_>)> = Vec::new();
     let mut lacking = String::new();
     for (name, value) in values {
-        match value_of(known, name) {
+        match member(known, name) {
             Some(old) => {
                 let at = old.as_ptr() as usize - start.as_ptr() as usize;
                 places.push((at, at + old.len(), *value));

@@ -1,7 +1,7 @@
 //! What the Models endpoint says about a model, as far as a card cares. Prices and the smallest cacheable prefix are
 //! not among it; those stay as the card has them.
 
-use pal_model::{Card, JsonError, fields};
+use pal_model::{Card, JsonError, fields, member};
 use smol_str::SmolStr;
 
 /// The path of the endpoint that describes one model.
@@ -64,9 +64,7 @@ fn is_supported(json: &str, path: &[&str]) -> Option<bool> {
 
 /// The value at a path of names.
 fn at<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
-    path.iter().try_fold(json, |json, name| {
-        fields(json).ok()?.into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
-    })
+    path.iter().try_fold(json, |json, name| member(&fields(json).ok()?, name))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pal_model::{array_items, fields, unescape};
+use pal_model::{array_items, fields, member, unescape};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -119,8 +119,8 @@ impl Stream {
         }
         events.push(Event::Started(summary.started()));
         self.summary = Some(summary);
-        let content = message.iter().rev().find(|(key, _)| key == "content");
-        let blocks = content.and_then(|(_, content)| array_items(content).ok()).unwrap_or_default();
+        let content = member(&message, "content");
+        let blocks = content.and_then(|content| array_items(content).ok()).unwrap_or_default();
         self.closed.extend(0..blocks.len());
         read_blocks(&blocks, events)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pal_model::{Field, ResponseId, Text, Usage, escape_into, fields, unescape};
+use pal_model::{Field, ResponseId, Text, Usage, escape_into, fields, member_string, unescape};
 use smol_str::SmolStr;
 
 use crate::reader::malformed;
@@ -22,10 +22,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Reads the message object but for its content.
     pub(crate) fn new(message: &[Field<'_>]) -> Result<Summary, Box<Failure>> {
-        let string = |name: &str| {
-            let (_, value) = message.iter().rev().find(|(key, _)| key == name)?;
-            unescape(value).filter(|text| !text.is_empty())
-        };
+        let string = |name: &str| member_string(message, name).filter(|text| !text.is_empty());
         let response = string("id").ok_or_else(|| malformed("the message has no id"))?;
         let mut summary = Summary {
             response: ResponseId::from(response.as_ref()),

@@ -1,6 +1,6 @@
 //! A whole answer of the Messages dialect, and blocks that come whole.
 
-use pal_model::{Block, BlockType, Text, array_items, fields};
+use pal_model::{Block, BlockType, Text, array_items, fields, member};
 
 use super::growing::Growing;
 use super::summary::{Summary, on_one_line};
@@ -13,7 +13,7 @@ pub(crate) fn read_whole(body: &str, events: &mut Vec<Event>) -> Result<Finished
     let Ok(message) = fields(body) else {
         return Err(malformed(format!("the answer is not a message: {}", shown_body(body))));
     };
-    let find = |name: &str| message.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value);
+    let find = |name: &str| member(&message, name);
     if find("error").is_some_and(|error| error != "null") {
         return Err(Box::new(failure_in(body)));
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Block, BlockType, Field, Text, array_items, escape_into, fields, unescape};
+use pal_model::{Block, BlockType, Field, Text, array_items, escape_into, fields, member, unescape};
 use smol_str::SmolStr;
 
 use crate::arguments::write_input;
@@ -119,7 +119,7 @@ impl<'a> Item<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
-        self.known.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+        member(&self.known, name)
     }
 
     fn string(&self, name: &str) -> Option<Cow<'a, str>> {
@@ -129,6 +129,5 @@ impl<'a> Item<'a> {
 
 /// A field that is a string, as a literal.
 fn text_of<'a>(part: &[Field<'a>], name: &str) -> Option<&'a str> {
-    let (_, value) = part.iter().rev().find(|(key, _)| key == name)?;
-    value.starts_with('"').then_some(*value)
+    member(part, name).filter(|value| value.starts_with('"'))
 }

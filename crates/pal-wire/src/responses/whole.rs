@@ -1,6 +1,6 @@
 //! A whole answer of the Responses dialect: the object that is the body of an answer, and the last event of a stream.
 
-use pal_model::{Field, ResponseId, Text, array_items, escape_into, fields, unescape};
+use pal_model::{Field, ResponseId, Text, array_items, escape_into, fields, member, unescape};
 use smol_str::SmolStr;
 
 use super::item::Item;
@@ -137,7 +137,7 @@ impl<'a> Whole<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
-        self.known.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+        member(&self.known, name)
     }
 
     fn string(&self, name: &str) -> Option<std::borrow::Cow<'a, str>> {
