@@ -28,7 +28,9 @@ mod time;
 mod usage;
 
 pub use block::{Block, BlockType, Content};
-pub use boundary::{Boundary, Placement, Preserved, ReadFile, Reference, Snapshot, Totals};
+pub use boundary::{
+    Audit, Boundary, Carried, CarriedWords, Placement, Preserved, ReadFile, Reference, Snapshot, Totals,
+};
 pub use card::{
     Caching, Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration,
 };
@@ -42,7 +44,7 @@ pub use json::{
 };
 pub use parts::{Part, Parts};
 pub use said::{
-    Assistant, Attachment, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
+    Assistant, Attachment, LayerReport, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
 };
 pub use text::Text;
 pub use time::{TimeError, Timestamp};
