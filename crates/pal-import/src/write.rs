@@ -212,8 +212,8 @@ impl Writer {
             messages_summarised: boundary.messages_summarised,
             preserved,
             instructions: boundary.instructions.clone(),
-            previous: None,
             snapshot: self.snapshot.clone(),
+            ..pal_model::Boundary::default()
         };
         self.push("boundary", foreign(Draft::boundary(&written)))
     }

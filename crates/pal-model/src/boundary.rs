@@ -39,6 +39,9 @@ pub struct Boundary {
     /// The boundary before this one, when this is a re-compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<EntryId>,
+    /// What the audit of the summary found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
     /// State that lies before the boundary.
     pub snapshot: Snapshot,
 }
@@ -114,11 +117,73 @@ pub struct Snapshot {
     /// Memory files already handed over.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub prefetched: BTreeSet<String>,
+    /// The user's words of all stretches summarised so far.
+    #[serde(skip_serializing_if = "Carried::is_empty")]
+    pub carried: Carried,
     /// What was used up so far.
     pub totals: Totals,
     /// Estimator factors by model generation, in ten-thousandths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<SmolStr, u32>,
+}
+
+/// What the audit of a summary found and mended. What is neither kept nor repaired is missing.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Audit {
+    /// Messages of the user: this stretch's and those of earlier ones.
+    pub user_messages: u64,
+    /// How many of them the summary or the kept messages hold word for word.
+    pub user_messages_verbatim: u64,
+    /// How many were appended word for word.
+    pub user_messages_repaired: u64,
+    /// How many are named by a pointer into the log only.
+    pub user_messages_by_pointer: u64,
+    /// Files that were written.
+    pub paths: u64,
+    /// How many of them the summary names.
+    pub paths_kept: u64,
+    /// How many were appended.
+    pub paths_repaired: u64,
+    /// Open tasks, those of the previous summary included.
+    pub todos: u64,
+    /// How many of them the summary holds.
+    pub todos_kept: u64,
+    /// How many were appended.
+    pub todos_repaired: u64,
+    /// Whether the last error was in the summary; none if nothing went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_kept: Option<bool>,
+    /// Paths that the summary names and the session never did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invented: Vec<String>,
+}
+
+/// The user's words, carried from boundary to boundary, because they are the only specification there is.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carried {
+    /// The newest ones, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<CarriedWords>,
+    /// How many older ones are in the log only.
+    pub pointed: u64,
+}
+
+impl Carried {
+    /// Whether it carries nothing.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.pointed == 0
+    }
+}
+
+/// Words of the user with the entry that they stand in.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CarriedWords {
+    /// Which entry.
+    pub entry: EntryId,
+    /// The words.
+    pub text: String,
 }
 
 /// What the session knows of a file that the model has read.

@@ -28,7 +28,9 @@ mod time;
 mod usage;
 
 pub use block::{Block, BlockType, Content};
-pub use boundary::{Boundary, Placement, Preserved, ReadFile, Reference, Snapshot, Totals};
+pub use boundary::{
+    Audit, Boundary, Carried, CarriedWords, Placement, Preserved, ReadFile, Reference, Snapshot, Totals,
+};
 pub use card::{
     Caching, Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration,
 };
