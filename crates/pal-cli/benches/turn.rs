@@ -123,6 +123,7 @@ impl Session {
                 model: "claude-opus-5-5".into(),
                 fingerprint: None,
                 marks: Vec::new(),
+                layers: Vec::new(),
             }),
         ]
     }

@@ -1,3 +1,11 @@
 //! The policy of Palimpsest: the layers that decide, before every request, what the model sees, and compaction.
 //!
 //! Pure: a view, a time and settings go in, decisions with their reasons come out; whoever drives carries them out.
+
+mod act;
+mod layers;
+mod settings;
+
+pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
+pub use layers::LAYERS;
+pub use settings::{Budgets, Policy};

@@ -170,6 +170,7 @@ impl Writer {
                     model: model.as_ref().into(),
                     fingerprint: None,
                     marks: Vec::new(),
+                    layers: Vec::new(),
                 };
                 Some(self.push("request", Draft::request(&request)))
             }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{Content, EntryId, Usage};
+use crate::{Content, EntryId, Source, Usage};
 
 /// A compaction boundary.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -36,10 +36,32 @@ pub struct Boundary {
     /// The user's instructions for the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
+    /// What stands before the kept messages when these stand before the summary: what an earlier boundary showed.
+    #[serde(skip)]
+    pub lead: Content,
+    /// What is put back into sight behind the kept messages: files, skills, plan, announcements. Part of this entry, so
+    /// that taking the boundary back takes it back, too.
+    #[serde(skip)]
+    pub restored: Content,
+    /// The newest entry before the boundary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_before: Option<EntryId>,
+    /// Where automatic compaction stood when this one was made, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u64>,
+    /// Who asked for the request before which it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Tools that were discovered so far.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub tools: BTreeSet<SmolStr>,
     /// The boundary before this one, when this is a re-compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<EntryId>,
-    /// What the audit of the summary found.
+    /// Turns of the user since the boundary before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns_since_previous: Option<u64>,
+    /// What was checked of the summary, and mended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
     /// State that lies before the boundary.
@@ -77,6 +99,65 @@ pub enum Placement {
     AfterSummary,
     /// Before the summary: the oldest messages, and with them the cached prefix, are kept.
     BeforeSummary,
+}
+
+/// What was checked of a summary: how much of what must survive is in it, what was put in afterwards, what it made up.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Audit {
+    /// Messages of people, those from before earlier boundaries included.
+    pub user_messages: u64,
+    /// Of these, word for word in the summary or among the kept messages.
+    pub user_messages_verbatim: u64,
+    /// Of the others, put in word for word.
+    pub user_messages_repaired: u64,
+    /// Of the others, named by where they stand in the log.
+    pub user_messages_by_pointer: u64,
+    /// Paths that were edited.
+    pub paths: u64,
+    /// Of these, in the summary.
+    pub paths_kept: u64,
+    /// Of the others, put in.
+    pub paths_repaired: u64,
+    /// Open tasks.
+    pub todos: u64,
+    /// Of these, in the summary.
+    pub todos_kept: u64,
+    /// Of the others, put in.
+    pub todos_repaired: u64,
+    /// Whether the last error was in the summary; none if there was no error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_kept: Option<bool>,
+    /// Paths that the summary names and nobody ever mentioned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invented: Vec<String>,
+}
+
+/// What people said before a boundary, so that later compactions can carry it on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carried {
+    /// The newest messages, oldest first, as far as the budget went.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<CarriedWords>,
+    /// How many older ones stand only in the log.
+    pub pointed: u64,
+}
+
+impl Carried {
+    /// Whether nothing is carried.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.pointed == 0
+    }
+}
+
+/// A message of a person.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CarriedWords {
+    /// The entry that holds it.
+    pub entry: EntryId,
+    /// Its text.
+    pub text: String,
 }
 
 /// An entry that lies before the boundary and is still in force.
@@ -117,73 +198,21 @@ pub struct Snapshot {
     /// Memory files already handed over.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub prefetched: BTreeSet<String>,
-    /// The user's words of all stretches summarised so far.
-    #[serde(skip_serializing_if = "Carried::is_empty")]
-    pub carried: Carried,
     /// What was used up so far.
     pub totals: Totals,
     /// Estimator factors by model generation, in ten-thousandths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<SmolStr, u32>,
+    /// Summaries by a model that failed, one after the other.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub summary_failures: u64,
+    /// What people said before the boundary.
+    #[serde(skip_serializing_if = "Carried::is_empty")]
+    pub carried: Carried,
 }
 
-/// What the audit of a summary found and mended. What is neither kept nor repaired is missing.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Audit {
-    /// Messages of the user: this stretch's and those of earlier ones.
-    pub user_messages: u64,
-    /// How many of them the summary or the kept messages hold word for word.
-    pub user_messages_verbatim: u64,
-    /// How many were appended word for word.
-    pub user_messages_repaired: u64,
-    /// How many are named by a pointer into the log only.
-    pub user_messages_by_pointer: u64,
-    /// Files that were written.
-    pub paths: u64,
-    /// How many of them the summary names.
-    pub paths_kept: u64,
-    /// How many were appended.
-    pub paths_repaired: u64,
-    /// Open tasks, those of the previous summary included.
-    pub todos: u64,
-    /// How many of them the summary holds.
-    pub todos_kept: u64,
-    /// How many were appended.
-    pub todos_repaired: u64,
-    /// Whether the last error was in the summary; none if nothing went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_kept: Option<bool>,
-    /// Paths that the summary names and the session never did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub invented: Vec<String>,
-}
-
-/// The user's words, carried from boundary to boundary, because they are the only specification there is.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Carried {
-    /// The newest ones, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub words: Vec<CarriedWords>,
-    /// How many older ones are in the log only.
-    pub pointed: u64,
-}
-
-impl Carried {
-    /// Whether it carries nothing.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.pointed == 0
-    }
-}
-
-/// Words of the user with the entry that they stand in.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CarriedWords {
-    /// Which entry.
-    pub entry: EntryId,
-    /// The words.
-    pub text: String,
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What the session knows of a file that the model has read.

@@ -138,6 +138,13 @@ pub enum DecisionKind {
         /// Factor by model generation, in ten-thousandths: whole numbers read back exactly.
         factors: BTreeMap<SmolStr, u32>,
     },
+    /// Something that was tried and did not come about: a compaction, a fold, the writing of a spilled text.
+    Failure {
+        /// What was tried.
+        what: SmolStr,
+        /// Why it did not come about.
+        message: String,
+    },
     /// The decision or boundary named here no longer counts.
     Undo {
         /// What is undone.
@@ -147,7 +154,7 @@ pub enum DecisionKind {
 
 impl DecisionKind {
     /// The names of all decision kinds in the log.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "spill",
         "keep",
         "snip",
@@ -162,6 +169,7 @@ impl DecisionKind {
         "model",
         "title",
         "factors",
+        "failure",
         "undo",
     ];
 }

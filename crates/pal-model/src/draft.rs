@@ -99,6 +99,11 @@ impl Draft {
     pub fn boundary(boundary: &Boundary) -> Draft {
         let mut draft = Draft::of_kind("boundary", 1024).with(boundary);
         draft.content("summary", &boundary.summary);
+        for (name, content) in [("lead", &boundary.lead), ("restored", &boundary.restored)] {
+            if !content.blocks().is_empty() {
+                draft.content(name, content);
+            }
+        }
         draft
     }
 

@@ -172,9 +172,12 @@ impl Envelope {
                 unseen_tokens: find("unseen_tokens").and_then(|count| count.parse().ok()).unwrap_or(0),
             }),
             "boundary" => match serde_json::from_str::<Boundary>(line) {
-                Ok(boundary) => {
-                    Body::Boundary(Box::new(Boundary { summary: content("summary"), ..boundary }))
-                }
+                Ok(boundary) => Body::Boundary(Box::new(Boundary {
+                    summary: content("summary"),
+                    lead: content("lead"),
+                    restored: content("restored"),
+                    ..boundary
+                })),
                 Err(_) => Body::Unknown,
             },
             "session" => serde_json::from_str(line).map_or(Body::Unknown, Body::Session),

@@ -44,7 +44,7 @@ pub use json::{
 };
 pub use parts::{Part, Parts};
 pub use said::{
-    Assistant, Attachment, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
+    Assistant, Attachment, LayerReport, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
 };
 pub use text::Text;
 pub use time::{TimeError, Timestamp};

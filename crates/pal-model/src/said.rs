@@ -173,6 +173,24 @@ pub struct RequestSent {
     /// Positions of cache marks, counted in blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<u64>,
+    /// What the layers did before it left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerReport>,
+}
+
+/// What one layer of the pipeline did before a request.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LayerReport {
+    /// The layer.
+    pub layer: SmolStr,
+    /// Whether it did anything.
+    #[serde(default)]
+    pub acted: bool,
+    /// Tokens that it freed.
+    #[serde(default)]
+    pub tokens_freed: u64,
+    /// Why it acted or did not, in one line.
+    pub reason: String,
 }
 
 /// A response that came back.

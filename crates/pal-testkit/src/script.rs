@@ -198,6 +198,7 @@ impl Writer {
             model: "claude-opus-5-5".into(),
             fingerprint: None,
             marks: Vec::new(),
+            layers: Vec::new(),
         })
     }
 }

@@ -180,6 +180,7 @@ impl Pot {
                 model: "claude-opus-5-5".into(),
                 fingerprint: None,
                 marks: Vec::new(),
+                layers: Vec::new(),
             }),
             Step::Response(response, tokens) => Draft::response(&ResponseGot {
                 response: (*response).into(),

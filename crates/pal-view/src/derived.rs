@@ -33,6 +33,10 @@ pub(crate) struct Derived {
     /// For each position of the branch, its item.
     item_at: Vec<Option<u32>>,
     result_items: FxHashMap<ToolUseId, u32>,
+    /// The items that make calls.
+    call_items: FxHashMap<ToolUseId, u32>,
+    /// Position of the newest request of the conversation that the view reaches back to.
+    pub(crate) last_request: Option<u32>,
     effects: Effects,
     /// For each item inside a fold, the fold.
     fold_of: Vec<Option<u32>>,
@@ -151,13 +155,26 @@ impl Derived {
         let at = self.items.len() as u32;
         if let Item::Said(node) = &item {
             for clean in &node.clean {
-                if let Part::Result(id) = &clean.part {
-                    self.result_items.entry(id.clone()).or_insert(at);
+                match &clean.part {
+                    Part::Result(id) => {
+                        self.result_items.entry(id.clone()).or_insert(at);
+                    }
+                    Part::Call(id) => {
+                        self.call_items.entry(id.clone()).or_insert(at);
+                    }
+                    _ => {}
                 }
             }
+        } else {
+            self.last_request = self.last_request.max(Some(position));
         }
         self.item_at[position as usize] = Some(at);
         self.items.push(item);
+    }
+
+    /// Adds a node that has no entry of its own.
+    pub(crate) fn add_node(&mut self, node: Node) {
+        self.items.push(Item::Said(Box::new(node)));
     }
 
     /// Takes a decision in; returns the first item that it changes, if it changes any.
@@ -191,10 +208,7 @@ impl Derived {
         made_at: u32,
         positions: &FxHashMap<EntryId, u32>,
     ) -> Vec<u32> {
-        let result_position = |id| match self.items.get(*self.result_items.get(id)? as usize)? {
-            Item::Said(node) => Some(node.position),
-            Item::Sent => None,
-        };
+        let result_position = |id| self.result_node(id).map(|node| node.position);
         targets(kind)
             .into_iter()
             .filter_map(|target| match target {
@@ -385,6 +399,48 @@ impl Derived {
         }
     }
 
+    /// What the items show, in order.
+    pub(crate) fn showing(&self) -> impl DoubleEndedIterator<Item = (&Node, Showing)> {
+        self.items.iter().enumerate().filter_map(|(at, item)| match item {
+            Item::Sent => None,
+            Item::Said(node) => {
+                let fold = self.fold_of.get(at).copied().flatten();
+                let showing = match fold {
+                    Some(fold) => Showing::Folded(self.effects.folds()[fold as usize].decision),
+                    None if self.effects.hides(node) => Showing::Snipped,
+                    None => Showing::Itself,
+                };
+                Some((node.as_ref(), showing))
+            }
+        })
+    }
+
+    /// The node that holds a result.
+    pub(crate) fn result_node(&self, id: &ToolUseId) -> Option<&Node> {
+        match self.items.get(*self.result_items.get(id)? as usize)? {
+            Item::Said(node) => Some(node),
+            Item::Sent => None,
+        }
+    }
+
+    /// The node that makes a call.
+    pub(crate) fn call_node(&self, id: &ToolUseId) -> Option<&Node> {
+        match self.items.get(*self.call_items.get(id)? as usize)? {
+            Item::Said(node) => Some(node),
+            Item::Sent => None,
+        }
+    }
+
+    /// Blocks of turns that are closed: what the last request sent, or what stands before the open turn.
+    pub(crate) fn closed_blocks(&self) -> usize {
+        self.grown.rope.extent().blocks
+    }
+
+    /// Position of the newest entry that a request of the conversation covers.
+    pub(crate) fn sent(&self) -> Option<u32> {
+        self.sent
+    }
+
     /// The nodes of the view with what each shows, in order.
     pub(crate) fn nodes(&self) -> impl DoubleEndedIterator<Item = &Node> {
         self.items.iter().filter_map(|item| match item {
@@ -426,6 +482,17 @@ impl Derived {
     pub(crate) fn newest_nodes(&self, position: u32) -> impl Iterator<Item = &Node> {
         self.nodes().rev().take_while(move |node| node.position > position)
     }
+}
+
+/// Whether an entry of the view shows itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Showing {
+    /// It does, perhaps with spilled or cleared parts.
+    Itself,
+    /// It is snipped.
+    Snipped,
+    /// It is part of a stretch that this decision folded.
+    Folded(EntryId),
 }
 
 /// What an item shows.

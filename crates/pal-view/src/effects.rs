@@ -97,6 +97,14 @@ impl Effects {
         self.void_thinking.push(stretch);
     }
 
+    pub(crate) fn is_cleared(&self, id: &ToolUseId) -> bool {
+        self.cleared.contains_key(id)
+    }
+
+    pub(crate) fn is_spilled(&self, id: &ToolUseId) -> bool {
+        self.spilled.contains_key(id)
+    }
+
     pub(crate) fn folds(&self) -> &[Fold] {
         &self.folds
     }

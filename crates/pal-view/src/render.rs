@@ -3,13 +3,14 @@
 //! The body is never put together unless somebody asks for it whole. Rendering twice gives the same bytes; a
 //! mark is the only thing that may differ between two renderings of one block.
 
-use pal_model::{Part, Parts, Role, Text, escape_into};
+use pal_model::{EntryId, Part, Parts, Role, Text, escape_into};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::head::Joined;
-use crate::rope::Rope;
+use crate::ledger::Category;
+use crate::rope::{Rope, Slab};
 use crate::view::View;
-use crate::wire::MARK;
+use crate::wire::{MARK, text_block};
 
 /// What a request asks for besides its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,32 @@ impl View {
         }
     }
 
+    /// A fork: the request that would leave now, and a directive at its end. It reads what the last request wrote to the
+    /// cache and writes nothing: its mark stands where the last request's stood.
+    pub fn fork(&self, options: RenderOptions, directive: &str) -> Request {
+        let mut request = self.render(options);
+        let slab = Slab {
+            text: text_block(directive),
+            markable: true,
+            category: Category::Attachments,
+            tokens: self.lens().estimator.text(directive),
+            attached: 0.0,
+        };
+        let sent = self.derived().closed_blocks();
+        request.mark = request.mark.and_then(|_| {
+            let pieces: Vec<bool> = request.rope.pieces().take(sent).map(|piece| piece.markable).collect();
+            pieces.iter().rposition(|markable| *markable)
+        });
+        request.rope.push(Role::User, slab);
+        request
+    }
+
+    /// The view as it was before an entry of the branch.
+    pub fn until(&self, entry: EntryId) -> Option<View> {
+        let position = *self.positions().get(&entry)? as usize;
+        Some(View::of(self.lens().clone(), self.branch()[..position].iter().cloned()))
+    }
+
     /// The members that stand before tools, system and messages.
     fn opening(&self, options: RenderOptions) -> String {
         let mut json = String::with_capacity(160);
@@ -77,6 +104,18 @@ impl View {
 }
 
 impl Request {
+    /// The same request with a member more at its top level; `value` is raw JSON.
+    pub fn with_member(mut self, name: &str, value: &str) -> Request {
+        let mut opening = self.opening.to_string();
+        escape_into(&mut opening, name);
+        opening.push(':');
+        opening.push_str(value);
+        opening.push(',');
+        self.head_print = xxh3_128(format!("{:032x}{name}:{value}", self.head_print).as_bytes());
+        self.opening = Text::from(opening);
+        self
+    }
+
     /// The body as shared parts, in order.
     pub fn parts(&self) -> Parts {
         let blocks = self.rope.pieces().enumerate().flat_map(move |(at, piece)| {

@@ -26,6 +26,8 @@ pub(crate) struct Piece {
     pub(crate) markable: bool,
     /// Fingerprint of everything up to and including this block.
     pub(crate) chain: u128,
+    /// Its estimated tokens, reminders inside included.
+    pub(crate) tokens: f64,
 }
 
 /// A block on its way into a rope.
@@ -84,8 +86,8 @@ impl Rope {
         extent.may_end_here = role != Role::Assistant;
         extent.sums.add(slab.category, slab.tokens);
         extent.sums.add(Category::Attachments, slab.attached);
-        let Slab { text, markable, .. } = slab;
-        let piece = Piece { text, opens, markable, chain: extent.chain };
+        let Slab { text, markable, tokens, attached, .. } = slab;
+        let piece = Piece { text, opens, markable, chain: extent.chain, tokens: tokens + attached };
         if let Some(own) = &mut self.own {
             own.push(piece);
             return;

@@ -3,13 +3,14 @@
 //! A view grows with each entry by what the entry adds. Rare events (a boundary, an undo, a rewind, a new prefix)
 //! derive everything anew. Either way the result equals [`View::of`] all entries: that law is the first property test.
 
-use pal_model::{Body, DecisionKind, Entry, EntryId, Placement, Snapshot};
+use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derived::Derived;
 use crate::effects::Stretch;
 use crate::head::Head;
 use crate::lens::{Lens, Scope};
+use crate::node::{Node, Speaker};
 
 /// What became of an entry that was pushed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,24 @@ pub enum Pushed {
     Repeated,
     /// It continues an entry that this view does not hold: read the log again.
     NeedsHistory,
+}
+
+/// One step of what the model sees: an entry, or what a boundary shows beside its summary.
+#[derive(Clone, Copy)]
+struct Step {
+    position: usize,
+    shows: Shows,
+}
+
+/// What a step shows of its entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// What it says; of a boundary, the summary.
+    Entry,
+    /// What an earlier boundary showed.
+    Lead,
+    /// What a compaction put back into sight.
+    Restored,
 }
 
 /// What the model sees next.
@@ -181,8 +200,11 @@ impl View {
             derived.take_anchor(entry, at as u32);
         }
         derived.set_head(self.head(&derived.state), &self.lens.estimator);
-        for position in order {
-            derived.add_item(&self.branch[position], position as u32, cleaner);
+        for Step { position, shows } in order {
+            match shows {
+                Shows::Entry => derived.add_item(&self.branch[position], position as u32, cleaner),
+                Shows::Lead | Shows::Restored => self.add_beside(&mut derived, position, shows),
+            }
         }
         self.take_all_decisions(&mut derived, &counts);
         derived.undone.clone_from(&undone);
@@ -201,21 +223,49 @@ impl View {
         prefix.map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner()))
     }
 
+    /// What a boundary shows besides its summary.
+    fn add_beside(&self, derived: &mut Derived, position: usize, shows: Shows) {
+        let entry = &self.branch[position];
+        let Body::Boundary(boundary) = &entry.body else { return };
+        let (speaker, content) = match shows {
+            // Not as a reminder: that would go into the last kept result, and these are no words of that tool.
+            Shows::Restored => (Speaker::User(Origin::Agent), &boundary.restored),
+            Shows::Lead | Shows::Entry => (Speaker::Summary, &boundary.lead),
+        };
+        if !content.blocks().is_empty() {
+            let node = Node::new(entry.id, position as u32, speaker, content, self.lens.cleaner());
+            derived.add_node(node);
+        }
+    }
+
     /// Positions in the order in which the model sees them.
-    fn order(&self, boundary: Option<usize>) -> Vec<usize> {
-        let Some(at) = boundary else { return (0..self.branch.len()).collect() };
+    fn order(&self, boundary: Option<usize>) -> Vec<Step> {
+        let entries = |positions: std::ops::Range<usize>| {
+            positions.map(|position| Step { position, shows: Shows::Entry })
+        };
+        let Some(at) = boundary else { return entries(0..self.branch.len()).collect() };
         let Body::Boundary(boundary) = &self.branch[at].body else { return Vec::new() };
         let kept = boundary.preserved.as_ref().and_then(|preserved| {
             let head = self.position(preserved.head)? as usize;
             let tail = self.position(preserved.tail)? as usize;
-            (head <= tail && tail < at).then_some((head..=tail, preserved.placement))
+            (head <= tail && tail < at).then_some((head..tail + 1, preserved.placement))
         });
-        let after = at + 1..self.branch.len();
-        match kept {
-            None => std::iter::once(at).chain(after).collect(),
-            Some((kept, Placement::AfterSummary)) => std::iter::once(at).chain(kept).chain(after).collect(),
-            Some((kept, Placement::BeforeSummary)) => kept.chain(std::iter::once(at)).chain(after).collect(),
+        let own = |shows| Step { position: at, shows };
+        let (kept, placement) = kept.unwrap_or((0..0, Placement::AfterSummary));
+        let mut order = vec![own(Shows::Lead)];
+        match placement {
+            Placement::AfterSummary => {
+                order.push(own(Shows::Entry));
+                order.extend(entries(kept));
+            }
+            Placement::BeforeSummary => {
+                order.extend(entries(kept));
+                order.push(own(Shows::Entry));
+            }
         }
+        order.push(own(Shows::Restored));
+        order.extend(entries(at + 1..self.branch.len()));
+        order
     }
 
     /// Entries that an undo in force has taken back. Later undos are looked at first, so an undo of an undo

@@ -1,0 +1,131 @@
+//! Layers: what each is given, and what it may answer.
+
+use pal_model::{Decision, EntryId, Text, Timestamp};
+use pal_view::{Limits, View};
+
+use crate::{Budgets, Policy};
+
+/// What a layer decides about.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    /// What the model would see.
+    pub view: &'a View,
+    /// When the request would leave.
+    pub now: Timestamp,
+    /// The limits of the model.
+    pub limits: &'a Limits,
+    /// What the user set.
+    pub policy: &'a Policy,
+    /// How the session's files are named to the model.
+    pub place: &'a Place,
+    /// A hook that forbids compaction for now, by name.
+    pub blocked_by: Option<&'a str>,
+    /// The size of the context as it stands.
+    pub size: u64,
+}
+
+impl Situation<'_> {
+    /// The budgets of the window.
+    pub fn budgets(&self) -> Budgets {
+        Budgets::new(self.limits)
+    }
+
+    /// Whether an act that changes what was sent is allowed now: on models that bind their thinking to what stands
+    /// before it, only when a turn of the user opens (§0.3).
+    pub fn may_rewrite(&self) -> bool {
+        !self.view.lens().card.can.bound_thinking || self.view.opens_user_turn()
+    }
+}
+
+/// How the session's files are named to the model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The session's folder, without a slash at its end.
+    pub directory: String,
+    /// The log.
+    pub transcript: String,
+}
+
+/// One step of the pipeline.
+pub trait Layer: Sync {
+    /// Its name, as settings and reports have it.
+    fn name(&self) -> &'static str;
+
+    /// What it would do.
+    fn act(&self, situation: &Situation<'_>) -> Act;
+}
+
+/// What a layer does, and why, in one line that a user can read.
+#[derive(Clone, Debug)]
+pub struct Act {
+    /// What it does.
+    pub what: What,
+    /// Why, or why not.
+    pub reason: String,
+}
+
+/// What a layer may do.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// Nothing.
+    Nothing,
+    /// Decisions, to be carried out in order.
+    Decide(Vec<Proposal>),
+    /// A member more at the top level of the request, and the beta that it needs: the provider does the rest.
+    AskProvider {
+        /// The member's name.
+        member: &'static str,
+        /// Its value, raw JSON.
+        value: Text,
+        /// The beta.
+        beta: &'static str,
+    },
+    /// A stretch is to be folded: a summary of it is needed first.
+    Fold(Stretch),
+    /// The conversation is to be compacted.
+    Compact,
+    /// The request must not leave; why is in the reason.
+    Stop,
+}
+
+/// A decision, and the file that must be written before it is made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Proposal {
+    /// The decision.
+    pub decision: Decision,
+    /// The file; without it the decision must not be made.
+    pub file: Option<SpillFile>,
+}
+
+/// A file of the session's folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpillFile {
+    /// Where, relative to the session's folder.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// A stretch of the view, in whole rounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stretch {
+    /// Its first entry.
+    pub head: EntryId,
+    /// Its last entry.
+    pub tail: EntryId,
+    /// Whether the request waits for it.
+    pub is_urgent: bool,
+}
+
+impl Act {
+    /// Nothing is done.
+    pub fn nothing(reason: impl Into<String>) -> Act {
+        Act { what: What::Nothing, reason: reason.into() }
+    }
+
+    /// Decisions without files.
+    pub fn decide(decisions: Vec<Decision>, reason: impl Into<String>) -> Act {
+        let proposals = decisions.into_iter().map(|decision| Proposal { decision, file: None }).collect();
+        Act { what: What::Decide(proposals), reason: reason.into() }
+    }
+}

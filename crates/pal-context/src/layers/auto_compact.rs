@@ -1,0 +1,47 @@
+//! Auto-compact (§3.5, §4.1): when the context has reached its threshold, the conversation is compacted.
+
+use crate::act::What;
+use crate::{Act, Layer, Situation};
+
+/// Compacts when the threshold is reached.
+pub(crate) struct AutoCompact;
+
+impl Layer for AutoCompact {
+    fn name(&self) -> &'static str {
+        "auto-compact"
+    }
+
+    fn act(&self, situation: &Situation<'_>) -> Act {
+        let size = situation.size;
+        let fill = situation.limits.fill(size);
+        let Some(threshold) = situation.limits.auto_compact else {
+            return if fill.blocking {
+                let reason = format!(
+                    "{size} tokens leave no room for an answer, and automatic compaction is off: compact by hand"
+                );
+                Act { what: What::Stop, reason }
+            } else {
+                Act::nothing("switched off")
+            };
+        };
+        if !fill.auto_compact {
+            return Act::nothing(format!("{size} tokens, acts from {threshold}"));
+        }
+        match situation.blocked_by {
+            Some(hook) if fill.blocking => {
+                let reason = format!(
+                    "{size} tokens leave no room for an answer, and the hook `{hook}` forbids compaction: \
+                     change the hook, or start anew"
+                );
+                Act { what: What::Stop, reason }
+            }
+            Some(hook) => {
+                Act::nothing(format!("due at {threshold} tokens, but the hook `{hook}` forbids it"))
+            }
+            None => Act {
+                what: What::Compact,
+                reason: format!("{size} tokens have reached the threshold of {threshold}"),
+            },
+        }
+    }
+}
