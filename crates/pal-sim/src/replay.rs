@@ -12,8 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::extractive::{Extractive, recognise};
-use crate::heard::{self, Heard, fingerprint};
+use crate::heard::{self, fingerprint};
 use crate::{Answer, Ask, Model, Said};
+use pal_extract::Heard;
 
 /// A model that repeats a recorded session.
 #[derive(Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use pal_model::Role;
 
-use super::sections::is_summary;
 use crate::Ask;
-use crate::heard::{Heard, without_reminders};
+use pal_extract::{Heard, is_summary, without_reminders};
 
 /// What a request asks for besides an ordinary answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

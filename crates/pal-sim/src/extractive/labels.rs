@@ -1,7 +1,7 @@
 //! Short names: a title of the session, and a line that says what is being done.
 
-use super::prose::sentences;
-use super::seen::Seen;
+use pal_extract::Facts;
+use pal_extract::sentences;
 
 /// Words that carry little.
 const SMALL: [&str; 42] = [
@@ -11,9 +11,9 @@ const SMALL: [&str; 42] = [
 ];
 
 /// Three to six words that name the session.
-pub(crate) fn title(seen: &Seen) -> String {
+pub(crate) fn title(facts: &Facts) -> String {
     let mut words: Vec<String> = Vec::new();
-    for said in seen.words.iter().take(4).flat_map(|said| sentences(said).take(8)) {
+    for said in facts.words.iter().take(4).flat_map(|said| sentences(&said.text).take(8)) {
         let carrying =
             said.split(|letter: char| letter.is_whitespace() || "\"'`()[]{}<>,;:!?*#".contains(letter));
         for word in carrying.map(|word| word.trim_matches(['.', '-', '/'])) {
@@ -43,8 +43,8 @@ pub(crate) fn title(seen: &Seen) -> String {
 }
 
 /// Three to five words in the present tense that say what is being done.
-pub(crate) fn progress(seen: &Seen) -> String {
-    let Some(call) = &seen.last_call else { return "Thinking about the request".to_owned() };
+pub(crate) fn progress(facts: &Facts) -> String {
+    let Some(call) = &facts.last_call else { return "Thinking about the request".to_owned() };
     let word = |text: &str| -> String {
         let word = text.split_whitespace().next().unwrap_or_default();
         cut_word(word.rsplit('/').next().unwrap_or(word))

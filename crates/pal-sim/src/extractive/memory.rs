@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use super::labels::title;
-use super::prose::{cut, sentences};
-use super::seen::Seen;
 use super::tools::{FileTool, path_in};
 use crate::{Answer, Said};
+use pal_extract::Facts;
+use pal_extract::{cut, sentences};
 
 /// A kind of memory, and the words by which it is known.
 struct Kind {
@@ -41,11 +41,11 @@ const KINDS: [Kind; 4] = [
 const KEPT_MOST: usize = 12;
 
 /// The answer to a directive for memories.
-pub(crate) fn answer(seen: &Seen, directive: &str, tools: &[Cow<'_, str>], room: usize) -> Answer {
-    let Some((kind, kept)) = kept(seen) else {
+pub(crate) fn answer(facts: &Facts, directive: &str, tools: &[Cow<'_, str>], room: usize) -> Answer {
+    let Some((kind, kept)) = kept(facts) else {
         return Answer { blocks: vec![Said::Text("Nothing to keep.".to_owned())], stop: None };
     };
-    let name = slug(&title(seen));
+    let name = slug(&title(facts));
     let description = cut(&kept.join(" ").split_whitespace().collect::<Vec<_>>().join(" "), 110);
     let mut topic = format!("---\nname: {name}\ndescription: {}\ntype: {kind}\n", plain(&description));
     if let Some(date) = date(directive) {
@@ -76,10 +76,10 @@ pub(crate) fn answer(seen: &Seen, directive: &str, tools: &[Cow<'_, str>], room:
 }
 
 /// The sentences of the kind that most of them are of.
-fn kept(seen: &Seen) -> Option<(&'static str, Vec<String>)> {
+fn kept(facts: &Facts) -> Option<(&'static str, Vec<String>)> {
     let mut found: Vec<(usize, String)> = Vec::new();
-    for words in &seen.words {
-        for sentence in sentences(words).filter(|sentence| (8..400).contains(&sentence.len())) {
+    for words in &facts.words {
+        for sentence in sentences(&words.text).filter(|sentence| (8..400).contains(&sentence.len())) {
             let lower = sentence.to_lowercase();
             let kind = KINDS.iter().position(|kind| kind.words.iter().any(|word| lower.contains(word)));
             if let Some(kind) = kind.filter(|_| !is_secret(&lower)) {

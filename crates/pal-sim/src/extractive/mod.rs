@@ -8,17 +8,13 @@ mod directive;
 mod labels;
 mod memory;
 mod notes;
-mod prose;
-mod sections;
-mod seen;
 mod summary;
 mod tools;
 
-use crate::heard::{self, Heard};
+use crate::heard;
 use crate::{Answer, Ask, Model, Said};
 pub(crate) use directive::{Directive, recognise};
-use prose::cut;
-use seen::Seen;
+use pal_extract::{Facts, Heard, cut};
 
 /// A model that extracts instead of thinking.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,15 +31,24 @@ impl Model for Extractive {
     fn answer(&mut self, ask: &Ask<'_>) -> Answer {
         let room = room(ask.max_tokens);
         let Some(found) = recognise(ask) else { return plain(ask, room) };
-        let seen = Seen::of(ask, found.at);
+        let facts = conversation(ask, found.at);
         match found.directive {
-            Directive::Summary => text(summary::answer(&seen, &found.words, room)),
-            Directive::Notes => notes::answer(&seen, &found.words, &ask.tools, room),
-            Directive::Memory => memory::answer(&seen, &found.words, &ask.tools, room),
-            Directive::Title => text(labels::title(&seen)),
-            Directive::Progress => text(labels::progress(&seen)),
+            Directive::Summary => text(summary::answer(&facts, &found.words, room)),
+            Directive::Notes => notes::answer(&facts, &found.words, &ask.tools, room),
+            Directive::Memory => memory::answer(&facts, &found.words, &ask.tools, room),
+            Directive::Title => text(labels::title(&facts)),
+            Directive::Progress => text(labels::progress(&facts)),
         }
     }
+}
+
+/// The facts of a conversation; the block of the directive itself is not part of it.
+fn conversation(ask: &Ask<'_>, directive: Option<(usize, usize)>) -> Facts {
+    Facts::of_messages(ask.messages.iter().enumerate().map(|(index, message)| {
+        let blocks = message.blocks.iter().enumerate();
+        let blocks = blocks.filter(move |(place, _)| directive != Some((index, *place)));
+        (message.role, blocks.map(|(_, raw)| Heard::of(raw)))
+    }))
 }
 
 /// An answer of words alone.

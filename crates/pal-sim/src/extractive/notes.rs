@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use super::labels::title;
-use super::prose::{cut, fitted};
-use super::seen::Seen;
-use super::summary;
 use super::tools::{FileTool, path_in};
 use crate::{Answer, Said};
+use pal_extract::Facts;
+use pal_extract::{cut, fitted};
 
 /// A section: the word by which its heading is known, the heading, and the description that stays.
 struct Section {
@@ -33,7 +32,7 @@ const SECTIONS: [Section; 10] = [
 const SECTION_MOST: usize = 4_000;
 
 /// The answer to a directive for notes.
-pub(crate) fn answer(seen: &Seen, directive: &str, tools: &[Cow<'_, str>], room: usize) -> Answer {
+pub(crate) fn answer(facts: &Facts, directive: &str, tools: &[Cow<'_, str>], room: usize) -> Answer {
     let each = (room / SECTIONS.len()).min(SECTION_MOST);
     let path = path_in(directive, |word| word.ends_with(".md"));
     let present = present(directive);
@@ -41,7 +40,7 @@ pub(crate) fn answer(seen: &Seen, directive: &str, tools: &[Cow<'_, str>], room:
         let edits: Vec<Said> = present
             .iter()
             .filter_map(|part| {
-                let new = format!("{}\n{}\n", part.about, content(seen, part.key, each).trim_end());
+                let new = format!("{}\n{}\n", part.about, content(facts, part.key, each).trim_end());
                 (new.trim_end() != part.body.trim_end()).then(|| editor.call(path, part.body, &new))
             })
             .collect();
@@ -51,7 +50,7 @@ pub(crate) fn answer(seen: &Seen, directive: &str, tools: &[Cow<'_, str>], room:
     }
     let mut notes = String::new();
     for section in &SECTIONS {
-        let body = content(seen, section.key, each);
+        let body = content(facts, section.key, each);
         notes.push_str(&format!("# {}\n_{}_\n\n{}\n\n", section.heading, section.about, body.trim_end()));
     }
     let notes = notes.trim_end().to_owned() + "\n";
@@ -95,33 +94,30 @@ fn present(directive: &str) -> Vec<Present<'_>> {
     found
 }
 
-fn content(seen: &Seen, key: &str, room: usize) -> String {
-    let quoted = |texts: &[String]| -> Vec<String> {
-        texts.iter().rev().map(|text| format!("- {}", cut(text, room / 3))).collect()
-    };
+fn content(facts: &Facts, key: &str, room: usize) -> String {
     let lines = match key {
-        "title" => vec![title(seen)],
+        "title" => vec![title(facts)],
         "state" => {
-            let mut lines = summary::current(seen, room);
-            lines.extend(summary::pending(seen));
+            let mut lines = pal_extract::current_lines(facts, room);
+            lines.extend(pal_extract::task_lines(facts));
             lines
         }
-        "task" => quoted(&seen.words),
-        "files" => summary::files(seen),
-        "workflow" => summary::commands(seen),
-        "error" => summary::errors(seen),
+        "task" => facts.words.iter().rev().map(|words| format!("- {}", cut(&words.text, room / 3))).collect(),
+        "files" => pal_extract::file_lines(facts),
+        "workflow" => pal_extract::command_lines(facts),
+        "error" => pal_extract::error_lines(facts),
         "documentation" => {
-            sentences(seen, &["defined in", "lives in", "is called", "depends on", "consists of"])
+            sentences(facts, &["defined in", "lives in", "is called", "depends on", "consists of"])
         }
-        "learning" => sentences(seen, &["because", "turns out", "root cause", "the reason", "instead of"]),
-        "result" => sentences(seen, &["passed", "passing", "result", "total", "now works", "fixed", "done"]),
+        "learning" => sentences(facts, &["because", "turns out", "root cause", "the reason", "instead of"]),
+        "result" => sentences(facts, &["passed", "passing", "result", "total", "now works", "fixed", "done"]),
         _ => {
-            seen.said.iter().rev().map(|said| format!("- {}", super::prose::first_line(said, 160))).collect()
+            facts.said.iter().rev().map(|said| format!("- {}", pal_extract::first_line(said, 160))).collect()
         }
     };
     fitted(&lines, room)
 }
 
-fn sentences(seen: &Seen, words: &[&str]) -> Vec<String> {
-    seen.sentences_with(words, 12).into_iter().map(|sentence| format!("- {sentence}")).collect()
+fn sentences(facts: &Facts, words: &[&str]) -> Vec<String> {
+    facts.sentences_with(words, 12).into_iter().map(|sentence| format!("- {sentence}")).collect()
 }

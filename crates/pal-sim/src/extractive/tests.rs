@@ -151,12 +151,12 @@ fn a_summary_keeps_what_an_agent_needs() {
     let summary = answered(&ask(with(SUMMARISE), &[]));
     let body = summary.split_once("<summary>\n").unwrap().1.strip_suffix("\n</summary>").unwrap();
     assert!(summary.starts_with("<analysis>"));
-    for (at, (name, _)) in sections::SECTIONS.iter().enumerate() {
+    for (at, (name, _)) in pal_extract::SECTIONS.iter().enumerate() {
         assert!(body.contains(&format!("## {}. {name}\n", at + 1)), "{name}");
     }
-    let section = |index| sections::carried(body, index);
+    let section = |index| pal_extract::section(body, index);
     assert_eq!(
-        section(sections::WORDS),
+        section(pal_extract::WORDS),
         "- Fix the failing parser test in crates/parse. Always run clippy with 3 threads.\n- good, and mention issue 77"
     );
     assert!(section(1).contains("root cause is the leap year"));
@@ -193,7 +193,7 @@ fn a_later_summary_carries_the_earlier_one_on() {
     let mut compaction = ask(messages[..3].to_vec(), &[]);
     compaction.compaction = Some(Cow::Borrowed("Keep paths."));
     for second in [answered(&ask(messages, &[])), answered(&compaction)] {
-        let words = sections::carried(&second, sections::WORDS);
+        let words = pal_extract::section(&second, pal_extract::WORDS);
         assert_eq!(
             words.lines().collect::<Vec<_>>(),
             [
@@ -204,7 +204,7 @@ fn a_later_summary_carries_the_earlier_one_on() {
         );
         assert!(second.contains("docs/new.md") && second.contains("crates/parse/src/date.rs"));
         assert!(second.contains("parse_dates ... FAILED"));
-        assert_eq!(second.matches(&sections::heading(sections::WORDS)).count(), 1);
+        assert_eq!(second.matches(&pal_extract::heading(pal_extract::WORDS)).count(), 1);
     }
 }
 

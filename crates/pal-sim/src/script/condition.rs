@@ -2,8 +2,9 @@
 
 use pal_model::Role;
 
-use crate::heard::{self, Heard};
+use crate::heard;
 use crate::{Ask, AskMessage};
+use pal_extract::Heard;
 
 /// What must hold.
 #[derive(Clone, Debug)]

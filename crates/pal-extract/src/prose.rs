@@ -1,7 +1,9 @@
-//! Small pieces of prose: cutting, fitting, sentences.
+//! Small pieces of prose: cutting, fitting, sentences, lines that hold certain words.
+
+use memchr::{memchr, memmem, memrchr};
 
 /// A text of at most about this many bytes; what is cut off is counted in its place.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
@@ -11,12 +13,12 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// The first line of a text that says something, cut.
-pub(crate) fn first_line(text: &str, most: usize) -> String {
+pub fn first_line(text: &str, most: usize) -> String {
     cut(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), most)
 }
 
 /// As many lines as fit, in order, each once; the rest is counted.
-pub(crate) fn fitted(lines: &[String], room: usize) -> String {
+pub fn fitted(lines: &[String], room: usize) -> String {
     let mut out = String::new();
     let mut seen = rustc_hash::FxHashSet::default();
     for (at, line) in lines.iter().enumerate() {
@@ -34,8 +36,8 @@ pub(crate) fn fitted(lines: &[String], room: usize) -> String {
 }
 
 /// Texts that share some room: short ones stay whole, long ones are cut to a common length.
-pub(crate) fn shared(texts: &[String], room: usize) -> Vec<String> {
-    let mut lengths: Vec<usize> = texts.iter().map(String::len).collect();
+pub(crate) fn shared(texts: &[&str], room: usize) -> Vec<String> {
+    let mut lengths: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     lengths.sort_unstable();
     let mut left = room;
     let mut most = usize::MAX;
@@ -51,7 +53,7 @@ pub(crate) fn shared(texts: &[String], room: usize) -> Vec<String> {
 }
 
 /// The sentences of a text, as far as a full stop, a question or a line end tells them apart.
-pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .flat_map(|line| {
             line.split_inclusive(['.', '!', '?']).scan(0, move |from, part| {
@@ -77,6 +79,29 @@ pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
         .filter(|sentence| !sentence.is_empty())
 }
 
+/// The lines of a text that hold one of these words, given in lower case, in order. Letters of ASCII count the same in
+/// either case. One pass for each word instead of one for each line and word, because tool results are long.
+pub fn lines_with<'a>(text: &'a str, words: &[&str]) -> Vec<&'a str> {
+    let lower = text.to_ascii_lowercase();
+    let bytes = lower.as_bytes();
+    let mut lines: Vec<(usize, usize)> = Vec::new();
+    for word in words {
+        let finder = memmem::Finder::new(*word);
+        let mut from = 0;
+        while let Some(found) = bytes.get(from..).and_then(|rest| finder.find(rest)) {
+            let at = from + found;
+            let start = bytes.get(..at).and_then(|before| memrchr(b'\n', before)).map_or(0, |end| end + 1);
+            let end =
+                bytes.get(at..).and_then(|after| memchr(b'\n', after)).map_or(bytes.len(), |end| at + end);
+            lines.push((start, end));
+            from = end.max(at + 1);
+        }
+    }
+    lines.sort_unstable();
+    lines.dedup();
+    lines.into_iter().filter_map(|(start, end)| text.get(start..end)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,9 +114,20 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_found_by_their_words() {
+        let text = "all good\nERROR: one\nfine\nan error: two, error: three\n\nFailed\nend";
+        assert_eq!(
+            lines_with(text, &["error:", "failed"]),
+            ["ERROR: one", "an error: two, error: three", "Failed"]
+        );
+        assert_eq!(lines_with("Ünïcode ERROR", &["error"]), ["Ünïcode ERROR"]);
+        assert!(lines_with("", &["error"]).is_empty() && lines_with("x", &[]).is_empty());
+    }
+
+    #[test]
     fn room_is_shared_so_that_short_texts_stay_whole() {
-        let texts = ["short".to_owned(), "x".repeat(1000), "y".repeat(500)];
-        let shared = shared(&texts, 405);
+        let (long, longer) = ("y".repeat(500), "x".repeat(1000));
+        let shared = shared(&["short", &longer, &long], 405);
         assert_eq!(shared[0], "short");
         assert_eq!(shared[1], format!("{} [… 800 more bytes]", "x".repeat(200)));
         assert_eq!(shared[2], format!("{} [… 300 more bytes]", "y".repeat(200)));

@@ -1,0 +1,158 @@
+//! The nine sections of a summary: their names and shares, and finding them again in an earlier one.
+
+/// The sections, each with its share of the room in hundredths.
+pub const SECTIONS: [(&str, usize); 9] = [
+    ("Request and intent", 6),
+    ("Key concepts and decisions", 6),
+    ("Files and code", 16),
+    ("Errors and fixes", 8),
+    ("Problem solving", 8),
+    ("All user messages", 42),
+    ("Pending tasks", 4),
+    ("Current work", 7),
+    ("Next step", 3),
+];
+/// Which of them holds the user's words.
+pub const WORDS: usize = 5;
+/// Which of them holds the open tasks.
+pub const PENDING: usize = 6;
+/// The heading under which what a summary left out is appended to it.
+pub const RESTORED: &str = "## Restored by the audit";
+/// What an empty section says.
+pub const NOTHING: &str = "None seen.";
+
+/// Phrases with which summaries of other agents begin.
+const OF_OTHERS: [&str; 4] = [
+    "This session is being continued from a previous conversation",
+    "The session so far was compacted",
+    "Another language model started to solve this problem",
+    "<state_snapshot>",
+];
+
+/// The heading of a section.
+pub fn heading(index: usize) -> String {
+    let name = SECTIONS.get(index).map_or("", |(name, _)| name);
+    format!("## {}. {name}", index + 1)
+}
+
+/// Whether a text is a summary in our form.
+pub(crate) fn is_ours(text: &str) -> bool {
+    text.contains(&heading(WORDS))
+}
+
+/// Whether a text is a summary of what came before it.
+pub fn is_summary(text: &str) -> bool {
+    is_ours(text) || OF_OTHERS.iter().any(|phrase| text.trim_start().starts_with(phrase))
+}
+
+/// The body of a section of a summary in our form; empty if there is none. The text of a section may hold anything, so
+/// only the heading of the next one ends it; the last one ends at another heading or where a tag is closed.
+pub fn section(summary: &str, index: usize) -> &str {
+    let Some((_, after)) = summary.split_once(&heading(index)) else { return "" };
+    let end = if index + 1 < SECTIONS.len() {
+        after.find(&heading(index + 1))
+    } else {
+        ["\n</", "\n## ", "\n---"].iter().filter_map(|mark| after.find(mark)).min()
+    };
+    let body = after.get(..end.unwrap_or(after.len())).unwrap_or_default().trim_matches('\n');
+    if body == NOTHING { "" } else { body }
+}
+
+/// The open tasks that a summary lists, whoever wrote it: the items under a heading that speaks of pending tasks.
+pub fn open_items(summary: &str) -> Vec<&str> {
+    let mut lines = summary.lines().skip_while(|line| !is_pending_heading(line)).skip(1).peekable();
+    let mut items = Vec::new();
+    while let Some(line) = lines.next_if(|line| !is_heading(line)) {
+        let item =
+            line.trim_start().strip_prefix(['-', '*', '•']).map(str::trim).filter(|item| !item.is_empty());
+        if let Some(item) = item.filter(|item| !item.starts_with("… and ")) {
+            items.push(without_status(item));
+        }
+    }
+    items
+}
+
+/// The number of sections that a text has, by their names.
+pub fn sections_named(text: &str) -> usize {
+    let lower = text.to_ascii_lowercase();
+    let names = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        lower.lines().any(|line| is_heading(line) && line.contains(name.as_str()))
+    };
+    KEYS.iter().filter(|keys| keys.iter().any(|key| names(key))).count()
+}
+
+/// Words by which each section's heading is known, in our summaries and in those of other agents.
+const KEYS: [&[&str]; 9] = [
+    &["request and intent", "primary request", "request"],
+    &["key concepts", "technical concepts"],
+    &["files and code", "code sections"],
+    &["errors and fixes"],
+    &["problem solving"],
+    &["user messages"],
+    &["pending tasks", "open tasks"],
+    &["current work", "work completed"],
+    &["next step", "context for continuing"],
+];
+
+fn is_pending_heading(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    is_heading(line) && KEYS[PENDING].iter().any(|key| lower.contains(key))
+}
+
+/// Whether a line is a heading: marked, numbered or bold, and short.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim_end();
+    let numbered = line.split_once(['.', ')']).is_some_and(|(number, rest)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
+    });
+    let bold =
+        line.starts_with("**") && (line.ends_with("**") || line.ends_with("**:") || line.ends_with(":**"));
+    line.len() < 100 && (line.starts_with('#') || numbered || bold || line.starts_with("</"))
+}
+
+/// An item without the box or the word in brackets that says how far it is.
+fn without_status(item: &str) -> &str {
+    let status = item.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match status {
+        Some((status, rest)) if status.len() <= 12 && rest.starts_with(' ') => rest.trim_start(),
+        _ => item,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_items_are_read_in_several_forms() {
+        let ours = "## 7. Pending tasks\n- [in_progress] write the log\n- [pending] tag it\n- … and 3 more\n\n## 8. Current work\n- none";
+        assert_eq!(open_items(ours), ["write the log", "tag it"]);
+        let other = "6. All user messages:\n   - \"x\"\n7. Pending Tasks:\n   - Run the tests\n   * [ ] Ship\n\n8. Current Work:\n   - y";
+        assert_eq!(open_items(other), ["Run the tests", "Ship"]);
+        let none = format!("## 7. Pending tasks\n{NOTHING}\n\n## 8. Current work\n- y");
+        assert!(open_items(&none).is_empty() && open_items("no sections").is_empty());
+    }
+
+    #[test]
+    fn sections_are_counted_by_their_names() {
+        let text: String = (0..9).map(|index| heading(index) + "\nx\n").collect();
+        assert_eq!(sections_named(&text), 9);
+        assert_eq!(
+            sections_named(
+                "1. Primary Request and Intent:\n2. Key Technical Concepts:\n**Errors and fixes**"
+            ),
+            3
+        );
+        assert_eq!(
+            sections_named("I will not tell you about the request, key concepts or the next step."),
+            0
+        );
+    }
+
+    #[test]
+    fn the_last_section_ends_before_what_was_restored() {
+        let text = format!("{}\ngo on\n\n{RESTORED}\n- x", heading(8));
+        assert_eq!(section(&text, 8), "go on");
+    }
+}
