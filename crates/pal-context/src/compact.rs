@@ -4,12 +4,15 @@
 //! model, the text of files), is told what came of it, and ends with a boundary or with the reason why there is none.
 //! It never changes anything itself.
 
+mod audit;
 mod compose;
 mod cut;
 mod machine;
 mod notes;
 mod order;
+mod parse;
 mod plain;
+mod prompt;
 mod restore;
 
 pub use machine::{Compacted, Compaction, Question, Reply, Step};

@@ -141,14 +141,18 @@ fn together(shown: &[Shown<'_>]) -> Vec<usize> {
                 if let Some(response) = &assistant.response {
                     own[at] = *responses.entry(response).or_insert(at);
                 }
-                for block in assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse) {
+                for block in
+                    assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse)
+                {
                     if let Some(id) = block.tool_use_id() {
                         calls.entry(id).or_insert(own[at]);
                     }
                 }
             }
             Body::User(user) => {
-                for block in user.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolResult) {
+                for block in
+                    user.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolResult)
+                {
                     if let Some(call) = block.tool_use_id().and_then(|id| calls.get(id)) {
                         own[at] = own[at].min(*call);
                     }

@@ -1,7 +1,7 @@
 //! The conversation as a request of its own, for a summary that no fork gives (§4.4, §4.7, §4.8): another system prompt,
 //! no tools, no pictures, no thinking, and, where it is too long, without its oldest rounds.
 
-use pal_model::{Body, Boundary, Draft, Entry, EntryId, Prefix, Text, ThinkingKinds, Timestamp, Content};
+use pal_model::{Body, Boundary, Content, Draft, Entry, EntryId, Prefix, Text, ThinkingKinds, Timestamp};
 use pal_view::{Lens, Shown, View};
 
 /// The conversation with its oldest `dropped` rounds left out. What a boundary carried stays: it stands for more than any
@@ -20,7 +20,8 @@ pub(crate) fn plain_view(view: &View, shown: &[Shown<'_>], dropped: usize, syste
             Body::Boundary(boundary) => {
                 if !seen_boundary {
                     seen_boundary = true;
-                    let boundary = Boundary { preserved: None, restored: Content::default(), ..(**boundary).clone() };
+                    let boundary =
+                        Boundary { preserved: None, restored: Content::default(), ..(**boundary).clone() };
                     entries.push(Entry { body: Body::Boundary(Box::new(boundary)), ..shown.entry.clone() });
                 }
             }
@@ -49,7 +50,9 @@ pub(crate) fn rounds_for(shown: &[Shown<'_>], dropped: usize, gap: f64) -> Optio
     let last = shown.last()?.round;
     let mut freed = 0.0;
     for round in first + dropped..last {
-        let of_round = shown.iter().filter(|shown| shown.round == round && !matches!(shown.entry.body, Body::Boundary(_)));
+        let of_round = shown
+            .iter()
+            .filter(|shown| shown.round == round && !matches!(shown.entry.body, Body::Boundary(_)));
         freed += of_round.fold(0.0, |sum, shown| sum + shown.tokens);
         if freed >= gap {
             return Some(round + 1 - first);

@@ -1,11 +1,10 @@
 //! Restoration (§4.10): what the agent had in sight and will need again, put back behind the summary within a budget.
 
-use pal_model::{Block, BlockType, Body};
-use pal_view::{Shown, View};
+use pal_model::{Block, Body};
+use pal_view::{Shown, View, file_read};
 
 use super::order::{FileRead, FileWanted, Restorable, World};
 use crate::Budgets;
-use crate::tools;
 
 /// Files that are put back.
 const FILES_MAX: usize = 5;
@@ -19,10 +18,15 @@ const BYTES_A_TOKEN: u64 = 8;
 const INSTRUCTIONS: [&str; 5] = ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", "MEMORY.md"];
 
 /// The files that were read last, newest first, whose content no kept message shows.
-pub(crate) fn wanted(summarised: &[Shown<'_>], kept: &[Shown<'_>], world: &World, budgets: Budgets) -> Vec<FileWanted> {
-    let visible: Vec<String> = kept.iter().flat_map(|shown| reads(shown)).map(|(path, _)| path).collect();
+pub(crate) fn wanted(
+    summarised: &[Shown<'_>],
+    kept: &[Shown<'_>],
+    world: &World,
+    budgets: Budgets,
+) -> Vec<FileWanted> {
+    let visible: Vec<String> = kept.iter().flat_map(reads).collect();
     let mut wanted: Vec<FileWanted> = Vec::new();
-    for (path, _) in summarised.iter().rev().flat_map(|shown| reads(shown).into_iter().rev()) {
+    for path in summarised.iter().rev().flat_map(|shown| reads(shown).into_iter().rev()) {
         if wanted.len() == FILES_MAX {
             break;
         }
@@ -35,11 +39,10 @@ pub(crate) fn wanted(summarised: &[Shown<'_>], kept: &[Shown<'_>], world: &World
     wanted
 }
 
-/// Files that an entry reads, with the calls.
-fn reads(shown: &Shown<'_>) -> Vec<(String, Block)> {
+/// Files that an entry reads.
+fn reads(shown: &Shown<'_>) -> Vec<String> {
     let Body::Assistant(assistant) = &shown.entry.body else { return Vec::new() };
-    let calls = assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse);
-    calls.filter_map(|block| Some((tools::file_read(block)?, block.clone()))).collect()
+    assistant.content.blocks().iter().filter_map(|block| Some(file_read(block)?.0)).collect()
 }
 
 fn is_left_out(path: &str, world: &World) -> bool {
@@ -52,7 +55,13 @@ fn is_left_out(path: &str, world: &World) -> bool {
 }
 
 /// The blocks that are put back, within `room` tokens.
-pub(crate) fn blocks(view: &View, files: &[FileRead], world: &World, budgets: Budgets, room: u64) -> Vec<Block> {
+pub(crate) fn blocks(
+    view: &View,
+    files: &[FileRead],
+    world: &World,
+    budgets: Budgets,
+    room: u64,
+) -> Vec<Block> {
     let mut left = Purse { view, room };
     let mut blocks = Vec::new();
     let mut all_files = budgets.of(ALL_FILES);
@@ -101,7 +110,9 @@ impl Purse<'_> {
             }
             const NOTE: &str = "\n[… cut here: read the rest where it is needed]";
             let bytes = (text.len() as u64 * (most - LEAST / 2) / taken.max(1)) as usize;
-            let end = text[..text.floor_char_boundary(bytes)].rfind('\n').unwrap_or(text.floor_char_boundary(bytes));
+            let end = text[..text.floor_char_boundary(bytes)]
+                .rfind('\n')
+                .unwrap_or(text.floor_char_boundary(bytes));
             text.truncate(end);
             text.push_str(NOTE);
             taken = self.tokens(&text);
