@@ -10,6 +10,9 @@ use crate::{Engine, EngineError, Errands, Session};
 /// How often a layer may act in a row before one request.
 const ACTS_MAX: usize = 24;
 
+/// Tokens that an answer is always granted.
+const ANSWER_LEAST: u64 = 1_024;
+
 /// A request, ready to leave.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -43,12 +46,14 @@ impl Session {
                 engine.limits.window
             )));
         }
-        Ok(self.rendered(engine, members, reports))
+        Ok(self.rendered(engine, size, members, reports))
     }
 
-    fn rendered(&self, engine: &Engine, members: Members, reports: Vec<LayerReport>) -> Prepared {
+    fn rendered(&self, engine: &Engine, size: u64, members: Members, reports: Vec<LayerReport>) -> Prepared {
+        // An answer that does not fit behind the context would be refused before it is begun.
+        let room = engine.limits.window.saturating_sub(size + size / 20).max(ANSWER_LEAST);
         let options = RenderOptions {
-            max_tokens: engine.max_tokens.min(self.view.lens().card.max_output),
+            max_tokens: engine.max_tokens.min(self.view.lens().card.max_output).min(room),
             stream: true,
             marks: true,
             spell_out_unseen: true,
