@@ -3,9 +3,11 @@
 //! Pure: a view, a time and settings go in, decisions with their reasons come out; whoever drives carries them out.
 
 mod act;
+mod compact;
 mod layers;
 mod settings;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
+pub use compact::{AuditBudgets, AuditInput, Audited, audit};
 pub use layers::LAYERS;
 pub use settings::{Budgets, Policy};
