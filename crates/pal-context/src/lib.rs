@@ -8,6 +8,9 @@ mod layers;
 mod settings;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
-pub use compact::{AuditBudgets, AuditInput, Audited, audit};
+pub use compact::{
+    AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, How, Notes, Order,
+    Question, Reach, Reply, Restorable, Step, Trigger, World, audit,
+};
 pub use layers::LAYERS;
 pub use settings::{Budgets, Policy};

@@ -1,1 +1,21 @@
 //! The driver: a session on disk, its view, and the carrying out of what the layers decide.
+//!
+//! [`Session`] holds a log and its view together: whatever is appended to the one is pushed to the other. It runs the
+//! layers before every request, writes spilled texts before the decision that refers to them, carries compactions
+//! through, and recovers from a provider that finds a request too long. Models, files and clocks are behind
+//! [`Errands`]: the driver decides nothing and knows no network.
+
+mod compacting;
+mod errands;
+mod error;
+mod files;
+mod preparing;
+mod sending;
+mod session;
+
+pub use compacting::Compacted;
+pub use errands::{Answered, Asked, Errands, Outcome, Outgoing};
+pub use error::EngineError;
+pub use preparing::Prepared;
+pub use sending::Sent;
+pub use session::{Engine, Session};

@@ -30,5 +30,6 @@ pub use lens::{Lens, Scope};
 pub use render::{RenderOptions, Request};
 pub use shown::{Showing, Shown, ShownPart, ShownResult};
 pub use size::{Anchor, Ledger, Size};
+pub use state::file_read;
 pub use view::{Pushed, View};
 pub use window::{Fill, Limits, Threshold, WindowSettings, scale};

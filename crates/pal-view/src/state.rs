@@ -46,6 +46,7 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
         DecisionKind::Factors { factors } => {
             state.factors.extend(factors.iter().map(|(name, factor)| (name.clone(), *factor)));
         }
+        DecisionKind::Failure { what, .. } if what == "compaction" => state.summary_failures += 1,
         // A pin from before the boundary is known only by the boundary's snapshot.
         DecisionKind::Undo { target } => {
             state.pins.remove(target);
@@ -55,7 +56,7 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
 }
 
 /// The path and call of a block that reads a file.
-pub(crate) fn file_read(block: &Block) -> Option<(String, SmolStr)> {
+pub fn file_read(block: &Block) -> Option<(String, SmolStr)> {
     const READERS: [&str; 5] = ["Read", "read", "read_file", "view", "ReadFile"];
     if block.kind() != pal_model::BlockType::ToolUse {
         return None;

@@ -1,0 +1,33 @@
+//! What can go wrong for a session, and what to do about it.
+
+/// Why a session cannot go on for now. The log is whole in every case.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The log cannot be opened.
+    #[error(transparent)]
+    Open(#[from] pal_store::OpenError),
+    /// The log cannot be appended to.
+    #[error(transparent)]
+    Append(#[from] pal_store::AppendError),
+    /// The disk does not take what was appended.
+    #[error(transparent)]
+    File(#[from] pal_store::FileError),
+    /// The context is full and could not be made smaller.
+    #[error("the context is full: {0}")]
+    Full(String),
+    /// The provider says that the request is too long, whatever is done.
+    #[error(
+        "the provider finds the request too long even after a compaction ({message}); nothing is lost. \
+         Compact with instructions on what to keep, choose a model with a larger window, or start a new session"
+    )]
+    TooLong {
+        /// What the provider said.
+        message: String,
+    },
+    /// The provider gave no answer.
+    #[error("{0}")]
+    Provider(String),
+    /// There is nothing to take back.
+    #[error("{0}")]
+    NotPossible(String),
+}

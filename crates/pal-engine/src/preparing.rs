@@ -1,0 +1,180 @@
+//! Before a request: the layers, in their order, until the context is as it shall be.
+
+use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Stretch, Trigger, What, World};
+use pal_model::{Decision, DecisionKind, LayerReport, Source, Text, Timestamp};
+use pal_view::{RenderOptions, Request};
+
+use crate::files::write_spill;
+use crate::{Engine, EngineError, Errands, Session};
+
+/// How often a layer may act in a row before one request.
+const ACTS_MAX: usize = 24;
+
+/// A request, ready to leave.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The request.
+    pub request: Request,
+    /// Betas that it needs.
+    pub betas: Vec<&'static str>,
+    /// What each layer did, or why it did nothing.
+    pub reports: Vec<LayerReport>,
+}
+
+/// What the layers add to the request itself.
+type Members = Vec<(&'static str, Text, &'static str)>;
+
+impl Session {
+    /// Runs the layers and renders the request.
+    pub fn prepare(
+        &mut self,
+        engine: &Engine,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<Prepared, EngineError> {
+        let mut reports = Vec::new();
+        let mut members = Members::new();
+        for layer in LAYERS {
+            reports.push(self.run(layer, engine, now, errands, &mut members)?);
+        }
+        let size = self.view.size().tokens;
+        if engine.limits.auto_compact.is_some() && engine.limits.fill(size).blocking {
+            return Err(EngineError::Full(format!(
+                "{size} tokens leave no room for an answer in a window of {}, and no compaction made them fewer; \
+                 choose a model with a larger window, shorten the instructions, or start a new session",
+                engine.limits.window
+            )));
+        }
+        Ok(self.rendered(engine, members, reports))
+    }
+
+    fn rendered(&self, engine: &Engine, members: Members, reports: Vec<LayerReport>) -> Prepared {
+        let options = RenderOptions {
+            max_tokens: engine.max_tokens.min(self.view.lens().card.max_output),
+            stream: true,
+            marks: true,
+            spell_out_unseen: true,
+        };
+        let mut request = self.view.render(options);
+        let mut betas = Vec::new();
+        for (member, value, beta) in members {
+            request = request.with_member(member, &value);
+            betas.push(beta);
+        }
+        Prepared { request, betas, reports }
+    }
+
+    /// What one layer would do now.
+    pub fn plan(&self, layer: &dyn Layer, engine: &Engine, now: Timestamp) -> Act {
+        layer.act(&Situation {
+            view: &self.view,
+            now,
+            limits: &engine.limits,
+            policy: &engine.policy,
+            place: &engine.place,
+            blocked_by: None,
+            size: self.view.size().tokens,
+        })
+    }
+
+    /// Lets one layer act until it is content.
+    fn run(
+        &mut self,
+        layer: &dyn Layer,
+        engine: &Engine,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+        members: &mut Members,
+    ) -> Result<LayerReport, EngineError> {
+        let mut report =
+            LayerReport { layer: layer.name().into(), acted: false, tokens_freed: 0, reason: String::new() };
+        for _ in 0..ACTS_MAX {
+            let before = self.view.size().tokens;
+            let act = self.plan(layer, engine, now);
+            let goes_on = match act.what {
+                What::Nothing => false,
+                What::Decide(proposals) => self.carry_out(proposals, now, errands)?,
+                What::AskProvider { member, value, beta } => {
+                    members.push((member, value, beta));
+                    false
+                }
+                What::Fold(stretch) => self.fold(stretch, engine, now, errands)?,
+                What::Compact => {
+                    let order = automatic(Trigger::Auto, engine);
+                    self.compact(order, engine, now, errands)?;
+                    false
+                }
+                What::Stop => return Err(EngineError::Full(act.reason)),
+            };
+            let freed = before.saturating_sub(self.view.size().tokens);
+            report.acted |= goes_on || freed > 0;
+            report.tokens_freed += freed;
+            // The reason of an act says more than the contentment after it.
+            if report.reason.is_empty() || goes_on {
+                report.reason = act.reason;
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Makes decisions; whether any was made.
+    fn carry_out(
+        &mut self,
+        proposals: Vec<Proposal>,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<bool, EngineError> {
+        let mut made = false;
+        for Proposal { decision, file } in proposals {
+            if let Some(file) = &file
+                && let Err(error) = write_spill(&self.directory, file)
+            {
+                let message = format!("{} cannot be written, so the text stays whole: {error}", file.path);
+                errands.notice(&message);
+                self.keep_whole(&decision, now)?;
+                continue;
+            }
+            self.decide(&decision, now)?;
+            made = true;
+        }
+        Ok(made)
+    }
+
+    /// A result whose full text could not be written stays whole for good.
+    fn keep_whole(&mut self, decision: &Decision, now: Timestamp) -> Result<(), EngineError> {
+        let DecisionKind::Spill { tool_use_id: Some(id), .. } = &decision.kind else { return Ok(()) };
+        let kind = DecisionKind::Keep { tool_use_ids: vec![id.clone()] };
+        let reason = String::from("its full text could not be written to disk");
+        self.decide(&Decision { kind, reason, cost: Default::default() }, now)?;
+        Ok(())
+    }
+
+    fn fold(
+        &mut self,
+        stretch: Stretch,
+        engine: &Engine,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<bool, EngineError> {
+        let _ = (stretch, engine, now, errands);
+        Ok(false)
+    }
+}
+
+/// The order of a compaction that nobody asked for.
+pub(crate) fn automatic(trigger: Trigger, engine: &Engine) -> Order {
+    Order {
+        trigger,
+        reach: Reach::Whole,
+        source: Source::main(),
+        instructions: None,
+        hook_instructions: None,
+        notes: None,
+        only: engine.ways.clone(),
+        is_attended: engine.is_attended,
+        world: World::default(),
+    }
+}

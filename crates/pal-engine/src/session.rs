@@ -1,0 +1,93 @@
+//! A session: its log on disk and its view, always in step.
+
+use std::path::{Path, PathBuf};
+
+use pal_context::{Place, Policy};
+use pal_model::{Decision, DecisionKind, Draft, Entry, IdSource, Timestamp};
+use pal_store::{Log, Problem};
+use pal_view::{Lens, Limits, View};
+
+use crate::EngineError;
+
+/// What a session runs by.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    /// What the layers do.
+    pub policy: Policy,
+    /// The limits of the model.
+    pub limits: Limits,
+    /// How the session's files are named to the model.
+    pub place: Place,
+    /// Whether a person is there to answer questions.
+    pub is_attended: bool,
+    /// Ways to a summary that may be tried, none for all.
+    pub ways: Option<Vec<pal_context::How>>,
+    /// Most tokens that an answer may have.
+    pub max_tokens: u64,
+}
+
+/// A session that is open for going on.
+pub struct Session {
+    pub(crate) log: Log,
+    pub(crate) view: View,
+    pub(crate) directory: PathBuf,
+    problems: Vec<Problem>,
+}
+
+impl Session {
+    /// Makes a new, empty session; `path` is that of its log, whose folder must exist.
+    pub fn create(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
+        let log = Log::create(path, ids)?;
+        Ok(Session { log, view: View::new(lens), directory: folder(path), problems: Vec::new() })
+    }
+
+    /// Opens a session: reads what its view needs.
+    pub fn open(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
+        let opened = Log::open(path, ids)?;
+        let view = View::of(lens, opened.branch.entries);
+        Ok(Session { log: opened.log, view, directory: folder(path), problems: opened.branch.problems })
+    }
+
+    /// What the model would see.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What the log no longer gives.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The session's folder.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Appends an entry to the log and to the view.
+    pub fn append(&mut self, draft: Draft, at: Timestamp) -> Result<Entry, EngineError> {
+        let entry = self.log.append(draft, at)?;
+        self.view.push(entry.clone());
+        Ok(entry)
+    }
+
+    /// Appends a decision.
+    pub fn decide(&mut self, decision: &Decision, at: Timestamp) -> Result<Entry, EngineError> {
+        self.append(Draft::decision(decision), at)
+    }
+
+    /// Waits until everything is on the disk.
+    pub fn sync(&mut self) -> Result<(), EngineError> {
+        Ok(self.log.sync()?)
+    }
+
+    /// Appends what was tried and did not come about.
+    pub(crate) fn failed(&mut self, what: &str, message: &str, at: Timestamp) -> Result<(), EngineError> {
+        let kind = DecisionKind::Failure { what: what.into(), message: message.to_owned() };
+        let decision = Decision { kind, reason: message.to_owned(), cost: Default::default() };
+        self.decide(&decision, at).map(|_| ())
+    }
+}
+
+fn folder(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
+}
