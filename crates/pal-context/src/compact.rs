@@ -18,3 +18,4 @@ mod restore;
 pub use audit::{AuditBudgets, AuditInput, Audited, audit};
 pub use machine::{Compacted, Compaction, Question, Reply, Step};
 pub use order::{FileRead, FileWanted, How, Notes, Order, Reach, Restorable, Trigger, World};
+pub use prompt::{FoldedStretch, fold_directive, fold_text};

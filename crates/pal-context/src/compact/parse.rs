@@ -175,9 +175,8 @@ fn last_complete<'a>(text: &'a str, tags: &[Tag]) -> Option<&'a str> {
 /// What follows the last summary that was begun and not ended, as when an answer was cut off.
 fn unclosed(text: &str, tags: &[Tag]) -> Option<String> {
     let drafts = outermost(tags);
-    let is_drafted = |tag: &Tag| {
-        drafts.iter().any(|draft| (draft.open.start..draft.close.end).contains(&tag.start))
-    };
+    let is_drafted =
+        |tag: &Tag| drafts.iter().any(|draft| (draft.open.start..draft.close.end).contains(&tag.start));
     let tag = tags.iter().rfind(|tag| tag.name == Name::Summary && tag.opens && !is_drafted(tag))?;
     text.get(tag.end..).map(|rest| rest.trim().to_owned())
 }
@@ -201,7 +200,8 @@ mod tests {
 
     use super::*;
 
-    const FORM: &str = "## 1. Request and intent\nx\n## 2. Key concepts and decisions\ny\n## 3. Files and code\nz";
+    const FORM: &str =
+        "## 1. Request and intent\nx\n## 2. Key concepts and decisions\ny\n## 3. Files and code\nz";
 
     fn read(text: &str) -> Result<String, NoSummary> {
         summary(&[Block::text(text)])
@@ -215,7 +215,10 @@ mod tests {
             ("Here: <summary>kept</summary> done", "kept"),
             ("<Analysis>d</Analysis><SUMMARY>\nkept\n</SUMMARY>\nAnything else?", "kept"),
             // A draft that speaks of the tags.
-            ("<analysis>\nI shall write\n<summary>\nno\n</summary>\n</analysis>\n<summary>\nkept\n</summary>", "kept"),
+            (
+                "<analysis>\nI shall write\n<summary>\nno\n</summary>\n</analysis>\n<summary>\nkept\n</summary>",
+                "kept",
+            ),
             ("<analysis>\nnever closed\n<summary>\nkept\n</summary>", "kept"),
             // The last complete one counts; one that was abandoned does not.
             ("<summary>\none\n</summary>\n<summary>\nkept\n</summary>", "kept"),
