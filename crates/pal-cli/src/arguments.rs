@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Check(Check),
     Sim(Sim),
     Ask(Ask),
+    Replay(Replay),
 }
 
 /// Take sessions of other agents over into logs of our own
@@ -164,6 +165,76 @@ pub(crate) struct Sim {
     /// Print one JSON object a request
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Run recorded sessions once more, against the simulator, and show what they cost
+///
+/// Every request of a recording is rendered anew and sent to the simulator at the recorded time; the model says what it
+/// said. What the provider reported then stands beside what the simulator counts. Nothing leaves this machine.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --json session.jsonl | jq .breaks"
+)]
+pub(crate) struct Replay {
+    /// Sessions: logs of ours or other agents' files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Ask this model instead of the sessions' own
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Give the model a window of so many tokens
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// Who decides what the model sees
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) policy: PolicyName,
+    /// Only these layers (default: those that are on by default)
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LAYER,…", requires = "policy")]
+    pub(crate) layers: Option<Vec<LayerName>>,
+    /// Whose words summaries are
+    #[arg(long, value_enum, default_value = "extractive")]
+    pub(crate) compact_with: SummaryName,
+    /// Keep the log of each session as DIR/<name>/log.jsonl
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object a file
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Who decides what the model sees in a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// Nobody: compactions and clearings are those of the recording
+    None,
+    /// The layers, each by its thresholds
+    Classic,
+}
+
+/// A layer of the pipeline, for choosing some of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LayerName {
+    /// Large results and pastes go to disk
+    Spill,
+    /// Verbose results are shortened before they are first sent
+    Condense,
+    /// Redundant stretches are hidden
+    Snip,
+    /// Old results are cleared
+    Micro,
+    /// Old stretches are folded
+    Fold,
+    /// The conversation becomes a summary
+    AutoCompact,
+}
+
+/// Whose words summaries are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SummaryName {
+    /// Drawn from what was sent, word for word
+    Extractive,
+    /// The recording's own, where it has one
+    Recorded,
 }
 
 /// How time passes for the simulator.

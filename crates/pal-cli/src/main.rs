@@ -44,5 +44,6 @@ fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<Exi
         Command::Check(check) => commands::check(&check, settings, out),
         Command::Sim(sim) => commands::sim(&sim, settings, out),
         Command::Ask(ask) => commands::ask(&ask, settings, out),
+        Command::Replay(replay) => commands::replay(&replay, settings, out),
     }
 }

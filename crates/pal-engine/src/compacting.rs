@@ -43,16 +43,34 @@ impl Session {
 
     /// Appends a boundary that was made, or previewed and perhaps edited.
     pub fn append_boundary(&mut self, boundary: &Boundary, now: Timestamp) -> Result<EntryId, EngineError> {
+        let draft = self.placed(boundary);
+        let entry = self.append(draft, now)?;
+        self.sync()?;
+        Ok(entry.id)
+    }
+
+    /// Appends a boundary of another log. What it knows of its log is told anew: places and totals are others here.
+    pub fn copy_boundary(
+        &mut self,
+        id: EntryId,
+        boundary: &Boundary,
+        at: Timestamp,
+    ) -> Result<(), EngineError> {
+        let boundary = Boundary { snapshot: self.view.state().clone(), ..boundary.clone() };
+        let draft = self.placed(&boundary).with_id(id);
+        self.append(draft, at).map(|_| ())
+    }
+
+    /// A boundary that knows where its entries stand in this log.
+    fn placed(&self, boundary: &Boundary) -> Draft {
         let mut boundary = boundary.clone();
         if let Some(preserved) = &mut boundary.preserved {
             preserved.offset = self.log.offset(preserved.head);
         }
         if let Some(prefix) = &mut boundary.snapshot.prefix {
-            prefix.offset = prefix.offset.or(self.log.offset(prefix.id));
+            prefix.offset = self.log.offset(prefix.id).or(prefix.offset);
         }
-        let entry = self.append(Draft::boundary(&boundary), now)?;
-        self.sync()?;
-        Ok(entry.id)
+        Draft::boundary(&boundary)
     }
 
     /// Carries a compaction through, up to but without its boundary: what it asks a model is booked all the same.

@@ -25,8 +25,6 @@ pub trait Errands {
 pub struct Outgoing<'a> {
     /// The request.
     pub request: &'a Request,
-    /// Betas that it needs.
-    pub betas: &'a [&'static str],
     /// When it leaves.
     pub now: Timestamp,
 }

@@ -15,14 +15,12 @@ const ACTS_MAX: usize = 24;
 pub struct Prepared {
     /// The request.
     pub request: Request,
-    /// Betas that it needs.
-    pub betas: Vec<&'static str>,
     /// What each layer did, or why it did nothing.
     pub reports: Vec<LayerReport>,
 }
 
 /// What the layers add to the request itself.
-type Members = Vec<(&'static str, Text, &'static str)>;
+type Members = Vec<(&'static str, Text)>;
 
 impl Session {
     /// Runs the layers and renders the request.
@@ -56,12 +54,10 @@ impl Session {
             spell_out_unseen: true,
         };
         let mut request = self.view.render(options);
-        let mut betas = Vec::new();
-        for (member, value, beta) in members {
+        for (member, value) in members {
             request = request.with_member(member, &value);
-            betas.push(beta);
         }
-        Prepared { request, betas, reports }
+        Prepared { request, reports }
     }
 
     /// What one layer would do now.
@@ -94,8 +90,8 @@ impl Session {
             let goes_on = match act.what {
                 What::Nothing => false,
                 What::Decide(proposals) => self.carry_out(proposals, now, errands)?,
-                What::AskProvider { member, value, beta } => {
-                    members.push((member, value, beta));
+                What::AskProvider { member, value, .. } => {
+                    members.push((member, value));
                     false
                 }
                 What::Fold(stretch) => self.fold(stretch, engine, now, errands)?,

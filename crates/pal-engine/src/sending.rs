@@ -29,7 +29,7 @@ impl Session {
         loop {
             let prepared = self.prepare(engine, now, errands)?;
             self.append_request(&prepared, now)?;
-            let outgoing = Outgoing { request: &prepared.request, betas: &prepared.betas, now };
+            let outgoing = Outgoing { request: &prepared.request, now };
             match errands.send(&outgoing) {
                 Outcome::Answered(answered) => return Ok(Sent { answered, prepared, rejected }),
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),

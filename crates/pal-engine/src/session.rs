@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pal_context::{Place, Policy};
 use pal_model::{Decision, DecisionKind, Draft, Entry, IdSource, Timestamp};
 use pal_store::{Log, Problem};
-use pal_view::{Lens, Limits, View};
+use pal_view::{Lens, Limits, Pushed, View};
 
 use crate::EngineError;
 
@@ -48,6 +48,19 @@ impl Session {
         Ok(Session { log: opened.log, view, directory: folder(path), problems: opened.branch.problems })
     }
 
+    /// Lets go of everything and resumes from the file.
+    pub fn reopen(self, ids: IdSource) -> Result<Session, EngineError> {
+        let (path, lens) = (self.log.path().to_owned(), self.view.lens().clone());
+        // The lock goes with it.
+        drop(self);
+        Session::open(&path, lens, ids)
+    }
+
+    /// The same session for another model.
+    pub fn look_through(&mut self, lens: Lens) {
+        self.view = self.view.through(lens);
+    }
+
     /// What the model would see.
     pub fn view(&self) -> &View {
         &self.view
@@ -66,8 +79,12 @@ impl Session {
     /// Appends an entry to the log and to the view.
     pub fn append(&mut self, draft: Draft, at: Timestamp) -> Result<Entry, EngineError> {
         let entry = self.log.append(draft, at)?;
-        self.view.push(entry.clone());
-        Ok(entry)
+        match self.view.push(entry.clone()) {
+            Pushed::Added => Ok(entry),
+            Pushed::Repeated | Pushed::NeedsHistory => {
+                Err(EngineError::NotPossible(format!("entry {} does not continue this session", entry.id)))
+            }
+        }
     }
 
     /// Appends a decision.

@@ -336,6 +336,15 @@ impl Cards {
         found
     }
 
+    /// This table as if every model had this window.
+    pub fn with_window(&self, window: u64) -> Cards {
+        let narrowed = |card: &RawCard| RawCard { window: Some(window), ..card.clone() };
+        Cards {
+            defaults: narrowed(&self.defaults),
+            models: self.models.iter().map(|(name, card)| (name.clone(), narrowed(card))).collect(),
+        }
+    }
+
     /// The names in the table.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.models.keys().map(SmolStr::as_str)

@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use crate::json::escape_into;
+use crate::json::{escape_into, fields};
 use crate::{
-    Boundary, Content, Decision, EntryId, FORMAT_VERSION, Origin, Prefix, RequestSent, ResponseGot,
+    Boundary, Content, Decision, Entry, EntryId, FORMAT_VERSION, Origin, Prefix, RequestSent, ResponseGot,
     ResponseId, Session, Timestamp,
 };
 
@@ -14,6 +14,8 @@ use crate::{
 pub struct Draft {
     /// The fields behind the envelope, each with a comma before it, `kind` first.
     payload: String,
+    /// The id that it shall have, where it has to be a certain one.
+    id: Option<EntryId>,
 }
 
 impl Draft {
@@ -92,7 +94,7 @@ impl Draft {
 
     /// A decision; its kind names the entry's kind.
     pub fn decision(decision: &Decision) -> Draft {
-        Draft { payload: String::with_capacity(256) }.with(decision)
+        Draft { payload: String::with_capacity(256), id: None }.with(decision)
     }
 
     /// A compaction boundary, its summary included.
@@ -105,6 +107,31 @@ impl Draft {
             }
         }
         draft
+    }
+
+    /// An entry of another log once more: its id and everything it says, unknown fields included. What it says of
+    /// places in its own log goes along as it stands.
+    pub fn copy_of(entry: &Entry) -> Draft {
+        const ENVELOPE: [&str; 5] = ["v", "id", "parent", "parent_offset", "at"];
+        let mut draft = Draft { payload: String::with_capacity(entry.line.len()), id: Some(entry.id) };
+        // A line that became an entry is an object.
+        for (name, value) in fields(&entry.line).unwrap_or_default() {
+            if !ENVELOPE.contains(&name.as_ref()) {
+                draft.raw(&name, value);
+            }
+        }
+        draft
+    }
+
+    /// The same with an id of its own: a log that it is appended to makes none.
+    pub fn with_id(mut self, id: EntryId) -> Draft {
+        self.id = Some(id);
+        self
+    }
+
+    /// The id that it shall have, where it has to be a certain one.
+    pub fn id(&self) -> Option<EntryId> {
+        self.id
     }
 
     /// A field more, for what later programs or other agents add; `value` is raw JSON.
@@ -144,7 +171,7 @@ impl Draft {
     }
 
     fn of_kind(kind: &str, capacity: usize) -> Draft {
-        let mut draft = Draft { payload: String::with_capacity(capacity + kind.len()) };
+        let mut draft = Draft { payload: String::with_capacity(capacity + kind.len()), id: None };
         draft.string("kind", kind);
         draft
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Role, Text};
+use pal_model::{Block, BlockType, Role, Text};
 
 /// Something that answers requests. The same questions in the same order get the same answers.
 pub trait Model: Send {
@@ -63,6 +63,28 @@ pub enum Said {
         /// What it is called with: a JSON object.
         input: Text,
     },
+}
+
+impl Said {
+    /// A recorded block as a model says it; none for kinds that only a provider can make, and for text without a
+    /// word, which no request could send back.
+    pub fn recorded(block: &Block) -> Option<Said> {
+        match block.kind() {
+            BlockType::Text => {
+                let text = block.string("text").filter(|text| !text.trim().is_empty());
+                text.map(|text| Said::Text(text.into_owned()))
+            }
+            BlockType::Thinking => block.string("thinking").map(|text| Said::Thinking(text.into_owned())),
+            BlockType::ToolUse => Some(Said::ToolUse {
+                id: block.tool_use_id().map(|id| id.as_str().to_owned()),
+                name: block.string("name")?.into_owned(),
+                input: Text::from(
+                    block.field("input").filter(|input| input.starts_with('{')).unwrap_or("{}"),
+                ),
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// Why an answer stops, where the blocks do not say it.

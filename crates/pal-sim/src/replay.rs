@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use pal_model::{Block, BlockType, Body, Entry, Role, Text, ToolUseId};
+use pal_model::{Block, Body, Entry, Role, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -72,7 +72,7 @@ impl Replay {
     }
 
     fn add(&mut self, blocks: &[Block]) {
-        let said: Vec<Said> = blocks.iter().filter_map(said).collect();
+        let said: Vec<Said> = blocks.iter().filter_map(Said::recorded).collect();
         // Thinking alone is not sent back, so no request could say that it was given.
         if said.iter().all(|said| matches!(said, Said::Thinking(_))) {
             return;
@@ -179,24 +179,6 @@ fn responses(entries: &[Entry]) -> Vec<Vec<Block>> {
     responses
 }
 
-/// A recorded block as a model says it; none for kinds that only a provider can make, and for text without a word,
-/// which no request could send back.
-fn said(block: &Block) -> Option<Said> {
-    match block.kind() {
-        BlockType::Text => {
-            let text = block.string("text").filter(|text| !text.trim().is_empty());
-            text.map(|text| Said::Text(text.into_owned()))
-        }
-        BlockType::Thinking => block.string("thinking").map(|text| Said::Thinking(text.into_owned())),
-        BlockType::ToolUse => Some(Said::ToolUse {
-            id: block.tool_use_id().map(|id| id.as_str().to_owned()),
-            name: block.string("name")?.into_owned(),
-            input: Text::from(block.field("input").filter(|input| input.starts_with('{')).unwrap_or("{}")),
-        }),
-        _ => None,
-    }
-}
-
 /// The hash of a text, as far as a client may change nothing of it.
 fn hash(text: &str) -> u64 {
     xxh3_64(text.trim().as_bytes())
@@ -205,6 +187,8 @@ fn hash(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
+
+    use pal_model::Text;
 
     use super::*;
     use crate::AskMessage;

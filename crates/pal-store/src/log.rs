@@ -92,7 +92,7 @@ impl Log {
         let mut head = self.head;
         for draft in drafts {
             let offset = start + batch.bytes.len() as u64;
-            let id = self.fresh_id(at);
+            let id = draft.id().unwrap_or_else(|| self.fresh_id(at));
             let last_line = batch.located.last().map(|located| located.offset).or(self.last_line);
             let parent_offset = head.map(|(_, offset)| offset).filter(|offset| Some(*offset) != last_line);
             let line = draft.into_line(id, head.map(|(id, _)| id), at, parent_offset);

@@ -102,7 +102,7 @@ impl Derived {
 
     pub(crate) fn set_head(&mut self, head: Head, estimator: &Estimator) {
         let joined = head.joined(false, estimator);
-        let print = xxh3_128(joined.plain.as_bytes());
+        let print = xxh3_128(joined.text.as_bytes());
         self.joined = Some((joined, print));
         self.head = head;
     }
@@ -393,7 +393,7 @@ impl Derived {
             Some(known) if !spelled_out || self.head.unseen_tokens == 0 => known.clone(),
             _ => {
                 let joined = self.head.joined(spelled_out, estimator);
-                let print = xxh3_128(joined.plain.as_bytes());
+                let print = xxh3_128(joined.text.as_bytes());
                 (joined, print)
             }
         }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use crate::clean::{Cleaner, Part, is_shallow, wire_name};
 use crate::estimate::Estimator;
 use crate::ledger::{Category, Sums};
-use crate::wire::{MARK, Object, text_block};
+use crate::wire::{Object, text_block};
 
 /// Tools, system blocks and the reminder before the first message.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +27,9 @@ pub(crate) struct Head {
 pub(crate) struct Joined {
     pub(crate) tools: Arc<[Text]>,
     pub(crate) system: Arc<[Text]>,
-    pub(crate) plain: Text,
-    /// The same with a cache mark on the last system block, or on the last tool if there is no system block.
-    pub(crate) marked: Text,
+    pub(crate) text: Text,
+    /// Where a cache mark goes: into the last system block, or the last tool if there is no system block.
+    pub(crate) mark_at: Option<usize>,
 }
 
 impl Head {
@@ -39,18 +39,16 @@ impl Head {
         if self.unseen_tokens > 0 {
             system.push(stand_in(self.unseen_tokens, spelled_out, estimator));
         }
-        let join = |marked: bool| {
-            let mut json = String::new();
-            push_list(&mut json, "tools", &self.tools, marked && system.is_empty());
-            push_list(&mut json, "system", &system, marked);
-            Text::from(json)
-        };
-        let (plain, marked) = (join(false), join(true));
-        Joined { tools: self.tools.as_slice().into(), system: system.into(), plain, marked }
+        let mut json = String::new();
+        push_list(&mut json, "tools", &self.tools);
+        push_list(&mut json, "system", &system);
+        // What closes the last block, its list and the member: a mark goes before all of it.
+        let mark_at = json.len().checked_sub("}],".len());
+        Joined { tools: self.tools.as_slice().into(), system: system.into(), text: Text::from(json), mark_at }
     }
 }
 
-fn push_list(json: &mut String, name: &str, items: &[Text], marks_last: bool) {
+fn push_list(json: &mut String, name: &str, items: &[Text]) {
     if items.is_empty() {
         return;
     }
@@ -59,13 +57,7 @@ fn push_list(json: &mut String, name: &str, items: &[Text], marks_last: bool) {
         if at > 0 {
             json.push(',');
         }
-        if marks_last && at + 1 == items.len() {
-            json.push_str(&item[..item.len() - 1]);
-            json.push_str(MARK);
-            json.push('}');
-        } else {
-            json.push_str(item);
-        }
+        json.push_str(item);
     }
     json.push_str("],");
 }

@@ -33,3 +33,4 @@ pub use size::{Anchor, Ledger, Size};
 pub use state::file_read;
 pub use view::{Pushed, View};
 pub use window::{Fill, Limits, Threshold, WindowSettings, scale};
+pub use wire::CacheLifetime;

@@ -10,7 +10,7 @@ use crate::head::Joined;
 use crate::ledger::Category;
 use crate::rope::{Rope, Slab};
 use crate::view::View;
-use crate::wire::{MARK, text_block};
+use crate::wire::{CacheLifetime, text_block};
 
 /// What a request asks for besides its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +36,9 @@ pub struct Request {
     /// Fingerprint of all of that, marks left out.
     head_print: u128,
     rope: Rope,
-    /// The block that carries the tail mark.
-    mark: Option<usize>,
+    /// The blocks of the messages that carry a mark, in order.
+    marks: Vec<usize>,
+    lifetime: CacheLifetime,
 }
 
 impl View {
@@ -56,7 +57,8 @@ impl View {
             opening: Text::from(opening),
             prefix,
             marks_head,
-            mark: mark.map(|from_end| rope.extent().blocks - 1 - from_end),
+            marks: mark.map(|from_end| rope.extent().blocks - 1 - from_end).into_iter().collect(),
+            lifetime: CacheLifetime::default(),
             rope,
         }
     }
@@ -73,10 +75,10 @@ impl View {
             attached: 0.0,
         };
         let sent = self.derived().closed_blocks();
-        request.mark = request.mark.and_then(|_| {
+        if !request.marks.is_empty() {
             let pieces: Vec<bool> = request.rope.pieces().take(sent).map(|piece| piece.markable).collect();
-            pieces.iter().rposition(|markable| *markable)
-        });
+            request.marks = pieces.iter().rposition(|markable| *markable).into_iter().collect();
+        }
         request.rope.push(Role::User, slab);
         request
     }
@@ -120,25 +122,67 @@ impl Request {
     pub fn parts(&self) -> Parts {
         let blocks = self.rope.pieces().enumerate().flat_map(move |(at, piece)| {
             let text = &piece.text;
-            let (open, mark, close) = if self.mark == Some(at) {
+            let (open, mark, close) = if self.marks.contains(&at) {
                 // A block is an object, so a mark goes before its last character.
-                (text.slice_of(&text[..text.len() - 1]), MARK, "}")
+                (text.slice_of(&text[..text.len() - 1]), self.lifetime.mark(), "}")
             } else {
                 (text.clone(), "", "")
             };
             [Part::Fixed(joint(at, piece.opens)), Part::Shared(open), Part::Fixed(mark), Part::Fixed(close)]
         });
         let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
+        let prefix = &self.prefix.text;
+        let (before, mark, after) = match self.prefix.mark_at.filter(|_| self.marks_head) {
+            Some(at) => {
+                (prefix.slice_of(&prefix[..at]), self.lifetime.mark(), prefix.slice_of(&prefix[at..]))
+            }
+            None => (prefix.clone(), "", Text::from("")),
+        };
         let head = [
             Part::Shared(self.opening.clone()),
-            Part::Shared(self.prefix_text().clone()),
+            Part::Shared(before),
+            Part::Fixed(mark),
+            Part::Shared(after),
             Part::Fixed(r#""messages":["#),
         ];
         head.into_iter().chain(blocks).chain(std::iter::once(Part::Fixed(end))).collect()
     }
 
-    fn prefix_text(&self) -> &Text {
-        if self.marks_head { &self.prefix.marked } else { &self.prefix.plain }
+    /// The same request with its marks as another client sets them: at the end of each of the last `messages`
+    /// messages, all for this lifetime. A request that carries no mark gets none.
+    pub fn marked(mut self, messages: usize, lifetime: CacheLifetime) -> Request {
+        self.lifetime = lifetime;
+        if !self.marks.is_empty() {
+            self.marks = self.last_markable(messages);
+        }
+        self
+    }
+
+    /// The same request with the same marks, for this lifetime.
+    pub fn lasting(mut self, lifetime: CacheLifetime) -> Request {
+        self.lifetime = lifetime;
+        self
+    }
+
+    /// The last block that may carry a mark in each of the last messages.
+    fn last_markable(&self, messages: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        let (mut seen, mut is_found) = (0, false);
+        for (from_end, piece) in self.rope.pieces().rev().enumerate() {
+            if seen == messages {
+                break;
+            }
+            if piece.markable && !is_found {
+                found.push(self.rope.extent().blocks - 1 - from_end);
+                is_found = true;
+            }
+            if piece.opens.is_some() {
+                seen += 1;
+                is_found = false;
+            }
+        }
+        found.reverse();
+        found
     }
 
     /// The whole body in one buffer.
@@ -159,7 +203,7 @@ impl Request {
     /// About how many bytes the body has: all blocks and the head, less the joints between them.
     pub fn bytes(&self) -> usize {
         self.opening.len()
-            + self.prefix_text().len()
+            + self.prefix.text.len()
             + self.rope.extent().bytes
             + 40 * self.rope.extent().messages
             + self.rope.extent().blocks
@@ -191,7 +235,7 @@ impl Request {
 
     /// The blocks of the messages: the role if it opens a message, the block, and whether it carries a mark.
     pub fn pieces(&self) -> impl Iterator<Item = (Option<Role>, &Text, bool)> {
-        self.rope.pieces().enumerate().map(|(at, piece)| (piece.opens, &piece.text, self.mark == Some(at)))
+        self.rope.pieces().enumerate().map(|(at, piece)| (piece.opens, &piece.text, self.marks.contains(&at)))
     }
 }
 

@@ -4,6 +4,7 @@ mod ask;
 mod check;
 mod import;
 mod render;
+mod replay;
 mod sim;
 mod tokens;
 
@@ -11,5 +12,6 @@ pub(crate) use ask::ask;
 pub(crate) use check::check;
 pub(crate) use import::import;
 pub(crate) use render::render;
+pub(crate) use replay::replay;
 pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;

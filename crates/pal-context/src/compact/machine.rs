@@ -52,8 +52,6 @@ pub struct Question {
     pub how: How,
     /// The request.
     pub request: Request,
-    /// The beta that it needs.
-    pub beta: Option<&'static str>,
     /// How often it may be tried again when the provider is at fault.
     pub retries: u32,
 }
@@ -270,16 +268,16 @@ impl Compaction {
         }
         let options =
             RenderOptions { max_tokens: output, stream: false, marks: true, spell_out_unseen: true };
-        let (request, beta) = if how == How::Provider {
+        let request = if how == How::Provider {
             let mut value = String::from(r#"{"type":"summarize","instructions":"#);
             pal_model::escape_into(&mut value, &directive);
             value.push('}');
-            (forked.render(options).with_member("compaction", &value), Some("compact-2026-09-04"))
+            forked.render(options).with_member("compaction", &value)
         } else {
-            (forked.fork(options, &directive), None)
+            forked.fork(options, &directive)
         };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request, beta, retries: 2 }))
+        Some(Step::Ask(Question { how, request, retries: 2 }))
     }
 
     fn ask_plain(
@@ -319,7 +317,7 @@ impl Compaction {
         let options =
             RenderOptions { max_tokens: output, stream: false, marks: false, spell_out_unseen: false };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request: plain.fork(options, &directive), beta: None, retries: 2 }))
+        Some(Step::Ask(Question { how, request: plain.fork(options, &directive), retries: 2 }))
     }
 
     /// The provider found a request for a summary too long: the oldest rounds go, enough for the gap that it named, or a

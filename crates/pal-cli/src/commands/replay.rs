@@ -1,0 +1,394 @@
+//! `pal replay`: recorded sessions once more, against the simulator.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use pal_replay::{
+    CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, Restart, replay as replay_one,
+};
+
+use crate::arguments::{LayerName, PolicyName, Replay, SummaryName};
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::settings::Settings;
+use crate::table::{Table, bar, bold, harmless, thousands, yellow};
+
+/// Refusals, breaks and lost words that are shown of one session.
+const SHOWN_MOST: usize = 5;
+
+pub(crate) fn replay(
+    arguments: &Replay,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let jobs = jobs(arguments, settings);
+    let mut reports = Vec::new();
+    let mut failures = 0;
+    let mut is_read = Ok(());
+    each(&jobs, settings, |done| match done {
+        Ok(report) if arguments.json => {
+            let line = serde_json::to_string(&report).unwrap_or_default();
+            if is_read.is_ok() {
+                is_read = writeln!(out, "{line}").and_then(|()| out.flush());
+            }
+        }
+        Ok(report) => reports.push(report),
+        Err(failure) => {
+            eprintln!("{failure}");
+            failures += 1;
+        }
+    });
+    is_read?;
+    match reports.as_slice() {
+        [] => {}
+        [report] => print(report, out)?,
+        reports => print_many(reports, out)?,
+    }
+    if failures > 0 && arguments.files.len() > 1 {
+        eprintln!("pal: {failures} of {} files were not replayed", arguments.files.len());
+    }
+    Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// One file to replay.
+struct Job<'a> {
+    file: &'a Path,
+    options: Options,
+}
+
+fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
+    let names = names(&arguments.files);
+    let folder = |name: String| arguments.out.as_ref().map(|out| out.join(name));
+    let options = |name: String| Options {
+        cards: settings.cards.clone(),
+        model: arguments.model.clone(),
+        window: arguments.window,
+        policy: match arguments.policy {
+            PolicyName::None => Policy::None,
+            PolicyName::Classic => Policy::Classic,
+        },
+        layers: layers(arguments),
+        auto_compact: match (&arguments.layers, arguments.policy) {
+            (Some(layers), _) => layers.contains(&LayerName::AutoCompact),
+            (None, policy) => policy == PolicyName::Classic,
+        },
+        compact_with: match arguments.compact_with {
+            SummaryName::Extractive => CompactWith::Extractive,
+            SummaryName::Recorded => CompactWith::Recorded,
+        },
+        out: folder(name),
+        restart: Restart::Never,
+    };
+    arguments.files.iter().zip(names).map(|(file, name)| Job { file, options: options(name) }).collect()
+}
+
+/// What the layers do that were chosen.
+fn layers(arguments: &Replay) -> pal_context::Policy {
+    let standard = match arguments.policy {
+        PolicyName::None => pal_context::Policy::none(),
+        PolicyName::Classic => pal_context::Policy::classic(),
+    };
+    let Some(chosen) = &arguments.layers else { return standard };
+    let has = |layer| chosen.contains(&layer);
+    pal_context::Policy {
+        spill: has(LayerName::Spill),
+        condense: has(LayerName::Condense),
+        snip: has(LayerName::Snip),
+        cold_clear: has(LayerName::Micro),
+        warm_clear: has(LayerName::Micro),
+        pressure: has(LayerName::Micro),
+        fold: has(LayerName::Fold),
+        ..standard
+    }
+}
+
+/// A name for each file: its own without its ending, and a number where that is taken.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let name = |file: &PathBuf| {
+        let stem = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        let numbered = (2..).map(|number| format!("{stem}-{number}"));
+        let mut candidates = std::iter::once(stem.clone()).chain(numbered);
+        candidates.find(|name| taken.insert(name.clone())).unwrap_or(stem)
+    };
+    files.iter().map(name).collect()
+}
+
+/// Replays all files, as many at a time as there are cores, and hands the results over in the order of the files.
+fn each(jobs: &[Job<'_>], settings: &Settings, mut take: impl FnMut(Result<Report, Failure>)) {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some((at, job)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    jobs.get(at).map(|job| (at, job))
+                } {
+                    // Whoever takes the results waits for all of them.
+                    let _ = sender.send((at, run(job, settings)));
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting = BTreeMap::new();
+        let (mut done, mut due) = (0, 0);
+        show_progress(0, jobs.len());
+        for (at, result) in receiver {
+            done += 1;
+            waiting.insert(at, result);
+            show_progress(done, jobs.len());
+            while let Some(result) = waiting.remove(&due) {
+                due += 1;
+                take(result);
+            }
+        }
+    });
+}
+
+fn run(job: &Job<'_>, settings: &Settings) -> Result<Report, Failure> {
+    let session = Session::read(job.file, settings)?;
+    let recorded = Recorded::new(job.file.to_string_lossy(), session.branch);
+    let mut report = replay_one(&recorded, &job.options).map_err(|error| failure(job, &error))?;
+    report.notices.extend(session.problems);
+    Ok(report)
+}
+
+fn failure(job: &Job<'_>, error: &ReplayError) -> Failure {
+    let what = format!("{}: {error}", job.file.display());
+    match error {
+        ReplayError::NoModel | ReplayError::Model(_) => Failure::with_hint(what, "name one with --model"),
+        ReplayError::Open(_) | ReplayError::File(_) if job.options.out.is_some() => {
+            Failure::with_hint(what, "name another folder with --out, or remove the log that is there")
+        }
+        _ => Failure::new(what),
+    }
+}
+
+/// How far it is, where a person waits for several files.
+fn show_progress(done: usize, count: usize) {
+    if count < 2 || !std::io::stderr().is_terminal() {
+        return;
+    }
+    if done == count {
+        eprint!("\r\x1b[2K");
+    } else {
+        eprint!("\r{:<20} {done}/{count} sessions", bar(done as f64 / count as f64));
+    }
+}
+
+/// One session: what the simulator counts beside what was recorded.
+fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+    let models: Vec<String> = report.models.keys().map(|model| harmless(model)).collect();
+    writeln!(out, "{}", bold(&format!("{} ({})", report.file, models.join(", "))))?;
+    let mut table = Table::new(&["", "simulated", "recorded"], &[0]);
+    let recorded = (report.recorded.responses > 0).then_some(&report.recorded);
+    let mut row = |name: &str, value: &dyn Fn(&Measured) -> String| {
+        let recorded = recorded.map_or_else(|| "–".to_owned(), value);
+        table.row(vec![name.into(), value(&report.measured), recorded]);
+    };
+    row("responses", &|of| thousands(of.responses));
+    row("prompt tokens", &|of| thousands(of.tokens.prompt()));
+    row("  read from the cache", &|of| thousands(of.tokens.cache_read));
+    row("  written to the cache", &|of| thousands(of.tokens.cache_write));
+    row("  neither", &|of| thousands(of.tokens.input));
+    row("output tokens", &|of| thousands(of.tokens.output));
+    row("cache hits", &|of| percent(of.cache_hit_ratio));
+    row("largest context", &|of| thousands(of.peak_context_tokens));
+    row("cost", &|of| format!("${:.2}", of.cost_usd));
+    table.write(out)?;
+    let engine = &report.engine_us;
+    writeln!(out, "window {}", thousands(report.window))?;
+    writeln!(
+        out,
+        "the engine took {} µs a turn (p99 {}, most {})",
+        thousands(engine.p50),
+        thousands(engine.p99),
+        thousands(engine.max)
+    )?;
+    print_layers(report, out)?;
+    print_trouble(report, out)
+}
+
+fn print_layers(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+    if !report.layers.is_empty() {
+        let mut table = Table::new(&["layer", "times", "tokens freed"], &[0]);
+        for (name, layer) in &report.layers {
+            table.row(vec![harmless(name), thousands(layer.times), thousands(layer.tokens_freed)]);
+        }
+        table.write(out)?;
+    }
+    if !report.compactions.is_empty() {
+        const HEADING: [&str; 8] = [
+            "compaction",
+            "by",
+            "before",
+            "after",
+            "messages",
+            "user messages verbatim",
+            "paths kept",
+            "invented",
+        ];
+        let mut table = Table::new(&HEADING, &[0, 1]);
+        for compaction in &report.compactions {
+            let audit = &compaction.audit;
+            table.row(vec![
+                harmless(&compaction.trigger),
+                harmless(&compaction.how),
+                thousands(compaction.before),
+                compaction.after.map_or_else(|| "–".to_owned(), thousands),
+                thousands(compaction.messages),
+                format!("{} of {}", audit.user_messages_verbatim, audit.user_messages),
+                format!("{} of {}", audit.paths_kept, audit.paths),
+                thousands(audit.invented),
+            ]);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+/// What went wrong in a session.
+fn print_trouble(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+    for notice in &report.notices {
+        writeln!(out, "{}", yellow(&harmless(notice)))?;
+    }
+    for broken in report.breaks.iter().take(SHOWN_MOST) {
+        let why = match broken.cause {
+            pal_replay::BreakCause::Model => "another model was asked",
+            pal_replay::BreakCause::Idle => "what was cached had expired",
+            pal_replay::BreakCause::Prefix => "what was sent before had changed",
+        };
+        let tokens = thousands(broken.tokens);
+        writeln!(out, "request {}: {tokens} tokens fewer from the cache: {why}", broken.request)?;
+    }
+    if report.breaks.len() > SHOWN_MOST {
+        writeln!(out, "and {} more breaks of the cache", report.breaks.len() - SHOWN_MOST)?;
+    }
+    for rejection in &report.rejections {
+        let message: String = harmless(&rejection.message).chars().take(300).collect();
+        writeln!(
+            out,
+            "{}",
+            yellow(&format!("request {} was refused ({}): {message}", rejection.request, rejection.status))
+        )?;
+    }
+    let more = report.rejected - report.rejections.len() as u64;
+    if more > 0 {
+        writeln!(out, "and {} more refused requests", thousands(more))?;
+    }
+    for lost in report.lost.iter().take(SHOWN_MOST) {
+        writeln!(out, "{}", yellow(&format!("lost: {}", harmless(&lost.text))))?;
+    }
+    Ok(())
+}
+
+/// One row a session, and the sums.
+fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
+    const HEADING: [&str; 13] = [
+        "session",
+        "requests",
+        "refused",
+        "prompt tokens",
+        "hits",
+        "recorded",
+        "output",
+        "cost",
+        "recorded",
+        "peak",
+        "compactions",
+        "breaks",
+        "µs a turn",
+    ];
+    let mut table = Table::new(&HEADING, &[0]);
+    let (mut simulated, mut recorded) = (Measured::default(), Measured::default());
+    for report in reports {
+        simulated.absorb(&report.measured);
+        recorded.absorb(&report.recorded);
+        let name = Path::new(&report.file).file_name().map(|name| name.to_string_lossy().into_owned());
+        let counts = Counts {
+            requests: report.requests,
+            rejected: report.rejected,
+            compactions: report.compactions.len(),
+            breaks: report.breaks.len(),
+            engine: thousands(report.engine_us.p50),
+        };
+        let name = harmless(&name.unwrap_or_default());
+        table.row(row(name, &report.measured, &report.recorded, &counts));
+    }
+    let sum = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
+    let counts = Counts {
+        requests: sum(|report| report.requests),
+        rejected: sum(|report| report.rejected),
+        compactions: reports.iter().map(|report| report.compactions.len()).sum(),
+        breaks: reports.iter().map(|report| report.breaks.len()).sum(),
+        engine: String::new(),
+    };
+    table.row(row(format!("{} sessions", reports.len()), &simulated, &recorded, &counts));
+    table.write(out)?;
+    let lost: usize = reports.iter().map(|report| report.lost.len()).sum();
+    if lost > 0 {
+        writeln!(out, "{}", yellow(&format!("{lost} messages of people were lost")))?;
+    }
+    for report in reports {
+        for notice in &report.notices {
+            writeln!(out, "{}: {}", report.file, harmless(notice))?;
+        }
+        if let Some(rejection) = report.rejections.first() {
+            let message: String = harmless(&rejection.message).chars().take(200).collect();
+            let line = format!("{}: request {} was refused: {message}", report.file, rejection.request);
+            writeln!(out, "{}", yellow(&line))?;
+        }
+    }
+    writeln!(out, "replay a file alone to see more of it")?;
+    Ok(())
+}
+
+/// What a row counts besides tokens and money.
+struct Counts {
+    requests: u64,
+    rejected: u64,
+    compactions: usize,
+    breaks: usize,
+    engine: String,
+}
+
+fn row(name: String, simulated: &Measured, recorded: &Measured, counts: &Counts) -> Vec<String> {
+    let known = |text: String| if recorded.responses > 0 { text } else { "–".to_owned() };
+    vec![
+        name,
+        thousands(counts.requests),
+        thousands(counts.rejected),
+        thousands(simulated.tokens.prompt()),
+        percent(simulated.cache_hit_ratio),
+        known(percent(recorded.cache_hit_ratio)),
+        thousands(simulated.tokens.output),
+        format!("${:.2}", simulated.cost_usd),
+        known(format!("${:.2}", recorded.cost_usd)),
+        thousands(simulated.peak_context_tokens),
+        thousands(counts.compactions as u64),
+        thousands(counts.breaks as u64),
+        counts.engine.clone(),
+    ]
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_has_a_folder_of_its_own() {
+        let files = ["a/x.jsonl", "b/x.jsonl", "x-2.jsonl", "c/x.json"].map(PathBuf::from);
+        assert_eq!(names(&files), ["x", "x-2", "x-2-2", "x-3"]);
+    }
+}

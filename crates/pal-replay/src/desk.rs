@@ -1,0 +1,139 @@
+//! Errands of the engine in a replay: the simulator is the provider, the recording is the disk.
+
+use std::time::{Duration, Instant};
+
+use pal_context::{FileRead, FileWanted, Question, Reply};
+use pal_engine::{Answered, Asked, Errands, Outcome, Outgoing};
+use pal_model::{Block, BlockType, Body, Card, ResponseId, Timestamp};
+use pal_sim::{Answer, Said};
+use pal_view::{Request, file_read};
+
+use crate::options::CompactWith;
+use crate::provider::{Provider, Replied};
+use crate::recorded::{Called, Recorded, texts};
+
+/// Messages whose ends a request marks.
+pub(crate) const MARKED_MESSAGES: usize = 2;
+
+/// Whoever runs the errands of one request.
+pub(crate) struct Desk<'a> {
+    pub(crate) provider: &'a mut Provider,
+    pub(crate) card: &'a Card,
+    pub(crate) recorded: &'a Recorded,
+    /// Where in the recording the request stands.
+    pub(crate) at: usize,
+    pub(crate) called: &'a Called,
+    pub(crate) compact_with: CompactWith,
+    /// What left, in order.
+    pub(crate) exchanges: Vec<Sending>,
+    /// Time that the provider took.
+    pub(crate) waited: Duration,
+}
+
+/// A request that left, and what came back.
+pub(crate) struct Sending {
+    pub(crate) body: String,
+    pub(crate) replied: Replied,
+}
+
+impl Desk<'_> {
+    fn exchange(
+        &mut self,
+        now: Timestamp,
+        request: &Request,
+        stream: bool,
+        answer: Option<Answer>,
+    ) -> Replied {
+        let call = self.provider.call(request, self.card, self.card.max_output, stream);
+        let body = call.body.joined();
+        let start = Instant::now();
+        let replied = self.provider.ask(now, &call, &body, answer);
+        self.waited += start.elapsed();
+        self.exchanges.push(Sending { body, replied: replied.clone() });
+        replied
+    }
+
+    /// The summary that the recording has next, or had last.
+    fn recorded_summary(&self) -> Option<String> {
+        let summary = |entry: &pal_model::Entry| match &entry.body {
+            Body::Boundary(boundary) if boundary.stands() => Some(texts(&boundary.summary).join("\n")),
+            _ => None,
+        };
+        let (before, after) = self.recorded.entries().split_at(self.at);
+        after.iter().find_map(summary).or_else(|| before.iter().rev().find_map(summary))
+    }
+}
+
+impl Errands for Desk<'_> {
+    fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
+        let request = outgoing.request.clone().marked(MARKED_MESSAGES, self.called.lifetime);
+        let replied = self.exchange(outgoing.now, &request, true, Some(self.called.answer.clone()));
+        match replied.exchange {
+            Some(exchange) => Outcome::Answered(Answered {
+                response: ResponseId::from(exchange.request.as_str()),
+                model: exchange.model.as_str().into(),
+                blocks: Vec::new(),
+                usage: exchange.usage,
+                cost: exchange.cost,
+                stop_reason: Some(exchange.stop_reason.as_str().into()),
+                cleared_tokens: 0,
+            }),
+            None => match replied.too_long {
+                Some((have, limit)) => {
+                    Outcome::TooLong { have, limit, message: replied.refusal.unwrap_or_default() }
+                }
+                None => Outcome::Failed(replied.refusal.unwrap_or_default()),
+            },
+        }
+    }
+
+    fn ask(&mut self, question: &Question, now: Timestamp) -> Asked {
+        let answer = match self.compact_with {
+            CompactWith::Extractive => None,
+            CompactWith::Recorded => self.recorded_summary().map(|text| Answer {
+                blocks: vec![Said::Text(format!("<summary>\n{text}\n</summary>"))],
+                stop: None,
+            }),
+        };
+        let request = question.request.clone().lasting(self.called.lifetime);
+        let replied = self.exchange(now, &request, false, answer);
+        let Some(exchange) = replied.exchange else {
+            let message = replied.refusal.unwrap_or_default();
+            let reply = match replied.too_long {
+                Some((have, limit)) => Reply::TooLong { have, limit },
+                None => Reply::Failed(message),
+            };
+            return Asked { reply, answered: None };
+        };
+        let answered = Some((ResponseId::from(exchange.request.as_str()), exchange.usage, exchange.cost));
+        Asked { reply: Reply::Said(replied.blocks), answered }
+    }
+
+    /// The newest text of the file that the recording had shown by then.
+    fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
+        let entries = &self.recorded.entries()[..self.at];
+        let is_call = |block: &&Block| file_read(block).is_some_and(|(path, _)| path == wanted.path);
+        let mut calls: Vec<&Block> = Vec::new();
+        for entry in entries.iter().rev() {
+            if let Body::Assistant(assistant) = &entry.body {
+                calls.extend(assistant.content.blocks().iter().rev().filter(is_call));
+            }
+        }
+        let text = calls.into_iter().find_map(|call| {
+            let id = call.tool_use_id()?;
+            let results = entries.iter().filter_map(|entry| match &entry.body {
+                Body::User(user) => Some(user.content.blocks()),
+                _ => None,
+            });
+            let is_result =
+                |block: &&Block| block.kind() == BlockType::ToolResult && block.tool_use_id() == Some(id);
+            let result = results.flatten().find(is_result)?;
+            let text = texts(&result.content()).join("\n");
+            (!text.is_empty()).then_some(text)
+        });
+        let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
+        FileRead { path: wanted.path.clone(), text }
+    }
+
+    fn notice(&mut self, _line: &str) {}
+}

@@ -1,0 +1,95 @@
+//! How a recording is replayed.
+
+use std::path::PathBuf;
+
+use pal_model::Cards;
+
+/// How a recording is replayed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The models that exist.
+    pub cards: Cards,
+    /// Ask this model instead of the recording's own.
+    pub model: Option<String>,
+    /// The window of every model, where it shall be another one.
+    pub window: Option<u64>,
+    /// Who decides what the model sees.
+    pub policy: Policy,
+    /// What the layers of that policy do.
+    pub layers: pal_context::Policy,
+    /// Whether the context is compacted when it is full.
+    pub auto_compact: bool,
+    /// Whose words summaries are.
+    pub compact_with: CompactWith,
+    /// The folder that keeps the log; without one it is gone afterwards.
+    pub out: Option<PathBuf>,
+    /// When the session is closed and opened again.
+    pub restart: Restart,
+}
+
+impl Options {
+    /// The shipped models, as it was recorded, without restarts, nothing kept.
+    pub fn plain() -> Options {
+        Options {
+            cards: Cards::shipped(),
+            model: None,
+            window: None,
+            policy: Policy::None,
+            layers: pal_context::Policy::none(),
+            auto_compact: false,
+            compact_with: CompactWith::Extractive,
+            out: None,
+            restart: Restart::Never,
+        }
+    }
+}
+
+/// Who decides what the model sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// Nobody: the boundaries and decisions of the recording stay, because reality had them, and there are no others.
+    None,
+    /// The layers, each by its thresholds; the recording's own boundaries and decisions are left out.
+    Classic,
+}
+
+/// Whose words the summaries of a replay are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompactWith {
+    /// Drawn from what was sent.
+    Extractive,
+    /// The recording's own, where it has one.
+    Recorded,
+}
+
+impl Policy {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::None => "none",
+            Policy::Classic => "classic",
+        }
+    }
+}
+
+/// When a session is closed and opened again. What it sends must not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Restart {
+    /// Never.
+    Never,
+    /// Before every request.
+    EveryTurn,
+    /// Before one request in so many.
+    OneIn(u64),
+}
+
+impl Restart {
+    /// Whether there is one before the request with this number.
+    pub(crate) fn comes_before(self, number: u64) -> bool {
+        match self {
+            Restart::Never => false,
+            Restart::EveryTurn => true,
+            Restart::OneIn(turns) => number.is_multiple_of(turns.max(1)),
+        }
+    }
+}

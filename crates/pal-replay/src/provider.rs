@@ -1,0 +1,97 @@
+//! The provider of a replay: the simulator, asked in the dialect of the model's vendor.
+
+use pal_model::{Block, Caching, Card, Cards, Timestamp};
+use pal_sim::{Answer, Exchange, HttpRequest, Settings, Signatures, Simulator};
+use pal_view::Request;
+use pal_wire::{
+    Call, Conversation, Encoder, Event, FailureKind, Piece, classify, decode_whole, messages_call,
+};
+
+use crate::recital::Recital;
+
+/// The simulator and what is spoken to it.
+pub(crate) struct Provider {
+    simulator: Simulator,
+    recital: Recital,
+    /// Of the vendor whose endpoint caches like this.
+    encoder: Option<(Caching, Encoder)>,
+}
+
+/// What came back.
+#[derive(Clone)]
+pub(crate) struct Replied {
+    pub(crate) status: u16,
+    /// What it took; none if it was refused.
+    pub(crate) exchange: Option<Exchange>,
+    /// Why it was refused.
+    pub(crate) refusal: Option<String>,
+    /// Whether that was for its length: the tokens and the limit, where they were named.
+    pub(crate) too_long: Option<(Option<u64>, Option<u64>)>,
+    /// What the model said, of an answer that came whole.
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl Provider {
+    pub(crate) fn new(cards: Cards) -> Provider {
+        let recital = Recital::default();
+        // Recorded thinking was signed by somebody else.
+        let settings = Settings { cards, signatures: Signatures::Learn, ..Settings::plain() };
+        let simulator = Simulator::new(settings, Box::new(recital.clone()));
+        Provider { simulator, recital, encoder: None }
+    }
+
+    /// The call that a request becomes.
+    pub(crate) fn call(&mut self, request: &Request, card: &Card, max_tokens: u64, stream: bool) -> Call {
+        if card.caching == Caching::Marks {
+            return messages_call(card, request.parts(), stream);
+        }
+        let pieces: Vec<Piece> = request
+            .pieces()
+            .map(|(opens, block, is_marked)| Piece { opens, block: block.clone(), is_marked })
+            .collect();
+        let kept = self.encoder.take().filter(|(caching, _)| *caching == card.caching);
+        let fresh = || (card.caching, Encoder::responses(card.caching.into()));
+        let (_, encoder) = self.encoder.insert(kept.unwrap_or_else(fresh));
+        encoder.encode(&Conversation {
+            model: &card.model,
+            max_tokens,
+            stream,
+            effort: None,
+            cache_key: None,
+            system: request.system(),
+            tools: request.tools(),
+            pieces: &pieces,
+        })
+    }
+
+    /// Asks; the answer is the one given, or drawn from what was sent.
+    pub(crate) fn ask(&mut self, now: Timestamp, call: &Call, body: &str, answer: Option<Answer>) -> Replied {
+        self.recital.put_down(answer);
+        let headers: Vec<(String, String)> =
+            call.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let request =
+            HttpRequest { method: "POST", path: call.path, headers: &headers, body: body.as_bytes() };
+        let reply = self.simulator.handle(now, &request);
+        let failure = reply.exchange.is_none().then(|| classify(reply.status, |_| None, &reply.body()));
+        let too_long = match failure.as_ref().map(|failure| &failure.kind) {
+            Some(FailureKind::TooLong { have, limit }) => Some((*have, *limit)),
+            _ => None,
+        };
+        let events = match reply.is_stream() || reply.exchange.is_none() {
+            true => Vec::new(),
+            false => decode_whole(call.dialect, &reply.body()),
+        };
+        let blocks = events.into_iter().filter_map(|event| match event {
+            Event::Block { block, .. } => Some(block),
+            _ => None,
+        });
+        let refusal = failure.map(|failure| failure.message);
+        Replied {
+            status: reply.status,
+            blocks: blocks.collect(),
+            exchange: reply.exchange,
+            refusal,
+            too_long,
+        }
+    }
+}

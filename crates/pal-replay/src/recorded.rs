@@ -1,0 +1,181 @@
+//! A recorded session, read: what was said, and which request was answered with what.
+
+use pal_model::{Body, Content, Entry, Origin, ResponseGot, ResponseId, Timestamp, Usage};
+use pal_sim::{Answer, Said, Stop};
+use pal_view::CacheLifetime;
+use rustc_hash::FxHashMap;
+
+/// A recorded session.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    name: String,
+    entries: Vec<Entry>,
+    /// The requests of the conversation, by where they stand.
+    calls: FxHashMap<usize, Called>,
+}
+
+/// A recorded request of the conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Called {
+    /// When it started.
+    pub(crate) started: Timestamp,
+    /// The response to it, if one came.
+    pub(crate) response: Option<ResponseId>,
+    /// What that took; none if nobody wrote it down.
+    pub(crate) usage: Option<Usage>,
+    /// For how long it asked the cache to remember.
+    pub(crate) lifetime: CacheLifetime,
+    /// What the model said.
+    pub(crate) answer: Answer,
+}
+
+impl Recorded {
+    /// Reads the entries of one branch of a log, in order.
+    pub fn new(name: impl Into<String>, entries: Vec<Entry>) -> Recorded {
+        let responses = responses(&entries);
+        let said = answers(&entries);
+        let starts = starts(&entries);
+        let mut calls = FxHashMap::default();
+        let mut lifetime = first_lifetime(&entries);
+        for (at, entry) in entries.iter().enumerate() {
+            if !is_request(entry) {
+                continue;
+            }
+            let response = response_to(&entries, at);
+            let got = response.as_ref().and_then(|id| responses.get(id.as_str()));
+            let usage = got.map(|got| got.usage.clone()).filter(Usage::has_prompt);
+            lifetime = usage.as_ref().and_then(written_for).unwrap_or(lifetime);
+            let blocks = response.as_ref().and_then(|id| said.get(id.as_str())).cloned().unwrap_or_default();
+            let answer = Answer { blocks, stop: got.and_then(|got| stop(got)) };
+            let started = starts.get(&at).copied().unwrap_or(entry.at);
+            calls.insert(at, Called { started, response, usage, lifetime, answer });
+        }
+        Recorded { name: name.into(), entries, calls }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn call(&self, at: usize) -> Option<&Called> {
+        self.calls.get(&at)
+    }
+
+    /// The models that the requests ask, in order.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| match &entry.body {
+            Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
+                Some(request.model.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// All that people said: where, and the texts.
+    pub(crate) fn said_by_people(&self) -> impl Iterator<Item = (&Entry, Vec<String>)> {
+        self.entries.iter().filter_map(|entry| match &entry.body {
+            Body::User(user) if user.origin == Origin::Person => Some((entry, texts(&user.content))),
+            _ => None,
+        })
+    }
+}
+
+/// The texts of a content.
+pub(crate) fn texts(content: &Content) -> Vec<String> {
+    content.blocks().iter().filter_map(|block| block.string("text")).map(|text| text.into_owned()).collect()
+}
+
+fn is_request(entry: &Entry) -> bool {
+    matches!(&entry.body, Body::Request(request) if request.source.is_conversation())
+}
+
+fn responses(entries: &[Entry]) -> FxHashMap<&str, &ResponseGot> {
+    let got = entries.iter().filter_map(|entry| match &entry.body {
+        Body::Response(got) if got.source.is_conversation() => Some((got.response.as_str(), got)),
+        _ => None,
+    });
+    got.collect()
+}
+
+/// What each response says, in order.
+fn answers(entries: &[Entry]) -> FxHashMap<&str, Vec<Said>> {
+    let mut answers: FxHashMap<&str, Vec<Said>> = FxHashMap::default();
+    for entry in entries {
+        if let Body::Assistant(assistant) = &entry.body
+            && let Some(id) = &assistant.response
+        {
+            let blocks = assistant.content.blocks().iter().filter_map(Said::recorded);
+            answers.entry(id.as_str()).or_default().extend(blocks);
+        }
+    }
+    answers
+}
+
+/// When each request started: an imported one is dated by the first words of its answer, so it is the newest thing
+/// said before it that tells. Never before an earlier request.
+fn starts(entries: &[Entry]) -> FxHashMap<usize, Timestamp> {
+    let mut starts = FxHashMap::default();
+    let mut newest: Option<Timestamp> = None;
+    let mut last: Option<Timestamp> = None;
+    for (at, entry) in entries.iter().enumerate() {
+        match &entry.body {
+            Body::User(_) | Body::Attachment(_) | Body::Assistant(_) | Body::Boundary(_) => {
+                newest = newest.max(Some(entry.at));
+            }
+            Body::Request(request) if request.source.is_conversation() => {
+                let started = newest.map_or(entry.at, |newest| newest.min(entry.at));
+                let started = last.map_or(started, |last| last.max(started));
+                last = Some(started);
+                starts.insert(at, started);
+            }
+            _ => {}
+        }
+    }
+    starts
+}
+
+/// The response to the request that stands there: the one whose records follow, or whose end does.
+fn response_to(entries: &[Entry], request: usize) -> Option<ResponseId> {
+    let following = entries.get(request + 1..)?;
+    let until_next = following.iter().take_while(|entry| !is_request(entry));
+    until_next.into_iter().find_map(|entry| match &entry.body {
+        Body::Assistant(assistant) => assistant.response.clone(),
+        Body::Response(got) if got.source.is_conversation() => Some(got.response.clone()),
+        _ => None,
+    })
+}
+
+/// The lifetime of what a response reports as written.
+fn written_for(usage: &Usage) -> Option<CacheLifetime> {
+    let written = usage.cache_creation?;
+    match (written.ephemeral_5m_input_tokens, written.ephemeral_1h_input_tokens) {
+        (0, 0) => None,
+        (short, long) if long >= short => Some(CacheLifetime::Hour1),
+        _ => Some(CacheLifetime::Minutes5),
+    }
+}
+
+/// What the first requests asked for, if they only read.
+fn first_lifetime(entries: &[Entry]) -> CacheLifetime {
+    let written = entries.iter().find_map(|entry| match &entry.body {
+        Body::Response(got) if got.source.is_conversation() => written_for(&got.usage),
+        _ => None,
+    });
+    written.unwrap_or_default()
+}
+
+fn stop(got: &ResponseGot) -> Option<Stop> {
+    match got.stop_reason.as_deref()? {
+        "max_tokens" => Some(Stop::MaxTokens),
+        "pause_turn" => Some(Stop::PauseTurn),
+        "refusal" => Some(Stop::Refusal),
+        "model_context_window_exceeded" => Some(Stop::WindowExceeded),
+        _ => None,
+    }
+}

@@ -1,0 +1,522 @@
+//! The way through a recording: what was said is copied, what was asked is asked anew.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pal_engine::{Engine, EngineError, Session};
+use pal_model::{
+    Body, Boundary, Card, Cards, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, RequestSent,
+    ResponseGot, ResponseId, Timestamp, Usage,
+};
+use pal_sim::{CacheStory, Exchange};
+use pal_store::Reader;
+use pal_view::{Estimator, Lens, Limits, RenderOptions, Scope, WindowSettings};
+use rustc_hash::FxHashMap;
+
+use crate::ReplayError;
+use crate::audit::Audit;
+use crate::breaks::{Seen, Watch};
+use crate::desk::{Desk, MARKED_MESSAGES};
+use crate::options::{Options, Policy};
+use crate::place::Place;
+use crate::provider::{Provider, Replied};
+use crate::recorded::{Called, Recorded, texts};
+use crate::report::{Compaction, EngineTimes, Lost, Rejection, Report};
+
+/// Most tokens that an answer may have: enough for what was recorded.
+const MAX_TOKENS: u64 = 64_000;
+/// Refusals that are told word for word.
+const REJECTIONS_MOST: usize = 5;
+
+/// One request of a replay.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Which request, counted from 1.
+    pub number: u64,
+    /// When it started.
+    pub started: Timestamp,
+    /// How long after the one before it.
+    pub since_previous: Option<Duration>,
+    /// The model that was asked.
+    pub model: &'a str,
+    /// The body as it was sent.
+    pub body: &'a str,
+    /// What the recording's provider reported.
+    pub recorded: Option<&'a Usage>,
+    /// What the simulator reported.
+    pub simulated: Option<&'a Usage>,
+    /// What its cache did.
+    pub cache: Option<CacheStory>,
+    /// Whether the view began anew, or was shortened, since the request before.
+    pub was_cut: bool,
+}
+
+/// Replays a recording.
+pub fn replay(recorded: &Recorded, options: &Options) -> Result<Report, ReplayError> {
+    replay_watched(recorded, options, &mut |_| {})
+}
+
+/// Replays a recording and shows every request.
+pub fn replay_watched(
+    recorded: &Recorded,
+    options: &Options,
+    watch: &mut dyn FnMut(&Step<'_>),
+) -> Result<Report, ReplayError> {
+    let place = Place::new(options.out.as_deref())?;
+    let mut run = Run::new(recorded, options, &place.log())?;
+    for (at, entry) in recorded.entries().iter().enumerate() {
+        match &entry.body {
+            Body::Request(request) if request.source.is_conversation() => {
+                run = run.restarted()?;
+                run.request(at, entry, request, watch)?;
+            }
+            Body::Response(got) if got.source.is_conversation() => run.response(entry, got)?,
+            // Under a policy of our own the recording's decisions are not ours.
+            Body::Boundary(_) | Body::Decision(_) if options.policy != Policy::None => {}
+            Body::Boundary(boundary) => run.boundary(at, entry, boundary)?,
+            Body::Decision(decision) => run.decision(entry, decision)?,
+            // Requests of other threads are none of the conversation's; what was kept from elsewhere never leaves.
+            Body::Request(_) | Body::Response(_) | Body::Internal | Body::Unknown => {}
+            _ => run.copy(entry)?,
+        }
+    }
+    let mut report = run.finish();
+    report.lost = lost(recorded, &place.log())?;
+    Ok(report)
+}
+
+/// A replay under way.
+struct Run<'a> {
+    recorded: &'a Recorded,
+    options: &'a Options,
+    cards: Cards,
+    card: Card,
+    session: Session,
+    engine: Engine,
+    provider: Provider,
+    report: Report,
+    watch: Watch,
+    /// When the request before this one started.
+    previous: Option<Timestamp>,
+    /// Whether the view was cut since.
+    was_cut: bool,
+    /// The size of the newest context.
+    context_tokens: u64,
+    /// Where the entries that the next summary stands for begin.
+    unsummarised: usize,
+    /// What came back, by the recorded response that it stands for.
+    answered: FxHashMap<ResponseId, Exchange>,
+    /// What the turn at hand took so far.
+    turn: Duration,
+    turns_us: Vec<u64>,
+}
+
+impl<'a> Run<'a> {
+    fn new(recorded: &'a Recorded, options: &'a Options, log: &Path) -> Result<Run<'a>, ReplayError> {
+        let cards = match options.window {
+            Some(window) => options.cards.with_window(window),
+            None => options.cards.clone(),
+        };
+        let mut report =
+            Report { file: recorded.name().to_owned(), policy: options.policy.name(), ..Report::default() };
+        let asked = recorded.models().collect::<BTreeSet<&str>>();
+        let model = options.model.as_deref().or_else(|| recorded.models().next());
+        let model = model.ok_or(ReplayError::NoModel)?;
+        let cards = asked.into_iter().chain([model]).try_fold(cards, |cards, model| {
+            let known = with_stand_in(&cards, model)?;
+            report.notices.extend(known.is_some().then(|| {
+                format!("`{model}` is not in the model table: taken for one with a window of 200 000 tokens")
+            }));
+            Ok::<_, ReplayError>(known.unwrap_or(cards))
+        })?;
+        let card = cards.find(model).card;
+        Ok(Run {
+            recorded,
+            options,
+            session: Session::create(log, lens(&card), IdSource::seeded(0))?,
+            engine: engine(options, &card),
+            provider: Provider::new(cards.clone()),
+            cards,
+            card,
+            report,
+            watch: Watch::default(),
+            previous: None,
+            was_cut: false,
+            context_tokens: 0,
+            unsummarised: 0,
+            answered: FxHashMap::default(),
+            turn: Duration::ZERO,
+            turns_us: Vec::new(),
+        })
+    }
+
+    /// Closes and opens the session before the next request, if its time has come.
+    fn restarted(self) -> Result<Run<'a>, ReplayError> {
+        if !self.options.restart.comes_before(self.report.requests + 1) {
+            return Ok(self);
+        }
+        Ok(Run { session: self.session.reopen(IdSource::seeded(0))?, ..self })
+    }
+
+    /// Does something of which the engine's time is taken.
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Run<'a>) -> T) -> T {
+        let start = Instant::now();
+        let done = work(self);
+        self.turn += start.elapsed();
+        done
+    }
+
+    fn copy(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        self.timed(|run| run.session.append(Draft::copy_of(entry), entry.at))?;
+        Ok(())
+    }
+
+    fn decision(&mut self, entry: &Entry, decision: &Decision) -> Result<(), ReplayError> {
+        self.copy(entry)?;
+        if shortens(&decision.kind) {
+            let layer = self.report.layers.entry(entry.kind().0.to_string()).or_default();
+            layer.times += 1;
+            layer.tokens_freed += decision.cost.tokens_freed;
+            self.cut();
+        }
+        Ok(())
+    }
+
+    fn boundary(&mut self, at: usize, entry: &Entry, boundary: &Boundary) -> Result<(), ReplayError> {
+        self.timed(|run| run.session.copy_boundary(entry.id, boundary, entry.at))?;
+        if !boundary.stands() {
+            return Ok(());
+        }
+        let kept = boundary.preserved.as_ref().map(|kept| kept.head);
+        let stretch = self.recorded.entries().get(self.unsummarised..at).unwrap_or_default();
+        let end = kept.and_then(|head| stretch.iter().position(|entry| entry.id == head));
+        let stretch = stretch.get(..end.unwrap_or(stretch.len())).unwrap_or_default();
+        self.report.compactions.push(Compaction {
+            trigger: boundary.trigger.to_string(),
+            how: boundary.how.to_string(),
+            before: self.context_tokens,
+            after: None,
+            messages: boundary.messages_summarised.unwrap_or_else(|| messages(stretch)),
+            audit: Audit::of(&boundary.summary, stretch),
+        });
+        // The summary is a source of the next one.
+        self.unsummarised = at;
+        self.cut();
+        Ok(())
+    }
+
+    fn cut(&mut self) {
+        self.watch.announce();
+        self.was_cut = true;
+    }
+
+    /// Asks what was asked there.
+    fn request(
+        &mut self,
+        at: usize,
+        entry: &Entry,
+        request: &RequestSent,
+        watch: &mut dyn FnMut(&Step<'_>),
+    ) -> Result<(), ReplayError> {
+        let recorded = self.recorded;
+        let Some(called) = recorded.call(at) else { return Ok(()) };
+        if self.options.model.is_none() && !request.model.is_empty() && request.model != self.card.model {
+            self.ask_another(&request.model);
+        }
+        if self.options.policy != Policy::None {
+            return self.by_engine(at, called, request, watch);
+        }
+        let max_tokens = MAX_TOKENS.min(self.card.max_output);
+        let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: true };
+        let (rendered, call) = self.timed(|run| {
+            let rendered = run.session.view().render(options).marked(MARKED_MESSAGES, called.lifetime);
+            let call = run.provider.call(&rendered, &run.card, max_tokens, true);
+            (rendered, call)
+        });
+        let sent = RequestSent {
+            source: request.source.clone(),
+            last: self.session.view().newest(),
+            model: self.card.model.clone(),
+            fingerprint: Some(rendered.fingerprint()),
+            marks: Vec::new(),
+            layers: Vec::new(),
+        };
+        self.append(Draft::request(&sent), entry.id, called.started)?;
+        let body = call.body.joined();
+        let replied = self.provider.ask(called.started, &call, &body, Some(called.answer.clone()));
+        self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
+        self.report.requests += 1;
+        *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
+        let since_previous = self.since_previous(called.started);
+        watch(&Step {
+            number: self.report.requests,
+            started: called.started,
+            since_previous,
+            model: &self.card.model,
+            body: &body,
+            recorded: called.usage.as_ref(),
+            simulated: replied.exchange.as_ref().map(|exchange| &exchange.usage),
+            cache: replied.exchange.as_ref().map(|exchange| exchange.cache),
+            was_cut: self.was_cut,
+        });
+        self.count(called, request, replied);
+        Ok(())
+    }
+
+    /// Lets the engine decide what is sent.
+    fn by_engine(
+        &mut self,
+        at: usize,
+        called: &Called,
+        request: &RequestSent,
+        watch: &mut dyn FnMut(&Step<'_>),
+    ) -> Result<(), ReplayError> {
+        let newest = self.session.view().newest();
+        let mut desk = Desk {
+            provider: &mut self.provider,
+            card: &self.card,
+            recorded: self.recorded,
+            at,
+            called,
+            compact_with: self.options.compact_with,
+            exchanges: Vec::new(),
+            waited: Duration::ZERO,
+        };
+        let start = Instant::now();
+        let sent = self.session.send(&self.engine, called.started, &mut desk);
+        self.turn += start.elapsed().saturating_sub(desk.waited);
+        let exchanges = std::mem::take(&mut desk.exchanges);
+        self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
+        self.note_boundaries(at, newest);
+        for (exchange, is_last) in last_flagged(&exchanges) {
+            self.report.requests += 1;
+            *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
+            let is_answer = is_last && sent.is_ok();
+            let since_previous = is_answer.then(|| self.since_previous(called.started)).flatten();
+            watch(&Step {
+                number: self.report.requests,
+                started: called.started,
+                since_previous,
+                model: &self.card.model,
+                body: &exchange.body,
+                recorded: called.usage.as_ref().filter(|_| is_answer),
+                simulated: exchange.replied.exchange.as_ref().map(|exchange| &exchange.usage),
+                cache: exchange.replied.exchange.as_ref().map(|exchange| exchange.cache),
+                was_cut: self.was_cut,
+            });
+            if is_answer {
+                self.count(called, request, exchange.replied.clone());
+            } else {
+                self.count_beside(&exchange.replied);
+            }
+        }
+        match sent {
+            Ok(sent) => {
+                for report in sent.prepared.reports.iter().filter(|report| report.acted) {
+                    let layer = self.report.layers.entry(report.layer.to_string()).or_default();
+                    layer.times += 1;
+                    layer.tokens_freed += report.tokens_freed;
+                }
+                Ok(())
+            }
+            Err(error @ (EngineError::Full(_) | EngineError::TooLong { .. } | EngineError::Provider(_))) => {
+                self.refuse(0, error.to_string());
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn since_previous(&mut self, started: Timestamp) -> Option<Duration> {
+        self.previous.replace(started).map(|previous| {
+            Duration::from_millis((started.milliseconds() - previous.milliseconds()).max(0) as u64)
+        })
+    }
+
+    /// Takes the boundaries that the engine made since an entry into the report.
+    fn note_boundaries(&mut self, at: usize, since: Option<EntryId>) {
+        let branch = self.session.view().branch();
+        let from = branch.iter().rposition(|entry| Some(entry.id) == since).map_or(0, |at| at + 1);
+        let boundaries: Vec<Boundary> = branch[from..]
+            .iter()
+            .filter_map(|entry| match &entry.body {
+                Body::Boundary(boundary) => Some((**boundary).clone()),
+                _ => None,
+            })
+            .collect();
+        for boundary in boundaries {
+            self.cut();
+            let said = self.recorded.entries().get(..at).unwrap_or_default();
+            let audit = Audit::of_view(self.session.view(), said, &boundary);
+            self.report.compactions.push(Compaction {
+                trigger: boundary.trigger.to_string(),
+                how: boundary.how.to_string(),
+                before: boundary.tokens_before.unwrap_or_default(),
+                after: None,
+                messages: boundary.messages_summarised.unwrap_or_default(),
+                audit,
+            });
+        }
+    }
+
+    /// Takes a request beside the conversation into the report.
+    fn count_beside(&mut self, replied: &Replied) {
+        match &replied.exchange {
+            Some(exchange) => self.report.measured.add(&exchange.usage, exchange.cost),
+            None => self.refuse(replied.status, replied.refusal.clone().unwrap_or_default()),
+        }
+    }
+
+    fn refuse(&mut self, status: u16, message: String) {
+        self.report.rejected += 1;
+        if self.report.rejections.len() < REJECTIONS_MOST {
+            let request = self.report.requests;
+            self.report.rejections.push(Rejection { request, status, message });
+        }
+    }
+
+    /// Takes an answer into the report.
+    fn count(&mut self, called: &Called, request: &RequestSent, replied: Replied) {
+        if let Some(usage) = &called.usage {
+            let card = self.cards.find(&request.model).card;
+            self.report.recorded.add(usage, card.cost(usage));
+        }
+        let number = self.report.requests;
+        let Some(exchange) = replied.exchange else {
+            return self.refuse(replied.status, replied.refusal.unwrap_or_default());
+        };
+        let usage = &exchange.usage;
+        self.report.measured.add(usage, exchange.cost);
+        let seen = Seen {
+            request: number,
+            started: called.started,
+            model: self.card.model.clone(),
+            lifetime: called.lifetime,
+            read: usage.cache_read_input_tokens,
+        };
+        self.report.breaks.extend(self.watch.see(seen));
+        self.was_cut = false;
+        self.context_tokens = usage.context_tokens();
+        if let Some(compaction) = self.report.compactions.last_mut() {
+            compaction.after.get_or_insert(usage.prompt_tokens());
+        }
+        if let Some(response) = &called.response {
+            self.answered.insert(response.clone(), exchange);
+        }
+    }
+
+    /// The end of a recorded response, with what it took here.
+    fn response(&mut self, entry: &Entry, got: &ResponseGot) -> Result<(), ReplayError> {
+        let Some(exchange) = self.answered.remove(&got.response) else { return Ok(()) };
+        let response = ResponseGot {
+            response: got.response.clone(),
+            source: got.source.clone(),
+            model: exchange.model.as_str().into(),
+            usage: exchange.usage,
+            stop_reason: Some(exchange.stop_reason.as_str().into()),
+            cost: exchange.cost,
+        };
+        self.append(Draft::response(&response), entry.id, entry.at)
+    }
+
+    fn append(&mut self, draft: Draft, id: EntryId, at: Timestamp) -> Result<(), ReplayError> {
+        self.timed(|run| run.session.append(draft.with_id(id), at))?;
+        Ok(())
+    }
+
+    /// From here on the recording asks another model.
+    fn ask_another(&mut self, model: &str) {
+        self.card = self.cards.find(model).card;
+        let lens = lens(&self.card);
+        self.engine = engine(self.options, &self.card);
+        self.timed(|run| run.session.look_through(lens));
+    }
+
+    fn finish(self) -> Report {
+        let mut report = self.report;
+        report.window = self.card.window;
+        report.engine_us = EngineTimes::of(self.turns_us);
+        report
+    }
+}
+
+/// What a session of this model runs by.
+fn engine(options: &Options, card: &Card) -> Engine {
+    Engine {
+        policy: options.layers.clone(),
+        limits: Limits::new(
+            card,
+            &WindowSettings { auto_compact: options.auto_compact, ..WindowSettings::STANDARD },
+        ),
+        // Names that are the same wherever the replay keeps its files.
+        place: pal_context::Place {
+            directory: String::from("session"),
+            transcript: String::from("session/log.jsonl"),
+        },
+        is_attended: true,
+        ways: None,
+        max_tokens: MAX_TOKENS,
+    }
+}
+
+/// Items with whether each is the last.
+fn last_flagged<T>(items: &[T]) -> impl Iterator<Item = (&T, bool)> {
+    items.iter().enumerate().map(move |(at, item)| (item, at + 1 == items.len()))
+}
+
+fn lens(card: &Card) -> Lens {
+    Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope: Scope::Current }
+}
+
+/// The table with a cautious card for a model that it does not know; none if it knows it.
+fn with_stand_in(cards: &Cards, model: &str) -> Result<Option<Cards>, ReplayError> {
+    if cards.find(model).notice.is_none() {
+        return Ok(None);
+    }
+    let failure = || ReplayError::Model(model.to_owned());
+    let name = model.rsplit(['/', ':']).next().unwrap_or(model);
+    let card = format!(
+        "[models.{name:?}]\nwindow = 200_000\nmax_output = 64_000\nmin_cacheable = 1_024\nthinking = [\"disabled\"]\n"
+    );
+    let cards = cards.overridden(&card).map_err(|_| failure())?;
+    if cards.find(model).notice.is_some() { Err(failure()) } else { Ok(Some(cards)) }
+}
+
+/// Whether a decision makes the context smaller, or larger again.
+fn shortens(kind: &DecisionKind) -> bool {
+    !matches!(
+        kind,
+        DecisionKind::Keep { .. }
+            | DecisionKind::Pin { .. }
+            | DecisionKind::Latch { .. }
+            | DecisionKind::Announce { .. }
+            | DecisionKind::Model { .. }
+            | DecisionKind::Title { .. }
+            | DecisionKind::Factors { .. }
+    )
+}
+
+/// How many messages were said there.
+fn messages(entries: &[Entry]) -> u64 {
+    let said =
+        |entry: &&Entry| matches!(entry.body, Body::User(_) | Body::Assistant(_) | Body::Attachment(_));
+    entries.iter().filter(said).count() as u64
+}
+
+/// What people said and the log, read anew from the disk, does not hold.
+fn lost(recorded: &Recorded, log: &Path) -> Result<Vec<Lost>, ReplayError> {
+    let branch = Reader::open(log)?.whole_branch()?;
+    let kept: FxHashMap<EntryId, Vec<String>> = branch
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.body {
+            Body::User(user) => Some((entry.id, texts(&user.content))),
+            _ => None,
+        })
+        .collect();
+    let is_lost = |(entry, said): &(&Entry, Vec<String>)| kept.get(&entry.id) != Some(said);
+    let lost = recorded.said_by_people().filter(is_lost);
+    let start = |said: &[String]| said.join("\n").chars().take(200).collect();
+    Ok(lost.map(|(entry, said)| Lost { id: entry.id, text: start(&said) }).collect())
+}
