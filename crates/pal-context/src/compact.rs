@@ -15,5 +15,7 @@ mod plain;
 mod prompt;
 mod restore;
 
+pub use audit::{AuditBudgets, AuditInput, Audited, audit};
 pub use machine::{Compacted, Compaction, Question, Reply, Step};
 pub use order::{FileRead, FileWanted, How, Notes, Order, Reach, Restorable, Trigger, World};
+pub use prompt::{FoldedStretch, fold_directive, fold_text};

@@ -9,8 +9,8 @@ mod settings;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
 pub use compact::{
-    Compacted, Compaction, FileRead, FileWanted, How, Notes, Order, Question, Reach, Reply, Restorable, Step,
-    Trigger, World,
+    AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
+    Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive, fold_text,
 };
 pub use layers::LAYERS;
 pub use settings::{Budgets, Policy};

@@ -18,9 +18,9 @@ pub struct Facts {
     pub pointed: u64,
     /// Texts that programs put on the user's side: only their beginnings.
     pub inserted: Vec<String>,
-    /// The newest earlier summary.
-    pub earlier: Option<String>,
-    /// Whether the words of that summary's stretch stand in `words`, so that its own list of them is not needed.
+    /// Earlier summaries, in order; there are two where a stretch between them was kept.
+    pub earlier: Vec<String>,
+    /// Whether the words of their stretches stand in `words`, so that their own lists of them are not needed.
     pub has_earlier_words: bool,
     /// Files, in the order of their first touch.
     pub files: Vec<File>,
@@ -141,6 +141,24 @@ impl Facts {
         let mut files: Vec<&File> = self.files.iter().filter(|file| file.writes > 0).collect();
         files.sort_by_key(|file| std::cmp::Reverse(file.last));
         files
+    }
+
+    /// Whether a text stands in what was said, called or asked, or went wrong, as far as the facts hold it.
+    pub fn mention(&self, text: &str) -> bool {
+        let has = |held: &String| held.contains(text);
+        let is_of = |trouble: &Trouble| {
+            has(&trouble.call)
+                || trouble.lines.iter().any(has)
+                || trouble.heard.iter().any(has)
+                || trouble.then.iter().any(has)
+        };
+        self.files.iter().any(|file| has(&file.path))
+            || self.words.iter().any(|words| has(&words.text))
+            || self.earlier.iter().any(has)
+            || self.commands.iter().any(|command| has(&command.line))
+            || self.tasks.iter().any(|task| has(&task.what))
+            || self.troubles.iter().any(is_of)
+            || self.said.iter().any(has)
     }
 
     /// Sentences of the model that hold one of these words, given in lower case, newest first.

@@ -26,6 +26,7 @@ pub use heard::{Heard, without_reminders};
 pub use paths::{contains_words, paths_named};
 pub use prose::{cut, first_line, fitted, lines_with, sentences};
 pub use sections::{
-    NOTHING, PENDING, RESTORED, SECTIONS, WORDS, heading, is_summary, open_items, section, sections_named,
+    CONTINUES, NOTHING, PENDING, RESTORED, SECTIONS, WORDS, heading, is_summary, open_items, section,
+    sections_named,
 };
 pub use summary::{command_lines, current_lines, error_line, error_lines, file_lines, summary, task_lines};

@@ -72,7 +72,7 @@ pub fn contains_words(text: &str, words: &str) -> bool {
     memmem::find_iter(text.as_bytes(), words).any(|at| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + words.len()..).and_then(|after| after.chars().next());
-        !(opens && is_letter(before)) && !(closes && is_letter(after))
+        !(opens && is_letter(before) || closes && is_letter(after))
     })
 }
 

@@ -92,11 +92,13 @@ impl Reading {
         if !boundary.stands() {
             return;
         }
-        let texts = boundary.summary.blocks().iter().filter_map(|block| match Heard::of_block(block) {
-            Heard::Text(text) => Some(text.into_owned()),
-            _ => None,
-        });
-        self.facts.earlier = Some(texts.collect::<Vec<_>>().join("\n\n"));
+        for content in [&boundary.lead, &boundary.summary] {
+            let texts = content.blocks().iter().filter_map(|block| match Heard::of_block(block) {
+                Heard::Text(text) => Some(text.into_owned()),
+                _ => None,
+            });
+            self.earlier(texts.collect::<Vec<_>>().join("\n\n"));
+        }
         let carried = &boundary.snapshot.carried;
         self.facts.pointed = carried.pointed;
         self.facts.has_earlier_words = !carried.words.is_empty() || carried.pointed > 0;
@@ -107,13 +109,20 @@ impl Reading {
         }
     }
 
+    /// A boundary may be shown more than once, in parts.
+    fn earlier(&mut self, text: String) {
+        if !text.is_empty() && !self.facts.earlier.contains(&text) {
+            self.facts.earlier.push(text);
+        }
+    }
+
     fn user_block(&mut self, block: Heard<'_>) {
         match block {
             Heard::Text(text) => {
                 let text = without_reminders(&text);
                 let text = text.trim();
                 if is_summary(text) {
-                    self.facts.earlier = Some(text.to_owned());
+                    self.earlier(text.to_owned());
                 } else if is_inserted(text) {
                     self.inserted(text);
                 } else {
@@ -147,7 +156,7 @@ impl Reading {
         for block in blocks {
             match block {
                 // A summary of the provider comes in the model's message.
-                Heard::Text(text) if is_summary(&text) => self.facts.earlier = Some(text.into_owned()),
+                Heard::Text(text) if is_summary(&text) => self.earlier(text.into_owned()),
                 Heard::Text(text) if !text.trim().is_empty() => {
                     if !said.is_empty() {
                         said.push('\n');

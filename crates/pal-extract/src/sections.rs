@@ -21,8 +21,12 @@ pub const RESTORED: &str = "## Restored by the audit";
 /// What an empty section says.
 pub const NOTHING: &str = "None seen.";
 
-/// Phrases with which summaries of other agents begin.
-const OF_OTHERS: [&str; 4] = [
+/// How the message that hands a summary over begins.
+pub const CONTINUES: &str = "This session goes on from an earlier part that has been compacted.";
+
+/// Phrases with which summaries begin, ours and those of other agents.
+const BEGINNINGS: [&str; 5] = [
+    CONTINUES,
     "This session is being continued from a previous conversation",
     "The session so far was compacted",
     "Another language model started to solve this problem",
@@ -42,7 +46,7 @@ pub(crate) fn is_ours(text: &str) -> bool {
 
 /// Whether a text is a summary of what came before it.
 pub fn is_summary(text: &str) -> bool {
-    is_ours(text) || OF_OTHERS.iter().any(|phrase| text.trim_start().starts_with(phrase))
+    is_ours(text) || BEGINNINGS.iter().any(|phrase| text.trim_start().starts_with(phrase))
 }
 
 /// The body of a section of a summary in our form; empty if there is none. The text of a section may hold anything, so
@@ -50,7 +54,8 @@ pub fn is_summary(text: &str) -> bool {
 pub fn section(summary: &str, index: usize) -> &str {
     let Some((_, after)) = summary.split_once(&heading(index)) else { return "" };
     let end = if index + 1 < SECTIONS.len() {
-        after.find(&heading(index + 1))
+        // Where newer messages follow a summary, its last sections have other names.
+        after.find(&heading(index + 1)).or_else(|| after.find(&format!("\n## {}. ", index + 2)))
     } else {
         ["\n</", "\n## ", "\n---"].iter().filter_map(|mark| after.find(mark)).min()
     };

@@ -26,7 +26,6 @@ const PLANNED: [&str; 8] =
 
 /// The nine sections, in about this many bytes: never more, unless the headings alone take more.
 pub fn summary(facts: &Facts, room: usize) -> String {
-    let earlier = facts.earlier.as_deref().unwrap_or_default();
     // Headings and notes of cuts take room, too.
     let room = room.saturating_sub(SECTIONS.len() * 48) * 9 / 10;
     let mut spare = 0;
@@ -34,14 +33,12 @@ pub fn summary(facts: &Facts, room: usize) -> String {
     let mut bodies: Vec<String> = Vec::new();
     for (index, (_, share)) in SECTIONS.iter().enumerate() {
         let share = room * share / 100;
-        let body =
-            if index == WORDS { String::new() } else { body(facts, index, section(earlier, index), share) };
+        let body = if index == WORDS { String::new() } else { body(facts, index, share) };
         spare += share.saturating_sub(body.len());
         bodies.push(body);
     }
     if let Some(body) = bodies.get_mut(WORDS) {
-        let carried = if facts.has_earlier_words { "" } else { section(earlier, WORDS) };
-        *body = words(facts, carried, spare);
+        *body = words(facts, spare);
     }
     let mut out = String::new();
     for (index, body) in bodies.iter().enumerate() {
@@ -54,7 +51,7 @@ pub fn summary(facts: &Facts, room: usize) -> String {
 }
 
 /// A section that is not the user's words.
-fn body(facts: &Facts, index: usize, carried: &str, room: usize) -> String {
+fn body(facts: &Facts, index: usize, room: usize) -> String {
     let mut lines = match index {
         0 => intent(facts, room),
         1 => concepts(facts),
@@ -65,12 +62,21 @@ fn body(facts: &Facts, index: usize, carried: &str, room: usize) -> String {
         7 => current_lines(facts, room),
         _ => next(facts, room),
     };
-    let items = || carried.lines().filter(|line| line.starts_with("- ") && !line.starts_with("- … and "));
+    // The newest first, as everywhere.
+    let earlier = || facts.earlier.iter().rev().map(|earlier| section(earlier, index));
+    let is_item = |line: &&str| line.starts_with("- ") && !line.starts_with("- … and ");
+    let items = |section: &str| section.lines().filter(is_item).map(str::to_owned).collect::<Vec<_>>();
     match index {
-        0 if !carried.is_empty() => lines.insert(0, cut(carried.trim_end(), room / 2)),
-        1..=4 => lines.extend(items().map(str::to_owned)),
+        0 => {
+            // What was asked first is asked still.
+            let asked = earlier().rfind(|asked| !asked.is_empty());
+            asked.into_iter().for_each(|asked| lines.insert(0, cut(asked.trim_end(), room / 2)));
+        }
+        1..=4 => earlier().for_each(|section| lines.extend(items(section))),
         // A list of tasks replaces the one before it; without a new one the old one is still open.
-        PENDING if facts.tasks.is_empty() => lines.extend(items().map(str::to_owned)),
+        PENDING if facts.tasks.is_empty() => {
+            earlier().take(1).for_each(|section| lines.extend(items(section)))
+        }
         // What is being done is true of now only.
         _ => {}
     }
@@ -79,12 +85,12 @@ fn body(facts: &Facts, index: usize, carried: &str, room: usize) -> String {
 
 fn intent(facts: &Facts, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(earlier) = facts.earlier.as_deref().filter(|earlier| !is_ours(earlier)) {
+    if let Some(earlier) = facts.earlier.iter().find(|earlier| !is_ours(earlier)) {
         lines.push(format!("From an earlier summary: {}", cut(earlier, room / 2)));
-    } else if let Some(first) = facts.words.first().filter(|_| facts.earlier.is_none()) {
+    } else if let Some(first) = facts.words.first().filter(|_| facts.earlier.is_empty()) {
         lines.push(format!("First asked: {}", cut(&first.text, room / 2)));
     }
-    if let Some(last) = facts.words.last().filter(|_| facts.words.len() > 1 || !lines.is_empty()) {
+    if let Some(last) = facts.words.last().filter(|_| facts.words.len() > 1 || !facts.earlier.is_empty()) {
         lines.push(format!("Last asked: {}", cut(&last.text, room / 3)));
     }
     lines
@@ -173,12 +179,14 @@ fn next(facts: &Facts, room: usize) -> Vec<String> {
 }
 
 /// The user's words: the newest whole in half of the room or more, the beginnings of older ones in the rest.
-fn words(facts: &Facts, carried: &str, room: usize) -> String {
+fn words(facts: &Facts, room: usize) -> String {
     // Each has a bullet, a few words and perhaps the note of a cut.
     const EACH: usize = 40;
     let mut out = String::new();
-    if !carried.is_empty() {
-        out.push_str(&cut(carried.trim_end(), room / 2));
+    let listed = facts.earlier.iter().map(|earlier| section(earlier, WORDS));
+    let listed: Vec<&str> = listed.filter(|list| !list.is_empty() && !facts.has_earlier_words).collect();
+    for list in &listed {
+        out.push_str(&cut(list.trim_end(), room / (listed.len() + 1)));
         out.push('\n');
     }
     let inserted: Vec<String> = facts.inserted.iter().map(|text| format!("- (inserted) {text}")).collect();

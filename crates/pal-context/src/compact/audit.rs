@@ -40,10 +40,10 @@ pub struct AuditBudgets {
     pub repair_tokens: u64,
 }
 
-/// What the audit says.
+/// What the audit says of a summary.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Audited {
-    /// What follows the summary; empty if nothing is missing.
+    /// What follows the summary behind an empty line; empty if nothing is missing.
     pub repairs: String,
     /// The figures.
     pub audit: Audit,
@@ -92,11 +92,9 @@ fn invented(input: &AuditInput<'_>) -> Vec<String> {
 /// folder that it lies in, since listings name files without their folders.
 fn was_seen(input: &AuditInput<'_>, path: &str) -> bool {
     let seen = |text: &str| {
-        let facts = input.facts;
-        facts.files.iter().any(|file| file.path.contains(text))
-            || facts.words.iter().any(|words| words.text.contains(text))
+        input.facts.mention(text)
             || input.carried.words.iter().any(|words| words.text.contains(text))
-            || facts.earlier.iter().any(|earlier| earlier.contains(text))
+            || input.transcript.contains(text)
             || (input.seen)(text)
     };
     let path = path.trim_start_matches("./").trim_start_matches("~/").trim_start_matches("../");

@@ -25,6 +25,7 @@ pub(super) struct Count {
 struct Repairs<'a> {
     input: &'a AuditInput<'a>,
     left: u64,
+    is_full: bool,
     lines: String,
 }
 
@@ -33,8 +34,9 @@ impl Repairs<'_> {
     /// depend on the summary.
     fn add(&mut self, line: &str, is_missing: bool) -> bool {
         let cost = (self.input.estimate)(line);
-        let fits = cost <= self.left;
-        self.left -= if fits { cost } else { self.left };
+        self.is_full = self.is_full || cost > self.left;
+        let fits = !self.is_full;
+        self.left -= if fits { cost } else { 0 };
         if fits && is_missing && !self.input.summary.contains(line) {
             self.lines.push_str(line);
         }
@@ -46,7 +48,7 @@ impl Repairs<'_> {
 pub(super) fn check(input: &AuditInput<'_>, invented: &[String]) -> Checked {
     let frame = (input.estimate)(&more(1_000_000));
     let left = input.budgets.repair_tokens.saturating_sub(frame);
-    let mut repairs = Repairs { input, left, lines: String::new() };
+    let mut repairs = Repairs { input, left, is_full: false, lines: String::new() };
     let sight = Sight::new(input);
     if !invented.is_empty() {
         repairs.add(&not_seen(invented), true);
@@ -64,30 +66,35 @@ pub(super) fn check(input: &AuditInput<'_>, invented: &[String]) -> Checked {
         todos.repaired += u64::from(is_repaired);
     };
     for task in input.facts.open_tasks() {
-        todo(&format!("- An open task, {}: {}\n", task.status, task.what), sight.holds_item(&task.what));
+        let what = task.what.split_whitespace().collect::<Vec<_>>().join(" ");
+        todo(&format!("- An open task, {}: {what}\n", task.status), sight.holds_item(&what));
     }
     for item in open_before(input.facts) {
         let line = format!("- Open in the summary before and not named in this one: {}\n", cut(item, 300));
         todo(&line, sight.holds_item(item));
     }
     let mut paths = Count::default();
+    let mut beyond = 0;
     for file in input.facts.written() {
         let is_kept = sight.holds_path(&file.path);
         let is_repaired = repairs.add(&format!("- Edited: {}\n", file.path), !is_kept);
+        beyond += u64::from(repairs.is_full);
         paths.all += 1;
         paths.kept += u64::from(is_kept);
         paths.repaired += u64::from(is_repaired);
     }
-    let missing = paths.all - paths.kept - paths.repaired;
-    let more = more(missing);
-    if missing > 0 && !input.summary.contains(&more) {
+    // The count follows from the budget, not from the summary, or the next audit would count anew.
+    let more = more(beyond);
+    if paths.all > paths.kept + paths.repaired && !input.summary.contains(&more) {
         repairs.lines.push_str(&more);
     }
     Checked { paths, todos, error_kept, repairs: repairs.lines }
 }
 
 fn more(count: u64) -> String {
-    format!("- … and {count} more files that were edited; the transcript names them\n")
+    format!(
+        "- … and {count} more files were edited than are sure to be named here; the transcript has them\n"
+    )
 }
 
 fn not_seen(invented: &[String]) -> String {
@@ -102,7 +109,7 @@ fn not_seen(invented: &[String]) -> String {
 
 /// The open items of the summary before that no list of tasks has spoken of since.
 fn open_before(facts: &Facts) -> Vec<&str> {
-    let items = facts.earlier.iter().last().map(|earlier| open_items(earlier)).unwrap_or_default();
+    let items = facts.earlier.last().map(|earlier| open_items(earlier)).unwrap_or_default();
     let is_known = |item: &str| facts.tasks.iter().any(|task| same(&task.what, item));
     items.into_iter().filter(|item| !is_known(item)).collect()
 }

@@ -55,7 +55,10 @@ pub(super) fn check(input: &AuditInput<'_>) -> Checked {
     let costs = messages.iter().zip(&is_kept).map(|(message, is_kept)| (message, !is_kept));
     let fates = fates(costs, pointed, input);
     let mut lines = String::new();
+    let mut beyond = pointed;
+    let mut is_pointed = pointed > 0;
     for ((message, fate), is_kept) in messages.iter().zip(fates).zip(is_kept) {
+        beyond += u64::from(!is_kept && matches!(fate, Fate::Pointed));
         if is_kept || contains_words(input.summary, message.text) {
             checked.verbatim += 1;
             continue;
@@ -72,11 +75,15 @@ pub(super) fn check(input: &AuditInput<'_>) -> Checked {
                     lines.push_str(&beginning);
                 }
             }
-            Fate::Pointed => checked.by_pointer += 1,
+            Fate::Pointed => {
+                checked.by_pointer += 1;
+                is_pointed = true;
+            }
         }
     }
-    let pointer = pointer(checked.by_pointer, input.transcript);
-    if checked.by_pointer > 0 && !input.summary.contains(&pointer) {
+    // The count follows from the budget, not from the summary, or the next audit would count anew.
+    let pointer = pointer(beyond, input.transcript);
+    if is_pointed && !input.summary.contains(&pointer) {
         checked.repairs.push_str(&pointer);
     }
     if !lines.is_empty() {
@@ -103,8 +110,9 @@ fn beginning(message: &Message<'_>, transcript: &str) -> String {
 
 fn pointer(count: u64, transcript: &str) -> String {
     format!(
-        "\nOf the user's messages, {count} are not repeated in full here. They stand in the transcript at {transcript}, \
-         in the lines that hold \"origin\":\"person\"; look there before deciding what the user wants.\n"
+        "\nThe {count} earliest messages of the user are not repeated here, unless the summary quotes them. They stand in \
+         the transcript at {transcript}, in the lines that hold \"origin\":\"person\"; look there when it matters what \
+         the user wanted.\n"
     )
 }
 
