@@ -61,7 +61,7 @@ const SAVED_LEAST: usize = 1_000;
 /// let condensed = condense(asked, &log, 8_000).unwrap();
 /// assert_eq!(condensed.by, "build log");
 /// assert!(condensed.text.contains(" --> src/lib.rs:3:5"));
-/// assert!(condensed.text.contains("[… 198 lines left out …]"));
+/// assert!(condensed.text.contains("[… 197 lines left out …]"));
 /// ```
 pub fn condense(asked: Asked<'_>, text: &str, most: usize) -> Option<Condensed> {
     if text.len() < CHARACTERS_LEAST || read::reads_file(asked) || mark::is_in(text) {
@@ -130,7 +130,8 @@ fn by_kind(asked: Asked<'_>, text: &str, lines: &[&str], size: Size) -> Option<C
     if let Some(lines) = listing::lines(lines) {
         return finish(lines, "listing");
     }
-    if is_shell || log::has_shape(lines) {
+    // What came without a command may be anything, a file included.
+    if asked.command.is_some() || log::has_shape(lines) {
         return finish(log::any(lines), "log");
     }
     None

@@ -8,6 +8,9 @@ use super::mark::Says;
 /// Changed lines of a hunk that go before those further down in other hunks.
 const FIRST_CHANGES: usize = 12;
 
+/// Lines outside of hunks, such as a message or a table of files, that count like headers.
+const FIRST_OUTSIDE: usize = 30;
+
 /// The lines of a text that is mostly diff, ranked; none if it is not, or if it is short and holds nothing generated.
 pub(super) fn lines<'a>(texts: &[&'a str], is_long: bool) -> Option<Vec<Line<'a>>> {
     let mut reader = Reader::default();
@@ -30,6 +33,7 @@ struct Reader {
     has_generated: bool,
     hunks: usize,
     in_hunks: usize,
+    outside: usize,
 }
 
 impl Reader {
@@ -71,7 +75,12 @@ impl Reader {
             return Line::new(text, if is_needless { Rank::near(6) } else { Rank::HEAD });
         }
         let says = alarm::says(text);
-        let rank = if says == Says::Error { Rank::ERROR } else { Rank::SUMMARY };
+        self.outside += 1;
+        let rank = match says {
+            _ if self.outside <= FIRST_OUTSIDE => Rank::HEAD,
+            Says::Error => Rank::ERROR,
+            _ => Rank::SUMMARY,
+        };
         Line { says, ..Line::new(text, rank) }
     }
 

@@ -29,7 +29,8 @@ struct Limits {
 }
 
 /// From generous to terse: the first that fits is taken.
-const STEPS: [Limits; 8] = [
+const STEPS: [Limits; 9] = [
+    Limits { items: 100, keys: 1_000, string: 6_000, depth: 16 },
     Limits { items: 40, keys: 400, string: 2_000, depth: 12 },
     Limits { items: 20, keys: 200, string: 1_000, depth: 10 },
     Limits { items: 10, keys: 120, string: 500, depth: 8 },
@@ -138,9 +139,13 @@ impl Writer {
             self.out.push_str(json);
             return;
         }
-        let end = text.char_indices().nth(self.limits.string).map_or(text.len(), |(at, _)| at);
-        escape_into(&mut self.out, &text[..end]);
+        let tail = self.limits.string / 4;
+        let at =
+            |character_idx: usize| text.char_indices().nth(character_idx).map_or(text.len(), |(at, _)| at);
+        let (head_end, tail_start) = (at(self.limits.string - tail), at(characters - tail));
+        escape_into(&mut self.out, &text[..head_end]);
         self.out.push_str(&cut(characters - self.limits.string));
+        escape_into(&mut self.out, &text[tail_start..]);
     }
 
     fn array(&mut self, json: &str, depth: usize) -> Option<()> {

@@ -14,6 +14,8 @@ enum Entry<'a> {
     Branch(usize),
     /// Something in the folder or file that was named last.
     Here,
+    /// Parts what belongs to different places of one file.
+    Break,
     /// The name of a folder or file whose entries follow.
     Head,
     /// Something else.
@@ -35,6 +37,7 @@ pub(super) fn lines<'a>(texts: &[&'a str]) -> Option<Vec<Line<'a>>> {
                 (group, in_group) = (Entry::Other, 0);
                 Rank::HEAD
             }
+            Entry::Break => Rank::near(in_group),
             Entry::Other if text.trim().is_empty() => Rank::PLAIN,
             Entry::Other => {
                 let says = alarm::says(text);
@@ -88,13 +91,13 @@ fn hit(line: &str) -> Option<Entry<'_>> {
         return Some(Entry::Here);
     }
     if line == "--" {
-        return Some(Entry::Here);
+        return Some(Entry::Break);
     }
-    let end = memchr::memchr_iter(b':', bytes).find(|at| *at > 1)?;
-    let name = &line[..end];
-    let is_name = is_path(name) && end + 1 < bytes.len() && bytes[end + 1] != b'/';
-    if is_name {
-        return Some(Entry::In(name));
+    if let Some(end) = memchr::memchr_iter(b':', bytes).find(|at| *at > 1)
+        && is_path(&line[..end])
+        && bytes.get(end + 1).is_some_and(|byte| *byte != b'/')
+    {
+        return Some(Entry::In(&line[..end]));
     }
     // A line of context: the number stands between dashes.
     memchr::memchr_iter(b'-', bytes).take(12).find_map(|at| {
@@ -145,8 +148,8 @@ mod tests {
             ("drwxr-xr-x  2 me me 4096 Nov 16 09:00 src", Entry::Here),
             ("total 12", Entry::Here),
             ("./src:", Entry::Head),
-            ("├── lib.rs", Entry::Branch(0)),
-            ("│   └── a.rs", Entry::Branch(6)),
+            ("├── lib.rs", Entry::Branch(3)),
+            ("│   └── a.rs", Entry::Branch(9)),
             ("src/a.rs:12:    let x = 1;", Entry::In("src/a.rs")),
             ("src/a.rs-13-    let y = 1;", Entry::In("src/a.rs")),
             ("src/a.rs:let x", Entry::In("src/a.rs")),

@@ -109,7 +109,7 @@ fn first_rank(text: &str, noise: Option<Noise>) -> Line<'_> {
         Says::Error => Rank::ERROR,
         Says::Warning => Rank::WARNING,
         _ if is_failure_head(text) => Rank::ERROR,
-        _ if noise.is_some() => Rank::NOISE,
+        _ if noise.is_some() || noise::is_test_file(text) => Rank::NOISE,
         _ if noise::is_summary(text) => Rank::SUMMARY,
         _ => Rank::PLAIN,
     };
@@ -143,14 +143,21 @@ struct Alarm {
 fn rank_details(lines: &mut [Line<'_>]) {
     let mut seen: FxHashSet<(&str, &str)> = FxHashSet::default();
     let mut alarm: Option<Alarm> = None;
+    let mut test_file = None;
     for at in 0..lines.len() {
         let line = lines[at];
+        if line.rank == Rank::NOISE && noise::is_test_file(line.text) {
+            test_file = Some(at);
+        }
         if line.rank == Rank::ERROR || line.rank == Rank::WARNING {
             let next = lines.get(at + 1).map_or("", |next| next.text);
             let is_new = seen.insert((line.text, if alarm::is_location(next) { next } else { "" }));
             // A repeated alarm directly after another is a detail of it.
             let rank = if is_new { line.rank } else { Rank::near(4) };
             lines[at].rank = rank;
+            if let Some(file) = test_file.take() {
+                lines[file].rank = Rank::near(1);
+            }
             alarm = Some(Alarm { rank, distance: 0, places: 0, is_list: line.text.trim() == "failures:" });
             for distance in 1..=2.min(at) {
                 let before = &mut lines[at - distance];

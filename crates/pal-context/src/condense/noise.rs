@@ -14,10 +14,15 @@ pub(super) enum Noise {
 
 /// What kind of noise a line is; none if it may matter.
 pub(super) fn of(line: &str) -> Option<Noise> {
-    let line = without_time(line).trim();
-    if line.is_empty() {
+    let line = without_time(line).trim_start();
+    if line.trim().is_empty() {
         return None;
     }
+    // A runner's label before an empty line.
+    if line.ends_with(": ") && without_label(line) == Some("") {
+        return Some(Noise::Build);
+    }
+    let line = line.trim_end();
     of_plain(line).or_else(|| of_plain(without_label(line)?))
 }
 
@@ -32,6 +37,14 @@ fn of_plain(line: &str) -> Option<Noise> {
     } else {
         None
     }
+}
+
+/// Whether a line names the file whose tests follow: `core test: src/parse.test.ts:`.
+pub(super) fn is_test_file(line: &str) -> bool {
+    let Some(name) = line.trim_end().strip_suffix(':') else { return false };
+    let name = name.rsplit(' ').next().unwrap_or(name);
+    name.contains(['/', '.'])
+        && [".test.", ".spec.", "_test.", "test_"].iter().any(|part| name.contains(part))
 }
 
 /// Whether a line sums up a run.
@@ -340,10 +353,10 @@ fn is_artifact(line: &str) -> bool {
     }
     let line = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, rest)| rest);
     let mut words = line.split_whitespace();
-    let has_path = words.next().is_some_and(|word| word.contains('/') || word.contains('.'));
+    let has_path = words.next().is_some_and(|word| word.contains('/'));
     has_path
         && words.next().is_some_and(|word| word.as_bytes()[0].is_ascii_digit())
-        && words.next().is_none_or(|word| matches!(word, "kB" | "KB" | "KiB" | "MB" | "MiB" | "B"))
+        && words.next().is_some_and(|word| matches!(word, "kB" | "KB" | "KiB" | "MB" | "MiB" | "B"))
 }
 
 fn is_progress(line: &str) -> bool {
