@@ -210,7 +210,10 @@ fn shortened(line: &str, most: usize) -> Option<String> {
     }
     let head = most / 4 * 3;
     let tail = most - head;
-    let at = |character_idx: usize| line.char_indices().nth(character_idx).map_or(line.len(), |(at, _)| at);
+    let at = |character_idx: usize| match line.is_ascii() {
+        true => character_idx,
+        false => line.char_indices().nth(character_idx).map_or(line.len(), |(at, _)| at),
+    };
     let (head_end, tail_start) = (at(head), at(characters - tail));
     Some(format!("{}{}{}", &line[..head_end], cut(characters - most), &line[tail_start..]))
 }

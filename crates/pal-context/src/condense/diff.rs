@@ -13,6 +13,10 @@ const FIRST_OUTSIDE: usize = 30;
 
 /// The lines of a text that is mostly diff, ranked; none if it is not, or if it is short and holds nothing generated.
 pub(super) fn lines<'a>(texts: &[&'a str], is_long: bool) -> Option<Vec<Line<'a>>> {
+    // Most texts are no diffs, and this tells quickly.
+    if !texts.iter().any(|text| hunk_counts(text).is_some()) {
+        return None;
+    }
     let mut reader = Reader::default();
     let mut lines: Vec<Line<'a>> = texts.iter().map(|text| reader.read(text)).collect();
     let is_diff = reader.hunks > 0 && reader.in_hunks * 3 >= texts.len();

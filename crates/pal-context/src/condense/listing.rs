@@ -63,15 +63,22 @@ fn entry(text: &str) -> Entry<'_> {
     if is_long_entry(line) || line.strip_prefix("total ").is_some_and(|rest| rest.parse::<u64>().is_ok()) {
         return Entry::Here;
     }
-    if let Some(at) =
-        line.find("── ").or_else(|| line.find("-- ").filter(|at| line[..*at].ends_with(['|', '`'])))
-    {
-        return Entry::Branch(at);
+    if let Some(width) = branch(line) {
+        return Entry::Branch(width);
     }
     if let Some(hit) = hit(line) {
         return hit;
     }
     path(line)
+}
+
+/// Where the drawn part of a tree's line ends: `│   ├── name`, `|   |-- name`.
+fn branch(line: &str) -> Option<usize> {
+    if line.is_ascii() {
+        memchr::memchr2(b'|', b'`', line.as_bytes())?;
+        return line.find("-- ").filter(|at| line[..*at].ends_with(['|', '`']));
+    }
+    line.find("── ")
 }
 
 /// `-rw-r--r--  1 me me 12 Nov 16 name`.

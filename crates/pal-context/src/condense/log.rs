@@ -19,6 +19,11 @@ const PLACES: usize = 4;
 /// From this many similar lines on, those in the middle go.
 const SIMILAR_LEAST: usize = 6;
 
+/// Fewer lines of noise make no log of a build or a test run.
+const NOISE_LEAST: usize = 5;
+/// Lines looked at before all are.
+const SAMPLE: usize = 4_000;
+
 /// How sure the surroundings make us that a text is a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hint {
@@ -32,34 +37,67 @@ pub(super) enum Hint {
 
 /// The lines of a log of a build, a test run or a download, ranked, and which it is; none if it is none of these.
 pub(super) fn recognised<'a>(lines: &[&'a str], hint: Hint) -> Option<(Vec<Line<'a>>, &'static str)> {
-    let (mut build, mut test, mut progress, mut said) = (0_usize, 0_usize, 0_usize, 0_usize);
-    let noises: Vec<Option<Noise>> = lines.iter().map(|line| noise::of(line)).collect();
-    for (line, noise) in lines.iter().zip(&noises) {
-        said += usize::from(!line.trim().is_empty());
-        match noise {
-            Some(Noise::Build) => build += 1,
-            Some(Noise::Test) => test += 1,
-            Some(Noise::Progress) => progress += 1,
-            None => {}
-        }
-    }
-    let total = build + test + progress;
+    // Most long texts are no such logs; a sample spares looking at all of their lines.
+    let sample: Vec<&str> = lines.iter().step_by(lines.len() / SAMPLE + 1).copied().collect();
     let share_least = match hint {
         Hint::Nothing => 50,
         Hint::Shell => 25,
         Hint::Command => 5,
     };
-    if total < 5 || total * 100 < said * share_least {
+    if Counts::of(&sample, &noises(&sample)).share() * 2 < share_least {
         return None;
     }
-    let by = if test * 4 >= total {
+    let noises = noises(lines);
+    let counts = Counts::of(lines, &noises);
+    if counts.noise() < NOISE_LEAST || counts.share() < share_least {
+        return None;
+    }
+    let by = if counts.test * 4 >= counts.noise() {
         "test run"
-    } else if build >= progress {
+    } else if counts.build >= counts.progress {
         "build log"
     } else {
         "progress"
     };
     Some((ranked(lines, &noises, Rank::NOISE), by))
+}
+
+fn noises(lines: &[&str]) -> Vec<Option<Noise>> {
+    lines.iter().map(|line| noise::of(line)).collect()
+}
+
+/// How many lines of a text are noise of which kind.
+#[derive(Default)]
+struct Counts {
+    build: usize,
+    test: usize,
+    progress: usize,
+    said: usize,
+}
+
+impl Counts {
+    fn of(lines: &[&str], noises: &[Option<Noise>]) -> Counts {
+        let mut counts = Counts::default();
+        for (line, noise) in lines.iter().zip(noises) {
+            counts.said += usize::from(!line.trim().is_empty());
+            match noise {
+                Some(Noise::Build) => counts.build += 1,
+                Some(Noise::Test) => counts.test += 1,
+                Some(Noise::Progress) => counts.progress += 1,
+                None => {}
+            }
+        }
+        counts
+    }
+
+    fn noise(&self) -> usize {
+        self.build + self.test + self.progress
+    }
+
+    /// Noise in a hundred lines.
+    fn share(&self) -> usize {
+        self.noise() * 100 / self.said.max(1)
+    }
 }
 
 /// The lines of any log, ranked. Nothing is left out while there is room.

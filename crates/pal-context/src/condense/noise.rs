@@ -145,7 +145,12 @@ fn without_label(line: &str) -> Option<&str> {
             rest.trim_start_matches(|character: char| character.is_ascii_digit() || character == '.'),
         );
     }
-    let end = line.find(": ").into_iter().chain(line.find(" | ")).min().filter(|end| *end <= 60)?;
+    let bytes = line.as_bytes();
+    let ends_label = |at: &usize| {
+        let at = *at;
+        bytes[at] == b':' && bytes.get(at + 1) == Some(&b' ') || bytes[at..].starts_with(b" | ")
+    };
+    let end = (0..bytes.len().min(60)).find(ends_label)?;
     let label = &line[..end];
     let is_label = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@/._-: ".contains(&byte))
         && label.bytes().filter(|byte| *byte == b' ').count() <= 1;
@@ -153,7 +158,9 @@ fn without_label(line: &str) -> Option<&str> {
 }
 
 fn starts_with_any(line: &str, openings: &[&str]) -> bool {
-    openings.iter().any(|opening| line.starts_with(opening))
+    // Comparing first letters spares most of the calls; there are many lines and many openings.
+    let first = line.as_bytes().first();
+    openings.iter().any(|opening| opening.as_bytes().first() == first && line.starts_with(opening))
 }
 
 fn is_passed_test(line: &str) -> bool {
@@ -209,7 +216,7 @@ fn is_passed_at_end(line: &str) -> bool {
     }
     (line.starts_with("Test Case ") && line.contains(" passed ("))
         || (line.starts_with("Passed ") && line.ends_with("ms]"))
-        || (line.contains("Tests run:")
+        || (starts_with_any(line, &["[INFO] Tests run:", "Tests run:"])
             && line.contains("Failures: 0, Errors: 0")
             && line.contains("Time elapsed"))
 }
@@ -348,7 +355,7 @@ fn is_artifact(line: &str) -> bool {
     if line.ends_with("ms)") && line.contains("(+") {
         return true;
     }
-    if !line.ends_with('B') && !line.contains("gzip") {
+    if !line.ends_with('B') {
         return false;
     }
     let line = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, rest)| rest);
@@ -363,10 +370,10 @@ fn is_progress(line: &str) -> bool {
     if line.starts_with(|character: char| ('\u{2800}'..='\u{28ff}').contains(&character)) {
         return true;
     }
-    if line.contains(" .......... ") {
+    let bytes = line.as_bytes();
+    if bytes.first().is_some_and(u8::is_ascii_digit) && line.contains(" .......... ") {
         return true;
     }
-    let bytes = line.as_bytes();
     let has_percent = memchr::memchr_iter(b'%', bytes).any(|at| at > 0 && bytes[at - 1].is_ascii_digit());
     if has_percent {
         const SIGNS: [&str; 13] = [

@@ -154,6 +154,7 @@ proptest! {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time that condensing takes is what is tested")]
 fn long_texts_take_no_long_time() {
     let asked = Asked { tool: "Bash", command: Some("./run") };
     let repeated = |piece: &str| piece.repeat(10_000_000 / piece.len());
