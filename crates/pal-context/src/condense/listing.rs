@@ -37,7 +37,7 @@ pub(super) fn lines<'a>(texts: &[&'a str]) -> Option<Vec<Line<'a>>> {
                 (group, in_group) = (Entry::Other, 0);
                 Rank::HEAD
             }
-            Entry::Break => Rank::near(in_group),
+            Entry::Break => Rank::near(step(in_group)),
             Entry::Other if text.trim().is_empty() => Rank::PLAIN,
             Entry::Other => {
                 let says = alarm::says(text);
@@ -47,12 +47,24 @@ pub(super) fn lines<'a>(texts: &[&'a str]) -> Option<Vec<Line<'a>>> {
             _ => {
                 in_group = if *entry == group { in_group + 1 } else { 0 };
                 group = *entry;
-                Rank::near(in_group)
+                Rank::near(step(in_group))
             }
         };
         Line::new(text, rank)
     };
     Some(texts.iter().zip(&entries).map(rank).collect())
+}
+
+/// The step of an entry in its group: the first eight have their own, later steps are ever wider, so that large
+/// groups shrink together.
+fn step(in_group: usize) -> usize {
+    match in_group {
+        0..8 => in_group,
+        _ => {
+            let power = in_group.ilog2();
+            2 + 2 * power as usize + ((in_group >> (power - 1)) & 1)
+        }
+    }
 }
 
 fn entry(text: &str) -> Entry<'_> {

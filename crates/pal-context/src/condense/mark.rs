@@ -72,7 +72,7 @@ impl Gap {
 
 /// The mark after a line that came again and again.
 pub(super) fn repeated(times: u64) -> String {
-    format!("{OPEN}the line above came {} more{CLOSE}", counted(times, "time"))
+    format!("{OPEN}the line above came {}{CLOSE}", counted(times, "more time"))
 }
 
 /// The mark inside a line or string that is cut.
