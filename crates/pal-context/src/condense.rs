@@ -16,6 +16,7 @@ mod listing;
 mod log;
 mod mark;
 mod noise;
+mod prefix;
 mod read;
 
 use std::borrow::Cow;

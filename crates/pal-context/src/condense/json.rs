@@ -12,8 +12,8 @@ use super::mark::{counted, cut, note};
 
 /// Lines before the first value that may be a tool's own header.
 const HEADER_LINES_MOST: usize = 12;
-/// Characters after the last value that may be a tool's own footer.
-const FOOTER_MOST: usize = 1_000;
+/// Bytes before the first and after the last value that may be a tool's own header and footer.
+const AROUND_MOST: usize = 1_000;
 /// Values that fit in this many characters stand on one line.
 const INLINE: usize = 100;
 /// Items kept beyond the first ones because they tell of failures.
@@ -29,7 +29,7 @@ struct Limits {
 }
 
 /// From generous to terse: the first that fits is taken.
-const STEPS: [Limits; 9] = [
+const STEPS: [Limits; 11] = [
     Limits { items: 100, keys: 1_000, string: 6_000, depth: 16 },
     Limits { items: 40, keys: 400, string: 2_000, depth: 12 },
     Limits { items: 20, keys: 200, string: 1_000, depth: 10 },
@@ -39,18 +39,17 @@ const STEPS: [Limits; 9] = [
     Limits { items: 3, keys: 40, string: 120, depth: 5 },
     Limits { items: 2, keys: 30, string: 80, depth: 4 },
     Limits { items: 1, keys: 20, string: 60, depth: 3 },
+    Limits { items: 1, keys: 20, string: 60, depth: 2 },
+    Limits { items: 1, keys: 20, string: 60, depth: 1 },
 ];
 
 /// The text shortened, if it is one JSON value or several, perhaps between a few lines of other text.
 pub(super) fn condense(text: &str, most: usize) -> Option<Condensed> {
-    let start = start_of_json(text)?;
+    let start = start_of_json(text).filter(|start| *start <= AROUND_MOST)?;
     let (header, rest) = text.split_at(start);
     let (values, footer) = values(rest)?;
     let room = most.saturating_sub(header.len() + footer.len()).max(1_000);
-    let body = STEPS.iter().find_map(|limits| written(&values, *limits, room)).or_else(|| {
-        let last = STEPS.last()?;
-        written(&values, *last, usize::MAX)
-    })?;
+    let body = STEPS.iter().find_map(|limits| written(&values, *limits, room))?;
     let text_after = format!("{header}{}\n{body}{footer}", note("JSON, shortened; not valid as it stands"));
     let lines = |text: &str| text.lines().count() as u64;
     let lines_left_out = lines(text).saturating_sub(lines(&text_after));
@@ -92,7 +91,7 @@ fn values(text: &str) -> Option<(Vec<&str>, &str)> {
         from = end;
     }
     let footer = &text[from..];
-    (!values.is_empty() && footer.len() <= FOOTER_MOST).then_some((values, footer))
+    (!values.is_empty() && footer.len() <= AROUND_MOST).then_some((values, footer))
 }
 
 /// The values within limits; none if they take more than `most` characters.

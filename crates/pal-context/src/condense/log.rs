@@ -11,13 +11,16 @@ use super::alarm;
 use super::assemble::{Line, Rank};
 use super::mark::{Says, USUAL_LENGTH};
 use super::noise::{self, Noise};
+use super::prefix;
 
 /// Lines after an alarm that count as its details.
 const DETAILS: usize = 15;
 /// Places that an alarm names and that stay with it.
 const PLACES: usize = 4;
-/// From this many similar lines on, those in the middle go.
+/// From this many similar lines on, those in the middle are the first to go.
 const SIMILAR_LEAST: usize = 6;
+/// From this many similar lines on, those in the middle of a known log go in any case.
+const SIMILAR_MANY: usize = 30;
 
 /// Fewer lines of noise make no log of a build or a test run.
 const NOISE_LEAST: usize = 5;
@@ -111,7 +114,7 @@ pub(super) fn has_shape(lines: &[&str]) -> bool {
     let said = lines.iter().filter(|line| !line.trim().is_empty()).count();
     let opened = lines.iter().filter(|line| {
         let line = line.trim_start_matches(['[', ' ']);
-        noise::has_time(line) || LEVELS.iter().any(|level| line.starts_with(level))
+        prefix::has_time(line) || LEVELS.iter().any(|level| line.starts_with(level))
     });
     said >= 10 && opened.count() * 2 >= said
 }
@@ -274,7 +277,8 @@ fn rank_similar(lines: &mut [Line<'_>], similar: Rank) {
                 to += 1;
             }
             if to - from >= SIMILAR_LEAST {
-                lines[from + 2..to - 1].iter_mut().for_each(|line| line.rank = similar);
+                let rank = if to - from >= SIMILAR_MANY { similar } else { Rank::SIMILAR };
+                lines[from + 2..to - 1].iter_mut().for_each(|line| line.rank = rank);
             }
         }
         from = to;

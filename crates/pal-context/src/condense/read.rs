@@ -79,10 +79,7 @@ fn is_before_command(word: &str) -> bool {
         .split_once('=')
         .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_'));
     is_assignment
-        || matches!(
-            word,
-            "sudo" | "time" | "do" | "then" | "else" | "{" | "(" | "!" | "command" | "env" | "rtk"
-        )
+        || matches!(word, "sudo" | "time" | "do" | "then" | "else" | "{" | "(" | "!" | "command" | "env")
 }
 
 fn is_command(word: &str, names: &[&str]) -> bool {
@@ -125,9 +122,11 @@ fn prints_file(program: &str, arguments: &[&str]) -> bool {
         return operands > 1;
     }
     if is_command(&name, &["git"]) {
-        let mut words = arguments.iter().copied();
-        let shows = words.any(|word| matches!(word, "show" | "cat-file"));
-        return shows && words.any(|word| word == "-p" || (!word.starts_with('-') && word.contains(':')));
+        let mut words = arguments.iter().copied().filter(|word| !word.starts_with('-'));
+        return match words.find(|word| matches!(*word, "show" | "cat-file")) {
+            Some("show") => words.any(|word| word.contains(':')),
+            found => found.is_some(),
+        };
     }
     false
 }
@@ -228,7 +227,8 @@ mod tests {
             ("cargo build 2>&1 | sed -n '1,50p'", false),
             ("cat <<EOF > file", false),
             ("cat > file", false),
-            ("git show HEAD~1 --stat", false),
+            ("git -C x cat-file -p HEAD:a", true),
+            ("git show HEAD~1 --stat -p", false),
             ("git log --format='%h: %s'", false),
             ("echo 'cat x; cat y'", false),
             ("ls -lR", false),
