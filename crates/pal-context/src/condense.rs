@@ -84,6 +84,8 @@ pub fn condense(asked: Asked<'_>, text: &str, most: usize) -> Option<Condensed> 
     }
     match clean {
         Cow::Owned(text) if gains(before, &text) => {
+            let is_empty = text.trim().is_empty();
+            let text = if is_empty { mark::note("nothing but terminal control sequences") } else { text };
             Some(Condensed { text, by: "terminal redraws", lines_left_out: 0 })
         }
         _ => None,

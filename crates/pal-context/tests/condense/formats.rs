@@ -383,6 +383,13 @@ fn progress() {
 }
 
 #[test]
+fn nothing_but_redraws_says_so() {
+    let text = "\u{1b}[2K\u{1b}[1A".repeat(500);
+    let condensed = condense(Asked { tool: "Bash", command: Some("./spin") }, &text, MOST).unwrap();
+    assert_eq!(condensed.text, "[… nothing but terminal control sequences …]");
+}
+
+#[test]
 fn listings() {
     let folder = |number: usize| {
         format!("./part{number}:\ntotal 90\n")
@@ -573,6 +580,37 @@ fn equal_lines_are_counted() {
             "[… the line above came 4 more times …]",
         ],
         goes: &["crate-15 "],
+    };
+    check(&sample);
+}
+
+#[test]
+fn what_a_go_test_said_stays_though_it_comes_before_the_failure() {
+    let talk = |from: usize| {
+        (from..from + 200)
+            .map(|number| format!("worker {} wrote {number} words", "abc".repeat(number % 7)))
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n"
+    };
+    let text = many(60, "=== RUN   TestCase{}\n--- PASS: TestCase{} (0.00s)")
+        + &talk(0)
+        + "=== RUN   TestEmpty\n    store_test.go:31: the stores differ\n        stored:   []\n        loaded:   nil\n        checked:  twice\n        by whom:  the checker\n--- FAIL: TestEmpty (0.00s)\n"
+        + &many(60, "=== RUN   TestLate{}\n--- PASS: TestLate{} (0.00s)")
+        + &talk(200)
+        + "FAIL\texample.org/app/store\t0.012s\nFAIL\n";
+    let sample = Sample {
+        name: "go, a long message",
+        command: Some("go test -v ./..."),
+        by: "test run",
+        text,
+        stays: &[
+            "    store_test.go:31: the stores differ",
+            "        stored:   []",
+            "        loaded:   nil",
+            "--- FAIL: TestEmpty (0.00s)",
+        ],
+        goes: &["wrote 150 words"],
     };
     check(&sample);
 }
