@@ -4,6 +4,7 @@
 
 mod act;
 mod compact;
+mod condense;
 mod layers;
 mod settings;
 
@@ -12,5 +13,6 @@ pub use compact::{
     AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
     Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive, fold_text,
 };
+pub use condense::{Asked, Condensed, condense};
 pub use layers::LAYERS;
 pub use settings::{Budgets, Policy};

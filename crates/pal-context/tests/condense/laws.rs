@@ -1,0 +1,199 @@
+//! What holds of every condensed text.
+
+use pal_context::{Asked, condense};
+use pal_testkit::cases;
+use proptest::prelude::*;
+
+/// Whether a line surely reports an error: a narrower notion than the condenser's own.
+fn reports_error(line: &str) -> bool {
+    let is_passed = ["(pass)", "✓", "✔", "... ok", " PASSED", "PASS"].iter().any(|sign| line.contains(sign));
+    let opens = ["error: ", "error[", "FAILED ", "--- FAIL", "fatal: ", "panic: "];
+    let has = [" error: ", "TypeError: ", "(fail)", " panicked at ", "✗ ", " ERROR "];
+    let line = line.trim_start();
+    !is_passed
+        && (opens.iter().any(|opening| line.starts_with(opening))
+            || has.iter().any(|words| line.contains(words)))
+}
+
+fn is_mark(line: &str) -> bool {
+    line.trim().starts_with("[… ") && line.trim().ends_with(" …]")
+}
+
+/// How many lines the marks of a text stand for.
+fn marked(text: &str) -> u64 {
+    let number = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["[…", count, "line" | "lines", "left", ..] => count.parse().unwrap_or(0),
+            ["[…", "the", "line", "above", "came", count, ..] => count.parse().unwrap_or(0),
+            _ => 0,
+        }
+    };
+    text.lines().filter(|line| is_mark(line)).map(number).sum()
+}
+
+/// Checks every law on one text.
+pub(crate) fn check_laws(asked: Asked<'_>, text: &str, most: usize) {
+    let condensed = condense(asked, text, most);
+    assert_eq!(condensed, condense(asked, text, most), "the same twice");
+    let Some(condensed) = condensed else { return };
+    let (before, after) = (text.chars().count(), condensed.text.chars().count());
+    assert!(before >= 2_000 && after + 1_000 <= before && after * 4 <= before * 3, "{before} to {after}");
+    for most in [most, most / 3] {
+        assert_eq!(condense(asked, &condensed.text, most), None, "condensed once is condensed");
+    }
+    let is_clean = !text.contains(['\u{1b}', '\r', '\u{8}', '\u{9b}']);
+    let by_line = !["json", "terminal redraws"].contains(&condensed.by);
+    if !(is_clean && by_line) {
+        return;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(marked(&condensed.text), condensed.lines_left_out, "the marks say what is missing");
+    let kept: Vec<&str> = condensed.text.lines().filter(|line| !is_mark(line)).collect();
+    assert_eq!(
+        kept.len() as u64 + condensed.lines_left_out,
+        lines.len() as u64,
+        "every line is there or counted"
+    );
+    // What is there is there in order, whole or cut in its middle.
+    let mut rest = lines.iter();
+    for line in &kept {
+        let head = line.split("[… ").next().unwrap();
+        assert!(
+            rest.any(|original| original == line || original.starts_with(head)),
+            "not in the text: {line}"
+        );
+    }
+    let said = |line: &&&str| !line.trim().is_empty();
+    for end in [lines.iter().find(said), lines.iter().rev().find(said)].into_iter().flatten() {
+        let head: String = end.chars().take(400).collect();
+        assert!(kept.iter().any(|line| line.starts_with(&head)), "first and last lines stay: {end}");
+    }
+    let counts_errors = condensed.text.lines().any(|line| is_mark(line) && line.contains(" error"));
+    if ["build log", "test run", "progress", "log"].contains(&condensed.by) && !counts_errors {
+        for error in lines.iter().filter(|line| reports_error(line) && line.len() < 600) {
+            assert!(kept.contains(error), "an error is missing: {error}");
+        }
+    }
+}
+
+/// Lines as programs print them, and some that none prints.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0..400_u32).prop_map(|number| format!("   Compiling part-{number} v0.{number}.0")),
+        4 => (0..400_u32).prop_map(|number| format!("test suite::case_{number} ... ok")),
+        2 => (0..9_u32).prop_map(|number| format!("error[E000{number}]: something is wrong with `{number}`")),
+        1 => (0..9_u32).prop_map(|number| format!("  --> src/part_{number}.rs:{number}:5")),
+        1 => (0..9_u32).prop_map(|number| format!("--- FAIL: TestPart{number} (0.00s)")),
+        1 => (0..99_u32).prop_map(|number| format!("warning: part {number} is old")),
+        2 => (0..99_u32).prop_map(|number| format!("src/folder/file_{number}.rs:{number}: let x = {number};")),
+        1 => (0..99_u32).prop_map(|number| format!("+added {number}")),
+        1 => (0..99_u32).prop_map(|number| format!("-removed {number}")),
+        1 => Just(String::from("@@ -1,9 +1,9 @@")),
+        1 => Just(String::from("diff --git a/Cargo.lock b/Cargo.lock")),
+        1 => Just(String::from("{\"a\": [1, 2, {\"b\": null}]}")),
+        1 => Just(String::new()),
+        1 => Just(String::from("├── name")),
+        2 => "[ -~]{0,90}",
+        1 => "\\PC{0,900}",
+        1 => any::<String>(),
+    ]
+}
+
+/// Runs of equal lines and stretches of mixed ones.
+fn text() -> impl Strategy<Value = String> {
+    let stretch = prop_oneof![
+        (line(), 1..60_usize).prop_map(|(line, times)| vec![line; times]),
+        proptest::collection::vec(line(), 1..60),
+    ];
+    let lines = proptest::collection::vec(stretch, 1..8).prop_map(|stretches| stretches.concat());
+    (lines, any::<bool>()).prop_map(|(lines, ends)| lines.join("\n") + if ends { "\n" } else { "" })
+}
+
+fn json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![Just(String::from("null")), "[0-9]{1,9}", "\"[a-z \\u{e9}]{0,300}\""];
+    leaf.prop_recursive(6, 200, 20, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..40)
+                .prop_map(|items| format!("[{}]", items.join(", "))),
+            proptest::collection::vec(("[a-z]{1,9}", inner), 0..12).prop_map(|members| {
+                let members: Vec<String> =
+                    members.iter().map(|(key, value)| format!("\"{key}\":\n{value}")).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+}
+
+fn asked() -> impl Strategy<Value = (&'static str, Option<&'static str>)> {
+    prop_oneof![
+        Just(("Bash", Some("cargo test"))),
+        Just(("Bash", Some("./run"))),
+        Just(("mcp__ci__log", None)),
+        Just(("Grep", None)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(400)))]
+
+    #[test]
+    fn texts_keep_the_laws((tool, command) in asked(), text in text(), most in 0..12_000_usize) {
+        check_laws(Asked { tool, command }, &text, most);
+    }
+
+    #[test]
+    fn json_keeps_the_laws(json in json(), most in 500..9_000_usize) {
+        let asked = Asked { tool: "Bash", command: Some("curl x") };
+        check_laws(asked, &json, most);
+        check_laws(asked, &format!("Output:\n{json}\ndone"), most);
+    }
+
+    #[test]
+    fn reads_are_never_touched(text in text(), most in 0..9_000_usize) {
+        for (tool, command) in [("Read", None), ("Bash", Some("cat a.log")), ("Bash", Some("sed -n '1,900p' a.rs"))] {
+            prop_assert_eq!(condense(Asked { tool, command }, &text, most), None);
+        }
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the time that condensing takes is what is tested")]
+fn long_texts_take_no_long_time() {
+    let asked = Asked { tool: "Bash", command: Some("./run") };
+    let repeated = |piece: &str| piece.repeat(10_000_000 / piece.len());
+    let numbered: String =
+        (0..300_000).map(|number| format!("[{number}] step {number} of the error: {number}\n")).collect();
+    let items: String = (0..90_000)
+        .map(|number| {
+            format!(
+                "{{\"id\": {number}, \"name\": \"an item with a name\", \"tags\": [1, 2, 3], \"size\": 12}},"
+            )
+        })
+        .collect();
+    let texts = [
+        ("one line", repeated("x")),
+        ("errors", numbered),
+        ("escapes", repeated("\u{1b}]\u{1b}[3\r")),
+        ("colons", repeated("a.b:1(")),
+        ("dashes", repeated("-1-")),
+        ("json", format!("[{items} 1]")),
+        ("brackets", repeated("[")),
+        ("jsonl", repeated("{\"level\":\"info\",\"message\":\"all is well\"}\n")),
+        ("paths", repeated("src/a/b/c.rs\nsrc/a/d.rs\n")),
+        ("tests", repeated("test a::b ... ok\n--- FAIL: x\n    y\n")),
+        ("diff", repeated("diff --git a/x b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n")),
+    ];
+    for (name, text) in texts {
+        let start = std::time::Instant::now();
+        let condensed = condense(asked, &text, 8_000);
+        let took = start.elapsed();
+        println!(
+            "{name:>9}: {:?} for {} bytes, {:?}",
+            took,
+            text.len(),
+            condensed.map(|found| (found.by, found.text.len()))
+        );
+        assert!(took.as_secs() < 5, "{name} took {took:?}");
+    }
+}
