@@ -340,7 +340,7 @@ pub(crate) fn is_reminder(text: &str) -> bool {
 
 /// The id as the provider takes it: letters, digits, `_` and `-`. A changed id ends in a hash of the original,
 /// so that different ids stay different.
-pub(crate) fn wire_id(id: &ToolUseId) -> Cow<'_, str> {
+pub fn wire_id(id: &ToolUseId) -> Cow<'_, str> {
     let id = id.as_str();
     if is_wire_id(id) {
         return Cow::Borrowed(id);
