@@ -1,6 +1,8 @@
 //! Layers: what each is given, and what it may answer.
 
-use pal_model::{Decision, EntryId, Text, Timestamp};
+use std::time::Duration;
+
+use pal_model::{Decision, DecisionKind, EntryId, Text, Timestamp};
 use pal_view::{Limits, View};
 
 use crate::{Budgets, Policy};
@@ -28,6 +30,17 @@ impl Situation<'_> {
     /// The budgets of the window.
     pub fn budgets(&self) -> Budgets {
         Budgets::new(self.limits)
+    }
+
+    /// How long ago the last request left, as far as the view knows of one.
+    pub fn idle(&self) -> Option<Duration> {
+        let last = self.view.last_request_at()?.milliseconds();
+        Some(Duration::from_millis(u64::try_from(self.now.milliseconds() - last).unwrap_or(0)))
+    }
+
+    /// Whether the provider has forgotten what it cached: the last request is too long ago.
+    pub fn is_cold(&self) -> bool {
+        self.idle().is_some_and(|idle| idle > self.policy.cold_after)
     }
 
     /// Whether an act that changes what was sent is allowed now: on models that bind their thinking to what stands
@@ -127,5 +140,32 @@ impl Act {
     pub fn decide(decisions: Vec<Decision>, reason: impl Into<String>) -> Act {
         let proposals = decisions.into_iter().map(|decision| Proposal { decision, file: None }).collect();
         Act { what: What::Decide(proposals), reason: reason.into() }
+    }
+}
+
+/// Decisions about one view, each made when the ones before it count, so that each knows what it alone costs.
+pub(crate) struct Drafts {
+    view: View,
+    proposals: Vec<Proposal>,
+}
+
+impl Drafts {
+    /// No decision yet.
+    pub(crate) fn about(view: &View) -> Drafts {
+        Drafts { view: view.clone(), proposals: Vec::new() }
+    }
+
+    /// Makes a decision, with the file that must be written before it.
+    pub(crate) fn add(&mut self, kind: DecisionKind, reason: String, file: Option<SpillFile>) {
+        let mut decision = Decision { kind, reason, cost: pal_model::Cost::default() };
+        let after = self.view.with(&decision);
+        decision.cost = self.view.cost_of(&after);
+        self.view = after;
+        self.proposals.push(Proposal { decision, file });
+    }
+
+    /// What was decided, in order.
+    pub(crate) fn finish(self) -> Vec<Proposal> {
+        self.proposals
     }
 }

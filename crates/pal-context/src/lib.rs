@@ -3,10 +3,12 @@
 //! Pure: a view, a time and settings go in, decisions with their reasons come out; whoever drives carries them out.
 
 mod act;
+mod call;
 mod compact;
 mod condense;
 mod layers;
 mod settings;
+mod words;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
 pub use compact::{

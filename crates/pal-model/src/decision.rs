@@ -74,7 +74,7 @@ pub enum DecisionKind {
     Clear {
         /// The results.
         tool_use_ids: Vec<ToolUseId>,
-        /// What the model reads instead.
+        /// What the model reads instead; [`DecisionKind::ID`] in it stands for the id of the result.
         text: String,
     },
     /// A stretch replaced in the view by a summary.
@@ -153,6 +153,9 @@ pub enum DecisionKind {
 }
 
 impl DecisionKind {
+    /// What stands for the id of a result in the text of a clear.
+    pub const ID: &'static str = "{tool_use_id}";
+
     /// The names of all decision kinds in the log.
     pub const NAMES: [&'static str; 16] = [
         "spill",

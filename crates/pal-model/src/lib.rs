@@ -25,6 +25,7 @@ mod parts;
 mod said;
 mod text;
 mod time;
+mod tool;
 mod usage;
 
 pub use block::{Block, BlockType, Content};
@@ -48,4 +49,5 @@ pub use said::{
 };
 pub use text::Text;
 pub use time::{TimeError, Timestamp};
+pub use tool::ToolKind;
 pub use usage::{CacheCreation, Iteration, Usage};

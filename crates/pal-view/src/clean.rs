@@ -191,7 +191,9 @@ impl Cleaner<'_> {
             return self.plain(block);
         };
         let content = known.get("content").filter(|raw| *raw != "null");
-        let (wire_content, inner_tokens) = self.result_content(block.raw(), content);
+        let failed = known.get("is_error") == Some("true");
+        let (wire_content, inner_tokens) =
+            self.result_content(block.raw(), content).unwrap_or_else(|| self.said_nothing(failed));
         let wire_id = wire_id(id);
         let error = known.get("is_error").is_none_or(|raw| matches!(raw, "true" | "false"));
         let exact =
@@ -204,7 +206,7 @@ impl Cleaner<'_> {
             if let Some(content) = wire_content.as_deref().or(content) {
                 object.raw("content", &mend_surrogates(content));
             }
-            if known.get("is_error") == Some("true") {
+            if failed {
                 object.raw("is_error", "true");
             }
             object.finish()
@@ -212,14 +214,15 @@ impl Cleaner<'_> {
         Clean { part: Part::Result(id.clone()), text, tokens: inner_tokens + self.estimator.result_frame() }
     }
 
-    /// The content of a result: rebuilt if it must be, none if it may stay as it is; and its tokens.
-    fn result_content(self, whole: &Text, content: Option<&str>) -> (Option<String>, f64) {
-        let Some(content) = content else { return (None, 0.0) };
+    /// The content of a result: rebuilt if it must be, none if it may stay as it is; and its tokens. Nothing at all if
+    /// it says nothing.
+    fn result_content(self, whole: &Text, content: Option<&str>) -> Option<(Option<String>, f64)> {
+        let content = content?;
         match content.as_bytes().first() {
-            Some(b'"') => match unescape(content) {
-                Some(text) => (None, self.estimator.text(&text)),
-                None => (Some(String::from("[]")), 0.0),
-            },
+            Some(b'"') => {
+                let text = unescape(content).filter(|text| !text.trim().is_empty())?;
+                Some((None, self.estimator.text(&text)))
+            }
             Some(b'[') => {
                 let inner = pal_model::Content::parse(&whole.slice_of(content));
                 let mut same = true;
@@ -236,15 +239,21 @@ impl Cleaner<'_> {
                     }
                 }
                 let rebuilt = (!same).then(|| crate::wire::array(&parts));
-                (rebuilt, tokens)
+                (!parts.is_empty()).then_some((rebuilt, tokens))
             }
             // A number or an object where content belongs: what it says is kept as text.
             _ => {
                 let mut text = String::new();
                 pal_model::escape_into(&mut text, content);
-                (Some(text), self.estimator.json(content))
+                Some((Some(text), self.estimator.json(content)))
             }
         }
+    }
+
+    /// In place of a result that says nothing, which a model may take for a result that is missing.
+    fn said_nothing(self, failed: bool) -> (Option<String>, f64) {
+        let text = if failed { "[failed with no output]" } else { "[completed with no output]" };
+        (Some(format!("\"{text}\"")), self.estimator.text(text))
     }
 
     /// A block inside a tool result.
@@ -340,7 +349,7 @@ pub(crate) fn is_reminder(text: &str) -> bool {
 
 /// The id as the provider takes it: letters, digits, `_` and `-`. A changed id ends in a hash of the original,
 /// so that different ids stay different.
-pub(crate) fn wire_id(id: &ToolUseId) -> Cow<'_, str> {
+pub fn wire_id(id: &ToolUseId) -> Cow<'_, str> {
     let id = id.as_str();
     if is_wire_id(id) {
         return Cow::Borrowed(id);

@@ -186,6 +186,9 @@ impl Derived {
         card: &Card,
     ) -> Option<usize> {
         let Body::Decision(decision) = &entry.body else { return None };
+        if let DecisionKind::Keep { tool_use_ids } = &decision.kind {
+            self.effects.keep(tool_use_ids);
+        }
         let hit = self.target_positions(&decision.kind, position, positions);
         let (from, to) = (hit.iter().min().copied()?, hit.iter().max().copied()?);
         let stretch = Stretch { from, to };
@@ -421,6 +424,20 @@ impl Derived {
             Item::Said(node) => Some(node),
             Item::Sent => None,
         }
+    }
+
+    /// The results that show themselves, in order, each with its node.
+    pub(crate) fn results(&self) -> impl DoubleEndedIterator<Item = (&ToolUseId, &Node)> {
+        let shown = self.items.iter().enumerate().filter_map(|(at, item)| match item {
+            Item::Said(node) if self.shows(at, node) == Shows::Itself => Some((at as u32, node.as_ref())),
+            _ => None,
+        });
+        shown.flat_map(move |(at, node)| {
+            node.clean.iter().filter_map(move |clean| match &clean.part {
+                Part::Result(id) if self.result_items.get(id) == Some(&at) => Some((id, node)),
+                _ => None,
+            })
+        })
     }
 
     /// The node that makes a call.

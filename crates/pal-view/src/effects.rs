@@ -13,14 +13,23 @@ use crate::wire::{Builder, Object, array, result_content, text_block};
 /// What decisions do to nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
-    spilled: FxHashMap<ToolUseId, String>,
+    spilled: FxHashMap<ToolUseId, Spilled>,
     spilled_entries: FxHashMap<EntryId, String>,
+    /// Results that were looked at and left whole.
+    kept: FxHashSet<ToolUseId>,
     snipped: FxHashSet<EntryId>,
     cleared: FxHashMap<ToolUseId, String>,
     stripped: FxHashMap<EntryId, String>,
     folds: Vec<Fold>,
     /// Stretches of the branch whose thinking is void, because something before it changed after it was sent.
     void_thinking: Vec<Stretch>,
+}
+
+/// A result that went to disk.
+#[derive(Clone, Debug)]
+struct Spilled {
+    path: String,
+    text: String,
 }
 
 /// A stretch of history that shows as a summary.
@@ -69,15 +78,17 @@ impl Effects {
     /// Takes a decision in. `stretch` is where the targets of a fold lie.
     pub(crate) fn add(&mut self, id: EntryId, decision: &Decision, stretch: Option<Stretch>) {
         match &decision.kind {
-            DecisionKind::Spill { tool_use_id, entry, text, .. } => {
+            DecisionKind::Spill { tool_use_id, entry, path, text } => {
                 if let Some(tool_use_id) = tool_use_id {
-                    self.spilled.insert(tool_use_id.clone(), text.clone());
+                    let spilled = Spilled { path: path.clone(), text: text.clone() };
+                    self.spilled.insert(tool_use_id.clone(), spilled);
                 } else if let Some(entry) = entry {
                     self.spilled_entries.insert(*entry, text.clone());
                 }
             }
             DecisionKind::Clear { tool_use_ids, text } => {
-                self.cleared.extend(tool_use_ids.iter().map(|id| (id.clone(), text.clone())));
+                let text_of = |id: &ToolUseId| text.replace(DecisionKind::ID, id.as_str());
+                self.cleared.extend(tool_use_ids.iter().map(|id| (id.clone(), text_of(id))));
             }
             DecisionKind::Snip { entries } => self.snipped.extend(entries),
             DecisionKind::Strip { entry, text } => {
@@ -101,8 +112,27 @@ impl Effects {
         self.cleared.contains_key(id)
     }
 
-    pub(crate) fn is_spilled(&self, id: &ToolUseId) -> bool {
-        self.spilled.contains_key(id)
+    /// Where a spilled result lies.
+    pub(crate) fn spilled_to(&self, id: &ToolUseId) -> Option<&str> {
+        self.spilled.get(id).map(|spilled| spilled.path.as_str())
+    }
+
+    /// Results were looked at and left whole.
+    pub(crate) fn keep(&mut self, ids: &[ToolUseId]) {
+        self.kept.extend(ids.iter().cloned());
+    }
+
+    /// Whether it was decided that a result goes to disk, or that it does not.
+    pub(crate) fn is_settled(&self, id: &ToolUseId) -> bool {
+        self.kept.contains(id) || self.spilled.contains_key(id)
+    }
+
+    pub(crate) fn is_spilled_entry(&self, entry: EntryId) -> bool {
+        self.spilled_entries.contains_key(&entry)
+    }
+
+    pub(crate) fn is_stripped(&self, entry: EntryId) -> bool {
+        self.stripped.contains_key(&entry)
     }
 
     pub(crate) fn folds(&self) -> &[Fold] {
@@ -137,7 +167,8 @@ impl Effects {
                 },
                 Part::Media if let Some(text) = stripped => plain(text, cleaner),
                 Part::Result(id) => {
-                    if let Some(text) = self.cleared.get(id).or_else(|| self.spilled.get(id)) {
+                    let spilled = || self.spilled.get(id).map(|spilled| &spilled.text);
+                    if let Some(text) = self.cleared.get(id).or_else(spilled) {
                         with_content(clean, &quoted(text), cleaner.estimator.text(text), cleaner)
                     } else if let Some(text) = stripped {
                         without_media(clean, text, cleaner)

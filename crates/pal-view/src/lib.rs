@@ -24,6 +24,7 @@ mod view;
 mod window;
 mod wire;
 
+pub use clean::wire_id;
 pub use estimate::*;
 pub use ledger::{Category, Sums};
 pub use lens::{Lens, Scope};

@@ -50,8 +50,8 @@ pub struct ShownResult<'a> {
     pub tokens: f64,
     /// Whether it was cleared.
     pub is_cleared: bool,
-    /// Whether it was spilled.
-    pub is_spilled: bool,
+    /// Where its full text lies, relative to the session's folder, if it was spilled.
+    pub spilled_to: Option<&'a str>,
     /// Whether a request of the conversation covered it.
     pub is_sent: bool,
 }
@@ -121,9 +121,8 @@ impl View {
 
     /// Whether the next request opens a turn of the user: a person has spoken since the last one, or there was none.
     pub fn opens_user_turn(&self) -> bool {
-        let unsent = self.derived().nodes().rev().take_while(|node| !self.is_sent(node));
-        let spoke = unsent.fold(false, |spoke, node| spoke || node.speaker == Speaker::User(Origin::Person));
-        spoke || self.derived().sent().is_none()
+        let mut unsent = self.derived().nodes().rev().take_while(|node| !self.is_sent(node));
+        unsent.any(|node| node.speaker == Speaker::User(Origin::Person)) || self.derived().sent().is_none()
     }
 
     /// When the last request of the conversation left, as far as the view reaches back.
@@ -158,9 +157,29 @@ impl View {
             block: content.blocks().iter().find(is_result)?,
             tokens: tokens.map(|clean| clean.tokens).sum(),
             is_cleared: effects.is_cleared(id),
-            is_spilled: effects.is_spilled(id),
+            spilled_to: effects.spilled_to(id),
             is_sent: self.is_sent(node),
         })
+    }
+
+    /// The ids of the results that show themselves, in the model's order, each once.
+    pub fn result_ids(&self) -> impl DoubleEndedIterator<Item = &ToolUseId> {
+        self.derived().results().map(|(id, _)| id)
+    }
+
+    /// Whether it was decided that a result goes to disk, or that it does not.
+    pub fn is_settled(&self, id: &ToolUseId) -> bool {
+        self.derived().effects().is_settled(id)
+    }
+
+    /// Whether the text of an entry went to disk.
+    pub fn is_spilled(&self, entry: EntryId) -> bool {
+        self.derived().effects().is_spilled_entry(entry)
+    }
+
+    /// Whether the media of an entry were taken out.
+    pub fn is_stripped(&self, entry: EntryId) -> bool {
+        self.derived().effects().is_stripped(entry)
     }
 
     /// The view after a decision that is not in the log.

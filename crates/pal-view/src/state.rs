@@ -2,7 +2,8 @@
 //! and a boundary carries it, so that nothing before the boundary need be read for it.
 
 use pal_model::{
-    Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference, Snapshot, fields, unescape,
+    Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference, Snapshot, ToolKind, fields,
+    unescape,
 };
 use smol_str::SmolStr;
 
@@ -57,14 +58,13 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
 
 /// The path and call of a block that reads a file.
 pub fn file_read(block: &Block) -> Option<(String, SmolStr)> {
-    const READERS: [&str; 5] = ["Read", "read", "read_file", "view", "ReadFile"];
     if block.kind() != pal_model::BlockType::ToolUse {
         return None;
     }
     let known = block.fields()?;
     let find = |name: &str| known.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
     let name = unescape(find("name")?)?;
-    if !READERS.contains(&name.as_ref()) {
+    if ToolKind::named(&name) != Some(ToolKind::Read) {
         return None;
     }
     let input = fields(find("input")?).ok()?;

@@ -1,0 +1,77 @@
+//! Old results that may be cleared, and what is read in their place.
+
+use std::collections::BTreeMap;
+
+use pal_model::{DecisionKind, ToolUseId};
+use pal_view::{ShownResult, View};
+
+use crate::Situation;
+use crate::act::Drafts;
+use crate::call::Call;
+
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// Old results, and what clearing them is worth.
+pub(super) struct Old {
+    /// The results to clear, oldest first, with where their full text is if it was spilled.
+    pub(super) ids: Vec<(ToolUseId, Option<String>)>,
+    /// Tokens of all clearable results, the newest included.
+    pub(super) clearable: u64,
+    /// Tokens that clearing would free.
+    pub(super) freed: u64,
+}
+
+/// Whether results of this call may be cleared: tools that every program has, and no reads of memory.
+pub(super) fn is_clearable(view: &View, id: &ToolUseId) -> bool {
+    Call::of(view, id).is_some_and(|call| call.kind.is_some() && !call.reads_memory())
+}
+
+impl Old {
+    /// All but the newest `keep` of the results that are still whole.
+    pub(super) fn of(situation: &Situation<'_>, keep: usize) -> Old {
+        let view = situation.view;
+        let live = view.result_ids().rev().filter(|id| is_clearable(view, id));
+        let live =
+            live.filter_map(|id| Some((id, view.result(id)?))).filter(|(_, result)| !result.is_cleared);
+        let estimator = view.lens().estimator;
+        let (mut ids, mut clearable, mut freed) = (Vec::new(), 0.0, 0.0);
+        for (at, (id, result)) in live.enumerate() {
+            clearable += result.tokens;
+            let text = text_of(situation, &result).replace(DecisionKind::ID, id.as_str());
+            let gain = result.tokens - estimator.text(&text) - estimator.result_frame();
+            if at >= keep && result.is_sent && gain > 0.0 {
+                freed += gain;
+                ids.push((id.clone(), result.spilled_to.map(String::from)));
+            }
+        }
+        ids.reverse();
+        let estimator = view.estimator();
+        Old { ids, clearable: estimator.total(clearable), freed: estimator.total(freed) }
+    }
+
+    /// Clears them: one decision for all that are read back in the same way.
+    pub(super) fn clear(self, situation: &Situation<'_>, reason: &str, drafts: &mut Drafts) {
+        let mut groups: BTreeMap<String, Vec<ToolUseId>> = BTreeMap::new();
+        for (id, _) in self.ids {
+            if let Some(result) = situation.view.result(&id) {
+                groups.entry(text_of(situation, &result)).or_default().push(id);
+            }
+        }
+        for (text, tool_use_ids) in groups {
+            drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
+        }
+    }
+}
+
+/// What is read in place of a result: that it was cleared, and how to get it back.
+fn text_of(situation: &Situation<'_>, result: &ShownResult<'_>) -> String {
+    let place = situation.place;
+    match result.spilled_to {
+        Some(path) => {
+            let id = result.block.tool_use_id().map_or("", |id| id.as_str());
+            let path = path.replace(id, DecisionKind::ID);
+            format!("{CLEARED} All of it is in {}/{path}.", place.directory)
+        }
+        None => format!("{CLEARED} All of it is in {}, under {}.", place.transcript, DecisionKind::ID),
+    }
+}

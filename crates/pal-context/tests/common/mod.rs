@@ -1,0 +1,187 @@
+//! What the tests share: a situation made of a script, and acts as lines that a person can read.
+
+use std::fmt::Write;
+
+use pal_context::{Act, LAYERS, Layer, Place, Policy, Situation, What};
+use pal_model::{Card, Cards, DecisionKind, Draft, Entry, EntryId, IdSource, Text, Timestamp, ToolUseId};
+use pal_testkit::script;
+use pal_view::{Estimator, Lens, Limits, RenderOptions, Scope, View, WindowSettings};
+use pal_wire::{Betas, Rules, check_request};
+
+pub(crate) const OPTIONS: RenderOptions =
+    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+
+/// A session that is about to send a request.
+pub(crate) struct Setting {
+    pub(crate) view: View,
+    pub(crate) policy: Policy,
+    pub(crate) limits: Limits,
+    pub(crate) now: Timestamp,
+    pub(crate) blocked_by: Option<&'static str>,
+    place: Place,
+}
+
+impl Setting {
+    /// The session that a script tells, one second after its last line. `~400~` in the script stands for 400
+    /// characters of text in short lines.
+    pub(crate) fn of(model: &str, log: &str) -> Setting {
+        let entries = script(&spelled_out(log)).unwrap();
+        Setting::from_entries(Cards::shipped().find(model).card, entries)
+    }
+
+    pub(crate) fn from_entries(card: Card, entries: Vec<Entry>) -> Setting {
+        let now = entries.last().map_or(Timestamp::default(), |entry| entry.at);
+        let now = now.after(std::time::Duration::from_secs(1));
+        let limits = Limits::new(&card, &WindowSettings::STANDARD);
+        let lens = Lens { estimator: Estimator::shipped(card.generation), card, scope: Scope::Current };
+        let place = Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
+        let view = View::of(lens, entries);
+        Setting { view, policy: Policy::classic(), limits, now, blocked_by: None, place }
+    }
+
+    pub(crate) fn later(mut self, minutes: u64) -> Setting {
+        self.now = self.now.after(std::time::Duration::from_secs(60 * minutes));
+        self
+    }
+
+    pub(crate) fn with_policy(mut self, change: impl FnOnce(&mut Policy)) -> Setting {
+        change(&mut self.policy);
+        self
+    }
+
+    pub(crate) fn with_window(mut self, window: u64) -> Setting {
+        let settings = WindowSettings { max_context_tokens: Some(window), ..WindowSettings::STANDARD };
+        self.limits = Limits::new(&self.view.lens().card, &settings);
+        self
+    }
+
+    pub(crate) fn situation(&self) -> Situation<'_> {
+        Situation {
+            view: &self.view,
+            now: self.now,
+            limits: &self.limits,
+            policy: &self.policy,
+            place: &self.place,
+            blocked_by: self.blocked_by,
+            size: self.view.size().tokens,
+        }
+    }
+
+    pub(crate) fn act(&self, layer: &str) -> Act {
+        layer_named(layer).act(&self.situation())
+    }
+
+    /// Carries out what a layer does, as entries of the log.
+    pub(crate) fn carry_out(&mut self, act: &Act) {
+        let What::Decide(proposals) = &act.what else { return };
+        for proposal in proposals {
+            let at = self.view.branch().last().map_or(self.now, |entry| entry.at);
+            let id = IdSource::seeded(1_000_000 + self.view.branch().len() as u64).next_id(at);
+            let line = Draft::decision(&proposal.decision).into_line(id, self.view.newest(), at, None);
+            self.view.push(Entry::parse(Text::from(line)).unwrap());
+        }
+    }
+
+    /// The request as it stands, taken by the validator.
+    pub(crate) fn checked_body(&self) -> String {
+        let body = self.view.render(OPTIONS).body();
+        let rules = Rules { betas: Betas::none(), ..Rules::newest() };
+        if let Err(error) = check_request(body.as_bytes(), &rules) {
+            panic!("{}\n{}", error.message, &body[..body.len().min(4_000)]);
+        }
+        body
+    }
+}
+
+pub(crate) fn layer_named(name: &str) -> &'static dyn Layer {
+    LAYERS.into_iter().find(|layer| layer.name() == name).unwrap()
+}
+
+/// What a layer does in a session, checks that it does nothing more afterwards and that the request is valid, and
+/// compares with what was expected.
+#[track_caller]
+pub(crate) fn check(layer: &str, mut setting: Setting, expected: &[&str]) -> Setting {
+    let act = setting.act(layer);
+    let shown = shown(&setting.view, &act);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines, expected);
+    let size = setting.view.estimate();
+    setting.carry_out(&act);
+    assert!(setting.view.estimate() <= size, "it grew");
+    if matches!(act.what, What::Decide(_)) {
+        let again = setting.act(layer);
+        assert!(!matches!(again.what, What::Decide(_)), "acts twice: {again:?}");
+    }
+    setting.checked_body();
+    setting
+}
+
+fn shown(view: &View, act: &Act) -> String {
+    let mut text = String::new();
+    match &act.what {
+        What::Decide(proposals) => {
+            for proposal in proposals {
+                let decision = &proposal.decision;
+                let what = match &decision.kind {
+                    DecisionKind::Spill { tool_use_id, entry, path, .. } => {
+                        let name = tool_use_id.as_ref().map(ToolUseId::to_string);
+                        let name = name.or(entry.map(|entry| place_of(view, entry))).unwrap();
+                        let written = if proposal.file.is_some() { "" } else { " (there already)" };
+                        format!("spill {name} to {}{written}", path.replace(&entry_name(*entry), "ENTRY"))
+                    }
+                    DecisionKind::Keep { tool_use_ids } => format!("keep {}", list(tool_use_ids)),
+                    DecisionKind::Clear { tool_use_ids, .. } => format!("clear {}", list(tool_use_ids)),
+                    DecisionKind::CacheEdit { tool_use_ids } => format!("edit cache {}", list(tool_use_ids)),
+                    DecisionKind::Snip { entries } => format!(
+                        "snip {}",
+                        entries.iter().map(|entry| place_of(view, *entry)).collect::<Vec<_>>().join(" ")
+                    ),
+                    DecisionKind::Strip { entry, .. } => format!("strip {}", place_of(view, *entry)),
+                    DecisionKind::Latch { name, value } => format!("latch {name} {value}"),
+                    other => format!("{other:?}"),
+                };
+                writeln!(text, "{what}: {}", decision.reason).unwrap();
+            }
+        }
+        What::AskProvider { member, value, beta } => writeln!(text, "ask {member} {value} ({beta})").unwrap(),
+        What::Fold(stretch) => {
+            let urgent = if stretch.is_urgent { " at once" } else { "" };
+            let (head, tail) = (place_of(view, stretch.head), place_of(view, stretch.tail));
+            writeln!(text, "fold {head} to {tail}{urgent}: {}", act.reason).unwrap();
+        }
+        What::Nothing => writeln!(text, "nothing: {}", act.reason).unwrap(),
+        What::Compact => writeln!(text, "compact: {}", act.reason).unwrap(),
+        What::Stop => writeln!(text, "stop: {}", act.reason).unwrap(),
+    }
+    text
+}
+
+fn list(ids: &[ToolUseId]) -> String {
+    ids.iter().map(ToolUseId::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn entry_name(entry: Option<EntryId>) -> String {
+    entry.map_or(String::from("no entry"), |entry| entry.to_string())
+}
+
+/// The line of the script that an entry stands on.
+fn place_of(view: &View, entry: EntryId) -> String {
+    let at = view.branch().iter().find(|known| known.id == entry).unwrap().at;
+    ((at.milliseconds() - 1_800_000_000_000) / 1000).to_string()
+}
+
+/// The script with every `~n~` replaced by so many characters.
+pub(crate) fn spelled_out(log: &str) -> String {
+    let mut parts = log.split('~');
+    let mut text = String::from(parts.next().unwrap());
+    while let (Some(count), Some(rest)) = (parts.next(), parts.next()) {
+        let count: usize = count.parse().unwrap();
+        let line = r"a line of plain words in it\n";
+        // A line end is one character in the log and two in the script.
+        let characters = line.len() - 1;
+        text.push_str(&line.repeat(count / characters));
+        text.push_str(&"x".repeat(count % characters));
+        text.push_str(rest);
+    }
+    text
+}

@@ -1,0 +1,6 @@
+//! The layers: what each does to small scripted logs, and laws that hold for any log.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+mod microcompact;
+mod spill;
