@@ -555,6 +555,8 @@ fn logs_of_any_program() {
     check(&sample);
     let asked = |tool, command| Asked { tool, command };
     assert_eq!(condense(asked("Task", None), &text, MOST), None, "what came without a command may be prose");
+    let manual = many(9, "## Chapter {}\n") + &text;
+    assert_eq!(condense(asked("Bash", Some("tool help")), &manual, MOST), None, "a manual is no log");
     let short: String = text.chars().take(7_900).collect();
     assert_eq!(
         condense(asked("Bash", Some("./work")), &short, MOST),
