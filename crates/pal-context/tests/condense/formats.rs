@@ -373,7 +373,8 @@ fn progress() {
             name: "bars on lines of their own",
             command: Some("./fetch"),
             by: "progress",
-            text: many(90, "part.tar  {}% [=====>          ] 12.1MB/s eta 3s")
+            text: many(60, "part.tar  {}% 12.1MB of 99MB at 12.1MB/s eta 3s")
+                + &many(20, "check  [=====>          ] {}/20")
                 + "saved part.tar\nchecksum is right\ndone\n",
             stays: &["saved part.tar", "done"],
             goes: &["  40%"],
