@@ -133,8 +133,8 @@ fn by_kind(asked: Asked<'_>, text: &str, lines: &[&str], size: Size) -> Option<C
     if let Some(lines) = listing::lines(lines) {
         return finish(lines, "listing");
     }
-    // What came without a command may be anything, a file included.
-    if asked.command.is_some() || log::has_shape(lines) {
+    // What came without a command may be anything, a file included; and a manual is no log.
+    if log::has_shape(lines) || (asked.command.is_some() && !read::is_document(lines)) {
         return finish(log::any(lines), "log");
     }
     None

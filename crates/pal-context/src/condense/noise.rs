@@ -335,7 +335,14 @@ fn is_progress(line: &str) -> bool {
         ];
         return SIGNS.iter().any(|sign| line.contains(sign));
     }
-    is_transfer_table(line)
+    is_bar(bytes) || is_transfer_table(line)
+}
+
+/// `[=====>      ] 3/20`: brackets with nothing but a bar in them.
+fn is_bar(bytes: &[u8]) -> bool {
+    let Some(open) = memchr::memchr(b'[', bytes) else { return false };
+    let bar = bytes[open + 1..].iter().take_while(|byte| b"=># -.".contains(byte)).count();
+    bar >= 8 && bytes.get(open + 1 + bar) == Some(&b']')
 }
 
 /// A row of the table that `curl` draws: figures and clocks alone, many of them.

@@ -207,6 +207,11 @@ pub(super) fn is_numbered(lines: &[&str]) -> bool {
     said >= 10 && in_order * 10 >= said * 8
 }
 
+/// Whether a text has headings as documents have them.
+pub(super) fn is_document(lines: &[&str]) -> bool {
+    lines.iter().filter(|line| line.starts_with("## ") || line.starts_with("### ")).nth(2).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -373,7 +373,8 @@ fn progress() {
             name: "bars on lines of their own",
             command: Some("./fetch"),
             by: "progress",
-            text: many(90, "part.tar  {}% [=====>          ] 12.1MB/s eta 3s")
+            text: many(60, "part.tar  {}% 12.1MB of 99MB at 12.1MB/s eta 3s")
+                + &many(20, "check  [=====>          ] {}/20")
                 + "saved part.tar\nchecksum is right\ndone\n",
             stays: &["saved part.tar", "done"],
             goes: &["  40%"],
@@ -555,6 +556,8 @@ fn logs_of_any_program() {
     check(&sample);
     let asked = |tool, command| Asked { tool, command };
     assert_eq!(condense(asked("Task", None), &text, MOST), None, "what came without a command may be prose");
+    let manual = many(9, "## Chapter {}\n") + &text;
+    assert_eq!(condense(asked("Bash", Some("tool help")), &manual, MOST), None, "a manual is no log");
     let short: String = text.chars().take(7_900).collect();
     assert_eq!(
         condense(asked("Bash", Some("./work")), &short, MOST),
