@@ -83,6 +83,7 @@ impl Session {
     ) -> Result<Compacted, EngineError> {
         // Requests for summaries go into the log; the conversation that they are about stays as it is.
         let view = self.view.clone();
+        let order = Order { members: self.members(engine, now), ..order };
         let mut compaction = Compaction::new(&view, order, &engine.limits, &engine.policy, &engine.place);
         loop {
             match compaction.next(&view) {

@@ -23,7 +23,7 @@ pub struct Prepared {
 }
 
 /// What the layers add to the request itself.
-type Members = Vec<(&'static str, Text)>;
+pub(crate) type Members = Vec<(&'static str, Text)>;
 
 impl Session {
     /// Runs the layers and renders the request.
@@ -76,6 +76,15 @@ impl Session {
             blocked_by: None,
             size: self.view.size().tokens,
         })
+    }
+
+    /// What the layers would add to a request that left now.
+    pub(crate) fn members(&self, engine: &Engine, now: Timestamp) -> Members {
+        let added = LAYERS.iter().filter_map(|layer| match self.plan(*layer, engine, now).what {
+            What::AskProvider { member, value, .. } => Some((member, value)),
+            _ => None,
+        });
+        added.collect()
     }
 
     /// Lets one layer act until it is content.
@@ -177,5 +186,6 @@ pub(crate) fn automatic(trigger: Trigger, engine: &Engine) -> Order {
         only: engine.ways.clone(),
         is_attended: engine.is_attended,
         world: World::default(),
+        members: Vec::new(),
     }
 }

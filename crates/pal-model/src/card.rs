@@ -39,6 +39,15 @@ pub struct Card {
 }
 
 impl Card {
+    /// Most tokens that a prompt may have. Where the cache is not marked by us, the vendor sets the answer's tokens
+    /// aside from the window.
+    pub fn prompt_limit(&self) -> u64 {
+        match self.caching {
+            Caching::Marks => self.window,
+            Caching::Automatic | Caching::Breakpoints => self.window.saturating_sub(self.max_output),
+        }
+    }
+
     /// What a response cost in US dollars: every kind of token by its price, passes billed beside the totals
     /// included, the step in price applied by the size of the prompt. None where the card has no prices.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
@@ -336,9 +345,13 @@ impl Cards {
         found
     }
 
-    /// This table as if every model had this window.
+    /// This table as if every model had this window. What a model may answer shrinks with it: a third of the window at most.
     pub fn with_window(&self, window: u64) -> Cards {
-        let narrowed = |card: &RawCard| RawCard { window: Some(window), ..card.clone() };
+        let narrowed = |card: &RawCard| RawCard {
+            window: Some(window),
+            max_output: card.max_output.map(|most| most.min(window / 3)),
+            ..card.clone()
+        };
         Cards {
             defaults: narrowed(&self.defaults),
             models: self.models.iter().map(|(name, card)| (name.clone(), narrowed(card))).collect(),

@@ -44,7 +44,7 @@ impl Desk<'_> {
         stream: bool,
         answer: Option<Answer>,
     ) -> Replied {
-        let call = self.provider.call(request, self.card, self.card.max_output, stream);
+        let call = self.provider.call(request, self.card, stream);
         let body = call.body.joined();
         let start = Instant::now();
         let replied = self.provider.ask(now, &call, &body, answer);

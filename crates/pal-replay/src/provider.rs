@@ -41,7 +41,7 @@ impl Provider {
     }
 
     /// The call that a request becomes.
-    pub(crate) fn call(&mut self, request: &Request, card: &Card, max_tokens: u64, stream: bool) -> Call {
+    pub(crate) fn call(&mut self, request: &Request, card: &Card, stream: bool) -> Call {
         if card.caching == Caching::Marks {
             return messages_call(card, request.parts(), stream);
         }
@@ -54,7 +54,7 @@ impl Provider {
         let (_, encoder) = self.encoder.insert(kept.unwrap_or_else(fresh));
         encoder.encode(&Conversation {
             model: &card.model,
-            max_tokens,
+            max_tokens: request.max_tokens(),
             stream,
             effort: None,
             cache_key: None,

@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
         let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: true };
         let (rendered, call) = self.timed(|run| {
             let rendered = run.session.view().render(options).marked(MARKED_MESSAGES, called.lifetime);
-            let call = run.provider.call(&rendered, &run.card, max_tokens, true);
+            let call = run.provider.call(&rendered, &run.card, true);
             (rendered, call)
         });
         let sent = RequestSent {

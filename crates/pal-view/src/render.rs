@@ -31,6 +31,7 @@ pub struct RenderOptions {
 pub struct Request {
     /// The body up to the first block of the first message: the small members, and what is the same for all.
     opening: Text,
+    max_tokens: u64,
     prefix: Joined,
     marks_head: bool,
     /// Fingerprint of all of that, marks left out.
@@ -55,6 +56,7 @@ impl View {
         Request {
             head_print: xxh3_128(format!("{opening}{prefix_print:032x}").as_bytes()),
             opening: Text::from(opening),
+            max_tokens: options.max_tokens,
             prefix,
             marks_head,
             marks: mark.map(|from_end| rope.extent().blocks - 1 - from_end).into_iter().collect(),
@@ -188,6 +190,11 @@ impl Request {
     /// The whole body in one buffer.
     pub fn body(&self) -> String {
         self.parts().joined()
+    }
+
+    /// Most tokens that the answer may have.
+    pub fn max_tokens(&self) -> u64 {
+        self.max_tokens
     }
 
     /// How many messages it has.

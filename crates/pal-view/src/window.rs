@@ -50,7 +50,7 @@ pub struct Limits {
     pub window: u64,
     /// Kept free for the answer.
     pub reserve: u64,
-    /// Window less reserve.
+    /// Window less reserve, and no more than the provider takes as a prompt.
     pub effective: u64,
     /// Where to compact; none when that is off.
     pub auto_compact: Option<u64>,
@@ -84,7 +84,7 @@ impl Limits {
         let window = settings.max_context_tokens.map_or(card.window, |most| card.window.min(most)).max(1);
         let scaled = |budget: u64| (budget as f64 * scale(window)) as u64;
         let reserve = card.max_output.min(scaled(RESERVE_MAX)).min(window / 2);
-        let effective = window - reserve;
+        let effective = (window - reserve).min(card.prompt_limit()).max(1);
         let standard = effective.saturating_sub(scaled(AUTO_COMPACT_BUFFER));
         let threshold = match settings.threshold {
             Threshold::Standard => standard,

@@ -244,6 +244,11 @@ impl Compaction {
         })
     }
 
+    /// Tokens that the prompt of a request for a summary may have.
+    fn prompt_room(&self, view: &View) -> u64 {
+        self.limits.window.saturating_sub(self.output(view)).min(view.lens().card.prompt_limit())
+    }
+
     fn output(&self, view: &View) -> u64 {
         self.budgets().of(OUTPUT).min(view.lens().card.max_output)
     }
@@ -257,13 +262,10 @@ impl Compaction {
         let forked = earlier.as_ref().unwrap_or(view);
         let estimator = view.estimator();
         let output = self.output(view);
-        let needed = forked.size().tokens + estimator.total(estimator.text(&directive)) + output;
-        if needed > self.limits.window {
-            self.attempts.push(format!(
-                "{}: {needed} tokens do not fit the window of {}",
-                how.name(),
-                self.limits.window
-            ));
+        let needed = forked.size().tokens + estimator.total(estimator.text(&directive));
+        let room = self.prompt_room(view);
+        if needed > room {
+            self.attempts.push(format!("{}: {needed} tokens, and {room} fit", how.name()));
             return None;
         }
         let options =
@@ -274,7 +276,8 @@ impl Compaction {
             value.push('}');
             forked.render(options).with_member("compaction", &value)
         } else {
-            forked.fork(options, &directive)
+            let fork = forked.fork(options, &directive);
+            self.order.members.iter().fold(fork, |fork, (member, value)| fork.with_member(member, value))
         };
         self.asked = Some(how);
         Some(Step::Ask(Question { how, request, retries: 2 }))
@@ -290,7 +293,7 @@ impl Compaction {
         let directive = self.directive(view);
         let output = self.output(view);
         let estimator = view.estimator();
-        let room = self.limits.window.saturating_sub(output + estimator.total(estimator.text(&directive)));
+        let room = self.prompt_room(view).saturating_sub(estimator.total(estimator.text(&directive)));
         let room = room as f64 * (1.0 - SLACK_PERCENT / 100.0);
         let mut dropped = dropped;
         let plain = loop {

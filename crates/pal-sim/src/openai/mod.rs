@@ -134,7 +134,7 @@ impl OpenAi {
 
     fn answer(&mut self, desk: &mut Desk<'_>, job: &Job<'_>) -> Result<Reply, Refusal> {
         let rendered = job.render(desk.memo);
-        let limit = job.card.window.saturating_sub(job.card.max_output);
+        let limit = job.card.prompt_limit();
         if rendered.tokens > limit {
             return Err(job.too_long(rendered.tokens, limit));
         }
