@@ -1,6 +1,8 @@
 //! The layers: what each does to small scripted logs, and laws that hold for any log.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod bytes;
 mod common;
 mod microcompact;
+mod snip;
 mod spill;

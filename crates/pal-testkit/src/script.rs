@@ -6,14 +6,17 @@
 //! model m1: think deep thoughts     a signed thinking block
 //! model m1: call a Read {"file_path":"/x"}
 //! result a: the file                a tool result; `result a error: …` is marked as an error
-//! note: remember this               an attachment
+//! note: remember this               an attachment; `note memory: …` is one of that sort
+//! tools Read Bash                   the session declares these tools
 //! agent: observed                   said on the user's side, but not by a person
 //! image                             a picture that a person pasted
-//! raw user [..json..]               any content on the user's side; `raw model m1 [..json..]` of the model
+//! raw user [..json..]               any content on the user's side; `raw tool [..]` of a tool, `raw model m1 [..]`
 //! sent                              a request left;  `sent compact` by a fork
 //! usage m1 1200 30                  response m1 reported a prompt of 1200 and an output of 30 tokens
 //! clear a: gone                     decisions; entries are named by their line number in the script
 //! spill a: see a.txt
+//! keep a b
+//! delete a b                        from the provider's cache
 //! snip 2 3
 //! fold 2 5: what happened
 //! strip 4: no picture
@@ -27,8 +30,8 @@
 use std::collections::BTreeMap;
 
 use pal_model::{
-    Block, Boundary, Cost, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Placement,
-    Preserved, RequestSent, ResponseGot, Source, Text, Timestamp, Usage, escape_into,
+    Block, Boundary, Content, Cost, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin,
+    Placement, Prefix, Preserved, RequestSent, ResponseGot, Source, Text, Timestamp, Usage, escape_into,
 };
 
 /// A log as a script tells it.
@@ -91,6 +94,8 @@ impl Writer {
             ["user"] => Draft::user(Origin::Person, &list(&Block::text(text))),
             ["agent"] => Draft::user(Origin::Agent, &list(&Block::text(text))),
             ["note"] => Draft::attachment("note", &list(&Block::text(text))),
+            ["note", what] => Draft::attachment(what, &list(&Block::text(text))),
+            ["tools", names @ ..] => Draft::prefix(&tools(names)),
             ["image"] => Draft::user(
                 Origin::Person,
                 r#"[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]"#,
@@ -98,6 +103,7 @@ impl Writer {
             ["result", id] => Draft::user(Origin::Tool, &result(id, text, "")),
             ["result", id, "error"] => Draft::user(Origin::Tool, &result(id, text, r#","is_error":true"#)),
             ["raw", "user", ..] => Draft::user(Origin::Person, line.strip_prefix("raw user ")?),
+            ["raw", "tool", ..] => Draft::user(Origin::Tool, line.strip_prefix("raw tool ")?),
             ["raw", "model", response, ..] => {
                 let content = line.strip_prefix("raw model ")?.split_once(' ')?.1;
                 self.model(response, content)
@@ -149,6 +155,12 @@ impl Writer {
                 path: format!("{id}.txt"),
                 text,
             },
+            ["keep", ids @ ..] => {
+                DecisionKind::Keep { tool_use_ids: ids.iter().map(|id| (*id).into()).collect() }
+            }
+            ["delete", ids @ ..] => {
+                DecisionKind::CacheEdit { tool_use_ids: ids.iter().map(|id| (*id).into()).collect() }
+            }
             ["snip", lines @ ..] => DecisionKind::Snip {
                 entries: lines.iter().map(|line| self.entry(line)).collect::<Option<_>>()?,
             },
@@ -207,4 +219,16 @@ fn result(id: &str, text: &str, error: &str) -> String {
     let mut content = String::new();
     escape_into(&mut content, text);
     format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":{content}{error}}}]"#)
+}
+
+/// A prefix that declares tools of these names.
+fn tools(names: &[&str]) -> Prefix {
+    let tool = |name: &&str| format!(r#"{{"name":"{name}","input_schema":{{"type":"object"}}}}"#);
+    let tools: Vec<String> = names.iter().map(tool).collect();
+    Prefix {
+        system: Text::from("[]"),
+        tools: Text::from(format!("[{}]", tools.join(","))),
+        context: Content::default(),
+        unseen_tokens: 0,
+    }
 }

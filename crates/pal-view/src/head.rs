@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pal_model::{Block, Content, Field, Prefix, Role, Text, array_items, fields, mend_surrogates, unescape};
 use rustc_hash::FxHashSet;
+use smol_str::SmolStr;
 
 use crate::clean::{Cleaner, Part, is_shallow, wire_name};
 use crate::estimate::Estimator;
@@ -15,6 +16,8 @@ use crate::wire::{Object, text_block};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     pub(crate) tools: Vec<Text>,
+    /// The tools' names, in order.
+    pub(crate) tool_names: Vec<SmolStr>,
     pub(crate) system: Vec<Text>,
     pub(crate) context: Content,
     /// Tokens of a prompt that was sent but not recorded, at most a quarter of the window.
@@ -91,6 +94,8 @@ impl Head {
                 *tool = without(tool, "defer_loading");
             }
         }
+        let name_of = |tool: &Text| fields(tool).map(Object).ok()?.string("name").map(SmolStr::new);
+        self.tool_names = usable.iter().filter_map(name_of).collect();
         for tool in usable {
             self.sums.add(Category::ToolSchemas, cleaner.estimator.json(&tool));
             self.tools.push(tool);

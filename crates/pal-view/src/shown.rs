@@ -7,6 +7,8 @@ use pal_model::{
     Block, BlockType, Body, Content, Cost, Decision, Draft, Entry, EntryId, Origin, Timestamp, ToolUseId,
 };
 
+use smol_str::SmolStr;
+
 use crate::clean::Part;
 pub use crate::derived::Showing;
 use crate::node::{Node, Speaker};
@@ -128,6 +130,11 @@ impl View {
     /// When the last request of the conversation left, as far as the view reaches back.
     pub fn last_request_at(&self) -> Option<Timestamp> {
         self.derived().last_request.map(|position| self.branch()[position as usize].at)
+    }
+
+    /// The names of the tools that the session declares, in order.
+    pub fn tool_names(&self) -> &[SmolStr] {
+        &self.derived().head.tool_names
     }
 
     /// The call with this id.

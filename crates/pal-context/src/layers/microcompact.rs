@@ -3,7 +3,11 @@
 //! Which way depends on the cache and the card: when the cache is cold, locally; else by edits of the cache, by the
 //! provider, or, where it can do neither, locally under pressure. Only what was sent is touched.
 
+mod ask;
 mod old;
+
+use pal_model::{BlockType, Body, DecisionKind, EntryId};
+use pal_view::Showing;
 
 use crate::act::Drafts;
 use crate::words::{counted, grouped};
@@ -24,16 +28,21 @@ impl Layer for Microcompact {
     }
 
     fn act(&self, situation: &Situation<'_>) -> Act {
-        if situation.policy.cold_clear && situation.is_cold() {
-            let act = cold(situation);
-            if !matches!(act.what, What::Nothing) {
-                return act;
-            }
+        let (policy, can) = (situation.policy, &situation.view.lens().card.can);
+        let is_cold = policy.cold_clear && situation.is_cold();
+        let cold = is_cold.then(|| cold(situation));
+        if let Some(cold) = &cold
+            && !matches!(cold.what, What::Nothing)
+        {
+            return cold.clone();
         }
-        if situation.policy.pressure {
-            return pressure(situation);
+        let provider_clears = can.context_management.iter().any(|edit| edit == ask::CLEAR_USES);
+        match cold {
+            _ if policy.warm_clear && provider_clears => ask::ask(situation),
+            Some(cold) => cold,
+            None if policy.pressure => pressure(situation),
+            None => Act::nothing("switched off"),
         }
-        Act::nothing("switched off")
     }
 }
 
@@ -67,7 +76,9 @@ fn pressure(situation: &Situation<'_>) -> Act {
     }
     let budgets = situation.budgets();
     let old = Old::of(situation, situation.policy.pressure_keep);
-    let (clearable, freed) = (old.clearable, old.freed);
+    let memories = old_memories(situation);
+    let of_memories = situation.view.estimator().total(memories.iter().map(|(_, tokens)| tokens).sum());
+    let (clearable, freed) = (old.clearable + of_memories, old.freed + of_memories);
     if clearable < budgets.of(CLEARABLE_LEAST) || freed < budgets.of(FREED_LEAST) {
         return Act::nothing(format!(
             "under pressure, but old results have only {} tokens, {} to be freed",
@@ -75,13 +86,38 @@ fn pressure(situation: &Situation<'_>) -> Act {
             grouped(freed)
         ));
     }
-    let reason = format!(
+    let mut reason = format!(
         "{} tokens are past the warning at {}: {} cleared",
         grouped(situation.size),
         grouped(warning),
         counted(old.ids.len(), "old result")
     );
     let mut drafts = Drafts::about(situation.view);
+    if !memories.is_empty() {
+        reason.push_str(&format!(", {} hidden", counted(memories.len(), "old memory note")));
+        let entries = memories.into_iter().map(|(entry, _)| entry).collect();
+        drafts.add(DecisionKind::Snip { entries }, reason.clone(), None);
+    }
     old.clear(situation, &reason, &mut drafts);
     Act { what: What::Decide(drafts.finish()), reason }
+}
+
+/// Memories that were shown in earlier turns of the user, with their tokens.
+fn old_memories(situation: &Situation<'_>) -> Vec<(EntryId, f64)> {
+    let mut found = Vec::new();
+    let mut n_old = 0;
+    for shown in situation.view.shown().filter(|shown| shown.showing == Showing::Itself) {
+        if shown.is_of_a_person() {
+            n_old = found.len();
+        }
+        if let Body::Attachment(attachment) = &shown.entry.body
+            && attachment.what == "memory"
+            && shown.is_sent
+            && attachment.content.blocks().iter().all(|block| block.kind() != BlockType::ToolResult)
+        {
+            found.push((shown.entry.id, shown.tokens));
+        }
+    }
+    found.truncate(n_old);
+    found
 }

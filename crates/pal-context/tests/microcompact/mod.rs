@@ -52,3 +52,99 @@ fn under_pressure_where_the_provider_cannot() {
         &["clear c0 c2 c4: 220 794 tokens are past the warning at 160 000: 3 old results cleared"],
     );
 }
+
+const TOOLS: &str = "tools Read Bash Edit Write Task mcp__a__b\n";
+
+#[test]
+fn the_provider_is_asked_where_it_can_and_always_the_same() {
+    let asked = |keep: &str, thinking: &str| {
+        format!(
+            r#"ask context_management {{"edits":[{{"type":"clear_thinking_20251015","keep":{thinking}}},{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":157000}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":20000}},"exclude_tools":["Task","mcp__a__b"],"clear_tool_inputs":["Edit","Write"]}}]}} (context-management-2025-06-27)"#
+        )
+    };
+    let setting = |log: &str| Setting::of("claude-opus-5-5", &format!("{TOOLS}{log}")).with_window(200_000);
+    check("microcompact", setting("user: go"), &[&asked("20", r#""all""#)]);
+    // Close to the trigger it is settled how many results stay, and once settled it stays so.
+    let log = rounds(&["Bash"; 12], 40_000) + "user: more\n";
+    let mut full = setting(&log);
+    let act = full.act("microcompact");
+    assert_eq!(
+        act.reason,
+        "149 016 tokens, the provider clears from 157 000 on: the newest 3 results, about 40 000 tokens, will stay"
+    );
+    full.carry_out(&act);
+    let full = check("microcompact", full, &[&asked("3", r#""all""#)]);
+    // After an hour without a request the thinking of old turns goes, and stays away.
+    let mut idle = full.with_policy(|policy| policy.cold_clear = false).later(70);
+    idle.carry_out(&idle.act("microcompact"));
+    let turn = r#"{"type":"thinking_turns","value":1}"#;
+    check("microcompact", idle, &[&asked("3", turn)]);
+}
+
+#[test]
+fn the_provider_is_not_asked_beside_its_own_compaction() {
+    let setting = Setting::of("claude-opus-5-5", &format!("{TOOLS}user: go"));
+    check(
+        "microcompact",
+        setting.with_policy(|policy| policy.provider_compaction = true),
+        &["nothing: the provider compacts, and does not clear beside that"],
+    );
+}
+
+#[test]
+fn bound_thinking_waits_for_a_turn_of_the_user() {
+    let log = rounds(&["Bash"; 8], 3_000);
+    let inside =
+        Setting::of("claude-opus-5-5", &(log.clone() + "model y: call z Bash\nresult z: ok")).later(90);
+    check("microcompact", inside, &["nothing: the session declares no tools"]);
+    let opens = Setting::of("claude-opus-5-5", &(log + "user: back")).later(90);
+    check(
+        "microcompact",
+        opens,
+        &["clear c0 c1 c2: the cache is cold after 90 minutes: 3 old results cleared"],
+    );
+}
+
+#[test]
+fn memory_other_tools_and_short_results_are_never_cleared() {
+    let mut log = String::from("user: go\nsent\n");
+    log += "model m1: call a Read {\"file_path\":\"/p/memory/MEMORY.md\"}\nresult a: ~4000~\nsent\n";
+    log += "model m2: call b mcp__x__y\nresult b: ~4000~\nsent\n";
+    log += "model m3: call c Bash\nresult c: ok\nsent\n";
+    log += "model m4: call d Task\nresult d: ~4000~\nsent\n";
+    log += &rounds(&["Read"; 6], 4_000);
+    check(
+        "microcompact",
+        Setting::of("claude-opus-4-6", &(log + "user: back")).later(90),
+        &["clear c0: the cache is cold after 90 minutes: 1 old result cleared"],
+    );
+}
+
+#[test]
+fn a_spilled_result_says_where_it_is() {
+    let log = rounds(&["Bash"; 6], 3_000) + "spill c0: ~1500~\nuser: back";
+    let setting = check(
+        "microcompact",
+        Setting::of("claude-opus-4-6", &log).later(90),
+        &["clear c0: the cache is cold after 90 minutes: 1 old result cleared"],
+    );
+    assert!(setting.checked_body().contains("[Old tool result content cleared] All of it is in /s/c0.txt."));
+}
+
+#[test]
+fn pressure_hides_old_memories_and_wants_enough_to_clear() {
+    let reason =
+        "177 232 tokens are past the warning at 160 000: 5 old results cleared, 1 old memory note hidden";
+    let log = rounds(&["Bash"; 8], 80_000).replace("user: go\n", "user: go\nnote memory: ~2000~\n");
+    check(
+        "microcompact",
+        card_without_clearing(&(log + "note memory: new\nuser: more\nnote memory: newest")),
+        &[&format!("snip 2: {reason}"), &format!("clear c0 c1 c2 c3 c4: {reason}")],
+    );
+    let log = rounds(&["Task"; 8], 100_000) + "user: more";
+    check(
+        "microcompact",
+        card_without_clearing(&log),
+        &["nothing: under pressure, but old results have only 0 tokens, 0 to be freed"],
+    );
+}
