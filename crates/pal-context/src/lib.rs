@@ -13,7 +13,8 @@ mod words;
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
 pub use compact::{
     AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
-    Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive, fold_text,
+    NoSummary, Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive,
+    fold_text, read_summary,
 };
 pub use condense::{Asked, Condensed, condense};
 pub use layers::LAYERS;

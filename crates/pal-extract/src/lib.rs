@@ -30,3 +30,6 @@ pub use sections::{
     sections_named,
 };
 pub use summary::{command_lines, current_lines, error_line, error_lines, file_lines, summary, task_lines};
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,8 @@ use crate::heard::{Heard, without_reminders};
 use crate::prose::{cut, first_line, lines_with};
 use crate::sections::is_summary;
 
-const ERROR_WORDS: [&str; 13] = [
+/// Words by which a line that speaks of an error is known.
+const ERROR_WORDS: [&str; 15] = [
     "error:",
     "error[",
     "error -",
@@ -26,8 +27,20 @@ const ERROR_WORDS: [&str; 13] = [
     "not found",
     "cannot ",
     "permission denied",
+    "--- fail",
+    "npm err!",
 ];
+/// Words by which a line is known that only seems to.
 const HARMLESS: [&str; 6] = ["0 failed", "0 errors", "no errors", "0 failures", "no error", "errors: 0"];
+
+/// Results that say of a call only that it was not made.
+const NOT_MADE: [&str; 3] =
+    ["doesn't want to proceed with this tool use", "interrupted by user", "sibling tool call errored"];
+/// Commands that print what is written somewhere: errors that it speaks of did not happen.
+const PRINTING: [&str; 18] = [
+    "cat", "cd", "grep", "rg", "sed", "awk", "head", "tail", "less", "find", "ls", "jq", "sort", "wc",
+    "echo", "git diff", "git log", "git show",
+];
 
 /// A conversation while it is read.
 #[derive(Default)]
@@ -217,7 +230,9 @@ impl Reading {
     fn returned(&mut self, id: &str, text: &str, is_error: bool) {
         let call = self.calls.get(id);
         let command = call.and_then(|call| call.command);
-        let lines = if is_error || command.is_some() { error_lines(text, is_error) } else { Vec::new() };
+        let is_run = command.and_then(|index| self.facts.commands.get(index));
+        let may_fail = is_error || is_run.is_some_and(|command| !prints_only(&command.line));
+        let lines = if may_fail { error_lines(text, is_error) } else { Vec::new() };
         if lines.is_empty() {
             return;
         }
@@ -248,12 +263,27 @@ fn error_lines(text: &str, is_error: bool) -> Vec<String> {
     };
     let clean = |line: &str| cut(line.trim(), 240);
     let speaking = [head, tail].into_iter().flat_map(|part| lines_with(part, &ERROR_WORDS));
+    if is_error && !lines_with(head, &NOT_MADE).is_empty() {
+        return Vec::new();
+    }
     let mut found: Vec<String> = speaking.filter(is_harmful).take(3).map(clean).collect();
     if found.is_empty() && is_error {
         let lines = head.lines().filter(|line| !line.trim().is_empty());
         found = lines.take(2).map(clean).collect();
     }
     found
+}
+
+/// Whether a command only prints what is written somewhere, each of its parts.
+fn prints_only(command: &str) -> bool {
+    let mut parts = command.split(['|', ';', '\n']).flat_map(|part| part.split("&&"));
+    parts.all(|part| {
+        let part = part.trim();
+        part.is_empty()
+            || PRINTING.iter().any(|name| {
+                part.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            })
+    })
 }
 
 /// Whether a text is wrapped in tags of one line each, as environments, instructions and reminders are.

@@ -1,5 +1,7 @@
 //! The nine sections of a summary: their names and shares, and finding them again in an earlier one.
 
+use memchr::memmem;
+
 /// The sections, each with its share of the room in hundredths.
 pub const SECTIONS: [(&str, usize); 9] = [
     ("Request and intent", 6),
@@ -39,9 +41,19 @@ pub fn heading(index: usize) -> String {
     format!("## {}. {name}", index + 1)
 }
 
+/// Where the heading of a section stands. Models write capitals where they like.
+fn heading_in(text: &str, index: usize) -> Option<usize> {
+    let heading = heading(index);
+    let mut marks = memmem::find_iter(text.as_bytes(), "## ");
+    marks.find(|at| {
+        let spelled = text.as_bytes().get(*at..at + heading.len());
+        spelled.is_some_and(|spelled| spelled.eq_ignore_ascii_case(heading.as_bytes()))
+    })
+}
+
 /// Whether a text is a summary in our form.
 pub(crate) fn is_ours(text: &str) -> bool {
-    text.contains(&heading(WORDS))
+    heading_in(text, WORDS).is_some()
 }
 
 /// Whether a text is a summary of what came before it.
@@ -52,10 +64,11 @@ pub fn is_summary(text: &str) -> bool {
 /// The body of a section of a summary in our form; empty if there is none. The text of a section may hold anything, so
 /// only the heading of the next one ends it; the last one ends at another heading or where a tag is closed.
 pub fn section(summary: &str, index: usize) -> &str {
-    let Some((_, after)) = summary.split_once(&heading(index)) else { return "" };
+    let Some(start) = heading_in(summary, index) else { return "" };
+    let after = summary.get(start + heading(index).len()..).unwrap_or_default();
     let end = if index + 1 < SECTIONS.len() {
         // Where newer messages follow a summary, its last sections have other names.
-        after.find(&heading(index + 1)).or_else(|| after.find(&format!("\n## {}. ", index + 2)))
+        heading_in(after, index + 1).or_else(|| after.find(&format!("\n## {}. ", index + 2)))
     } else {
         ["\n</", "\n## ", "\n---"].iter().filter_map(|mark| after.find(mark)).min()
     };
@@ -70,7 +83,7 @@ pub fn open_items(summary: &str) -> Vec<&str> {
     while let Some(line) = lines.next_if(|line| !is_heading(line)) {
         let item =
             line.trim_start().strip_prefix(['-', '*', '•']).map(str::trim).filter(|item| !item.is_empty());
-        if let Some(item) = item.filter(|item| !item.starts_with("… and ")) {
+        if let Some(item) = item.filter(|item| !is_closed(item)) {
             items.push(without_status(item));
         }
     }
@@ -99,6 +112,23 @@ const KEYS: [&[&str]; 9] = [
     &["current work", "work completed"],
     &["next step", "context for continuing"],
 ];
+
+/// Whether an item says itself that nothing is left of it to do.
+fn is_closed(item: &str) -> bool {
+    const DONE: [&str; 7] = ["✅", "[x]", "[X]", "[completed]", "~~", "(done)", "(completed)"];
+    const SHOUTED: [&str; 4] = ["DONE", "COMPLETED", "RESOLVED", "COMPLETE"];
+    let lower = item.to_ascii_lowercase();
+    let is_none = ["none", "n/a", "nothing", "no pending"].iter().any(|word| {
+        lower
+            .strip_prefix(word)
+            .is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_alphanumeric()))
+    });
+    let mut words = item.split(|letter: char| !letter.is_alphanumeric());
+    is_none
+        || item.starts_with("… and ")
+        || DONE.iter().any(|mark| item.contains(mark))
+        || words.any(|word| SHOUTED.contains(&word))
+}
 
 fn is_pending_heading(line: &str) -> bool {
     let lower = line.to_ascii_lowercase();
@@ -133,7 +163,7 @@ mod tests {
     fn open_items_are_read_in_several_forms() {
         let ours = "## 7. Pending tasks\n- [in_progress] write the log\n- [pending] tag it\n- … and 3 more\n\n## 8. Current work\n- none";
         assert_eq!(open_items(ours), ["write the log", "tag it"]);
-        let other = "6. All user messages:\n   - \"x\"\n7. Pending Tasks:\n   - Run the tests\n   * [ ] Ship\n\n8. Current Work:\n   - y";
+        let other = "6. All user messages:\n   - \"x\"\n7. Pending Tasks:\n   - Run the tests\n   * [ ] Ship\n   - [x] Done already\n   - None of the rest\n   - Merge it: DONE\n\n8. Current Work:\n   - y";
         assert_eq!(open_items(other), ["Run the tests", "Ship"]);
         let none = format!("## 7. Pending tasks\n{NOTHING}\n\n## 8. Current work\n- y");
         assert!(open_items(&none).is_empty() && open_items("no sections").is_empty());

@@ -86,7 +86,8 @@ fn body(facts: &Facts, index: usize, room: usize) -> String {
 fn intent(facts: &Facts, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(earlier) = facts.earlier.iter().find(|earlier| !is_ours(earlier)) {
-        lines.push(format!("From an earlier summary: {}", cut(earlier, room / 2)));
+        // Its headings are not ours.
+        lines.push(format!("From an earlier summary: {}", cut(earlier, room / 2).replace("\n## ", "\n### ")));
     } else if let Some(first) = facts.words.first().filter(|_| facts.earlier.is_empty()) {
         lines.push(format!("First asked: {}", cut(&first.text, room / 2)));
     }

@@ -112,3 +112,6 @@ fn was_seen(input: &AuditInput<'_>, path: &str) -> bool {
     let parent = folder.rsplit('/').next().unwrap_or_default();
     seen(name) && (parent.is_empty() || seen(parent))
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,8 +235,15 @@ impl Compaction {
 
     /// The directive for the summary that the order asks for.
     fn directive(&self, view: &View) -> String {
+        let first = match self.order.reach {
+            Reach::From(id) => view.shown().find(|shown| shown.entry.id == id),
+            Reach::Whole | Reach::UpTo(_) => None,
+        };
+        let first = first.and_then(|shown| shown.content()).and_then(|content| content.blocks().first());
+        let begins = first.map(|block| block.string("text").unwrap_or(block.raw().as_str().into()));
         prompt::directive(&prompt::Directive {
             reach: self.order.reach,
+            begins: begins.as_deref(),
             has_earlier_summary: view.boundary().is_some(),
             instructions: self.order.instructions.as_deref(),
             hook_instructions: self.order.hook_instructions.as_deref(),

@@ -10,7 +10,7 @@ use pal_model::{Block, BlockType};
 
 /// Why an answer is no summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NoSummary {
+pub enum NoSummary {
     /// Nothing was said.
     Empty,
     /// A tool was called instead.
@@ -36,7 +36,7 @@ impl fmt::Display for NoSummary {
 const SECTIONS_LEAST: usize = 3;
 
 /// The summary that an answer holds.
-pub(crate) fn summary(blocks: &[Block]) -> Result<String, NoSummary> {
+pub fn summary(blocks: &[Block]) -> Result<String, NoSummary> {
     let texts = blocks.iter().filter(|block| block.kind() == BlockType::Text);
     let texts: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
     let found = in_text(&texts.concat());

@@ -16,6 +16,8 @@ goes on from your summary with nothing else in sight, so you are exact, complete
 /// What is asked for.
 pub(crate) struct Directive<'a> {
     pub(crate) reach: Reach,
+    /// How the first message of the later part begins, where only that is summarised.
+    pub(crate) begins: Option<&'a str>,
     /// Whether the conversation begins with the summary of an earlier part.
     pub(crate) has_earlier_summary: bool,
     /// The user's instructions.
@@ -106,6 +108,12 @@ pub(crate) fn directive(directive: &Directive<'_>) -> String {
         Reach::UpTo(_) => TASK_UP_TO,
     };
     let mut parts: Vec<String> = vec![TEXT_ONLY.to_owned(), task.to_owned()];
+    if let Some(begins) = directive.begins {
+        parts.push(format!(
+            "The later part starts with the message that begins:\n<begins>\n{}\n</begins>",
+            quoted(begins)
+        ));
+    }
     // What stays in sight needs no update.
     if directive.has_earlier_summary && !matches!(directive.reach, Reach::From(_)) {
         parts.push(DELTA.to_owned());
@@ -131,6 +139,11 @@ pub(crate) fn directive(directive: &Directive<'_>) -> String {
     }
     parts.push(TEXT_ONLY_AGAIN.to_owned());
     parts.join("\n\n")
+}
+
+/// Enough words to find a message again.
+fn quoted(text: &str) -> String {
+    cut(text.trim(), 240)
 }
 
 fn sections(reach: Reach) -> String {
@@ -215,9 +228,6 @@ pub struct FoldedStretch<'a> {
 
 /// The directive for the summary of one stretch.
 pub fn fold_directive(stretch: &FoldedStretch<'_>) -> String {
-    // A few words are enough to find a message again.
-    const QUOTED: usize = 240;
-    let quoted = |text: &str| cut(text.trim(), QUOTED);
     format!(
         "{TEXT_ONLY}\n\nYour task is to write a summary of one stretch of the conversation above, in at most {} tokens. It will stand \
          in the place of that stretch; everything before and after it stays in sight, so say nothing of that.\n\nThe stretch \
@@ -242,3 +252,6 @@ pub fn fold_text(stretch: &FoldedStretch<'_>, summary: &str, transcript: &str) -
         summary.trim()
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,8 @@ struct Rule {
 /// How directives are recognised, ours and those of other agents. The first rule that fits wins, so the narrow ones
 /// come first.
 const RULES: &[Rule] = &[
+    // Our own: it may quote anything, so nothing else that it says decides.
+    Rule { directive: Directive::Summary, groups: &[&["your task is to write a summary of"]] },
     Rule {
         directive: Directive::Progress,
         groups: &[

@@ -1,0 +1,277 @@
+//! What the audit promises, on chosen cases and as laws.
+
+use pal_extract::{File, Task, Trouble, Words, contains_words};
+use pal_model::{CarriedWords, EntryId};
+use proptest::prelude::*;
+
+use super::*;
+
+const LOG: &str = "/s/log.jsonl";
+
+/// A token is four bytes here; any will do.
+fn estimate(text: &str) -> u64 {
+    text.len().div_ceil(4) as u64
+}
+
+fn words(number: u128, text: &str) -> Words {
+    Words { entry: Some(EntryId::from_bits(number)), text: text.to_owned() }
+}
+
+fn written(path: &str, last: usize) -> File {
+    File { path: path.to_owned(), reads: 0, writes: 1, change: None, last }
+}
+
+fn task(what: &str, status: &str) -> Task {
+    Task { what: what.to_owned(), status: status.to_owned() }
+}
+
+fn trouble(line: &str) -> Trouble {
+    Trouble { call: "Bash make".into(), lines: vec![line.to_owned()], heard: None, then: None }
+}
+
+/// A session with something of everything.
+fn facts() -> Facts {
+    Facts {
+        words: vec![
+            words(1, "Fix the parser.\n  Keep the tabs."),
+            words(2, "ok"),
+            words(3, "Never touch vendor/"),
+        ],
+        files: vec![
+            written("/r/a/src/lib.rs", 1),
+            written("/r/b/src/lib.rs", 2),
+            written("/r/b/src/date.rs", 3),
+        ],
+        troubles: vec![trouble("error: old"), trouble("error[E0382]: use of moved value")],
+        tasks: vec![task("update the changelog", "pending"), task("fix it", "completed")],
+        ..Facts::default()
+    }
+}
+
+const GOOD: &str = "The user: Fix the parser.\n  Keep the tabs.\n- ok\n- Never touch vendor/\nEdited /r/a/src/lib.rs, \
+    `b/src/lib.rs` and src/date.rs:12.\nerror[E0382]: use of moved value\nTo do: Update the   changelog.";
+
+struct Case<'a> {
+    facts: &'a Facts,
+    carried: &'a Carried,
+    kept: &'a [&'a str],
+    budgets: AuditBudgets,
+}
+
+const FULL: AuditBudgets = AuditBudgets { user_tokens: 12_000, repair_tokens: 4_000 };
+
+impl Case<'_> {
+    fn run(&self, summary: &str) -> Audited {
+        audit(&AuditInput {
+            facts: self.facts,
+            carried: self.carried,
+            summary,
+            kept: self.kept,
+            budgets: self.budgets,
+            estimate: &estimate,
+            transcript: LOG,
+            seen: &|text| "cat docs/seen.md: ls src gives main.rs".contains(text),
+        })
+    }
+}
+
+fn run(facts: &Facts, summary: &str) -> Audited {
+    Case { facts, carried: &Carried::default(), kept: &[], budgets: FULL }.run(summary)
+}
+
+#[test]
+fn a_good_summary_needs_no_repair() {
+    let audited = run(&facts(), GOOD);
+    assert_eq!(audited.repairs, "");
+    let wanted = Audit {
+        user_messages: 3,
+        user_messages_verbatim: 3,
+        paths: 3,
+        paths_kept: 3,
+        todos: 1,
+        todos_kept: 1,
+        error_kept: Some(true),
+        ..Audit::default()
+    };
+    assert_eq!(audited.audit, wanted);
+    assert_eq!(audited.carried.words.len(), 3);
+    assert_eq!(run(&Facts::default(), "").audit, Audit::default());
+}
+
+#[test]
+fn what_is_missing_is_appended() {
+    let audited = run(&facts(), "Tokens were fixed in src/lib.rs, as in `Fix the parser. Keep the tabs.`");
+    let figures = &audited.audit;
+    // `ok` inside of a word, words with other white space and an end that two files share do not count.
+    assert_eq!((figures.user_messages_verbatim, figures.user_messages_repaired), (0, 3));
+    assert_eq!((figures.paths_kept, figures.paths_repaired), (0, 3));
+    assert_eq!((figures.todos_repaired, figures.error_kept), (1, Some(false)));
+    for part in [
+        RESTORED,
+        "<user_message>\nFix the parser.\n  Keep the tabs.\n</user_message>\n<user_message>\nok\n</user_message>",
+        "- Edited: /r/b/src/date.rs\n- Edited: /r/b/src/lib.rs\n- Edited: /r/a/src/lib.rs\n",
+        "- An open task, pending: update the changelog\n",
+        "- The last error: Bash make: error[E0382]: use of moved value\n",
+    ] {
+        assert!(audited.repairs.contains(part), "{part}\n{}", audited.repairs);
+    }
+    assert!(!audited.repairs.contains("error: old") && !audited.repairs.contains("fix it"));
+}
+
+#[test]
+fn kept_messages_count_as_seen() {
+    let kept = ["Never touch vendor/", "Fix the parser.\n  Keep the tabs."];
+    let facts = facts();
+    let case = Case { facts: &facts, carried: &Carried::default(), kept: &kept, budgets: FULL };
+    let audited = case.run("ok");
+    assert_eq!((audited.audit.user_messages_verbatim, audited.audit.user_messages_repaired), (3, 0));
+    assert_eq!(audited.carried.words.len(), 3, "what is kept now may be gone next time");
+}
+
+#[test]
+fn words_of_earlier_stretches_are_carried_and_counted_once() {
+    let carried = Carried {
+        words: vec![
+            CarriedWords { entry: EntryId::from_bits(90), text: "the very first wish".into() },
+            CarriedWords { entry: EntryId::from_bits(1), text: "Fix the parser.\n  Keep the tabs.".into() },
+        ],
+        pointed: 4,
+    };
+    let facts = facts();
+    let audited = Case { facts: &facts, carried: &carried, kept: &[], budgets: FULL }.run(GOOD);
+    assert_eq!((audited.audit.user_messages, audited.audit.user_messages_verbatim), (8, 3));
+    assert_eq!((audited.audit.user_messages_repaired, audited.audit.user_messages_by_pointer), (1, 4));
+    assert!(audited.repairs.contains("the very first wish") && audited.repairs.contains("The 4 earliest"));
+    assert_eq!((audited.carried.words.len(), audited.carried.pointed), (4, 4));
+    assert_eq!(audited.carried.words[0].text, "the very first wish");
+}
+
+#[test]
+fn beyond_the_budget_the_newest_are_kept_and_the_rest_is_pointed_to() {
+    let facts = Facts {
+        words: (0..40).map(|at| words(at, &format!("wish {at}: {}", "x".repeat(400)))).collect(),
+        ..Facts::default()
+    };
+    let budgets = AuditBudgets { user_tokens: 1_200, repair_tokens: 400 };
+    let case = Case { facts: &facts, carried: &Carried::default(), kept: &[], budgets };
+    let audited = case.run("nothing");
+    let repaired = audited.audit.user_messages_repaired;
+    assert!((7..=10).contains(&repaired), "{repaired}");
+    assert_eq!(audited.audit.user_messages_by_pointer, 40 - repaired);
+    assert!(audited.repairs.contains("wish 39: ") && !audited.repairs.contains("wish 0: "));
+    assert!(
+        audited.repairs.contains(&format!("The {} earliest", 40 - repaired)) && audited.repairs.contains(LOG)
+    );
+    assert!(estimate(&audited.repairs) <= 1_600);
+    assert!(audited.carried.words.len() as u64 + audited.carried.pointed == 40);
+
+    let long = "y".repeat(100_000);
+    let facts = Facts { words: vec![words(1, &long), words(2, "short")], ..Facts::default() };
+    let audited = Case { facts: &facts, carried: &Carried::default(), kept: &[], budgets }.run("nothing");
+    assert_eq!((audited.audit.user_messages_repaired, audited.audit.user_messages_by_pointer), (1, 1));
+    assert!(audited.repairs.contains(&"y".repeat(400)) && audited.repairs.len() < 2_000);
+    assert!(
+        audited.repairs.contains(&EntryId::from_bits(1).to_string()) && audited.repairs.contains("short")
+    );
+}
+
+#[test]
+fn made_up_paths_are_named_as_such() {
+    let summary =
+        "Changed src/ghost.rs, docs/seen.md, src/main.rs and /r/b/src/date.rs; and/or https://x.io/a.html.";
+    let audited = run(&facts(), summary);
+    assert_eq!(audited.audit.invented, ["src/ghost.rs"]);
+    assert!(
+        audited.repairs.contains("- Not seen in the session, so check before relying on it: src/ghost.rs\n")
+    );
+}
+
+#[test]
+fn open_items_of_the_summary_before_are_restored() {
+    let earlier = "## 7. Pending tasks\n- [pending] write the migration guide\n- [pending] release version two\n\
+        - fix it\n- bump the minimum compiler version\n\n## 8. Current work\n- x";
+    let facts = Facts { earlier: vec![earlier.to_owned()], ..facts() };
+    let audited = run(&facts, &format!("{GOOD}\nThe minimum version of the compiler was bumped."));
+    assert_eq!((audited.audit.todos, audited.audit.todos_kept, audited.audit.todos_repaired), (4, 2, 2));
+    assert!(audited.repairs.contains("not named in this one: write the migration guide\n"));
+    assert!(audited.repairs.contains("not named in this one: release version two\n"));
+    assert!(!audited.repairs.contains("one: fix it"), "a list of tasks says that it is done");
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    "([a-c]{1,3}|ok|yes|src/[a-c]\\.rs|- |the user|\n|é| ){0,12}"
+}
+
+fn any_facts() -> impl Strategy<Value = Facts> {
+    let said = prop::collection::vec((0u128..8, any_text()), 0..8);
+    let paths = prop::collection::vec("(/r/|\\./)?([a-c]/){0,2}[a-c]{1,2}\\.rs", 0..6);
+    let tasks = prop::collection::vec((any_text(), prop::bool::ANY), 0..4);
+    (said, paths, tasks, prop::option::of(any_text()), prop::option::of(any_text()), 0u64..3).prop_map(
+        |(said, paths, tasks, error, earlier, pointed)| Facts {
+            words: said
+                .iter()
+                .map(|(number, text)| words(*number, text.trim()))
+                .filter(|w| !w.text.is_empty())
+                .collect(),
+            files: paths.iter().enumerate().map(|(at, path)| written(path, at)).collect(),
+            tasks: tasks
+                .iter()
+                .map(|(what, open)| task(what, if *open { "pending" } else { "done" }))
+                .collect(),
+            troubles: error.iter().filter_map(|text| text.split_whitespace().next().map(trouble)).collect(),
+            earlier: earlier.iter().map(|items| format!("## 7. Pending tasks\n{items}")).collect(),
+            pointed,
+            ..Facts::default()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(pal_testkit::cases(1_000)))]
+
+    #[test]
+    fn nothing_is_lost_nothing_is_repaired_twice_and_budgets_hold(
+        facts in any_facts(),
+        summary in any_text(),
+        kept in prop::collection::vec(any_text(), 0..3),
+        user_tokens in 0u64..400,
+        repair_tokens in 0u64..200,
+    ) {
+        let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
+        let budgets = AuditBudgets { user_tokens, repair_tokens };
+        let case = Case { facts: &facts, carried: &Carried::default(), kept: &kept, budgets };
+        let Audited { repairs, audit, carried } = case.run(&summary);
+        let whole = format!("{summary}\n\n{repairs}");
+
+        let is_there = |text: &str| contains_words(&whole, text) || kept.iter().any(|kept| contains_words(kept, text));
+        let there = facts.words.iter().filter(|words| is_there(&words.text)).count() as u64;
+        prop_assert!(there >= audit.user_messages_verbatim + audit.user_messages_repaired);
+        prop_assert_eq!(
+            audit.user_messages,
+            audit.user_messages_verbatim + audit.user_messages_repaired + audit.user_messages_by_pointer
+        );
+        prop_assert_eq!(audit.user_messages, facts.words.len() as u64 + facts.pointed);
+        prop_assert!(audit.user_messages_by_pointer == 0 || whole.contains(LOG));
+        prop_assert_eq!(carried.words.len() as u64 + carried.pointed, audit.user_messages);
+        prop_assert!(audit.paths_kept + audit.paths_repaired <= audit.paths);
+
+        // Pointers are said even where there is no room for anything else.
+        let pointers = 2 * estimate(&"p".repeat(330));
+        prop_assert!(estimate(&repairs) <= user_tokens + repair_tokens + pointers, "{}", repairs);
+
+        let again = case.run(&whole);
+        prop_assert_eq!(&again.repairs, "");
+        prop_assert_eq!(&again.carried, &carried);
+        prop_assert_eq!(again.audit.invented, audit.invented);
+    }
+
+    #[test]
+    fn with_room_enough_everything_is_there(facts in any_facts(), summary in any_text()) {
+        let audited = run(&facts, &summary);
+        let again = run(&facts, &format!("{summary}\n\n{}", audited.repairs));
+        prop_assert_eq!(again.audit.user_messages_verbatim, facts.words.len() as u64);
+        prop_assert_eq!(again.audit.paths_kept, again.audit.paths);
+        prop_assert_eq!(again.audit.todos_kept, again.audit.todos);
+        prop_assert_ne!(again.audit.error_kept, Some(false));
+    }
+}

@@ -1,0 +1,187 @@
+//! Facts of logs, where it is known who speaks, and what the summary makes of them.
+
+use pal_model::{
+    Block, Boundary, Carried, CarriedWords, Content, Draft, Entry, EntryId, Origin, Placement, Snapshot,
+    Text, Timestamp, escape_into,
+};
+use proptest::prelude::*;
+
+use crate::*;
+
+fn id(number: u128) -> EntryId {
+    EntryId::from_bits(number)
+}
+
+fn entry(number: u128, draft: Draft) -> Entry {
+    Entry::parse(Text::from(draft.into_line(id(number), None, Timestamp::default(), None))).unwrap()
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    escape_into(&mut out, text);
+    out
+}
+
+fn said(number: u128, text: &str) -> Entry {
+    entry(number, Draft::user(Origin::Person, &quoted(text)))
+}
+
+fn model(number: u128, text: &str) -> Entry {
+    entry(number, Draft::assistant(None, None, &quoted(text)))
+}
+
+fn call(number: u128, name: &str, input: &str) -> Entry {
+    let content = format!(r#"[{{"type":"tool_use","id":"t{number}","name":"{name}","input":{input}}}]"#);
+    entry(number, Draft::assistant(None, None, &content))
+}
+
+fn result(number: u128, of: u128, text: &str, is_error: bool) -> Entry {
+    let text = quoted(text);
+    let content =
+        format!(r#"[{{"type":"tool_result","tool_use_id":"t{of}","content":{text},"is_error":{is_error}}}]"#);
+    entry(number, Draft::user(Origin::Tool, &content))
+}
+
+fn boundary(number: u128, summary: &str, carried: Carried) -> Entry {
+    let summary: Content = [Block::text(summary)].into_iter().collect();
+    let snapshot = Snapshot { carried, ..Snapshot::default() };
+    entry(number, Draft::boundary(&Boundary { summary, snapshot, ..Boundary::default() }))
+}
+
+fn carried(words: &[(u128, &str)], pointed: u64) -> Carried {
+    let words =
+        words.iter().map(|(entry, text)| CarriedWords { entry: id(*entry), text: (*text).to_owned() });
+    Carried { words: words.collect(), pointed }
+}
+
+fn texts(facts: &Facts) -> Vec<&str> {
+    facts.words.iter().map(|words| words.text.as_str()).collect()
+}
+
+#[test]
+fn a_log_says_who_speaks() {
+    let long = format!("<environment>{}</environment>", "x ".repeat(300));
+    let facts = Facts::of_entries(&[
+        said(1, &long),
+        entry(2, Draft::user(Origin::Agent, &quoted("output of a command"))),
+        entry(3, Draft::attachment("memory", &quoted("remember the milk"))),
+        entry(
+            4,
+            Draft::user(
+                Origin::Synthetic,
+                r#"[{"type":"tool_result","tool_use_id":"t9","content":"error: never came","is_error":true}]"#,
+            ),
+        ),
+        said(5, "  <system-reminder>I typed this</system-reminder>\n"),
+    ]);
+    assert_eq!(texts(&facts), [long.as_str(), "<system-reminder>I typed this</system-reminder>"]);
+    assert_eq!(facts.words[1].entry, Some(id(5)));
+    assert_eq!(facts.inserted, ["output of a command"]);
+    assert!(facts.troubles.is_empty() && facts.earlier.is_empty());
+}
+
+#[test]
+fn a_boundary_brings_what_it_carries_and_nothing_twice() {
+    let earlier = format!(
+        "{CONTINUES}\n\n## 6. All user messages\n- first\n\n## 7. Pending tasks\n- [pending] tag it\n"
+    );
+    let entries = [
+        boundary(9, &earlier, carried(&[(1, "first"), (2, "second"), (2, "second, again")], 3)),
+        said(2, "second"),
+        boundary(9, &earlier, carried(&[(1, "first"), (2, "second")], 3)),
+        said(3, "third"),
+    ];
+    let facts = Facts::of_entries(&entries);
+    assert_eq!(texts(&facts), ["first", "second", "second, again", "third"]);
+    assert_eq!((facts.pointed, facts.earlier.len()), (3, 1));
+    let summary = summary(&facts, 8_000);
+    assert_eq!(
+        section(&summary, WORDS),
+        "- … and 3 earlier ones that do not fit here\n- first\n- second\n- second, again\n- third"
+    );
+    assert_eq!(section(&summary, PENDING), "- [pending] tag it", "what no newer list replaces is still open");
+    // Without carried words, as in imported logs, the summary's own list goes on.
+    let facts = Facts::of_entries(&[boundary(9, &earlier, Carried::default()), said(3, "third")]);
+    assert_eq!(section(&crate::summary(&facts, 8_000), WORDS), "- first\n- third");
+}
+
+#[test]
+fn two_summaries_around_a_kept_stretch_are_both_carried_on() {
+    let lead: Content = [Block::text(
+        "## 3. Files and code\n- old.rs (read 1×)\n\n## 4. Errors and Fixes\n\n## 6. ALL USER MESSAGES\n",
+    )]
+    .into_iter()
+    .collect();
+    let newer: Content = [Block::text(
+        "## 3. Files and code\n- new.rs (read 1×)\n\n## 4. Errors and Fixes\n\n## 6. ALL USER MESSAGES\n",
+    )]
+    .into_iter()
+    .collect();
+    let preserved = Some(pal_model::Preserved {
+        head: id(1),
+        tail: id(1),
+        placement: Placement::BeforeSummary,
+        offset: None,
+    });
+    let boundary = Boundary { summary: newer, lead, preserved, ..Boundary::default() };
+    let facts = Facts::of_entries(&[entry(9, Draft::boundary(&boundary)), said(1, "kept")]);
+    assert_eq!(section(&summary(&facts, 8_000), 2), "- new.rs (read 1×)\n- old.rs (read 1×)");
+}
+
+#[test]
+fn errors_come_with_what_the_user_said_and_what_followed() {
+    let entries = [
+        call(1, "Bash", r#"{"command":"make"}"#),
+        result(2, 1, "cc -c x.c\nx.c:1: error: no such thing\n0 errors elsewhere", false),
+        said(3, "use clang\n  instead"),
+        model(4, "I'll use clang."),
+        call(5, "Bash", r#"{"command":"cd a && git diff | grep -n x"}"#),
+        result(6, 5, "+// fatal: not an error at all", false),
+        call(7, "Bash", r#"{"command":"rm x"}"#),
+        result(8, 7, "The user doesn't want to proceed with this tool use.", true),
+    ];
+    let facts = Facts::of_entries(&entries);
+    assert_eq!(
+        error_lines(&facts),
+        [r#"- Bash make: x.c:1: error: no such thing; the user: "use clang instead" → I'll use clang."#]
+    );
+    assert_eq!(facts.commands.iter().map(|command| command.failed).collect::<Vec<_>>(), [true, false, false]);
+}
+
+#[test]
+fn in_little_room_the_newest_words_stand_whole() {
+    let entries: Vec<Entry> =
+        (0..60).map(|at| said(at, &format!("wish {at}: {}", "please ".repeat(40)))).collect();
+    let facts = Facts::of_entries(&entries);
+    let wish = |at: usize| facts.words[at].text.as_str();
+    for room in [4_000, 8_000, 16_000] {
+        let summary = summary(&facts, room);
+        assert!(summary.len() <= room, "{} in {room}", summary.len());
+        let words = section(&summary, WORDS);
+        assert!(words.ends_with(wish(59)) && words.contains(wish(58)), "{room}: {words}");
+        assert!(!words.contains(wish(0)));
+    }
+    let summary = summary(&facts, 40_000);
+    assert!((0..60).all(|at| summary.contains(wish(at))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(pal_testkit::cases(200)))]
+
+    /// Whatever a log holds: the same facts from what is read again, a summary within its room, nothing made up.
+    #[test]
+    fn any_log_is_summarised(
+        entries in pal_testkit::soup(pal_testkit::Soup { steps: 30, decisions: true, boundaries: true, rewinds: true, prefixes: true }),
+        room in 0usize..20_000,
+    ) {
+        let facts = Facts::of_entries(&entries);
+        let again: Vec<Entry> = entries.iter().map(|entry| Entry::parse(Text::from(entry.line.as_str())).unwrap()).collect();
+        prop_assert_eq!(&Facts::of_entries(&again), &facts);
+        let summary = summary(&facts, room);
+        prop_assert!(summary.len() <= room.max(600), "{} in {}", summary.len(), room);
+        let lines: Vec<&str> = entries.iter().map(|entry| entry.line.as_str()).collect();
+        for path in paths_named(&summary) {
+            prop_assert!(lines.iter().any(|line| line.contains(path)) || facts.mention(path), "{}", path);
+        }
+    }
+}
