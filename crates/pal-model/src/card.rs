@@ -345,13 +345,9 @@ impl Cards {
         found
     }
 
-    /// This table as if every model had this window. What a model may answer shrinks with it: a third of the window at most.
+    /// This table as if every model had this window.
     pub fn with_window(&self, window: u64) -> Cards {
-        let narrowed = |card: &RawCard| RawCard {
-            window: Some(window),
-            max_output: card.max_output.map(|most| most.min(window / 3)),
-            ..card.clone()
-        };
+        let narrowed = |card: &RawCard| RawCard { window: Some(window), ..card.clone() };
         Cards {
             defaults: narrowed(&self.defaults),
             models: self.models.iter().map(|(name, card)| (name.clone(), narrowed(card))).collect(),
@@ -404,14 +400,14 @@ impl RawCard {
         let cautious = cautious();
         let thinking = self.thinking.unwrap_or_default();
         let takes = |name: &str| thinking.iter().any(|kind| kind == name);
+        let window = self.window.unwrap_or(cautious.window);
+        let max_output =
+            self.max_output.unwrap_or(if self.family.is_some() { 128_000 } else { cautious.max_output });
         Card {
             model: SmolStr::new(sent),
-            window: self.window.unwrap_or(cautious.window),
-            max_output: self.max_output.unwrap_or(if self.family.is_some() {
-                128_000
-            } else {
-                cautious.max_output
-            }),
+            window,
+            // An answer that fills the window leaves nothing to ask.
+            max_output: max_output.min(window / 2),
             generation: self.generation.unwrap_or(cautious.generation),
             prices: self.prices,
             cliff: self.cliff,
