@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memchr::memmem;
 use pal_context::{AuditBudgets, AuditInput, Audited, audit};
-use pal_extract::{Facts, summary};
+use pal_extract::{Facts, paths_named, summary};
 use pal_import::{Measure, Options};
 use pal_model::{Audit, Body, Carried, Content, Entry, Text};
 
@@ -66,7 +66,7 @@ fn check_repaired(facts: &Facts, text: &str, before: &[Entry], budgets: AuditBud
 
 #[test]
 fn recorded_summaries_are_audited() {
-    let (mut summaries, mut invented) = (0u64, 0u64);
+    let (mut summaries, mut invented, mut named) = (0u64, 0u64, 0);
     let mut all = Audit::default();
     for file in pal_testkit::session_files() {
         let entries = entries(&file);
@@ -90,7 +90,14 @@ fn recorded_summaries_are_audited() {
                     figures.error_kept,
                     figures.invented
                 );
+                // Other agents name their own transcript in the message around the summary; the rest was seen.
+                assert!(
+                    figures.invented.iter().all(|path| path.ends_with(".jsonl")),
+                    "{:?}",
+                    figures.invented
+                );
                 summaries += 1;
+                named += paths_named(&text).len();
                 invented += figures.invented.len() as u64;
                 all.user_messages += figures.user_messages;
                 all.user_messages_verbatim += figures.user_messages_verbatim;
@@ -101,7 +108,7 @@ fn recorded_summaries_are_audited() {
         }
     }
     println!(
-        "{summaries} summaries: {}/{} messages word for word, {}/{} written files named, {invented} paths made up",
+        "{summaries} summaries: {}/{} messages word for word, {}/{} written files named, {invented} of {named} paths not seen",
         all.user_messages_verbatim, all.user_messages, all.paths_kept, all.paths
     );
 }

@@ -252,6 +252,7 @@ mod tests {
             (" \n", NoSummary::Empty),
             ("<summary>\n\n</summary>", NoSummary::Empty),
             ("<analysis>only a draft</analysis>", NoSummary::Empty),
+            ("<analysis>\n<summary>\nstill a draft\n</summary>\n</analysis>", NoSummary::Empty),
             ("I cannot help with that.", NoSummary::NotInForm),
             ("<summary>\nThe user asked for", NoSummary::NotInForm),
         ];
