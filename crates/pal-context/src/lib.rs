@@ -9,5 +9,5 @@ mod settings;
 mod words;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
-pub use layers::LAYERS;
+pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
 pub use settings::{Budgets, Policy};

@@ -62,7 +62,7 @@ fn cold(situation: &Situation<'_>) -> Act {
     );
     let mut drafts = Drafts::about(situation.view);
     old.clear(situation, &reason, &mut drafts);
-    Act { what: What::Decide(drafts.finish()), reason }
+    drafts.into_act(reason)
 }
 
 /// d. The context fills up, and the provider cannot clear.
@@ -96,10 +96,10 @@ fn pressure(situation: &Situation<'_>) -> Act {
     if !memories.is_empty() {
         reason.push_str(&format!(", {} hidden", counted(memories.len(), "old memory note")));
         let entries = memories.into_iter().map(|(entry, _)| entry).collect();
-        drafts.add(DecisionKind::Snip { entries }, reason.clone(), None);
+        drafts.add_if_less(DecisionKind::Snip { entries }, reason.clone(), None);
     }
     old.clear(situation, &reason, &mut drafts);
-    Act { what: What::Decide(drafts.finish()), reason }
+    drafts.into_act(reason)
 }
 
 /// Memories that were shown in earlier turns of the user, with their tokens.

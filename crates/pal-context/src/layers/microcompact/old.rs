@@ -58,7 +58,7 @@ impl Old {
             }
         }
         for (text, tool_use_ids) in groups {
-            drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
+            drafts.add_if_less(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
         }
     }
 }
