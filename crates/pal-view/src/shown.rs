@@ -54,6 +54,8 @@ pub struct ShownResult<'a> {
     pub tokens: f64,
     /// Whether it was cleared.
     pub is_cleared: bool,
+    /// Whether it was deleted from the provider's cache.
+    pub is_deleted: bool,
     /// Where its full text lies, relative to the session's folder, if it was spilled.
     pub spilled_to: Option<&'a str>,
     /// Whether a request of the conversation covered it.
@@ -167,6 +169,7 @@ impl View {
             block: content.blocks().iter().find(is_result)?,
             tokens: shown.tokens,
             is_cleared: effects.is_cleared(id),
+            is_deleted: effects.is_deleted(id),
             spilled_to: effects.spilled_to(id),
             is_sent: self.is_sent(node),
         })

@@ -43,9 +43,10 @@ fn eager() -> Policy {
     }
 }
 
-/// A card by its name: `plain` is one whose provider clears nothing.
+/// A card by its name: `plain` is one whose provider clears nothing, `editing` one whose cache can be edited.
 fn card(model: &str) -> Card {
-    let own = "[models.plain]\nlike = \"claude-opus-4-6\"\ncontext_management = []\n";
+    let own = "[models.plain]\nlike = \"claude-opus-4-6\"\ncontext_management = []\n\
+               [models.editing]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n";
     Cards::shipped().overridden(own).unwrap().find(model).card
 }
 
@@ -151,7 +152,7 @@ proptest! {
     #[test]
     fn the_pipeline_ends_and_every_step_is_valid(
         entries in soup(EVERYTHING), idle in prop::sample::select(vec![0u64, 90]),
-        model in prop::sample::select(vec!["claude-opus-5-5", "claude-opus-4-6", "plain"]),
+        model in prop::sample::select(vec!["claude-opus-5-5", "claude-opus-4-6", "plain", "editing"]),
         window in prop::sample::select(vec![300u64, 3_000, 200_000]),
     ) {
         let mut setting = setting(card(model), entries, idle, window);
