@@ -158,10 +158,37 @@ impl Drafts {
     /// Makes a decision, with the file that must be written before it.
     pub(crate) fn add(&mut self, kind: DecisionKind, reason: String, file: Option<SpillFile>) {
         let mut decision = Decision { kind, reason, cost: pal_model::Cost::default() };
-        let after = self.view.with(&decision);
-        decision.cost = self.view.cost_of(&after);
-        self.view = after;
+        if !matches!(decision.kind, DecisionKind::Keep { .. } | DecisionKind::Latch { .. }) {
+            let after = self.view.with(&decision);
+            decision.cost = self.view.cost_of(&after);
+            self.view = after;
+        }
         self.proposals.push(Proposal { decision, file });
+    }
+
+    /// Makes a decision if it frees anything; whether it does. What a log holds twice may grow by it.
+    pub(crate) fn add_if_less(
+        &mut self,
+        kind: DecisionKind,
+        reason: String,
+        file: Option<SpillFile>,
+    ) -> bool {
+        let view = self.view.clone();
+        self.add(kind, reason, file);
+        let frees = self.proposals.last().is_some_and(|made| made.decision.cost.tokens_freed > 0);
+        if !frees {
+            self.proposals.pop();
+            self.view = view;
+        }
+        frees
+    }
+
+    /// What was decided, as an act; nothing if that is so.
+    pub(crate) fn into_act(self, reason: String) -> Act {
+        match self.proposals.is_empty() {
+            true => Act::nothing(format!("{reason}; but nothing would be gained")),
+            false => Act { what: What::Decide(self.proposals), reason },
+        }
     }
 
     /// What was decided, in order.

@@ -17,5 +17,5 @@ pub use compact::{
     fold_text, read_summary,
 };
 pub use condense::{Asked, Condensed, condense};
-pub use layers::LAYERS;
+pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
 pub use settings::{Budgets, Policy};

@@ -3,6 +3,8 @@
 
 mod bytes;
 mod common;
+mod fold;
+mod laws;
 mod microcompact;
 mod snip;
 mod spill;

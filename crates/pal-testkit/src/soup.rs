@@ -48,6 +48,7 @@ enum Choice {
     Strip,
     Undo,
     Pin,
+    CacheEdit,
 }
 
 /// A list of entries in the order of their log.
@@ -89,6 +90,7 @@ fn step(kind: Soup) -> BoxedStrategy<Step> {
         Choice::Strip,
         Choice::Undo,
         Choice::Pin,
+        Choice::CacheEdit,
     ];
     let decision = (prop::sample::select(choices.to_vec()), any::<Index>(), any::<Index>(), "[a-z ]{0,10}");
     let kept = prop::option::of((
@@ -240,6 +242,9 @@ impl Pot {
             Choice::Strip => DecisionKind::Strip { entry, text },
             Choice::Undo => DecisionKind::Undo { target: entry },
             Choice::Pin => DecisionKind::Pin { text },
+            Choice::CacheEdit => {
+                DecisionKind::CacheEdit { tool_use_ids: vec![call.into(), other_call.into()] }
+            }
         };
         let cost = Cost { tokens_freed: 50, ..Cost::default() };
         Decision { kind, reason: "soup".into(), cost }

@@ -38,6 +38,8 @@ pub(crate) enum Part {
     ServerCall(ToolUseId, BlockType),
     /// The answer to such a call, and its type.
     ServerResult(ToolUseId, BlockType),
+    /// Results to be deleted from the provider's cache.
+    Edits,
 }
 
 /// What cleaning needs to know.
@@ -211,7 +213,21 @@ impl Cleaner<'_> {
             }
             object.finish()
         };
+        let text = if self.card.can.cache_edits { with_reference(&text, &wire_id) } else { text };
         Clean { part: Part::Result(id.clone()), text, tokens: inner_tokens + self.estimator.result_frame() }
+    }
+
+    /// The block that deletes results from the provider's cache.
+    pub(crate) fn edits(self, ids: &[ToolUseId]) -> Clean {
+        let mut deletes = Vec::with_capacity(ids.len());
+        for id in ids {
+            let mut delete = crate::wire::Builder::of_type("delete");
+            delete.string("cache_reference", &wire_id(id));
+            deletes.push(delete.finish());
+        }
+        let mut block = crate::wire::Builder::of_type("cache_edits");
+        block.raw("edits", &crate::wire::array(&deletes));
+        Clean { part: Part::Edits, text: block.finish(), tokens: 0.0 }
     }
 
     /// The content of a result: rebuilt if it must be, none if it may stay as it is; and its tokens. Nothing at all if
@@ -340,6 +356,17 @@ impl Cleaner<'_> {
     fn takes_extra(self, name: Option<&str>) -> bool {
         name.is_some_and(|name| self.card.extra.iter().any(|extra| extra == name))
     }
+}
+
+/// A result with the name by which it can be deleted from the cache. It has one from the beginning, because a name that
+/// came later would change what was sent.
+fn with_reference(result: &Text, reference: &str) -> Text {
+    let mut json = String::with_capacity(result.len() + reference.len() + 24);
+    json.push_str(result.strip_suffix('}').unwrap_or(result));
+    json.push_str(r#","cache_reference":"#);
+    pal_model::escape_into(&mut json, reference);
+    json.push('}');
+    Text::from(json)
 }
 
 /// Whether a text is a system reminder.

@@ -189,6 +189,11 @@ impl Derived {
         if let DecisionKind::Keep { tool_use_ids } = &decision.kind {
             self.effects.keep(tool_use_ids);
         }
+        let is_edit = matches!(decision.kind, DecisionKind::CacheEdit { .. });
+        // An edit of the cache counts only where it is sent.
+        if is_edit && !self.has_item(position) {
+            return None;
+        }
         let hit = self.target_positions(&decision.kind, position, positions);
         let (from, to) = (hit.iter().min().copied()?, hit.iter().max().copied()?);
         let stretch = Stretch { from, to };
@@ -198,7 +203,7 @@ impl Derived {
         if is_fold {
             self.paint_folds();
         }
-        if card.can.bound_thinking && self.sent.is_some_and(|sent| from <= sent) {
+        if card.can.bound_thinking && !is_edit && self.sent.is_some_and(|sent| from <= sent) {
             self.effects.void_thinking(Stretch { from, to: position });
         }
         (from..=to).filter_map(|position| self.item_at[position as usize]).min().map(|item| item as usize)

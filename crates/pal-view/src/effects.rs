@@ -20,6 +20,8 @@ pub(crate) struct Effects {
     snipped: FxHashSet<EntryId>,
     cleared: FxHashMap<ToolUseId, String>,
     stripped: FxHashMap<EntryId, String>,
+    /// Results deleted from the provider's cache.
+    deleted: FxHashSet<ToolUseId>,
     folds: Vec<Fold>,
     /// Stretches of the branch whose thinking is void, because something before it changed after it was sent.
     void_thinking: Vec<Stretch>,
@@ -66,7 +68,9 @@ pub(crate) fn targets(kind: &DecisionKind) -> Vec<Target<'_>> {
         DecisionKind::Spill { tool_use_id, entry, .. } => {
             tool_use_id.iter().map(Target::Result).chain(entry.iter().map(|id| Target::Entry(*id))).collect()
         }
-        DecisionKind::Clear { tool_use_ids, .. } => tool_use_ids.iter().map(Target::Result).collect(),
+        DecisionKind::Clear { tool_use_ids, .. } | DecisionKind::CacheEdit { tool_use_ids } => {
+            tool_use_ids.iter().map(Target::Result).collect()
+        }
         DecisionKind::Snip { entries } => entries.iter().map(|id| Target::Entry(*id)).collect(),
         DecisionKind::Strip { entry, .. } => vec![Target::Entry(*entry)],
         DecisionKind::Fold { head, tail, .. } => vec![Target::Entry(*head), Target::Entry(*tail)],
@@ -90,6 +94,7 @@ impl Effects {
                 let text_of = |id: &ToolUseId| text.replace(DecisionKind::ID, id.as_str());
                 self.cleared.extend(tool_use_ids.iter().map(|id| (id.clone(), text_of(id))));
             }
+            DecisionKind::CacheEdit { tool_use_ids } => self.deleted.extend(tool_use_ids.iter().cloned()),
             DecisionKind::Snip { entries } => self.snipped.extend(entries),
             DecisionKind::Strip { entry, text } => {
                 self.stripped.insert(*entry, text.clone());
@@ -106,6 +111,10 @@ impl Effects {
     /// Thinking in this stretch can no longer be sent.
     pub(crate) fn void_thinking(&mut self, stretch: Stretch) {
         self.void_thinking.push(stretch);
+    }
+
+    pub(crate) fn is_deleted(&self, id: &ToolUseId) -> bool {
+        self.deleted.contains(id)
     }
 
     pub(crate) fn is_cleared(&self, id: &ToolUseId) -> bool {
@@ -168,13 +177,15 @@ impl Effects {
                 Part::Media if let Some(text) = stripped => plain(text, cleaner),
                 Part::Result(id) => {
                     let spilled = || self.spilled.get(id).map(|spilled| &spilled.text);
-                    if let Some(text) = self.cleared.get(id).or_else(spilled) {
+                    let shown = if let Some(text) = self.cleared.get(id).or_else(spilled) {
                         with_content(clean, &quoted(text), cleaner.estimator.text(text), cleaner)
                     } else if let Some(text) = stripped {
                         without_media(clean, text, cleaner)
                     } else {
                         clean.clone()
-                    }
+                    };
+                    // What is deleted from the cache is sent as ever, and takes no room.
+                    if self.is_deleted(id) { Clean { tokens: 0.0, ..shown } } else { shown }
                 }
                 _ => clean.clone(),
             };
@@ -196,11 +207,14 @@ fn quoted(text: &str) -> String {
     json
 }
 
+/// What a result has beside its content.
+pub(crate) const RESULT_FIELDS: [&str; 3] = ["tool_use_id", "is_error", "cache_reference"];
+
 /// A result with other content: same call, same error flag.
 fn with_content(clean: &Clean, content: &str, tokens: f64, cleaner: Cleaner<'_>) -> Clean {
     let mut result = Builder::of_type("tool_result");
     if let Ok(known) = fields(&clean.text).map(Object) {
-        for name in ["tool_use_id", "is_error"] {
+        for name in RESULT_FIELDS {
             if let Some(value) = known.get(name) {
                 result.raw(name, value);
             }

@@ -1,6 +1,6 @@
 //! Nodes: entries of the view with their blocks made fit for the wire, computed once.
 
-use pal_model::{Body, Content, Entry, EntryId, Origin, ResponseId, Role};
+use pal_model::{Body, Content, DecisionKind, Entry, EntryId, Origin, ResponseId, Role};
 use smol_str::SmolStr;
 
 use crate::clean::{Clean, Cleaner, Part};
@@ -15,6 +15,8 @@ pub(crate) enum Speaker {
     System,
     /// A summary that stands for earlier messages.
     Summary,
+    /// Nobody: a decision about the provider's cache, which stays where it was sent.
+    Cache,
 }
 
 /// Something said, ready to be sent.
@@ -31,6 +33,11 @@ pub(crate) struct Node {
 impl Node {
     /// The node of an entry that was said.
     pub(crate) fn of_entry(entry: &Entry, position: u32, cleaner: Cleaner<'_>) -> Option<Node> {
+        if let Some(DecisionKind::CacheEdit { tool_use_ids }) = entry.decision() {
+            let clean = vec![cleaner.edits(tool_use_ids)];
+            let is_able = cleaner.card.can.cache_edits && !tool_use_ids.is_empty();
+            return is_able.then_some(Node { entry: entry.id, position, speaker: Speaker::Cache, clean });
+        }
         let (speaker, content) = match &entry.body {
             Body::User(user) => (Speaker::User(user.origin), &user.content),
             Body::Attachment(attachment) => (Speaker::System, &attachment.content),
@@ -65,7 +72,7 @@ impl Speaker {
     pub(crate) fn role(&self) -> Role {
         match self {
             Speaker::Model(_) => Role::Assistant,
-            Speaker::User(_) | Speaker::System | Speaker::Summary => Role::User,
+            Speaker::User(_) | Speaker::System | Speaker::Summary | Speaker::Cache => Role::User,
         }
     }
 
@@ -80,7 +87,7 @@ impl Speaker {
             (Speaker::User(Origin::Tool | Origin::Synthetic), Part::Text | Part::Media) => {
                 Category::ToolResults
             }
-            (Speaker::User(_) | Speaker::System, _) => Category::Attachments,
+            (Speaker::User(_) | Speaker::System | Speaker::Cache, _) => Category::Attachments,
             (Speaker::Summary, _) => Category::Summaries,
         }
     }

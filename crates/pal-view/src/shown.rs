@@ -19,6 +19,8 @@ use crate::view::View;
 pub struct Shown<'a> {
     /// The entry. A boundary may be shown up to three times: what it leads with, its summary, what it restored.
     pub entry: &'a Entry,
+    /// Where it stands in the branch, as far as the view holds that: to compare with others, not to be kept.
+    pub position: usize,
     /// Which part of it.
     pub part: ShownPart,
     /// Which round of the conversation it belongs to: a round begins where another response begins. What stands before
@@ -52,6 +54,8 @@ pub struct ShownResult<'a> {
     pub tokens: f64,
     /// Whether it was cleared.
     pub is_cleared: bool,
+    /// Whether it was deleted from the provider's cache.
+    pub is_deleted: bool,
     /// Where its full text lies, relative to the session's folder, if it was spilled.
     pub spilled_to: Option<&'a str>,
     /// Whether a request of the conversation covered it.
@@ -100,7 +104,8 @@ impl View {
                 }
                 Showing::Snipped | Showing::Folded(_) => 0.0,
             };
-            Shown { entry, part, round, is_sent: self.is_sent(node), showing, tokens }
+            let position = node.position as usize;
+            Shown { entry, position, part, round, is_sent: self.is_sent(node), showing, tokens }
         })
     }
 
@@ -158,12 +163,13 @@ impl View {
             |block: &&Block| block.kind() == BlockType::ToolResult && block.tool_use_id() == Some(id);
         let effects = self.derived().effects();
         let shown = effects.apply(node, self.lens().cleaner());
-        let tokens = shown.iter().filter(|clean| matches!(&clean.part, Part::Result(shown) if shown == id));
+        let shown = shown.iter().find(|clean| matches!(&clean.part, Part::Result(shown) if shown == id))?;
         Some(ShownResult {
             entry,
             block: content.blocks().iter().find(is_result)?,
-            tokens: tokens.map(|clean| clean.tokens).sum(),
+            tokens: shown.tokens,
             is_cleared: effects.is_cleared(id),
+            is_deleted: effects.is_deleted(id),
             spilled_to: effects.spilled_to(id),
             is_sent: self.is_sent(node),
         })

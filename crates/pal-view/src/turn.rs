@@ -8,7 +8,7 @@ use pal_model::{BlockType, Origin, Role, Text, ToolUseId, fields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part, wire_id};
-use crate::effects::Effects;
+use crate::effects::{Effects, RESULT_FIELDS};
 use crate::ledger::Category;
 use crate::node::{Node, Speaker};
 use crate::rope::{Rope, Slab};
@@ -52,6 +52,8 @@ struct Turn {
     answered: FxHashSet<ToolUseId>,
     after_results: Vec<Slab>,
     rest: Vec<Slab>,
+    /// Edits of the provider's cache, which are no part of what is said.
+    edits: Vec<Slab>,
     said_nothing: bool,
 }
 
@@ -158,6 +160,7 @@ impl Normaliser<'_> {
                     }
                 }
                 Part::Result(id) => turn.rest.extend(self.orphan(&id, &clean)),
+                Part::Edits => turn.edits.push(slab(clean, category)),
                 Part::Text | Part::Reminder
                     if matches!(node.speaker, Speaker::System)
                         || (injected && clean.part == Part::Reminder) =>
@@ -231,12 +234,15 @@ impl Normaliser<'_> {
         if rope.extent().blocks == model_end && turn.said_nothing {
             user(rope, NOTHING_SAID);
         }
-        if end == End::Request {
+        if end == End::Request || !turn.edits.is_empty() {
             match (rope.extent().last_role, rope.extent().may_end_here) {
                 (None, _) => user(rope, START),
                 (Some(_), false) => user(rope, GO_ON),
                 (Some(_), true) => {}
             }
+        }
+        for slab in turn.edits {
+            rope.push(Role::User, slab);
         }
         made
     }
@@ -253,7 +259,7 @@ impl Normaliser<'_> {
                 // An empty string as content is the one block that may not be sent.
                 parts.extend(self.cleaner.clean(block, Role::User).map(|clean| clean.text));
             }
-            for name in ["tool_use_id", "is_error"] {
+            for name in RESULT_FIELDS {
                 if let Some(value) = known.get(name) {
                     result.raw(name, value);
                 }
@@ -290,6 +296,6 @@ impl Normaliser<'_> {
 }
 
 fn slab(clean: Clean, category: Category) -> Slab {
-    let markable = clean.part != Part::Thinking;
+    let markable = !matches!(clean.part, Part::Thinking | Part::Edits);
     Slab { text: clean.text, markable, category, tokens: clean.tokens, attached: 0.0 }
 }

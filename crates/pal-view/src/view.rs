@@ -162,6 +162,7 @@ impl View {
         let cleaner = self.lens.cleaner();
         match &entry.body {
             Body::Decision(_) => {
+                derived.add_item(entry, position as u32, cleaner);
                 if let Some(item) =
                     derived.take_decision(entry, position as u32, &self.positions, &self.lens.card)
                 {
@@ -202,6 +203,9 @@ impl View {
         derived.set_head(self.head(&derived.state), &self.lens.estimator);
         for Step { position, shows } in order {
             match shows {
+                // What was said cannot be taken back; an edit of the cache can.
+                Shows::Entry
+                    if self.branch[position].decision().is_some() && !counts(&self.branch[position]) => {}
                 Shows::Entry => derived.add_item(&self.branch[position], position as u32, cleaner),
                 Shows::Lead | Shows::Restored => self.add_beside(&mut derived, position, shows),
             }
@@ -309,6 +313,10 @@ impl View {
             // An older boundary than the one in force hid nothing that is in the view.
             Body::Boundary(boundary) => {
                 (boundary.stands() && Some(undone) > derived.boundary).then_some(undone)
+            }
+            // What it changed is the block that it was sent as.
+            Body::Decision(decision) if matches!(decision.kind, DecisionKind::CacheEdit { .. }) => {
+                Some(undone)
             }
             Body::Decision(decision) => {
                 derived.target_positions(&decision.kind, undone, &self.positions).into_iter().min()

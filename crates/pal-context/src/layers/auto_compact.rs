@@ -1,5 +1,6 @@
 //! Auto-compact (§3.5, §4.1): when the context has reached its threshold, the conversation is compacted.
 
+use super::fold::percent_of;
 use crate::act::What;
 use crate::{Act, Layer, Situation};
 
@@ -24,7 +25,13 @@ impl Layer for AutoCompact {
                 Act::nothing("switched off")
             };
         };
-        if !fill.auto_compact {
+        if situation.policy.fold {
+            // Folding has had its turn by now: only if it could not help enough is there more to do.
+            let drain = percent_of(situation.limits.effective, situation.policy.fold_drain_percent);
+            if size < drain {
+                return Act::nothing(format!("{size} tokens, and folding handles them up to {drain}"));
+            }
+        } else if !fill.auto_compact {
             return Act::nothing(format!("{size} tokens, acts from {threshold}"));
         }
         match situation.blocked_by {

@@ -4,6 +4,7 @@
 //! provider, or, where it can do neither, locally under pressure. Only what was sent is touched.
 
 mod ask;
+mod edit;
 mod old;
 
 use pal_model::{BlockType, Body, DecisionKind, EntryId};
@@ -38,7 +39,8 @@ impl Layer for Microcompact {
         }
         let provider_clears = can.context_management.iter().any(|edit| edit == ask::CLEAR_USES);
         match cold {
-            _ if policy.warm_clear && provider_clears => ask::ask(situation),
+            None if policy.warm_clear && can.cache_edits => edit::edit(situation),
+            _ if policy.warm_clear && provider_clears && !can.cache_edits => ask::ask(situation),
             Some(cold) => cold,
             None if policy.pressure => pressure(situation),
             None => Act::nothing("switched off"),
@@ -52,17 +54,19 @@ fn cold(situation: &Situation<'_>) -> Act {
         return Act::nothing("the cache is cold, but thinking is bound to what stands before it");
     }
     let old = Old::of(situation, situation.policy.cold_keep.max(1));
-    if old.ids.is_empty() {
+    let lost = old::lost(situation);
+    if old.ids.is_empty() && lost.is_empty() {
         return Act::nothing("the cache is cold, and there is no old result to clear");
     }
     let minutes = situation.idle().unwrap_or_default().as_secs() / 60;
     let reason = format!(
         "the cache is cold after {minutes} minutes: {} cleared",
-        counted(old.ids.len(), "old result")
+        counted(old.ids.len() + lost.len(), "old result")
     );
     let mut drafts = Drafts::about(situation.view);
+    old::clear_lost(situation, lost, &reason, &mut drafts);
     old.clear(situation, &reason, &mut drafts);
-    Act { what: What::Decide(drafts.finish()), reason }
+    drafts.into_act(reason)
 }
 
 /// d. The context fills up, and the provider cannot clear.
@@ -96,10 +100,10 @@ fn pressure(situation: &Situation<'_>) -> Act {
     if !memories.is_empty() {
         reason.push_str(&format!(", {} hidden", counted(memories.len(), "old memory note")));
         let entries = memories.into_iter().map(|(entry, _)| entry).collect();
-        drafts.add(DecisionKind::Snip { entries }, reason.clone(), None);
+        drafts.add_if_less(DecisionKind::Snip { entries }, reason.clone(), None);
     }
     old.clear(situation, &reason, &mut drafts);
-    Act { what: What::Decide(drafts.finish()), reason }
+    drafts.into_act(reason)
 }
 
 /// Memories that were shown in earlier turns of the user, with their tokens.

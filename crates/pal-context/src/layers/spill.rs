@@ -10,7 +10,7 @@ use pal_model::{Body, DecisionKind, Entry, Origin};
 
 use crate::act::Drafts;
 use crate::words::{counted, grouped};
-use crate::{Act, Layer, Situation, SpillFile, What};
+use crate::{Act, Layer, Situation, SpillFile};
 use fresh::{Fresh, Replacement};
 
 /// Sends long results and pastes to disk.
@@ -46,17 +46,19 @@ impl Layer for Spill {
             match result.replacement {
                 Some(Replacement { path, text, reason, file }) => {
                     let file = file.map(|text| SpillFile { path: path.clone(), text });
-                    let kind = DecisionKind::Spill { tool_use_id: Some(result.id), entry: None, path, text };
-                    drafts.add(kind, reason, file);
-                    n_spilled += 1;
+                    let tool_use_id = Some(result.id.clone());
+                    let kind = DecisionKind::Spill { tool_use_id, entry: None, path, text };
+                    match drafts.add_if_less(kind, reason, file) {
+                        true => n_spilled += 1,
+                        false => left.push(result.id),
+                    }
                 }
                 None if !result.is_settled => left.push(result.id),
                 None => {}
             }
         }
         for Paste { decision, reason, file } in pastes {
-            drafts.add(decision, reason, Some(file));
-            n_spilled += 1;
+            n_spilled += usize::from(drafts.add_if_less(decision, reason, Some(file)));
         }
         if !left.is_empty() {
             let reason = format!("{} short enough to stay whole", counted(left.len(), "result"));
@@ -66,7 +68,7 @@ impl Layer for Spill {
             0 => format!("{}, none too long", counted(n_new, "new result")),
             _ => format!("{} to disk, {}", counted(n_spilled, "long text"), counted(n_new, "new result")),
         };
-        Act { what: What::Decide(drafts.finish()), reason }
+        drafts.into_act(reason)
     }
 }
 

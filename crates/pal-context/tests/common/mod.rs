@@ -5,8 +5,8 @@ use std::fmt::Write;
 use pal_context::{Act, LAYERS, Layer, Place, Policy, Situation, What};
 use pal_model::{Card, Cards, DecisionKind, Draft, Entry, EntryId, IdSource, Text, Timestamp, ToolUseId};
 use pal_testkit::script;
-use pal_view::{Estimator, Lens, Limits, RenderOptions, Scope, View, WindowSettings};
-use pal_wire::{Betas, Rules, check_request};
+use pal_view::{Estimator, Lens, Limits, Pushed, RenderOptions, Scope, View, WindowSettings};
+use pal_wire::{Beta, Betas, Rules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions =
     RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
@@ -82,14 +82,37 @@ impl Setting {
         }
     }
 
-    /// The request as it stands, taken by the validator.
-    pub(crate) fn checked_body(&self) -> String {
-        let body = self.view.render(OPTIONS).body();
-        let rules = Rules { betas: Betas::none(), ..Rules::newest() };
-        if let Err(error) = check_request(body.as_bytes(), &rules) {
-            panic!("{}\n{}", error.message, &body[..body.len().min(4_000)]);
+    /// Appends an entry of another log.
+    pub(crate) fn append(&mut self, entry: &Entry) {
+        let parent = |id: Option<EntryId>| match id {
+            Some(id) => format!("\"parent\":\"{id}\""),
+            None => String::from("\"parent\":null"),
+        };
+        let line = entry.line.replacen(&parent(entry.parent), &parent(self.view.newest()), 1);
+        assert_eq!(self.view.push(Entry::parse(Text::from(line)).unwrap()), Pushed::Added);
+    }
+
+    /// The request as it stands, with what the layers ask the provider for, taken by the validator.
+    pub(crate) fn checked(&self) -> Result<String, String> {
+        let card = &self.view.lens().card;
+        let mut rules = Rules { betas: Betas::none(), ..Rules::from(card) };
+        if card.can.cache_edits {
+            rules.betas = rules.betas.with(Beta::CacheEdits);
         }
-        body
+        let mut request = self.view.render(OPTIONS);
+        if let What::AskProvider { member, value, beta } = self.act("microcompact").what {
+            request = request.with_member(member, &value);
+            rules.betas = rules.betas.with(Beta::from_header(beta).unwrap());
+        }
+        let body = request.body();
+        match check_request(body.as_bytes(), &rules) {
+            Ok(_) => Ok(body),
+            Err(error) => Err(format!("{}\n{}", error.message, &body[..body.floor_char_boundary(8_000)])),
+        }
+    }
+
+    pub(crate) fn checked_body(&self) -> String {
+        self.checked().unwrap_or_else(|error| panic!("{error}"))
     }
 }
 

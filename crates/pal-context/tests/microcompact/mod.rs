@@ -1,6 +1,10 @@
 //! Microcompact: old results.
 
-use crate::common::{Setting, check};
+use pal_model::Cards;
+use pal_testkit::script;
+use pal_view::View;
+
+use crate::common::{OPTIONS, Setting, check, spelled_out};
 
 /// Eight calls, each with its result, one round each.
 fn rounds(tools: &[&str], size: usize) -> String {
@@ -146,5 +150,46 @@ fn pressure_hides_old_memories_and_wants_enough_to_clear() {
         "microcompact",
         card_without_clearing(&log),
         &["nothing: under pressure, but old results have only 0 tokens, 0 to be freed"],
+    );
+}
+
+#[test]
+fn the_cache_is_edited_where_the_card_can() {
+    let own = "[models.editing]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n";
+    let card = Cards::shipped().overridden(own).unwrap().find("editing").card;
+    let setting = |log: &str| Setting::from_entries(card.clone(), script(&spelled_out(log)).unwrap());
+    let eleven = rounds(&["Bash"; 11], 3_000) + "user: more";
+    check("microcompact", setting(&eleven), &["nothing: 11 results in the cache, edits it from 12 on"]);
+    let twelve = rounds(&["Bash"; 12], 3_000) + "model y: call z Bash\nresult z: ok";
+    let before = setting(&twelve).view;
+    let edited = check(
+        "microcompact",
+        setting(&twelve),
+        &["edit cache c0 c1 c2 c3 c4 c5 c6: 7 old results deleted from the cache, 5 stay"],
+    );
+    let body = edited.checked_body();
+    assert!(
+        body.contains(r#"{"type":"cache_edits","edits":[{"type":"delete","cache_reference":"c0"}"#),
+        "{body}"
+    );
+    assert!(body.contains(r#""cache_reference":"c0"}"#) && !body.contains("content cleared"));
+    let chain = |view: &View| view.render(OPTIONS).chain().collect::<Vec<_>>();
+    assert!(chain(&edited.view).starts_with(&chain(&before)), "the messages keep their bytes");
+    assert!(edited.view.size().tokens + 4_000 < before.size().tokens, "{:?}", edited.view.size());
+    // Sent edits stay where they were sent; what follows is decided anew, and nothing is deleted twice.
+    let more = rounds(&["Bash"; 4], 3_000)
+        .replace(" c", " d")
+        .replace(" dall", " call")
+        .replace("user: go\nsent\n", "");
+    let later = setting(&format!("{twelve}\ndelete c0 c1 c2 c3 c4 c5 c6\nsent\n{more}user: go on"));
+    assert!(chain(&later.view).starts_with(&chain(&edited.view)), "sent edits are pinned");
+    check("microcompact", later, &["nothing: 10 results in the cache, edits it from 12 on"]);
+    // When the cache is lost, what was deleted in it is cleared here.
+    let cold = setting(&(twelve + "\ndelete c0 c1 c2\nsent\nmodel x: ok\nuser: back")).later(90);
+    let reason = "the cache is cold after 90 minutes: 8 old results cleared";
+    check(
+        "microcompact",
+        cold,
+        &[&format!("clear c0 c1 c2: {reason}"), &format!("clear c3 c4 c5 c6 c7: {reason}")],
     );
 }

@@ -2,7 +2,7 @@
 
 use pal_model::{Cards, TokenGeneration};
 use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
-use pal_wire::{Betas, Rules, check_request};
+use pal_wire::{Beta, Betas, Rules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions =
     RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
@@ -12,6 +12,13 @@ pub(crate) fn lens(scope: Scope) -> Lens {
     Lens { card, estimator: Estimator::shipped(TokenGeneration::Claude47), scope }
 }
 
+/// The same, for an endpoint that deletes results from its cache.
+pub(crate) fn editing_lens(scope: Scope) -> Lens {
+    let own = "[models.editing]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n";
+    let card = Cards::shipped().overridden(own).unwrap().find("editing").card;
+    Lens { card, ..lens(scope) }
+}
+
 /// Renders and lets the validator judge; a refusal is shown with the body.
 pub(crate) fn checked(view: &View) -> Result<Request, String> {
     let request = view.render(OPTIONS);
@@ -19,7 +26,10 @@ pub(crate) fn checked(view: &View) -> Result<Request, String> {
     if body != view.render(OPTIONS).body() {
         return Err("rendered twice, the bytes differ".into());
     }
-    let rules = Rules { betas: Betas::none(), ..Rules::newest() };
+    let mut rules = Rules { betas: Betas::none(), ..Rules::newest() };
+    if view.lens().card.can.cache_edits {
+        rules.betas = rules.betas.with(Beta::CacheEdits);
+    }
     match check_request(body.as_bytes(), &rules) {
         Ok(_) => Ok(request),
         Err(error) => Err(format!("{}\n{body}", error.message)),

@@ -1,13 +1,13 @@
 //! Laws that hold for any log. `PAL_CASES` asks for more cases than the usual ones.
 
-use pal_model::{BlockType, Body, Entry, EntryId, Origin, array_items, fields, unescape};
+use pal_model::{BlockType, Body, DecisionKind, Entry, EntryId, Origin, array_items, fields, unescape};
 use pal_testkit::{Soup, cases, soup};
 use pal_view::{Pushed, Scope, View};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use rustc_hash::FxHashSet;
 
-use crate::common::{OPTIONS, checked, lens};
+use crate::common::{OPTIONS, checked, editing_lens, lens};
 
 const EVERYTHING: Soup = Soup { steps: 40, decisions: true, boundaries: true, rewinds: true, prefixes: true };
 const SAID_ONLY: Soup =
@@ -104,6 +104,39 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(4_000))]
+
+    /// The same laws where results are deleted from the provider's cache; and deleting changes no block before it.
+    #[test]
+    fn edits_of_the_cache_keep_the_laws(entries in soup(EVERYTHING), every in 3..20usize) {
+        let mut grown = View::new(editing_lens(Scope::Current));
+        for (at, entry) in entries.iter().enumerate() {
+            let derived = || View::of(editing_lens(Scope::Current), branch_of(&entries[..=at]));
+            let before: Vec<u128> = grown.render(OPTIONS).chain().collect();
+            let was_sent = matches!(entries[..at].last().map(|entry| &entry.body), Some(Body::Request(request)) if request.source.is_conversation());
+            match grown.push(entry.clone()) {
+                Pushed::Added => {
+                    let is_edit = matches!(entry.decision(), Some(DecisionKind::CacheEdit { .. }));
+                    if is_edit && was_sent && entry.parent == at.checked_sub(1).map(|before| entries[before].id) {
+                        let after: Vec<u128> = grown.render(OPTIONS).chain().collect();
+                        prop_assert!(after.starts_with(&before), "an edit changed what was sent");
+                    }
+                }
+                Pushed::NeedsHistory => grown = derived(),
+                Pushed::Repeated => prop_assert!(false, "ids are unique"),
+            }
+            if at % every == 0 || at + 1 == entries.len() {
+                prop_assert_eq!(shown(&grown), shown(&derived()), "after entry {}", at);
+            }
+        }
+        prop_assert!(checked(&grown).is_ok(), "{}", checked(&grown).err().unwrap_or_default());
+        let Some(boundary) = grown.boundary().cloned() else { return Ok(()) };
+        let resumed = View::of(editing_lens(Scope::Current), tail_of(grown.branch(), &boundary));
+        prop_assert_eq!(shown(&grown), shown(&resumed));
     }
 }
 

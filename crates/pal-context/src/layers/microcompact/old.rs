@@ -13,8 +13,8 @@ const CLEARED: &str = "[Old tool result content cleared]";
 
 /// Old results, and what clearing them is worth.
 pub(super) struct Old {
-    /// The results to clear, oldest first, with where their full text is if it was spilled.
-    pub(super) ids: Vec<(ToolUseId, Option<String>)>,
+    /// The results to clear, oldest first.
+    pub(super) ids: Vec<ToolUseId>,
     /// Tokens of all clearable results, the newest included.
     pub(super) clearable: u64,
     /// Tokens that clearing would free.
@@ -31,8 +31,9 @@ impl Old {
     pub(super) fn of(situation: &Situation<'_>, keep: usize) -> Old {
         let view = situation.view;
         let live = view.result_ids().rev().filter(|id| is_clearable(view, id));
-        let live =
-            live.filter_map(|id| Some((id, view.result(id)?))).filter(|(_, result)| !result.is_cleared);
+        let live = live
+            .filter_map(|id| Some((id, view.result(id)?)))
+            .filter(|(_, result)| !result.is_cleared && !result.is_deleted);
         let estimator = view.lens().estimator;
         let (mut ids, mut clearable, mut freed) = (Vec::new(), 0.0, 0.0);
         for (at, (id, result)) in live.enumerate() {
@@ -41,7 +42,7 @@ impl Old {
             let gain = result.tokens - estimator.text(&text) - estimator.result_frame();
             if at >= keep && result.is_sent && gain > 0.0 {
                 freed += gain;
-                ids.push((id.clone(), result.spilled_to.map(String::from)));
+                ids.push(id.clone());
             }
         }
         ids.reverse();
@@ -51,16 +52,40 @@ impl Old {
 
     /// Clears them: one decision for all that are read back in the same way.
     pub(super) fn clear(self, situation: &Situation<'_>, reason: &str, drafts: &mut Drafts) {
-        let mut groups: BTreeMap<String, Vec<ToolUseId>> = BTreeMap::new();
-        for (id, _) in self.ids {
-            if let Some(result) = situation.view.result(&id) {
-                groups.entry(text_of(situation, &result)).or_default().push(id);
-            }
-        }
-        for (text, tool_use_ids) in groups {
-            drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
+        for (text, tool_use_ids) in by_text(situation, self.ids) {
+            drafts.add_if_less(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
         }
     }
+}
+
+/// Results that were deleted from a cache that is lost now: they are to be cleared here, unless they are short.
+pub(super) fn lost(situation: &Situation<'_>) -> Vec<ToolUseId> {
+    let view = situation.view;
+    let is_lost = |id: &&ToolUseId| {
+        view.result(id).is_some_and(|result| {
+            let is_long = result.block.raw().len() > 2 * text_of(situation, &result).len();
+            result.is_deleted && !result.is_cleared && result.is_sent && is_long
+        })
+    };
+    view.result_ids().filter(is_lost).filter(|id| is_clearable(view, id)).cloned().collect()
+}
+
+/// Clears results that were deleted from a cache that is lost. They took no room, so that nothing is freed.
+pub(super) fn clear_lost(situation: &Situation<'_>, ids: Vec<ToolUseId>, reason: &str, drafts: &mut Drafts) {
+    for (text, tool_use_ids) in by_text(situation, ids) {
+        drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
+    }
+}
+
+/// Results by what is read in their place.
+fn by_text(situation: &Situation<'_>, ids: Vec<ToolUseId>) -> BTreeMap<String, Vec<ToolUseId>> {
+    let mut groups: BTreeMap<String, Vec<ToolUseId>> = BTreeMap::new();
+    for id in ids {
+        if let Some(result) = situation.view.result(&id) {
+            groups.entry(text_of(situation, &result)).or_default().push(id);
+        }
+    }
+    groups
 }
 
 /// What is read in place of a result: that it was cleared, and how to get it back.

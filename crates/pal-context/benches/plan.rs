@@ -1,0 +1,70 @@
+//! Planning: all layers over a view of a million tokens in which nothing is to be done. Bar: 200 µs.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use pal_context::{LAYERS, Place, Policy, Situation, What};
+use pal_model::{Card, Cards, Timestamp};
+use pal_testkit::script;
+use pal_view::{Estimator, Lens, Limits, Scope, View, WindowSettings};
+
+/// A session of about a million tokens: calls, results and words, all of it sent and decided about.
+fn log() -> String {
+    let text = r"a line of plain words, as tools print them\n".repeat(70);
+    let mut log = String::from("tools Read Bash Edit Write Grep Task mcp__a__b\nuser: go\nsent\n");
+    for at in 0..1_500 {
+        log += &format!("model m{at}: think about step {at}\n");
+        log += &format!("model m{at}: call c{at} Bash {{\"command\":\"step {at}\"}}\n");
+        log += &format!("result c{at}: {at} {text}\nkeep c{at}\nsent\n");
+        if at % 20 == 19 {
+            log += &format!("model n{at}: done\nuser: and now step {at}\nsent\n");
+        }
+    }
+    log + "model z: call z Bash\nresult z: ok\nkeep z\n"
+}
+
+fn view(card: &Card) -> View {
+    let lens =
+        Lens { estimator: Estimator::shipped(card.generation), card: card.clone(), scope: Scope::Current };
+    View::of(lens, script(&log()).unwrap())
+}
+
+fn plan(criterion: &mut Criterion) {
+    let own = "[models.plain]\nlike = \"claude-opus-4-6\"\ncontext_management = []\n\
+               [models.editing]\nlike = \"claude-opus-4-6\"\ncache_edits = true\n";
+    let cards = Cards::shipped().overridden(own).unwrap();
+    for (name, model) in
+        [("provider clears", "claude-opus-4-6"), ("pressure", "plain"), ("cache edits", "editing")]
+    {
+        let mut card = cards.find(model).card;
+        card.window = 2_000_000;
+        let view = view(&card);
+        let limits = Limits::new(&card, &WindowSettings::STANDARD);
+        let policy = Policy { snip: true, fold: true, cache_edit_from: 10_000, ..Policy::classic() };
+        let place = Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
+        let now: Timestamp = view.last_request_at().unwrap();
+        let size = view.size().tokens;
+        println!("{name}: {size} tokens");
+        let situation = Situation {
+            view: &view,
+            now,
+            limits: &limits,
+            policy: &policy,
+            place: &place,
+            blocked_by: None,
+            size,
+        };
+        for layer in LAYERS {
+            assert!(
+                !matches!(layer.act(&situation).what, What::Decide(_) | What::Compact),
+                "{}",
+                layer.name()
+            );
+        }
+        criterion.bench_function(&format!("plan a million tokens, nothing to do: {name}"), |bencher| {
+            bencher.iter(|| LAYERS.map(|layer| layer.act(&situation)).len());
+        });
+    }
+}
+
+criterion_group!(benches, plan);
+criterion_main!(benches);

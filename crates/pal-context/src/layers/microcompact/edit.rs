@@ -1,0 +1,34 @@
+//! Edits of the cache: results are deleted where the provider keeps them, and the messages keep their bytes. Private to
+//! one vendor's client, so only where the card says so.
+
+use pal_model::{DecisionKind, ToolUseId};
+
+use super::old::is_clearable;
+use crate::act::Drafts;
+use crate::words::counted;
+use crate::{Act, Situation};
+
+/// Deletes all but the newest results from the cache, once there are enough of them.
+pub(super) fn edit(situation: &Situation<'_>) -> Act {
+    let (view, policy) = (situation.view, situation.policy);
+    let is_live = |id: &&ToolUseId| {
+        let result = view.result(id);
+        result.is_some_and(|result| result.is_sent && !result.is_cleared && !result.is_deleted)
+    };
+    let live: Vec<&ToolUseId> =
+        view.result_ids().filter(is_live).filter(|id| is_clearable(view, id)).collect();
+    let n_old = live.len().saturating_sub(policy.cache_edit_keep);
+    if live.len() < policy.cache_edit_from.max(1) || n_old == 0 {
+        return Act::nothing(format!(
+            "{} in the cache, edits it from {} on",
+            counted(live.len(), "result"),
+            policy.cache_edit_from
+        ));
+    }
+    let tool_use_ids: Vec<ToolUseId> = live.into_iter().take(n_old).cloned().collect();
+    let reason =
+        format!("{} deleted from the cache, {} stay", counted(n_old, "old result"), policy.cache_edit_keep);
+    let mut drafts = Drafts::about(view);
+    drafts.add_if_less(DecisionKind::CacheEdit { tool_use_ids }, reason.clone(), None);
+    drafts.into_act(reason)
+}

@@ -1,0 +1,273 @@
+//! Laws that hold for any log, whatever the layers make of it. `PAL_CASES` asks for more cases than the usual ones.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pal_context::{Act, Budgets, LAYERS, Policy, What, extractive_fold, fold_decision};
+use pal_import::{Measure, Options};
+use pal_model::{
+    BlockType, Body, Card, Cards, Decision, DecisionKind, Draft, Entry, IdSource, Text, ToolUseId,
+};
+use pal_testkit::{Soup, cases, session_files, soup};
+use pal_view::{Showing, View};
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+use rustc_hash::FxHashSet;
+
+use crate::common::{OPTIONS, Setting};
+
+const EVERYTHING: Soup =
+    Soup { steps: 40, decisions: true, boundaries: true, rewinds: false, prefixes: true };
+
+/// Acts in a row that no layer needs.
+const ACTS_MOST: usize = 60;
+
+fn config(usual: u32) -> Config {
+    Config { cases: cases(usual), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
+}
+
+/// Every layer on, with budgets so small that soups reach them.
+fn eager() -> Policy {
+    Policy {
+        snip: true,
+        fold: true,
+        spill_characters: 12,
+        spill_characters_of_message: 40,
+        spill_characters_of_user: 30,
+        cold_keep: 1,
+        pressure_keep: 1,
+        snip_keep_messages: 2,
+        cache_edit_from: 2,
+        cache_edit_keep: 1,
+        ..Policy::classic()
+    }
+}
+
+/// A card by its name: `plain` is one whose provider clears nothing, `editing` one whose cache can be edited.
+fn card(model: &str) -> Card {
+    let own = "[models.plain]\nlike = \"claude-opus-4-6\"\ncontext_management = []\n\
+               [models.editing]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n";
+    Cards::shipped().overridden(own).unwrap().find(model).card
+}
+
+fn setting(card: Card, entries: Vec<Entry>, idle: u64, window: u64) -> Setting {
+    let mut setting = Setting::from_entries(card, entries).with_window(window).later(idle);
+    setting.policy = eager();
+    setting
+}
+
+/// Lets every layer act until it is content, and checks each step.
+fn run(setting: &mut Setting) -> Result<usize, TestCaseError> {
+    let mut n_acts = 0;
+    for layer in LAYERS {
+        for round in 0.. {
+            let act = layer.act(&setting.situation());
+            prop_assert!(!act.reason.is_empty(), "{} gives no reason", layer.name());
+            let act = match act.what {
+                What::Fold(stretch) => {
+                    let text = extractive_fold(&setting.view, stretch);
+                    let budgets = Budgets::new(&setting.limits);
+                    match fold_decision(&setting.view, stretch, &text, budgets) {
+                        Some(decision) => Act::decide(vec![decision], "fold"),
+                        None => break,
+                    }
+                }
+                What::Decide(_) => act,
+                _ => break,
+            };
+            prop_assert!(round < ACTS_MOST, "{} does not end: {act:?}", layer.name());
+            step(setting, layer.name(), &act)?;
+            n_acts += 1;
+        }
+    }
+    Ok(n_acts)
+}
+
+/// One act: it shrinks the view, splits no pair, changes no spill, and the request stays valid.
+fn step(setting: &mut Setting, layer: &str, act: &Act) -> Result<(), TestCaseError> {
+    let before = setting.view.clone();
+    let settled = settled(&before);
+    let What::Decide(proposals) = &act.what else { return Ok(()) };
+    prop_assert!(!proposals.is_empty(), "{layer} decides nothing");
+    for proposal in proposals {
+        prop_assert!(!proposal.decision.reason.is_empty(), "{layer}: {proposal:?}");
+        if let DecisionKind::Spill { tool_use_id: Some(id), .. } = &proposal.decision.kind {
+            prop_assert!(!settled.contains(id), "{id} is spilled after it was decided about");
+        }
+    }
+    setting.carry_out(act);
+    let after = &setting.view;
+    prop_assert!(
+        after.estimate() <= before.estimate() + 1e-6,
+        "{layer} makes it larger: {} → {}\n{act:?}",
+        before.estimate(),
+        after.estimate()
+    );
+    for proposal in proposals {
+        match &proposal.decision.kind {
+            DecisionKind::Snip { .. } | DecisionKind::Fold { .. } => whole_pairs(&before, after)?,
+            _ => {}
+        }
+    }
+    prop_assert!(setting.checked().is_ok(), "{layer}: {}", setting.checked().unwrap_err());
+    Ok(())
+}
+
+/// The results that it was decided about.
+fn settled(view: &View) -> FxHashSet<ToolUseId> {
+    view.result_ids().filter(|id| view.is_settled(id)).cloned().collect()
+}
+
+/// A call that was shown with its result is shown with it, or neither is. Ids that are used twice are nobody's.
+fn whole_pairs(before: &View, after: &View) -> Result<(), TestCaseError> {
+    let halves = |view: &View| {
+        let mut halves: BTreeMap<ToolUseId, (usize, usize)> = BTreeMap::new();
+        for shown in view.shown().filter(|shown| shown.showing == Showing::Itself) {
+            for block in shown.content().into_iter().flat_map(|content| content.blocks().to_vec()) {
+                let Some(id) = block.tool_use_id().cloned() else { continue };
+                let is_models = matches!(shown.entry.body, Body::Assistant(_));
+                match block.kind() {
+                    BlockType::ToolUse if is_models => halves.entry(id).or_default().0 += 1,
+                    BlockType::ToolResult if !is_models => halves.entry(id).or_default().1 += 1,
+                    _ => {}
+                }
+            }
+        }
+        halves
+    };
+    let after = halves(after);
+    for (id, _) in
+        halves(before).into_iter().filter(|(id, count)| *count == (1, 1) && !id.as_str().is_empty())
+    {
+        let (calls, results) = after.get(&id).copied().unwrap_or_default();
+        prop_assert_eq!(calls, results, "{} is split", id);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(4_000))]
+
+    /// All layers, one after the other, on a cold and a warm cache, with and without bound thinking.
+    #[test]
+    fn the_pipeline_ends_and_every_step_is_valid(
+        entries in soup(EVERYTHING), idle in prop::sample::select(vec![0u64, 90]),
+        model in prop::sample::select(vec!["claude-opus-5-5", "claude-opus-4-6", "plain", "editing"]),
+        window in prop::sample::select(vec![300u64, 3_000, 200_000]),
+    ) {
+        let mut setting = setting(card(model), entries, idle, window);
+        run(&mut setting)?;
+        // A second pass finds nothing more to decide.
+        let again = run(&mut setting)?;
+        prop_assert!(again <= 1, "{} acts in a second pass", again);
+    }
+
+    /// What the layers decide does not depend on what lies before the boundary in force.
+    #[test]
+    fn a_resumed_session_decides_the_same(entries in soup(EVERYTHING), idle in prop::sample::select(vec![0u64, 90])) {
+        let card = card("claude-opus-4-6");
+        let whole = setting(card.clone(), entries, idle, 3_000);
+        let Some(boundary) = whole.view.boundary().cloned() else { return Ok(()) };
+        let tail = tail_of(whole.view.branch(), &boundary);
+        let mut resumed = setting(card, tail, idle, 3_000);
+        resumed.now = whole.now;
+        for layer in LAYERS {
+            let acts = [&whole, &resumed].map(|setting| format!("{:?}", layer.act(&setting.situation())));
+            prop_assert_eq!(&acts[0], &acts[1], "{}", layer.name());
+        }
+    }
+
+    /// Undoing a fold brings every byte back.
+    #[test]
+    fn a_fold_undone_never_was(entries in soup(EVERYTHING), one in any::<prop::sample::Index>(), two in any::<prop::sample::Index>()) {
+        let mut setting = setting(card("claude-opus-4-6"), entries, 0, 200_000);
+        let shown: Vec<_> = setting.view.shown().map(|shown| shown.entry.id).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let ends = [one.index(shown.len()), two.index(shown.len())];
+        let (head, tail) = (shown[ends[0].min(ends[1])], shown[ends[0].max(ends[1])]);
+        let before = setting.view.render(OPTIONS).body();
+        let kind = DecisionKind::Fold { head, tail, text: "short".into() };
+        setting.carry_out(&Act::decide(vec![Decision { kind, reason: "law".into(), cost: Default::default() }], ""));
+        undo_newest(&mut setting.view);
+        prop_assert_eq!(before, setting.view.render(OPTIONS).body());
+    }
+}
+
+fn undo_newest(view: &mut View) {
+    let newest = view.branch().last().unwrap();
+    let (target, at) = (newest.id, newest.at);
+    let decision =
+        Decision { kind: DecisionKind::Undo { target }, reason: String::new(), cost: Default::default() };
+    let line = Draft::decision(&decision).into_line(IdSource::seeded(77).next_id(at), Some(target), at, None);
+    view.push(Entry::parse(Text::from(line)).unwrap());
+}
+
+/// What resume reads: the prefix in force, everything from the preserved stretch on, the boundary and the rest.
+fn tail_of(branch: &[Entry], boundary: &Entry) -> Vec<Entry> {
+    let Body::Boundary(payload) = &boundary.body else { return branch.to_vec() };
+    let position = |id| branch.iter().position(|entry| entry.id == id);
+    let at = position(boundary.id).unwrap();
+    let from =
+        payload.preserved.as_ref().and_then(|kept| position(kept.head)).map_or(at, |head| head.min(at));
+    let prefix =
+        payload.snapshot.prefix.and_then(|prefix| position(prefix.id)).filter(|prefix| *prefix < from);
+    prefix.map(|prefix| &branch[prefix]).into_iter().chain(&branch[from..]).cloned().collect()
+}
+
+/// Every recorded session, with the usual settings, request by request.
+#[test]
+fn real_sessions_stay_valid_under_all_layers() {
+    let files = session_files();
+    let (mut n_requests, mut n_acts, mut n_spilled) = (0, 0, 0);
+    for file in &files {
+        let entries = imported(file);
+        let model = entries.iter().find_map(|entry| match &entry.body {
+            Body::Request(request) => Some(request.model.clone()),
+            _ => None,
+        });
+        let card = card(&model.unwrap_or_default());
+        let mut setting = Setting::from_entries(card, Vec::new()).with_window(60_000);
+        setting.policy = Policy { snip: true, fold: true, ..Policy::classic() };
+        for entry in entries {
+            if matches!(&entry.body, Body::Request(request) if request.source.is_conversation()) {
+                setting.now = entry.at;
+                n_requests += 1;
+                n_acts += run(&mut setting).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            }
+            setting.append(&entry);
+        }
+        let spills = setting.view.branch().iter();
+        n_spilled +=
+            spills.filter(|entry| matches!(entry.decision(), Some(DecisionKind::Spill { .. }))).count();
+    }
+    if n_requests > 0 {
+        println!(
+            "{} sessions: {n_requests} requests, {n_acts} acts, {n_spilled} results spilled",
+            files.len()
+        );
+        assert!(n_spilled > 0 && n_acts > n_spilled);
+    }
+}
+
+/// The entries of a recorded session.
+fn imported(file: &Path) -> Vec<Entry> {
+    let source = std::fs::read(file).unwrap();
+    let imported = pal_import::import(&source, &Options { measure: &Thirds, strict: false }).unwrap();
+    let log = Text::from(imported.log);
+    log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect()
+}
+
+/// A rough count: three bytes a token.
+struct Thirds;
+
+impl Measure for Thirds {
+    fn text(&self, _model: &str, text: &str) -> f64 {
+        text.len() as f64 / 3.0
+    }
+
+    fn json(&self, _model: &str, json: &str) -> f64 {
+        json.len() as f64 / 3.0
+    }
+}
