@@ -2,14 +2,22 @@
 
 mod ask;
 mod check;
+mod compact;
 mod import;
-mod render;
+mod pin;
+pub(crate) mod render;
 mod sim;
 mod tokens;
+mod uncompact;
+mod view;
 
 pub(crate) use ask::ask;
 pub(crate) use check::check;
+pub(crate) use compact::compact;
 pub(crate) use import::import;
+pub(crate) use pin::pin;
 pub(crate) use render::render;
 pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;
+pub(crate) use uncompact::uncompact;
+pub(crate) use view::view;

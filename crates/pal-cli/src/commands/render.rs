@@ -11,9 +11,7 @@ use crate::arguments::Render;
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
-
-/// Tokens that a request asks for unless the user says otherwise.
-const MAX_TOKENS: u64 = 8_000;
+use crate::stored::MAX_TOKENS;
 
 pub(crate) fn render(
     arguments: &Render,
@@ -65,7 +63,7 @@ fn write_body(request: &pal_view::Request, out: &mut dyn Write) -> std::io::Resu
     request.parts().iter().try_for_each(|part| out.write_all(part.as_str().as_bytes()))
 }
 
-fn nth_request(session: &Session, number: usize) -> Result<usize, Failure> {
+pub(crate) fn nth_request(session: &Session, number: usize) -> Result<usize, Failure> {
     let requests = session.answered_requests();
     number.checked_sub(1).and_then(|at| requests.get(at).copied()).ok_or_else(|| {
         Failure::with_hint(
