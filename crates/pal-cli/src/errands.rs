@@ -140,6 +140,13 @@ impl Taken {
         self.usage.cache_creation_input_tokens += usage.cache_creation_input_tokens;
         self.usage.cache_read_input_tokens += usage.cache_read_input_tokens;
         self.usage.output_tokens += usage.output_tokens;
+        // A provider's own compaction is billed beside the totals.
+        for pass in usage.iterations.iter().flatten().filter(|pass| pass.kind == "compaction") {
+            self.usage.input_tokens += pass.input_tokens;
+            self.usage.cache_creation_input_tokens += pass.cache_creation_input_tokens;
+            self.usage.cache_read_input_tokens += pass.cache_read_input_tokens;
+            self.usage.output_tokens += pass.output_tokens;
+        }
         self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pal_provider::Waiting;
 
+use crate::colour::{COLUMNS, clipped};
 use crate::table::{harmless, thousands};
 
 /// A countdown on a terminal; elsewhere one line a wait.
@@ -58,7 +59,7 @@ impl Elapsed {
     pub(crate) fn show(&mut self, elapsed: Duration, characters: usize) {
         if let Some(line) = self.line(elapsed, characters) {
             match self.is_terminal {
-                true => eprint!("\r\x1b[2K{line} "),
+                true => eprint!("\r\x1b[2K{}", clipped(&line, COLUMNS - 1)),
                 false => eprintln!("pal: {line}"),
             }
         }

@@ -67,6 +67,17 @@ impl Session {
         answered
     }
 
+    /// Where the request stands that the response with this number, counted from 1, is an answer to.
+    pub(crate) fn nth_request(&self, number: usize) -> Result<usize, Failure> {
+        let requests = self.answered_requests();
+        number.checked_sub(1).and_then(|at| requests.get(at).copied()).ok_or_else(|| {
+            Failure::with_hint(
+                format!("there is no response {number}: the session has {}", requests.len()),
+                format!("give a number from 1 to {}", requests.len()),
+            )
+        })
+    }
+
     /// The model that the request at `end` asks; for the next request, the one that was asked or chosen last.
     pub(crate) fn model_of_request(&self, end: usize) -> Option<String> {
         let model = |entry: &Entry| match &entry.body {

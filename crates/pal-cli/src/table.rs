@@ -67,6 +67,11 @@ pub(crate) fn thousands(number: u64) -> String {
     grouped
 }
 
+/// So many of something.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{} {what}{}", thousands(count as u64), if count == 1 { "" } else { "s" })
+}
+
 /// A fraction of tokens, rounded.
 pub(crate) fn rounded(tokens: f64) -> String {
     thousands(tokens.max(0.0).round() as u64)

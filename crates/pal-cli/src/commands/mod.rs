@@ -5,7 +5,7 @@ mod check;
 mod compact;
 mod import;
 mod pin;
-pub(crate) mod render;
+mod render;
 mod sim;
 mod tokens;
 mod uncompact;

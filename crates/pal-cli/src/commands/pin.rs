@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::session::read_file;
 use crate::settings::Settings;
 use crate::stored::{Stored, now};
-use crate::table::thousands;
+use crate::table::{counted, thousands};
 
 pub(crate) fn pin(arguments: &Pin, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let text = match &arguments.file {
@@ -77,6 +77,7 @@ fn list(stored: &Stored, is_json: bool, out: &mut dyn Write) -> Result<(), Failu
     for (at, ((_, text), tokens)) in pins {
         writeln!(out, "{:>3}  {:>6}  {}", at + 1, thousands(*tokens), clipped(text, COLUMNS - 13))?;
     }
-    writeln!(out, "{} pins, {} of {} tokens", tokens.len(), thousands(taken), thousands(budget))?;
+    let count = counted(tokens.len(), "pin");
+    writeln!(out, "{count}, {} of {} tokens", thousands(taken), thousands(budget))?;
     Ok(())
 }

@@ -14,7 +14,6 @@ use pal_view::{Scope, View as ContextView};
 
 use crate::arguments::View;
 use crate::colour::Colours;
-use crate::commands::render::nth_request;
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
@@ -56,7 +55,7 @@ pub(crate) fn view(arguments: &View, settings: &Settings, out: &mut dyn Write) -
     }
     let end = match arguments.at {
         None => session.branch.len(),
-        Some(number) => nth_request(&session, number)?,
+        Some(number) => session.nth_request(number)?,
     };
     let model = arguments.model.clone().or_else(|| session.model_of_request(end)).ok_or_else(|| {
         Failure::with_hint("the session does not say which model it asked", "name one with --model")

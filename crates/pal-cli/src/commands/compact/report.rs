@@ -1,6 +1,6 @@
 //! What came of a compaction, or would.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use pal_model::{Audit, Boundary, EntryId};
@@ -12,7 +12,7 @@ use crate::arguments::Compact;
 use crate::colour::wrapped;
 use crate::errands::Helper;
 use crate::failure::Failure;
-use crate::table::{Table, harmless, harmless_lines, thousands, usage_line, yellow};
+use crate::table::{Table, counted, harmless_lines, thousands, usage_line, yellow};
 
 /// What came of a compaction.
 pub(super) struct Report<'a> {
@@ -54,7 +54,8 @@ impl Report<'_> {
         }
         let restored = self.boundary.restored.blocks().iter().map(|block| {
             let text = block.string("text").unwrap_or_default();
-            (text.lines().next().unwrap_or_default().to_owned(), estimator.total(estimator.text(&text)))
+            let heading = text.lines().next().unwrap_or_default().trim_matches(['[', ']']);
+            (heading.to_owned(), estimator.total(estimator.text(&text)))
         });
         Change { kept, dropped, restored: restored.collect() }
     }
@@ -113,11 +114,23 @@ impl Report<'_> {
         let restored =
             change.restored.iter().map(|(what, tokens)| format!("{what}: {} tokens", thousands(*tokens)));
         list("put back into sight:", restored.collect())?;
-        let not_read = self.helper.not_read.iter().map(|(path, why)| format!("{path}: {why}"));
-        list("not put back:", not_read.collect())?;
+        list("not put back:", self.not_read())?;
         list("tried before:", self.attempts.to_vec())?;
         let invented = self.boundary.audit.iter().flat_map(|audit| &audit.invented);
         list("paths in the summary that nobody ever mentioned:", invented.cloned().collect())
+    }
+
+    /// Files that could not be read again, those with one reason together.
+    fn not_read(&self) -> Vec<String> {
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (path, why) in &self.helper.not_read {
+            by_reason.entry(why).or_default().push(path);
+        }
+        let line = |(why, paths): (&str, Vec<&str>)| match paths.as_slice() {
+            [path] => format!("{path}: {why}"),
+            paths => format!("{}: {why}", counted(paths.len(), "file")),
+        };
+        by_reason.into_iter().map(line).collect()
     }
 
     fn print_summary(&self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -157,7 +170,7 @@ impl Report<'_> {
 }
 
 /// What was checked, in rows.
-pub(super) fn audit_rows(audit: &Audit, row: &mut dyn FnMut(&str, String)) {
+fn audit_rows(audit: &Audit, row: &mut dyn FnMut(&str, String)) {
     row(
         "user messages",
         format!(
@@ -183,9 +196,12 @@ pub(super) fn audit_rows(audit: &Audit, row: &mut dyn FnMut(&str, String)) {
 }
 
 fn part(part: &Part) -> String {
-    format!("{} messages, about {} tokens", thousands(part.messages as u64), thousands(part.tokens))
+    match part.messages {
+        0 => String::from("nothing"),
+        count => format!("{}, about {} tokens", counted(count, "message"), thousands(part.tokens)),
+    }
 }
 
 fn figure(number: Option<u64>) -> String {
-    number.map_or_else(|| harmless("–"), thousands)
+    number.map_or(String::from("–"), thousands)
 }

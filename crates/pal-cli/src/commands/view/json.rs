@@ -34,7 +34,7 @@ pub(super) fn print(page: &Page<'_>, out: &mut dyn Write) -> Result<(), Failure>
                 Showing::Folded(fold) => page.margin.fold(fold).map(words).into_iter().collect(),
             };
             let mut message = json!({
-                "number": at + 1, "id": shown.entry.id, "who": who(&shown), "tokens": estimator.total(shown.tokens),
+                "number": at + 1, "id": shown.entry.id, "who": who(at + 1, &shown), "tokens": estimator.total(shown.tokens),
                 "sent": shown.is_sent, "shows": showing, "decisions": decisions,
             });
             if page.is_full {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pal_model::{Body, Boundary, Decision, DecisionKind, Entry, EntryId, ToolUseId};
 use pal_view::{Shown, ShownPart, View};
 
-use crate::table::thousands;
+use crate::table::{counted, thousands};
 
 /// Decisions in force, by what they act on.
 pub(super) struct Margin<'a> {
@@ -131,14 +131,19 @@ pub(super) fn words(decision: &Decision) -> String {
 /// A boundary in two lines: how it came about, and what was checked of it.
 fn of_boundary(boundary: &Boundary) -> Vec<String> {
     let figure = |number: Option<u64>| number.map_or(String::from("–"), thousands);
+    let how = match boundary.how.as_str() {
+        "imported" => "the agent that wrote the session",
+        how => how,
+    };
     let mut lines = vec![format!(
-        "compacted by {} ({}): {} → {} tokens, {} messages summarised",
-        boundary.how,
+        "compacted by {how} ({}): {} → {} tokens",
         boundary.trigger,
         figure(boundary.tokens_before),
-        figure(boundary.tokens_after),
-        figure(boundary.messages_summarised)
+        figure(boundary.tokens_after)
     )];
+    if let (Some(count), Some(line)) = (boundary.messages_summarised, lines.first_mut()) {
+        line.push_str(&format!(", {} summarised", counted(count as usize, "message")));
+    }
     if let Some(audit) = &boundary.audit {
         lines.push(format!(
             "audit: {} user messages ({} verbatim, {} repaired, {} by pointer), {} edited files, {} open tasks, \

@@ -9,10 +9,7 @@ use super::margin::words;
 use super::{Hidden, Page};
 use crate::colour::{COLUMNS, Colours, clipped, wrapped};
 use crate::failure::Failure;
-use crate::table::{harmless_lines, rounded, thousands};
-
-/// Columns before the text of a message: number, who, tokens.
-const GUTTER: usize = 5 + 2 + 9 + 2 + 7 + 2;
+use crate::table::{counted, harmless_lines, rounded, thousands};
 
 impl Page<'_> {
     pub(super) fn print(&self, colours: Colours, out: &mut dyn Write) -> Result<(), Failure> {
@@ -75,19 +72,20 @@ impl Page<'_> {
         for (category, what) in heads {
             let tokens = of(category);
             if tokens > 0.0 {
-                writeln!(out, "{:>5}  {:<9}  {:>7}  {}", "", "prefix", rounded(tokens), colours.dim(what))?;
+                let line = gutter("", "prefix", &rounded(tokens), str::to_owned, what);
+                writeln!(out, "{}", colours.dim(&line))?;
             }
         }
         match &self.hidden {
             Some(Hidden { messages: 0, .. }) | None => {}
             Some(Hidden { messages, by_people, bytes }) => {
                 let line = format!(
-                    "{} messages before the compaction are hidden, {} of people ({} KB)",
-                    thousands(*messages as u64),
+                    "    …  {} before the compaction hidden, {} of people ({})",
+                    counted(*messages, "message"),
                     thousands(*by_people as u64),
-                    thousands((bytes / 1024) as u64)
+                    kilobytes(*bytes)
                 );
-                writeln!(out, "{}", colours.dim(&clipped(&format!("{:>5}  {line}", "…"), COLUMNS)))?;
+                writeln!(out, "{}", colours.dim(&line))?;
             }
         }
         Ok(())
@@ -101,17 +99,14 @@ impl Page<'_> {
         tokens: u64,
         colours: Colours,
     ) -> String {
-        let who = who(shown);
-        let painted = format!("{who:<9}");
-        let painted = match who {
-            "user" => colours.green(&painted),
-            "assistant" => colours.cyan(&painted),
-            "summary" | "restored" => colours.yellow(&painted),
-            _ => painted,
+        let who = who(number, shown);
+        let paint = |text: &str| match who {
+            "user" => colours.green(text),
+            "assistant" => colours.cyan(text),
+            "summary" | "restored" | "earlier" => colours.yellow(text),
+            _ => text.to_owned(),
         };
-        let text = clipped(&beginning(blocks), COLUMNS - GUTTER);
-        let line = format!("{number:>5}  {painted}  {:>7}  {text}", thousands(tokens));
-        line.trim_end().to_owned()
+        gutter(&number.to_string(), who, &thousands(tokens), paint, &beginning(blocks))
     }
 
     fn print_margin(&self, lines: &[String], colours: Colours, out: &mut dyn Write) -> Result<(), Failure> {
@@ -133,18 +128,17 @@ impl Page<'_> {
     ) -> Result<(), Failure> {
         let Some(stretch) = stretch else { return Ok(()) };
         let count = stretch.last - stretch.first + 1;
-        let numbers = if count == 1 {
-            stretch.first.to_string()
-        } else {
-            format!("{}–{}", stretch.first, stretch.last)
+        let numbers = match count {
+            1 => stretch.first.to_string(),
+            _ => format!("{}–{}", stretch.first, stretch.last),
         };
-        let line = format!(
-            "{numbers:>5}  {count} messages hidden ({} KB)",
-            thousands((stretch.bytes / 1024) as u64)
-        );
-        writeln!(out, "{}", colours.dim(&clipped(&line, COLUMNS)))?;
+        let line =
+            format!("{numbers:>5}  {} hidden ({})", counted(count, "message"), kilobytes(stretch.bytes));
+        writeln!(out, "{}", colours.dim(&line))?;
         if let Some(text) = &stretch.text {
-            writeln!(out, "{:>5}  {:<9}  {:>7}  {}", "", "fold", "", clipped(text, COLUMNS - GUTTER))?;
+            let estimator = self.view.estimator();
+            let tokens = thousands(estimator.total(estimator.text(text)));
+            writeln!(out, "{}", gutter("", "fold", &tokens, |who| colours.yellow(who), text))?;
             if self.is_full {
                 writeln!(out, "{}", indented(text))?;
             }
@@ -208,6 +202,18 @@ impl Stretch {
     }
 }
 
+/// A message in one line: its number, who speaks, its tokens, how it begins.
+fn gutter(number: &str, who: &str, tokens: &str, paint: impl Fn(&str) -> String, text: &str) -> String {
+    let (number, who, tokens) = (format!("{number:>5}  "), format!("{who:<9}"), format!("  {tokens:>7}  "));
+    let taken = number.chars().count() + who.chars().count() + tokens.chars().count();
+    let line = format!("{number}{}{tokens}{}", paint(&who), clipped(text, COLUMNS.saturating_sub(taken)));
+    line.trim_end().to_owned()
+}
+
+fn kilobytes(bytes: usize) -> String {
+    format!("{} KB", thousands(bytes.div_ceil(1024) as u64))
+}
+
 /// An item of a list, broken into lines.
 fn print_item(name: &str, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
     for (at, line) in wrapped(&format!("{name}{text}"), COLUMNS - 4).iter().enumerate() {
@@ -216,8 +222,8 @@ fn print_item(name: &str, text: &str, out: &mut dyn Write) -> Result<(), Failure
     Ok(())
 }
 
-/// Who speaks.
-pub(super) fn who(shown: &Shown<'_>) -> &'static str {
+/// Who speaks in the message with this number.
+pub(super) fn who(number: usize, shown: &Shown<'_>) -> &'static str {
     match &shown.entry.body {
         Body::Assistant(_) => "assistant",
         Body::Attachment(_) => "reminder",
@@ -227,6 +233,8 @@ pub(super) fn who(shown: &Shown<'_>) -> &'static str {
             Origin::Agent => "agent",
         },
         Body::Boundary(_) if shown.part == ShownPart::Said => "summary",
+        // What an earlier boundary showed stands before everything else.
+        Body::Boundary(_) if number == 1 => "earlier",
         Body::Boundary(_) => "restored",
         _ => "",
     }
