@@ -24,8 +24,8 @@ pub(crate) struct Helper {
     card: Card,
     cwd: Option<PathBuf>,
     line: Option<Line>,
-    /// Why no further question makes sense.
-    hopeless: Option<String>,
+    /// Whether further questions make no sense.
+    is_hopeless: bool,
     /// What questions took.
     pub(crate) taken: Taken,
     /// Files that were wanted and not read, and why.
@@ -51,7 +51,7 @@ impl Helper {
     /// Errands without a provider.
     pub(crate) fn alone(card: &Card, cwd: Option<PathBuf>) -> Helper {
         let taken = Taken { cost: Some(0.0), ..Taken::default() };
-        Helper { card: card.clone(), cwd, line: None, hopeless: None, taken, not_read: Vec::new() }
+        Helper { card: card.clone(), cwd, line: None, is_hopeless: false, taken, not_read: Vec::new() }
     }
 
     /// The same with a provider: the one that is named, or whoever offers the model.
@@ -69,17 +69,17 @@ impl Helper {
 
     fn failed(&mut self, failure: &WireFailure) -> Reply {
         let message = harmless(&failure.message);
-        match failure.kind {
+        let hopeless = match failure.kind {
             FailureKind::TooLong { have, limit } => return Reply::TooLong { have, limit },
             FailureKind::TooLarge => return Reply::TooLong { have: None, limit: None },
-            FailureKind::Authentication
-            | FailureKind::Billing
-            | FailureKind::Permission
-            | FailureKind::NotFound
-            | FailureKind::Connection => self.hopeless = Some(message.clone()),
-            _ => {}
-        }
-        Reply::Failed(message)
+            FailureKind::Authentication | FailureKind::Permission => "the provider refuses the key",
+            FailureKind::Billing => "the provider wants to be paid",
+            FailureKind::NotFound => "the provider does not know the model or the address",
+            FailureKind::Connection => "there is no connection",
+            _ => return Reply::Failed(message),
+        };
+        self.is_hopeless = true;
+        Reply::Failed(format!("{hopeless} ({message})"))
     }
 }
 
@@ -89,8 +89,9 @@ impl Errands for Helper {
     }
 
     fn ask(&mut self, question: &Question, _now: Timestamp) -> Asked {
-        if let Some(why) = &self.hopeless {
-            return Asked { reply: Reply::Failed(why.clone()), answered: None };
+        if self.is_hopeless {
+            let why = String::from("not asked, for the same reason");
+            return Asked { reply: Reply::Failed(why), answered: None };
         }
         let Some(line) = &self.line else {
             let why = String::from("there is no provider to ask");

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use pal_context::{How, Order, Reach, Trigger, World};
 use pal_engine::Compacted;
-use pal_model::{Boundary, EntryId, Source};
+use pal_model::{EntryId, Source};
 use pal_view::View;
 
 use crate::arguments::{Compact, WayName};
@@ -37,7 +37,7 @@ pub(crate) fn compact(
     let compacted = stored.session.compaction(order, &stored.engine, now(), &mut helper);
     let (boundary, attempts) = match compacted.map_err(failed)? {
         Compacted::Done { boundary, attempts } => (boundary, attempts),
-        Compacted::Refused(why) => return Err(refused(&why, &helper)),
+        Compacted::Refused(_) => return Err(refused(&helper)),
     };
     let boundary = match editor {
         Some(editor) => Box::new(edit::edit(editor, &boundary, &before, &stored)?),
@@ -166,9 +166,9 @@ fn failed(error: pal_engine::EngineError) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// Nothing came of it; the view is as it was.
-fn refused(why: &str, helper: &Helper) -> Failure {
-    let what = format!("not compacted: {why}; what the model sees is as it was");
+/// Nothing came of it; why was told when it happened.
+fn refused(helper: &Helper) -> Failure {
+    let what = "nothing came of it: what the model sees is as it was";
     match helper.taken.questions {
         0 => Failure::with_hint(what, "`pal view` shows what is in sight; --with extractive needs no model"),
         asked => Failure::with_hint(
@@ -178,9 +178,4 @@ fn refused(why: &str, helper: &Helper) -> Failure {
             ),
         ),
     }
-}
-
-/// The message that a boundary shows, for people.
-fn summary_text(boundary: &Boundary) -> String {
-    pal_engine::summary_text(boundary).unwrap_or_default()
 }

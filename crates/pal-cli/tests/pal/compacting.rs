@@ -1,5 +1,7 @@
 //! `pal compact` and `pal uncompact` on stored sessions.
 
+use pal_testkit::session_files;
+
 use crate::program::Home;
 use crate::simulator::Running;
 use crate::stored::{Stored, foreign, question};
@@ -65,6 +67,39 @@ fn what_is_compacted_comes_back_byte_for_byte() {
         assert_eq!(stored.body(), before, "{way:?}");
         stored.refused("uncompact", &[], &["nothing to take back"]);
     }
+}
+
+#[test]
+fn every_recorded_session_comes_back_byte_for_byte() {
+    let files = session_files();
+    let (one, two) = files.split_at(files.len() / 2);
+    let counts = std::thread::scope(|scope| {
+        let halves =
+            [one, two].map(|half| scope.spawn(move || half.iter().filter(|file| back(file)).count()));
+        halves.map(|half| half.join().unwrap())
+    });
+    println!("{} of {} sessions were compacted and came back", counts[0] + counts[1], files.len());
+}
+
+/// Compacts a recorded session and takes it back; whether it was worth it and fitted.
+fn back(file: &std::path::Path) -> bool {
+    let home = Home::new();
+    let said = home.run(&["import", "--json", file.to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let log = report["log"].as_str().unwrap();
+    let run = |arguments: &[&str]| home.run(&[arguments, &["--model", "claude-opus-5-5", log]].concat());
+    let before = run(&["render"]).out;
+    let compacted = run(&["compact", "--with", "extractive"]);
+    if compacted.code != 0 {
+        assert!(compacted.err.contains("no less than"), "{}: {}", file.display(), compacted.err);
+        return false;
+    }
+    let after = run(&["render"]).out;
+    assert!(home.run_with_input(&["check", "-"], after.as_bytes()).code == 0 && after != before);
+    let uncompacted = run(&["uncompact"]);
+    assert_eq!(uncompacted.code, 0, "{}: {}", file.display(), uncompacted.err);
+    assert!(run(&["render"]).out == before, "{} did not come back as it was", file.display());
+    true
 }
 
 #[test]
@@ -239,6 +274,7 @@ fn without_an_answer_the_log_itself_is_the_summary() {
     stored.say("one more");
     let said = stored.home.run_with_environment(&["compact", "--with", "fork", log], &variables);
     assert!(said.code == 1 && said.err.contains("as it was"), "{}", said.err);
+    assert!(said.err.contains("no summary by fork: the provider refuses the key"), "{}", said.err);
 }
 
 #[test]

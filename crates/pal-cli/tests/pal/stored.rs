@@ -114,7 +114,9 @@ impl Stored {
             .iter()
             .flat_map(|message| message["content"].as_array().unwrap())
         {
-            texts.push_str(block["text"].as_str().unwrap_or_default());
+            // A summary of the provider's own is a block of its own kind.
+            let text = block["text"].as_str().or(block["content"].as_str());
+            texts.push_str(text.unwrap_or_default());
             texts.push('\n');
         }
         texts

@@ -31,7 +31,7 @@ pub(super) fn edit(
     stored: &Stored,
 ) -> Result<Boundary, Failure> {
     let path = stored.session.directory().join(format!("summary-{}.md", std::process::id()));
-    write(&path, &super::summary_text(boundary))?;
+    write(&path, &pal_engine::summary_text(boundary).unwrap_or_default())?;
     let text = run(editor, &path)
         .and_then(|()| std::fs::read_to_string(&path).map_err(|error| Failure::of_file(&path, &error)));
     let edited = text.and_then(|text| {

@@ -7,7 +7,6 @@ use pal_model::{Audit, Boundary, EntryId};
 use pal_view::{Shown, View};
 use serde_json::json;
 
-use super::summary_text;
 use crate::arguments::Compact;
 use crate::colour::wrapped;
 use crate::errands::Helper;
@@ -204,4 +203,11 @@ fn part(part: &Part) -> String {
 
 fn figure(number: Option<u64>) -> String {
     number.map_or(String::from("–"), thousands)
+}
+
+/// What the model reads of a boundary's summary: a provider's own words, where there are any, and the message.
+fn summary_text(boundary: &Boundary) -> String {
+    let blocks = boundary.summary.blocks().iter();
+    let texts = blocks.filter_map(|block| block.string("text").or_else(|| block.string("content")));
+    texts.collect::<Vec<_>>().join("\n\n")
 }
