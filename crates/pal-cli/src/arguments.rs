@@ -19,6 +19,10 @@ pub(crate) enum Command {
     Tokens(Tokens),
     Render(Render),
     Check(Check),
+    View(View),
+    Compact(Compact),
+    Uncompact(Uncompact),
+    Pin(Pin),
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),
@@ -121,6 +125,155 @@ pub(crate) struct Check {
     #[arg(long = "beta", value_name = "NAME")]
     pub(crate) betas: Vec<String>,
     /// Print JSON: the counts, or the error as the provider sends it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what the model would see now, message by message, and why
+///
+/// Every decision stands beside what it changed, with its reason: what was spilled to disk, cleared, snipped, folded,
+/// stripped or compacted. Hidden stretches are one line with their counts. Pins and what each layer would do now stand
+/// at the end. Nothing is changed. The numbers are those that `pal compact --from` and `--up-to` take.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal view session.jsonl\n  pal view 0199a8f2 --full | less -R\n  pal view --at 12 session.jsonl       what the 12th response was an answer to"
+)]
+pub(crate) struct View {
+    /// A session: a log of ours, its id or the beginning of it, or another agent's file
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// What the N-th response was an answer to, counted from 1 (default: what the next one would be)
+    #[arg(long, value_name = "N")]
+    pub(crate) at: Option<usize>,
+    /// Look with the eyes of this model instead of the session's own
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print texts whole, not only how they begin
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// When to use colours
+    #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) colour: ColourName,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ColourName {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Compact a stored session: a summary takes the place of what was said
+///
+/// The session's model writes the summary; without a key it is drawn from the log word for word. Whoever wrote it, it is
+/// checked: what people said, edited files, open tasks and the last error are put back where it lacks them. Files that
+/// were read last are read again, from inside the session's own directory only. Nothing is lost: `pal uncompact` takes it
+/// back. INSTRUCTIONS say what the summary shall dwell on.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal compact --preview 0199a8f2                 look first; the view stays as it is\n  pal compact 0199a8f2 keep every SQL statement\n  pal compact --up-to 40 --edit session.jsonl    keep from message 40 on (numbers: pal view)\n  pal compact --with extractive session.jsonl    no model, no cost\n  pal uncompact 0199a8f2                         as if nothing had happened"
+)]
+pub(crate) struct Compact {
+    /// A session: a log of ours, or its id or the beginning of it
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// Instructions for the summary
+    #[arg(value_name = "INSTRUCTIONS")]
+    pub(crate) instructions: Vec<String>,
+    /// Show what would come of it and leave the view as it is; what a model was asked is booked all the same
+    #[arg(long)]
+    pub(crate) preview: bool,
+    /// Summarise from this message on and keep what stands before it: a number of `pal view`, or an entry's id
+    #[arg(long, value_name = "ENTRY", conflicts_with = "up_to")]
+    pub(crate) from: Option<String>,
+    /// Summarise what stands before this message and keep it and the rest
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) up_to: Option<String>,
+    /// How the summary is made (default: the first way that works, in this order)
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub(crate) with: Option<WayName>,
+    /// Open the summary in $VISUAL or $EDITOR before it is applied
+    #[arg(long, conflicts_with = "preview")]
+    pub(crate) edit: bool,
+    /// Ask this model, and compact for its window (default: the session's own)
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Whom to ask (default: whoever offers the model)
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<ProviderName>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A way to a summary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum WayName {
+    /// The session's next request with a directive at its end: shares the provider's cache
+    Fork,
+    /// A request of its own: no tools, no pictures, the oldest rounds left out where it would not fit
+    Plain,
+    /// Word for word from the log, without a model
+    Extractive,
+    /// The provider's own compaction, for models that have it
+    Provider,
+}
+
+/// Take the last compaction of a session back
+///
+/// What was said before it is in sight again, as it was, followed by what was said since. Refused if that does not fit
+/// the model's window. Once more takes back the one before.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal uncompact 0199a8f2\n  pal uncompact session.jsonl && pal view session.jsonl"
+)]
+pub(crate) struct Uncompact {
+    /// A session: a log of ours, or its id or the beginning of it
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// Take the window of this model instead of the session's own
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Pin a text: every later compaction carries it word for word
+///
+/// A pin is not shown to the model by itself; it stands in every summary from the next compaction on, and survives
+/// resume. All pins together may have 8 000 tokens, less on small windows.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal pin 0199a8f2 'Never touch the generated files.'\n  pal pin 0199a8f2 --file notes/decisions.md\n  pal pin 0199a8f2 --list\n  pal pin 0199a8f2 --remove 2"
+)]
+pub(crate) struct Pin {
+    /// A session: a log of ours, or its id or the beginning of it
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: String,
+    /// The text
+    #[arg(value_name = "TEXT", required_unless_present_any = ["file", "list", "remove"])]
+    pub(crate) text: Option<String>,
+    /// Pin what this file holds now
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "remove"])]
+    pub(crate) file: Option<PathBuf>,
+    /// List the pins
+    #[arg(long, conflicts_with_all = ["text", "remove"])]
+    pub(crate) list: bool,
+    /// Remove the pin with this number
+    #[arg(long, value_name = "N", conflicts_with = "text")]
+    pub(crate) remove: Option<usize>,
+    /// Count tokens for this model instead of the session's own
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,11 +1,16 @@
 //! The `pal` program: parses, calls, prints. It decides nothing.
 
 mod arguments;
+mod colour;
 mod commands;
+mod errands;
 mod failure;
+mod progress;
 mod provider;
+mod restoring;
 mod session;
 mod settings;
+mod stored;
 mod table;
 
 use std::io::Write;
@@ -42,6 +47,10 @@ fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<Exi
         Command::Tokens(tokens) => commands::tokens(&tokens, settings, out),
         Command::Render(render) => commands::render(&render, settings, out),
         Command::Check(check) => commands::check(&check, settings, out),
+        Command::View(view) => commands::view(&view, settings, out),
+        Command::Compact(compact) => commands::compact(&compact, settings, out),
+        Command::Uncompact(uncompact) => commands::uncompact(&uncompact, settings, out),
+        Command::Pin(pin) => commands::pin(&pin, settings, out),
         Command::Sim(sim) => commands::sim(&sim, settings, out),
         Command::Ask(ask) => commands::ask(&ask, settings, out),
         Command::Replay(replay) => commands::replay(&replay, settings, out),

@@ -2,11 +2,15 @@
 
 use pal_model::{Caching, Card};
 use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRESS};
+use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
+use pal_sim_server::{Options, Speed, serve};
 use pal_view::Request;
 use pal_wire::{Call, ChatServer, Conversation, Dialect, Encoder, Piece, messages_call};
+use tokio::net::TcpListener;
 
 use crate::arguments::ProviderName;
 use crate::failure::Failure;
+use crate::settings::Settings;
 
 /// Addresses and keys, as the environment names them.
 #[derive(Default)]
@@ -47,6 +51,19 @@ pub(crate) fn usual_dialect(card: &Card) -> Dialect {
     match usual_provider(card) {
         ProviderName::Openai => Dialect::Responses,
         _ => Dialect::Messages,
+    }
+}
+
+/// Whether there is a key or an address for a provider.
+pub(crate) fn has_access(name: ProviderName, credentials: &Credentials) -> bool {
+    match name {
+        ProviderName::Sim => true,
+        ProviderName::Anthropic => {
+            credentials.anthropic_key.is_some() || credentials.anthropic_address.is_some()
+        }
+        ProviderName::Openai | ProviderName::Chat => {
+            credentials.openai_key.is_some() || credentials.openai_address.is_some()
+        }
     }
 }
 
@@ -91,6 +108,31 @@ pub(crate) fn bad_endpoint(error: &EndpointError, variable: &str) -> Failure {
         ),
         _ => Failure::with_hint(error.to_string(), format!("correct {variable}")),
     }
+}
+
+/// What carries calls out, on this thread.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::new(format!("no runtime: {error}")))
+}
+
+/// A simulator of our own, on a free port of this machine.
+pub(crate) async fn simulator(
+    settings: &Settings,
+    dialect: Dialect,
+) -> Result<(Endpoint, tokio::task::JoinHandle<std::io::Result<LedgerTotals>>), Failure> {
+    let failure = |error: std::io::Error| Failure::new(format!("the simulator: {error}"));
+    let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(failure)?;
+    let address = format!("http://{}", listener.local_addr().map_err(failure)?);
+    // A stored session holds thinking that its own provider signed.
+    let settings =
+        SimSettings { cards: settings.cards.clone(), signatures: Signatures::Learn, ..SimSettings::plain() };
+    let simulator = Simulator::new(settings, Box::new(Extractive));
+    let options = Options { speed: Speed::Virtual, record: None, notice: Box::new(|_| {}) };
+    let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
+    let endpoint = Endpoint::new(dialect, &address, Some(Key::api("simulated")))
+        .map_err(|error| bad_endpoint(&error, "the simulator's address"))?;
+    Ok((endpoint, server))
 }
 
 /// A rendered request as a call in the endpoint's dialect.

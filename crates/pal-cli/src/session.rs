@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pal_import::{Format, Measure, Options, detect};
 use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
-use pal_store::Reader;
+use pal_store::{OpenError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
 use crate::arguments::EstimatorName;
@@ -32,7 +32,7 @@ impl Session {
         let source = read_file(path)?;
         if detect(&source) == Some(Format::Palimpsest) {
             drop(source);
-            return Session::read_log(path);
+            return Session::read_log(path).map_err(|error| Failure::new(error.to_string()));
         }
         let imported = import_source(path, &source, false, settings)?;
         let mut branch = Vec::new();
@@ -46,9 +46,9 @@ impl Session {
         Ok(Session { branch, problems: Vec::new() })
     }
 
-    fn read_log(path: &Path) -> Result<Session, Failure> {
-        let failure = |error: pal_store::OpenError| Failure::new(error.to_string());
-        let branch = Reader::open(path).map_err(failure)?.whole_branch().map_err(failure)?;
+    /// Reads a log of ours, whole.
+    pub(crate) fn read_log(path: &Path) -> Result<Session, OpenError> {
+        let branch = Reader::open(path)?.whole_branch()?;
         let problems = branch.problems.iter().map(ToString::to_string).collect();
         Ok(Session { branch: branch.entries, problems })
     }
@@ -65,6 +65,17 @@ impl Session {
             }
         }
         answered
+    }
+
+    /// Where the request stands that the response with this number, counted from 1, is an answer to.
+    pub(crate) fn nth_request(&self, number: usize) -> Result<usize, Failure> {
+        let requests = self.answered_requests();
+        number.checked_sub(1).and_then(|at| requests.get(at).copied()).ok_or_else(|| {
+            Failure::with_hint(
+                format!("there is no response {number}: the session has {}", requests.len()),
+                format!("give a number from 1 to {}", requests.len()),
+            )
+        })
     }
 
     /// The model that the request at `end` asks; for the next request, the one that was asked or chosen last.

@@ -25,6 +25,10 @@ pub(crate) struct Settings {
     thresholds: BTreeMap<String, Threshold>,
     /// Addresses and keys of providers.
     pub(crate) credentials: Credentials,
+    /// Whether sessions may be compacted at all, by hand, too.
+    pub(crate) may_compact: bool,
+    /// The user's editor.
+    pub(crate) editor: Option<String>,
     /// Values that were ignored, and why.
     pub(crate) warnings: Vec<String>,
 }
@@ -91,9 +95,22 @@ impl Settings {
             thresholds.insert(model, threshold.resolve().map_err(wrong)?);
         }
         let warnings = read_variables(&mut window, &mut thresholds, &variable);
+        let may_compact = !is_on(&variable, "PAL_DISABLE_COMPACT");
+        let filled = |name| variable(name).filter(|value| !value.trim().is_empty());
+        let editor = filled("VISUAL").or_else(|| filled("EDITOR"));
         let credentials = Credentials::read(variable);
         let estimator = file.estimator.unwrap_or(EstimatorName::Calibrated);
-        Ok(Settings { home, cards, estimator, window, thresholds, credentials, warnings })
+        Ok(Settings {
+            home,
+            cards,
+            estimator,
+            window,
+            thresholds,
+            credentials,
+            may_compact,
+            editor,
+            warnings,
+        })
     }
 
     /// Windows and compaction for a model.
@@ -149,11 +166,15 @@ fn read_variables(
             )),
         }
     }
-    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
-    if is_set("PAL_DISABLE_COMPACT") || is_set("PAL_DISABLE_AUTO_COMPACT") {
+    if is_on(&variable, "PAL_DISABLE_COMPACT") || is_on(&variable, "PAL_DISABLE_AUTO_COMPACT") {
         window.auto_compact = false;
     }
     warnings
+}
+
+/// Whether a switch is set: to anything but nothing and 0.
+fn is_on(variable: impl Fn(&str) -> Option<String>, name: &str) -> bool {
+    variable(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Tables on a terminal: columns of text, numbers to the right, colour only where a person looks.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use pal_model::Usage;
+
+use crate::arguments::ColourName;
+use crate::colour::Colours;
 
 /// A table: a heading and rows of cells.
 pub(crate) struct Table {
@@ -64,6 +67,11 @@ pub(crate) fn thousands(number: u64) -> String {
     grouped
 }
 
+/// So many of something.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{} {what}{}", thousands(count as u64), if count == 1 { "" } else { "s" })
+}
+
 /// A fraction of tokens, rounded.
 pub(crate) fn rounded(tokens: f64) -> String {
     thousands(tokens.max(0.0).round() as u64)
@@ -84,12 +92,12 @@ pub(crate) fn usage_line(usage: &Usage, cost: Option<f64>) -> String {
 
 /// A heading on a terminal.
 pub(crate) fn bold(text: &str) -> String {
-    if wants_colour() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    Colours::of(ColourName::Auto).bold(text)
 }
 
 /// A warning on a terminal.
 pub(crate) fn yellow(text: &str) -> String {
-    if wants_colour() { format!("\x1b[33m{text}\x1b[0m") } else { text.to_owned() }
+    Colours::of(ColourName::Auto).yellow(text)
 }
 
 /// A bar of `share` (0 to 1) in twenty cells.
@@ -106,10 +114,6 @@ pub(crate) fn harmless(text: &str) -> String {
 /// The same for text of several lines.
 pub(crate) fn harmless_lines(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '·' } else { c }).collect()
-}
-
-fn wants_colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use pal_context::{Compaction, Order, Reply, Step};
 use pal_model::{
-    Body, Boundary, Decision, DecisionKind, Draft, EntryId, RequestSent, ResponseGot, Source, Timestamp,
+    Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, RequestSent, ResponseGot, Source,
+    Timestamp,
 };
 use pal_view::View;
 
@@ -143,11 +144,10 @@ impl Session {
             )));
         };
         let target = boundary.id;
-        if matches!(&boundary.body, Body::Boundary(boundary) if boundary.how == "imported")
-            && whole.branch().is_empty()
-        {
+        let was_said = |entry: &Entry| matches!(entry.body, Body::User(_) | Body::Assistant(_));
+        if !whole.branch().iter().take_while(|entry| entry.id != target).any(was_said) {
             return Err(EngineError::NotPossible(String::from(
-                "what was said before the compaction was not imported",
+                "what was said before the compaction is not in this log: there is nothing to go back to",
             )));
         }
         let decision = Decision {

@@ -6,16 +6,20 @@
 //! [`Errands`]: the driver decides nothing and knows no network.
 
 mod compacting;
+mod editing;
 mod errands;
 mod error;
 mod files;
+mod pinning;
 mod preparing;
 mod sending;
 mod session;
 
 pub use compacting::Compacted;
+pub use editing::{edited, summary_text};
 pub use errands::{Answered, Asked, Errands, Outcome, Outgoing};
 pub use error::EngineError;
+pub use pinning::pin_tokens;
 pub use preparing::Prepared;
 pub use sending::Sent;
 pub use session::{Engine, Session};

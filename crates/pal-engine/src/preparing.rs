@@ -2,7 +2,7 @@
 
 use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Stretch, Trigger, What, World};
 use pal_model::{Decision, DecisionKind, LayerReport, Source, Text, Timestamp};
-use pal_view::{RenderOptions, Request};
+use pal_view::{RenderOptions, Request, View};
 
 use crate::files::write_spill;
 use crate::{Engine, EngineError, Errands, Session};
@@ -67,15 +67,7 @@ impl Session {
 
     /// What one layer would do now.
     pub fn plan(&self, layer: &dyn Layer, engine: &Engine, now: Timestamp) -> Act {
-        layer.act(&Situation {
-            view: &self.view,
-            now,
-            limits: &engine.limits,
-            policy: &engine.policy,
-            place: &engine.place,
-            blocked_by: None,
-            size: self.view.size().tokens,
-        })
+        engine.plan(layer, &self.view, now)
     }
 
     /// What the layers would add to a request that left now.
@@ -171,6 +163,21 @@ impl Session {
     ) -> Result<bool, EngineError> {
         let _ = (stretch, engine, now, errands);
         Ok(false)
+    }
+}
+
+impl Engine {
+    /// What one layer would do with a view now; nothing is done.
+    pub fn plan(&self, layer: &dyn Layer, view: &View, now: Timestamp) -> Act {
+        layer.act(&Situation {
+            view,
+            now,
+            limits: &self.limits,
+            policy: &self.policy,
+            place: &self.place,
+            blocked_by: None,
+            size: view.size().tokens,
+        })
     }
 }
 

@@ -16,6 +16,7 @@ mod media;
 mod node;
 mod render;
 mod rope;
+mod seen;
 mod shown;
 mod size;
 mod state;

@@ -1,20 +1,18 @@
 //! `pal ask`: one question to a model, of its own or at the end of a stored session. Nothing is kept.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
-use pal_provider::{Client, Endpoint, Key, Policy, Progress, Waiting};
-use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
-use pal_sim_server::{Options, Speed, serve};
+use pal_provider::{Client, Endpoint, Policy, Progress};
 use pal_view::{RenderOptions, Scope, View};
-use pal_wire::{Call, Delta, Dialect, Event, FailureKind, Finished};
+use pal_wire::{Call, Delta, Event, FailureKind, Finished};
 use serde_json::json;
-use tokio::net::TcpListener;
 
 use crate::arguments::{Ask, ProviderName};
 use crate::failure::Failure;
-use crate::provider::{bad_endpoint, call, endpoint, usual_dialect, usual_provider};
+use crate::progress::Countdown;
+use crate::provider::{call, endpoint, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
 use crate::table::{harmless, harmless_lines, usage_line};
@@ -38,10 +36,7 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
         lens(&card, settings.estimator, Scope::Current),
         session.branch.into_iter().chain(std::iter::once(question)),
     );
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
+    let runtime = runtime()?;
     let max_tokens = arguments.max_tokens.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: false };
     let request = view.render(options);
@@ -74,25 +69,6 @@ fn question(text: &str, last: Option<&Entry>) -> Result<Entry, Failure> {
     let id = IdSource::seeded(0).next_id(at);
     let line = Draft::user(Origin::Person, &content).into_line(id, last.map(|entry| entry.id), at, None);
     Entry::parse(Text::from(line)).map_err(|error| Failure::new(format!("the question: {error}")))
-}
-
-/// A simulator of our own, on a free port of this machine.
-async fn simulator(
-    settings: &Settings,
-    dialect: Dialect,
-) -> Result<(Endpoint, tokio::task::JoinHandle<std::io::Result<LedgerTotals>>), Failure> {
-    let failure = |error: std::io::Error| Failure::new(format!("the simulator: {error}"));
-    let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(failure)?;
-    let address = format!("http://{}", listener.local_addr().map_err(failure)?);
-    // A stored session holds thinking that its own provider signed.
-    let settings =
-        SimSettings { cards: settings.cards.clone(), signatures: Signatures::Learn, ..SimSettings::plain() };
-    let simulator = Simulator::new(settings, Box::new(Extractive));
-    let options = Options { speed: Speed::Virtual, record: None, notice: Box::new(|_| {}) };
-    let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
-    let endpoint = Endpoint::new(dialect, &address, Some(Key::api("simulated")))
-        .map_err(|error| bad_endpoint(&error, "the simulator's address"))?;
-    Ok((endpoint, server))
 }
 
 /// Sends the call and shows the answer while it comes.
@@ -170,34 +146,6 @@ fn way_on(kind: FailureKind) -> &'static str {
         | FailureKind::Cut
         | FailureKind::Silent
         | FailureKind::Malformed => "ask again; nothing was kept",
-    }
-}
-
-/// A countdown on a terminal; elsewhere one line a wait.
-#[derive(Default)]
-struct Countdown {
-    /// The attempt that is being waited for.
-    attempt: Option<u32>,
-}
-
-impl Countdown {
-    fn show(&mut self, wait: &Waiting) {
-        let seconds = wait.left.as_secs_f64().ceil();
-        let why = harmless(&wait.failure.message);
-        let line = format!("{why}: attempt {} of {} in {seconds} s", wait.attempt, wait.of);
-        if std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[2K{line} ");
-        } else if self.attempt != Some(wait.attempt) {
-            eprintln!("pal: {line}");
-        }
-        self.attempt = Some(wait.attempt);
-    }
-
-    /// Takes the countdown off the terminal.
-    fn end(&mut self) {
-        if self.attempt.take().is_some() && std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[2K");
-        }
     }
 }
 

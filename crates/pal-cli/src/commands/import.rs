@@ -1,8 +1,7 @@
 //! `pal import`: sessions of other agents become logs of our own.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,6 +14,7 @@ use crate::arguments::Import;
 use crate::failure::Failure;
 use crate::session::{import_source, lens, read_file};
 use crate::settings::Settings;
+use crate::stored::foreign_id;
 use crate::table::{Table, bold, harmless, rounded, thousands, yellow};
 
 /// What became of one file.
@@ -42,17 +42,12 @@ impl Earlier {
     }
 }
 
-/// The imported sessions in a folder. Only the first line of each log is read.
+/// The imported sessions in a folder.
 fn foreign_ids(sessions: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     for folder in std::fs::read_dir(sessions).into_iter().flatten().flatten() {
         let path = pal_store::log_path(&folder.path());
-        let mut line = String::new();
-        let Ok(file) = File::open(&path) else { continue };
-        if BufReader::new(file.take(64 << 10)).read_line(&mut line).is_ok()
-            && let Ok(Entry { body: Body::Session(session), .. }) = Entry::parse(Text::from(line.trim_end()))
-            && let Some(id) = session.foreign_id
-        {
+        if let Some(id) = foreign_id(&path) {
             found.insert(id, path);
         }
     }

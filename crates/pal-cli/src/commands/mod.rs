@@ -2,16 +2,24 @@
 
 mod ask;
 mod check;
+mod compact;
 mod import;
+mod pin;
 mod render;
 mod replay;
 mod sim;
 mod tokens;
+mod uncompact;
+mod view;
 
 pub(crate) use ask::ask;
 pub(crate) use check::check;
+pub(crate) use compact::compact;
 pub(crate) use import::import;
+pub(crate) use pin::pin;
 pub(crate) use render::render;
 pub(crate) use replay::replay;
 pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;
+pub(crate) use uncompact::uncompact;
+pub(crate) use view::view;

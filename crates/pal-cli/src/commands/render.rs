@@ -11,9 +11,7 @@ use crate::arguments::Render;
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
-
-/// Tokens that a request asks for unless the user says otherwise.
-const MAX_TOKENS: u64 = 8_000;
+use crate::stored::MAX_TOKENS;
 
 pub(crate) fn render(
     arguments: &Render,
@@ -26,7 +24,7 @@ pub(crate) fn render(
     }
     let end = match arguments.at {
         None => session.branch.len(),
-        Some(number) => nth_request(&session, number)?,
+        Some(number) => session.nth_request(number)?,
     };
     let model = arguments.model.clone().or_else(|| session.model_of_request(end)).ok_or_else(|| {
         Failure::with_hint("the session does not say which model it asked", "name one with --model")
@@ -63,14 +61,4 @@ pub(crate) fn render(
 
 fn write_body(request: &pal_view::Request, out: &mut dyn Write) -> std::io::Result<()> {
     request.parts().iter().try_for_each(|part| out.write_all(part.as_str().as_bytes()))
-}
-
-fn nth_request(session: &Session, number: usize) -> Result<usize, Failure> {
-    let requests = session.answered_requests();
-    number.checked_sub(1).and_then(|at| requests.get(at).copied()).ok_or_else(|| {
-        Failure::with_hint(
-            format!("there is no response {number}: the session has {}", requests.len()),
-            format!("give a number from 1 to {}", requests.len()),
-        )
-    })
 }

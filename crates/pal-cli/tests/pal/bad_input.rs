@@ -4,7 +4,7 @@ use crate::program::{Home, Said};
 
 /// Every command that reads a session refuses the file with these words, and writes nothing.
 fn refused(home: &Home, file: &str, expected: &[&str]) {
-    for command in ["import", "tokens", "render"] {
+    for command in ["import", "tokens", "render", "view"] {
         let Said { code, out, err } = home.run(&[command, file]);
         assert_eq!(code, 1, "{command} {file}\n{out}\n{err}");
         assert!(err.contains(file), "the file is named\n{err}");
@@ -13,6 +13,10 @@ fn refused(home: &Home, file: &str, expected: &[&str]) {
             assert!(err.contains(words), "{command}: `{words}` is not in\n{err}");
         }
         assert!(err.len() < 4_000, "an error is no dump");
+    }
+    for command in ["compact", "uncompact"] {
+        let Said { code, err, .. } = home.run(&[command, file]);
+        assert!(code == 1 && !err.contains("panicked") && err.len() < 4_000, "{command} {file}: {err}");
     }
     assert!(home.written().is_empty(), "nothing is written: {:?}", home.written());
 }

@@ -5,7 +5,11 @@
 
 mod bad_input;
 mod commands;
+mod compacting;
+mod pinning;
 mod program;
 mod real_sessions;
 mod resume;
 mod simulator;
+mod stored;
+mod viewing;

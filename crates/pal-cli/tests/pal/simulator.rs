@@ -6,13 +6,13 @@ use std::process::{Child, Command};
 use crate::program::Home;
 
 /// A simulator that runs until it is dropped.
-struct Running {
+pub(crate) struct Running {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Running {
-    fn start(home: &Home, arguments: &[&str]) -> Running {
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Running {
         let arguments = [&["sim", "--port", "0", "--json", "--speed", "virtual"], arguments].concat();
         let mut child = home.command(&arguments).spawn().unwrap();
         let mut line = String::new();

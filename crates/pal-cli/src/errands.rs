@@ -1,0 +1,207 @@
+//! What a session has done for it: a model is asked, files are read, people are told. The only place that joins the
+//! engine and a provider.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pal_context::{FileRead, FileWanted, Question, Reply};
+use pal_engine::{Asked, Errands, Outcome, Outgoing};
+use pal_model::{Block, Card, Timestamp, Usage, fields, member};
+use pal_provider::{Client, Endpoint, Policy, Progress};
+use pal_wire::{Call, Delta, Dialect, Event, Failure as WireFailure, FailureKind, Finished, messages_call};
+use tokio::runtime::Runtime;
+
+use crate::arguments::ProviderName;
+use crate::failure::Failure;
+use crate::progress::{Countdown, Elapsed};
+use crate::provider::{call, endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::restoring::text_inside;
+use crate::settings::Settings;
+use crate::table::harmless;
+
+/// Errands of a session that a command works on.
+pub(crate) struct Helper {
+    card: Card,
+    cwd: Option<PathBuf>,
+    line: Option<Line>,
+    /// Whether further questions make no sense.
+    is_hopeless: bool,
+    /// What questions took.
+    pub(crate) taken: Taken,
+    /// Files that were wanted and not read, and why.
+    pub(crate) not_read: Vec<(String, String)>,
+}
+
+/// The way to a provider.
+struct Line {
+    runtime: Runtime,
+    endpoint: Endpoint,
+}
+
+/// What questions took.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) questions: u64,
+    pub(crate) usage: Usage,
+    /// US dollars; none if a price is not known.
+    pub(crate) cost: Option<f64>,
+}
+
+impl Helper {
+    /// Errands without a provider.
+    pub(crate) fn alone(card: &Card, cwd: Option<PathBuf>) -> Helper {
+        let taken = Taken { cost: Some(0.0), ..Taken::default() };
+        Helper { card: card.clone(), cwd, line: None, is_hopeless: false, taken, not_read: Vec::new() }
+    }
+
+    /// The same with a provider: the one that is named, or whoever offers the model.
+    pub(crate) fn connect(&mut self, name: Option<ProviderName>, settings: &Settings) -> Result<(), Failure> {
+        let name = name.unwrap_or_else(|| usual_provider(&self.card));
+        let runtime = runtime()?;
+        let endpoint = match name {
+            // The simulator's task lives as long as the runtime.
+            ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(&self.card)))?.0,
+            _ => endpoint(name, &settings.credentials)?,
+        };
+        self.line = Some(Line { runtime, endpoint });
+        Ok(())
+    }
+
+    fn failed(&mut self, failure: &WireFailure) -> Reply {
+        let message = harmless(&failure.message);
+        let hopeless = match failure.kind {
+            FailureKind::TooLong { have, limit } => return Reply::TooLong { have, limit },
+            FailureKind::TooLarge => return Reply::TooLong { have: None, limit: None },
+            FailureKind::Authentication | FailureKind::Permission => "the provider refuses the key",
+            FailureKind::Billing => "the provider wants to be paid",
+            FailureKind::NotFound => "the provider does not know the model or the address",
+            FailureKind::Connection => "there is no connection",
+            _ => return Reply::Failed(message),
+        };
+        self.is_hopeless = true;
+        Reply::Failed(format!("{hopeless} ({message})"))
+    }
+}
+
+impl Errands for Helper {
+    fn send(&mut self, _outgoing: &Outgoing<'_>) -> Outcome {
+        Outcome::Failed(String::from("this command sends no request of the conversation"))
+    }
+
+    fn ask(&mut self, question: &Question, _now: Timestamp) -> Asked {
+        if self.is_hopeless {
+            let why = String::from("not asked, for the same reason");
+            return Asked { reply: Reply::Failed(why), answered: None };
+        }
+        let Some(line) = &self.line else {
+            let why = String::from("there is no provider to ask");
+            return Asked { reply: Reply::Failed(why), answered: None };
+        };
+        let call = question_call(question, &self.card, line.endpoint.dialect());
+        let mut policy = Policy::patient();
+        policy.retries.retries = question.retries;
+        let client = Client::new(line.endpoint.clone(), policy);
+        let what = format!("{} writes a summary ({})", self.card.model, question.how.name());
+        let answered = match client {
+            Ok(client) => line.runtime.block_on(whole_answer(&client, call, what)),
+            Err(error) => Err(WireFailure::new(FailureKind::Connection, error.to_string())),
+        };
+        match answered {
+            Err(failure) => Asked { reply: self.failed(&failure), answered: None },
+            Ok((blocks, finished)) => {
+                let cost = self.card.cost(&finished.usage);
+                self.taken.add(&finished.usage, cost);
+                let reply = match finished.stop_reason.as_deref() {
+                    Some("refusal") => Reply::Failed(String::from("the model refused to write it")),
+                    _ => Reply::Said(blocks),
+                };
+                Asked { reply, answered: Some((finished.response, finished.usage, cost)) }
+            }
+        }
+    }
+
+    fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
+        let read = match &self.cwd {
+            Some(cwd) => text_inside(cwd, &wanted.path, wanted.bytes_max),
+            None => Err(String::from("the log does not say which directory the session worked in")),
+        };
+        let text = read.map_err(|why| self.not_read.push((wanted.path.clone(), why))).ok();
+        FileRead { path: wanted.path.clone(), text }
+    }
+
+    fn notice(&mut self, line: &str) {
+        eprintln!("pal: {}", harmless(line));
+    }
+}
+
+impl Taken {
+    fn add(&mut self, usage: &Usage, cost: Option<f64>) {
+        self.questions += 1;
+        self.usage.input_tokens += usage.input_tokens;
+        self.usage.cache_creation_input_tokens += usage.cache_creation_input_tokens;
+        self.usage.cache_read_input_tokens += usage.cache_read_input_tokens;
+        self.usage.output_tokens += usage.output_tokens;
+        // A provider's own compaction is billed beside the totals.
+        for pass in usage.iterations.iter().flatten().filter(|pass| pass.kind == "compaction") {
+            self.usage.input_tokens += pass.input_tokens;
+            self.usage.cache_creation_input_tokens += pass.cache_creation_input_tokens;
+            self.usage.cache_read_input_tokens += pass.cache_read_input_tokens;
+            self.usage.output_tokens += pass.output_tokens;
+        }
+        self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
+    }
+}
+
+/// A question as a call. Its answer is streamed, so that silence and length are told apart while it is written.
+fn question_call(question: &Question, card: &Card, dialect: Dialect) -> Call {
+    let request = &question.request;
+    match dialect {
+        Dialect::Messages => {
+            let streamed = request.clone().with_member("stream", "true");
+            messages_call(card, streamed.parts(), true)
+        }
+        Dialect::Responses | Dialect::Chat => {
+            let body = request.body();
+            let most = fields(&body).ok().and_then(|fields| member(&fields, "max_tokens")?.parse().ok());
+            call(request, card, dialect, most.unwrap_or(card.max_output))
+        }
+    }
+}
+
+/// The blocks of an answer and its end, or why there is none.
+async fn whole_answer(
+    client: &Client,
+    call: Call,
+    what: String,
+) -> Result<(Vec<Block>, Finished), WireFailure> {
+    let started = Instant::now();
+    let mut elapsed = Elapsed::new(what);
+    let mut countdown = Countdown::default();
+    let mut second = tokio::time::interval(std::time::Duration::from_secs(1));
+    let mut answer = client.send(call);
+    let (mut blocks, mut characters) = (Vec::new(), 0);
+    let end = loop {
+        let progress = tokio::select! {
+            progress = answer.next() => progress,
+            _ = second.tick() => {
+                elapsed.show(started.elapsed(), characters);
+                continue;
+            }
+        };
+        match progress {
+            Some(Progress::Waiting(wait)) => countdown.show(&wait),
+            Some(Progress::Event(Event::Grew { delta, .. })) => {
+                let (Delta::Text(text) | Delta::Thinking(text) | Delta::Input(text)) = delta;
+                characters += text.chars().count();
+            }
+            Some(Progress::Event(Event::Block { block, .. })) => blocks.push(block),
+            Some(Progress::Event(Event::Finished(finished))) => break Ok(finished),
+            Some(Progress::Event(Event::Failed(failure))) => break Err(failure),
+            Some(Progress::Event(_)) => countdown.end(),
+            None => break Err(WireFailure::new(FailureKind::Cut, "the answer ended without an end")),
+        }
+    };
+    countdown.end();
+    elapsed.end();
+    end.map(|finished| (blocks, finished))
+}

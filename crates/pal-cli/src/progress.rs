@@ -1,0 +1,112 @@
+//! What a waiting person is told on standard error: a countdown between attempts, the time that a summary takes.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use pal_provider::Waiting;
+
+use crate::colour::{COLUMNS, clipped};
+use crate::table::{harmless, thousands};
+
+/// A countdown on a terminal; elsewhere one line a wait.
+#[derive(Default)]
+pub(crate) struct Countdown {
+    /// The attempt that is being waited for.
+    attempt: Option<u32>,
+}
+
+impl Countdown {
+    pub(crate) fn show(&mut self, wait: &Waiting) {
+        let seconds = wait.left.as_secs_f64().ceil();
+        let why = harmless(&wait.failure.message);
+        let line = format!("{why}: attempt {} of {} in {seconds} s", wait.attempt, wait.of);
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[2K{line} ");
+        } else if self.attempt != Some(wait.attempt) {
+            eprintln!("pal: {line}");
+        }
+        self.attempt = Some(wait.attempt);
+    }
+
+    /// Takes the countdown off the terminal.
+    pub(crate) fn end(&mut self) {
+        if self.attempt.take().is_some() && std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
+
+/// How often somebody who does not look at a terminal is told that work goes on.
+const TOLD_EVERY: Duration = Duration::from_secs(15);
+
+/// The time that something takes: each second on a terminal, elsewhere a line now and then.
+pub(crate) struct Elapsed {
+    what: String,
+    is_terminal: bool,
+    told: Duration,
+}
+
+impl Elapsed {
+    pub(crate) fn new(what: String) -> Elapsed {
+        let elapsed = Elapsed { what, is_terminal: std::io::stderr().is_terminal(), told: Duration::ZERO };
+        if !elapsed.is_terminal {
+            eprintln!("pal: {}", elapsed.what);
+        }
+        elapsed
+    }
+
+    /// Tells how long it took so far and how much has come, if it is time to.
+    pub(crate) fn show(&mut self, elapsed: Duration, characters: usize) {
+        if let Some(line) = self.line(elapsed, characters) {
+            match self.is_terminal {
+                true => eprint!("\r\x1b[2K{}", clipped(&line, COLUMNS - 1)),
+                false => eprintln!("pal: {line}"),
+            }
+        }
+    }
+
+    fn line(&mut self, elapsed: Duration, characters: usize) -> Option<String> {
+        if !self.is_terminal && elapsed < self.told + TOLD_EVERY {
+            return None;
+        }
+        self.told = elapsed;
+        let came = match characters {
+            0 => String::from("nothing yet"),
+            _ => format!("{} characters so far", thousands(characters as u64)),
+        };
+        Some(format!("{}: {} s, {came}", self.what, elapsed.as_secs()))
+    }
+
+    /// Takes the line off the terminal.
+    pub(crate) fn end(self) {
+        if self.is_terminal {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds at which something is told, when asked every second of two minutes.
+    fn told(is_terminal: bool) -> Vec<u64> {
+        let mut elapsed = Elapsed { what: String::from("writing"), is_terminal, told: Duration::ZERO };
+        (1..=120).filter(|&second| elapsed.line(Duration::from_secs(second), 7).is_some()).collect()
+    }
+
+    #[test]
+    fn nobody_waits_half_a_minute_without_a_word() {
+        let gaps = |told: Vec<u64>| {
+            let ends: Vec<u64> = [0].into_iter().chain(told).collect();
+            ends.windows(2).map(|pair| pair[1] - pair[0]).max()
+        };
+        assert_eq!(gaps(told(true)), Some(1), "each second on a terminal");
+        assert!(gaps(told(false)) <= Some(30) && told(false).len() < 12);
+        let mut elapsed = Elapsed { what: String::from("writing"), is_terminal: true, told: Duration::ZERO };
+        assert_eq!(
+            elapsed.line(Duration::from_secs(61), 4_200).as_deref(),
+            Some("writing: 61 s, 4 200 characters so far")
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Files that a compaction puts back into sight, read as they are now.
+//!
+//! A log names files, and a log may come from anywhere: only what lies inside the directory that its session worked in is
+//! read, links followed to their ends; only regular files, and none that is too large to be worth it.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Larger files are not read again.
+const BYTES_MAX: u64 = 8 << 20;
+
+/// The text of a file inside a directory, or its beginning of at most so many bytes; or why it is not read.
+pub(crate) fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Result<String, String> {
+    let real = real_path_inside(directory, path)?;
+    let failure = |error: std::io::Error| error.to_string();
+    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
+    let kind = std::fs::symlink_metadata(&real).map_err(failure)?;
+    if !kind.is_file() {
+        return Err(String::from("it is no regular file"));
+    }
+    let file = OpenOptions::new().read(true).open(&real).map_err(failure)?;
+    // What was opened is what counts.
+    let kind = file.metadata().map_err(failure)?;
+    if !kind.is_file() || kind.len() > BYTES_MAX {
+        return Err(format!("it has {} bytes, and {BYTES_MAX} is the limit", kind.len()));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max as u64).read_to_end(&mut bytes).map_err(failure)?;
+    let is_cut = bytes.len() as u64 == bytes_max as u64;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // The cut may have gone through a character.
+        Err(error) if is_cut && error.utf8_error().error_len().is_none() => {
+            let end = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            bytes.truncate(end);
+            String::from_utf8(bytes).unwrap_or_default()
+        }
+        Err(_) => return Err(String::from("it is no text")),
+    };
+    if text.contains('\0') { Err(String::from("it is no text")) } else { Ok(text) }
+}
+
+/// Where a path leads, if that is inside a directory.
+fn real_path_inside(directory: &Path, path: &str) -> Result<PathBuf, String> {
+    let real_directory = directory
+        .canonicalize()
+        .map_err(|error| format!("the session's directory {}: {error}", directory.display()))?;
+    let real = real_directory.join(path).canonicalize().map_err(|error| error.to_string())?;
+    if real_directory.parent().is_some() && real.starts_with(&real_directory) {
+        Ok(real)
+    } else {
+        Err(format!("it lies outside of {}", directory.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_regular_files_inside_are_read() {
+        let home = tempfile::tempdir().unwrap();
+        let inside = home.path().join("project");
+        std::fs::create_dir_all(inside.join("src")).unwrap();
+        std::fs::write(inside.join("src/a.rs"), "fn main() {}\n").unwrap();
+        std::fs::write(home.path().join("secret"), "of somebody else").unwrap();
+        std::fs::create_dir(home.path().join("project-two")).unwrap();
+        std::fs::write(home.path().join("project-two/b"), "next door").unwrap();
+        symlink(home.path().join("secret"), inside.join("link")).unwrap();
+        symlink(home.path(), inside.join("up")).unwrap();
+        symlink(inside.join("src/a.rs"), inside.join("own")).unwrap();
+        std::fs::write(inside.join("picture"), [0x89, b'P', 0, 255, 1]).unwrap();
+        std::fs::write(inside.join("zeros"), [0; 10]).unwrap();
+        let read = |path: &str| text_inside(&inside, path, 100);
+        let absolute = inside.join("src/a.rs").display().to_string();
+        for good in ["src/a.rs", absolute.as_str(), "own", "src/../src/a.rs"] {
+            assert_eq!(read(good).as_deref(), Ok("fn main() {}\n"), "{good}");
+        }
+        let secret = home.path().join("secret").display().to_string();
+        for bad in ["link", "up/secret", "../secret", "../project-two/b", secret.as_str(), "/etc/passwd"] {
+            assert!(read(bad).unwrap_err().contains("outside"), "{bad}");
+        }
+        for bad in ["src", "absent", "picture", "zeros", "", "own/x"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(text_inside(Path::new("/"), "etc/hostname", 100).is_err(), "the whole machine is no project");
+        std::fs::File::create(inside.join("huge")).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        assert!(read("huge").unwrap_err().contains("limit"));
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let home = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(home.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        assert!(text_inside(home.path(), "pipe", 100).unwrap_err().contains("no regular file"));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("long"), "äöü".repeat(100)).unwrap();
+        for most in 1..9 {
+            let text = text_inside(home.path(), "long", most).unwrap();
+            assert_eq!(text.len(), most / 2 * 2, "{text}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Sessions that are kept: finding one by path or id, and opening it to go on with it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pal_context::{Place, Policy};
+use pal_engine::{Engine, EngineError};
+use pal_model::{Body, Card, Entry, IdSource, Text, Timestamp};
+use pal_store::OpenError;
+use pal_view::{Limits, Scope};
+
+use crate::failure::Failure;
+use crate::session::{self, card, lens};
+use crate::settings::Settings;
+
+/// Tokens that a request asks for unless the user says otherwise.
+pub(crate) const MAX_TOKENS: u64 = 8_000;
+
+/// A session that is open for going on, and what it runs by.
+pub(crate) struct Stored {
+    pub(crate) path: PathBuf,
+    pub(crate) session: pal_engine::Session,
+    pub(crate) engine: Engine,
+    pub(crate) card: Card,
+    /// The directory that it works in, if the log says so.
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+impl Stored {
+    /// Opens a log of ours. Other programs can read it meanwhile, none can write.
+    pub(crate) fn open(name: &str, model: Option<&str>, settings: &Settings) -> Result<Stored, Failure> {
+        let path = find(name, settings)?;
+        let whole = session::Session::read_log(&path).map_err(|error| not_ours(&path, &error))?;
+        let card = model_card(&whole, model, settings)?;
+        let cwd = whole.branch.iter().find_map(|entry| match &entry.body {
+            Body::Session(session) => session.cwd.clone().map(PathBuf::from),
+            _ => None,
+        });
+        drop(whole);
+        let lens = lens(&card, settings.estimator, Scope::Current);
+        let session = pal_engine::Session::open(&path, lens, IdSource::seeded(chance()));
+        let session = session.map_err(|error| refused(&path, &error))?;
+        for problem in session.problems() {
+            eprintln!("pal: {problem}");
+        }
+        let engine = engine(&card, &path, settings);
+        Ok(Stored { path, session, engine, card, cwd })
+    }
+}
+
+/// What a session of a model runs by.
+pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
+    let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
+    let directory = log.parent().unwrap_or(Path::new("/"));
+    Engine {
+        policy: Policy::classic(),
+        limits: Limits::new(card, &settings.window_for(&card.model)),
+        place: Place { directory: directory.display().to_string(), transcript: log.display().to_string() },
+        is_attended: true,
+        ways: None,
+        max_tokens: MAX_TOKENS.min(card.max_output),
+    }
+}
+
+/// The card of the model that is named, or that the session asks next.
+pub(crate) fn model_card(
+    session: &session::Session,
+    model: Option<&str>,
+    settings: &Settings,
+) -> Result<Card, Failure> {
+    let model = model.map(str::to_owned).or_else(|| session.model_of_request(session.branch.len()));
+    let model = model.ok_or_else(|| {
+        Failure::with_hint("the session does not say which model it asked", "name one with --model")
+    })?;
+    Ok(card(settings, &model))
+}
+
+/// The time.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_milliseconds(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Where the ids of this process begin.
+fn chance() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// The file of a session: a path, the folder of a session, or the id of one under our home, or how it begins.
+pub(crate) fn find(name: &str, settings: &Settings) -> Result<PathBuf, Failure> {
+    let path = Path::new(name);
+    if path.is_dir() && pal_store::log_path(path).is_file() {
+        return Ok(pal_store::log_path(path));
+    }
+    if path.exists() || path.components().count() > 1 {
+        return Ok(path.to_owned());
+    }
+    let sessions = settings.home.as_deref().map_or(BTreeMap::new(), kept_sessions);
+    let mut found: Vec<(&String, &PathBuf)> =
+        sessions.iter().filter(|(id, _)| !name.is_empty() && id.starts_with(name)).collect();
+    if found.is_empty() {
+        found = sessions
+            .iter()
+            .filter(|(_, log)| foreign_id(log).is_some_and(|id| id.starts_with(name)))
+            .collect();
+    }
+    match found.as_slice() {
+        [(_, log)] => Ok((*log).clone()),
+        [] => Err(Failure::with_hint(
+            format!(
+                "{name}: there is no such file, and none of the {} sessions kept here begins so",
+                sessions.len()
+            ),
+            "give the path of a log, or the id of a session that `pal import` has written",
+        )),
+        several => {
+            let ids: Vec<&str> = several.iter().take(5).map(|(id, _)| id.as_str()).collect();
+            let more = if several.len() > 5 { " …" } else { "" };
+            Err(Failure::with_hint(
+                format!("{name}: {} sessions begin so: {}{more}", several.len(), ids.join(", ")),
+                "give more of the id",
+            ))
+        }
+    }
+}
+
+/// The logs under a home, by the id of their session.
+fn kept_sessions(home: &Path) -> BTreeMap<String, PathBuf> {
+    let folders = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut found = BTreeMap::new();
+    for project in folders(&home.join("projects")) {
+        for session in folders(&project.path().join("sessions")) {
+            let log = pal_store::log_path(&session.path());
+            if log.is_file() {
+                found.insert(session.file_name().to_string_lossy().into_owned(), log);
+            }
+        }
+    }
+    found
+}
+
+/// The id that another agent gave to the session of a log. Only the first line is read.
+pub(crate) fn foreign_id(log: &Path) -> Option<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(log).ok()?.take(64 << 10)).read_line(&mut line).ok()?;
+    match Entry::parse(Text::from(line.trim_end())) {
+        Ok(Entry { body: Body::Session(session), .. }) => session.foreign_id,
+        _ => None,
+    }
+}
+
+/// A file that is no log of ours cannot be gone on with.
+fn not_ours(path: &Path, error: &OpenError) -> Failure {
+    match error {
+        OpenError::NotALog { .. } => Failure::with_hint(
+            format!("{}: this is no log of pal, and only those are changed", path.display()),
+            format!("`pal import {}` makes one of a session of another agent; name that one", path.display()),
+        ),
+        _ => Failure::new(error.to_string()),
+    }
+}
+
+/// Why a session does not open, with what to do.
+fn refused(path: &Path, error: &EngineError) -> Failure {
+    match error {
+        EngineError::Open(OpenError::Locked { pid, .. }) => {
+            let holder = pid.map_or(String::from("another process"), |pid| format!("process {pid}"));
+            Failure::with_hint(
+                format!("{}: the session is live: {holder} writes it", path.display()),
+                "end that session first; looking is always possible: pal view, pal tokens, pal render",
+            )
+        }
+        EngineError::Open(error) => not_ours(path, error),
+        _ => Failure::new(error.to_string()),
+    }
+}
