@@ -36,6 +36,7 @@ mod recorded;
 mod report;
 mod run;
 mod seat;
+mod unseen;
 
 pub use audit::Audit;
 pub use breaks::{Break, BreakCause};

@@ -1,9 +1,10 @@
 //! The provider of a replay: the simulator, asked in the dialect of the model's vendor.
 
-use pal_model::{Caching, Card, Cards, Timestamp, member_string};
-use pal_sim::{Answer, Exchange, HttpRequest, Settings, Signatures, Simulator};
+use pal_model::{Caching, Card, Cards, Parts, Timestamp, fields, member, member_string};
+use pal_sim::{Answer, Exchange, HttpRequest, Reply, Settings, Signatures, Simulator};
 use pal_view::Request;
-use pal_wire::{Call, Conversation, Encoder, Piece, messages_call};
+use pal_wire::{Call, Conversation, Encoder, Piece, count_tokens_call, messages_call};
+use serde_json::json;
 
 use crate::recital::Recital;
 
@@ -57,24 +58,41 @@ impl Provider {
         })
     }
 
+    /// How many tokens a text has for a model, as the provider counts them; none where it does not count.
+    pub(crate) fn count(&mut self, card: &Card, text: &str) -> Option<u64> {
+        if card.caching != Caching::Marks {
+            return None;
+        }
+        let body = json!({"model": card.model, "messages": [{"role": "user", "content": text}]}).to_string();
+        let call = count_tokens_call(card, Parts::from(body));
+        // Counting has no time.
+        let reply = self.send(Timestamp::default(), &call, &call.body.joined());
+        let text = String::from_utf8_lossy(&reply.body()).into_owned();
+        member(&fields(&text).ok()?, "input_tokens")?.parse().ok()
+    }
+
     /// Asks; the answer is the one given.
     pub(crate) fn ask(&mut self, now: Timestamp, call: &Call, body: &str, answer: Answer) -> Replied {
         self.recital.put_down(answer);
+        let reply = self.send(now, call, body);
+        let refusal = reply.exchange.is_none().then(|| refusal(&reply.body()));
+        Replied { status: reply.status, exchange: reply.exchange, refusal }
+    }
+
+    fn send(&mut self, now: Timestamp, call: &Call, body: &str) -> Reply {
         let headers: Vec<(String, String)> =
             call.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let request =
             HttpRequest { method: "POST", path: call.path, headers: &headers, body: body.as_bytes() };
-        let reply = self.simulator.handle(now, &request);
-        let refusal = reply.exchange.is_none().then(|| refusal(&reply.body()));
-        Replied { status: reply.status, exchange: reply.exchange, refusal }
+        self.simulator.handle(now, &request)
     }
 }
 
 /// The message of an error body, or the body itself.
 fn refusal(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let message = pal_model::fields(&text).ok().and_then(|known| {
-        let error = pal_model::fields(pal_model::member(&known, "error")?).ok()?;
+    let message = fields(&text).ok().and_then(|known| {
+        let error = fields(member(&known, "error")?).ok()?;
         member_string(&error, "message").map(|message| message.into_owned())
     });
     message.unwrap_or_else(|| text.into_owned())

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pal_model::{
-    Body, Boundary, Card, Cards, Decision, DecisionKind, Draft, Entry, EntryId, RequestSent, ResponseGot,
-    ResponseId, Timestamp, Usage,
+    Body, Boundary, Card, Cards, Decision, DecisionKind, Draft, Entry, EntryId, Prefix, RequestSent,
+    ResponseGot, ResponseId, Timestamp, Usage,
 };
 use pal_sim::{CacheStory, Exchange};
 use pal_store::Reader;
@@ -22,6 +22,7 @@ use crate::provider::{Provider, Replied};
 use crate::recorded::{Called, Recorded, texts};
 use crate::report::{Compaction, EngineTimes, Lost, Rejection, Report};
 use crate::seat::Seat;
+use crate::unseen;
 
 /// Most tokens that an answer may have: enough for what was recorded.
 const MAX_TOKENS: u64 = 64_000;
@@ -73,6 +74,7 @@ pub fn replay_watched(
                 run.request(at, entry, request, watch)?;
             }
             Body::Response(got) if got.source.is_conversation() => run.response(entry, got)?,
+            Body::Prefix(prefix) => run.prefix(entry, prefix)?,
             Body::Boundary(boundary) => run.boundary(at, entry, boundary)?,
             Body::Decision(decision) => run.decision(entry, decision)?,
             // Requests of other threads are none of the conversation's; what was kept from elsewhere never leaves.
@@ -166,6 +168,14 @@ impl<'a> Run<'a> {
 
     fn copy(&mut self, entry: &Entry) -> Result<(), ReplayError> {
         self.timed(|run| run.seat.copy(entry)).map(|_| ())
+    }
+
+    fn prefix(&mut self, entry: &Entry, prefix: &Prefix) -> Result<(), ReplayError> {
+        if prefix.unseen_tokens == 0 {
+            return self.copy(entry);
+        }
+        let fitted = unseen::fitted(prefix, self.recorded, self.seat.view().lens(), &mut self.provider);
+        self.append(Draft::prefix(&fitted), entry.id, entry.at)
     }
 
     fn decision(&mut self, entry: &Entry, decision: &Decision) -> Result<(), ReplayError> {
