@@ -28,6 +28,8 @@
 mod audit;
 mod breaks;
 mod error;
+mod lost;
+mod models;
 mod options;
 mod place;
 mod provider;

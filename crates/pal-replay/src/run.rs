@@ -1,26 +1,26 @@
 //! The way through a recording: what was said is copied, what was asked is asked anew.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pal_model::{
-    Body, Boundary, Card, Cards, Decision, DecisionKind, Draft, Entry, EntryId, Prefix, RequestSent,
+    Body, Boundary, Card, Cards, Content, Decision, DecisionKind, Draft, Entry, EntryId, Prefix, RequestSent,
     ResponseGot, ResponseId, Timestamp, Usage,
 };
-use pal_sim::{CacheStory, Exchange};
-use pal_store::Reader;
-use pal_view::{Estimator, Lens, RenderOptions, Scope};
+use pal_sim::{Answer, CacheStory, Exchange};
+use pal_view::RenderOptions;
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
 use crate::audit::Audit;
-use crate::breaks::{Seen, Watch};
+use crate::breaks::{Seen, Watch, milliseconds};
+use crate::lost::lost;
+use crate::models::{Models, lens};
 use crate::options::Options;
 use crate::place::Place;
 use crate::provider::{Provider, Replied};
-use crate::recorded::{Called, Recorded, texts};
-use crate::report::{Compaction, EngineTimes, Lost, Rejection, Report};
+use crate::recorded::{Called, Recorded};
+use crate::report::{Compaction, EngineTimes, Rejection, Report};
 use crate::seat::Seat;
 use crate::unseen;
 
@@ -97,6 +97,8 @@ struct Run<'a> {
     provider: Provider,
     report: Report,
     watch: Watch,
+    /// What stands before the messages of all sessions of the recording's client.
+    shared: Option<Prefix>,
     /// When the request before this one started.
     previous: Option<Timestamp>,
     /// Whether the view was cut since.
@@ -114,23 +116,13 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(recorded: &'a Recorded, options: &'a Options, log: &Path) -> Result<Run<'a>, ReplayError> {
-        let cards = match options.window {
-            Some(window) => options.cards.with_window(window),
-            None => options.cards.clone(),
+        let Models { cards, first: card, notices } = Models::new(recorded, options)?;
+        let report = Report {
+            file: recorded.name().to_owned(),
+            policy: options.policy.name(),
+            notices,
+            ..Report::default()
         };
-        let mut report =
-            Report { file: recorded.name().to_owned(), policy: options.policy.name(), ..Report::default() };
-        let asked = recorded.models().collect::<BTreeSet<&str>>();
-        let model = options.model.as_deref().or_else(|| recorded.models().next());
-        let model = model.ok_or(ReplayError::NoModel)?;
-        let cards = asked.into_iter().chain([model]).try_fold(cards, |cards, model| {
-            let known = with_stand_in(&cards, model)?;
-            report.notices.extend(known.is_some().then(|| {
-                format!("`{model}` is not in the model table: taken for one with a window of 200 000 tokens")
-            }));
-            Ok::<_, ReplayError>(known.unwrap_or(cards))
-        })?;
-        let card = cards.find(model).card;
         Ok(Run {
             recorded,
             options,
@@ -140,6 +132,7 @@ impl<'a> Run<'a> {
             card,
             report,
             watch: Watch::default(),
+            shared: None,
             previous: None,
             was_cut: false,
             context_tokens: 0,
@@ -175,7 +168,9 @@ impl<'a> Run<'a> {
             return self.copy(entry);
         }
         let fitted = unseen::fitted(prefix, self.recorded, self.seat.view().lens(), &mut self.provider);
-        self.append(Draft::prefix(&fitted), entry.id, entry.at)
+        self.append(Draft::prefix(&fitted), entry.id, entry.at)?;
+        self.shared = Some(Prefix { context: Content::default(), ..fitted });
+        Ok(())
     }
 
     fn decision(&mut self, entry: &Entry, decision: &Decision) -> Result<(), ReplayError> {
@@ -245,6 +240,7 @@ impl<'a> Run<'a> {
             marks: Vec::new(),
         };
         self.append(Draft::request(&sent), entry.id, called.started)?;
+        self.warm(called, options);
         let body = call.body.joined();
         let replied = self.provider.ask(called.started, &call, &body, called.answer.clone());
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
@@ -266,6 +262,19 @@ impl<'a> Run<'a> {
         });
         self.count(called, request, replied);
         Ok(())
+    }
+
+    /// Other sessions of the same client keep what they share in the cache: where the recording read although nothing
+    /// of its own could be left, somebody else has just asked.
+    fn warm(&mut self, called: &Called, options: RenderOptions) {
+        let is_cold = self.previous.is_none_or(|previous| {
+            called.started.milliseconds() - previous.milliseconds() >= milliseconds(called.lifetime)
+        });
+        let has_read = called.usage.as_ref().is_some_and(|usage| usage.cache_read_input_tokens > 0);
+        let Some(prefix) = self.shared.as_ref().filter(|_| is_cold && has_read) else { return };
+        let Some(view) = unseen::alone(prefix, self.seat.view().lens()) else { return };
+        let call = self.provider.call(&view.render(options).marked(0, called.lifetime), &self.card, 1);
+        self.provider.ask(called.started, &call, &call.body.joined(), Answer::default());
     }
 
     /// Takes an answer into the report.
@@ -336,24 +345,6 @@ impl<'a> Run<'a> {
     }
 }
 
-fn lens(card: &Card) -> Lens {
-    Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope: Scope::Current }
-}
-
-/// The table with a cautious card for a model that it does not know; none if it knows it.
-fn with_stand_in(cards: &Cards, model: &str) -> Result<Option<Cards>, ReplayError> {
-    if cards.find(model).notice.is_none() {
-        return Ok(None);
-    }
-    let failure = || ReplayError::Model(model.to_owned());
-    let name = model.rsplit(['/', ':']).next().unwrap_or(model);
-    let card = format!(
-        "[models.{name:?}]\nwindow = 200_000\nmax_output = 64_000\nmin_cacheable = 1_024\nthinking = [\"disabled\"]\n"
-    );
-    let cards = cards.overridden(&card).map_err(|_| failure())?;
-    if cards.find(model).notice.is_some() { Err(failure()) } else { Ok(Some(cards)) }
-}
-
 /// Whether a decision makes the context smaller, or larger again.
 fn shortens(kind: &DecisionKind) -> bool {
     !matches!(
@@ -373,21 +364,4 @@ fn messages(entries: &[Entry]) -> u64 {
     let said =
         |entry: &&Entry| matches!(entry.body, Body::User(_) | Body::Assistant(_) | Body::Attachment(_));
     entries.iter().filter(said).count() as u64
-}
-
-/// What people said and the log, read anew from the disk, does not hold.
-fn lost(recorded: &Recorded, log: &Path) -> Result<Vec<Lost>, ReplayError> {
-    let branch = Reader::open(log)?.whole_branch()?;
-    let kept: FxHashMap<EntryId, Vec<String>> = branch
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.body {
-            Body::User(user) => Some((entry.id, texts(&user.content))),
-            _ => None,
-        })
-        .collect();
-    let is_lost = |(entry, said): &(&Entry, Vec<String>)| kept.get(&entry.id) != Some(said);
-    let lost = recorded.said_by_people().filter(is_lost);
-    let start = |said: &[String]| said.join("\n").chars().take(200).collect();
-    Ok(lost.map(|(entry, said)| Lost { id: entry.id, text: start(&said) }).collect())
 }

@@ -46,17 +46,22 @@ fn counted_share(lens: &Lens, provider: &mut Provider) -> f64 {
         context: Content::default(),
         unseen_tokens: SAMPLE,
     };
-    let at = Timestamp::default();
-    let line = Draft::prefix(&prefix).into_line(IdSource::seeded(0).next_id(at), None, at, None);
-    let Ok(entry) = Entry::parse(Text::from(line)) else { return 1.0 };
     let options = RenderOptions { max_tokens: 1, stream: false, marks: false, spell_out_unseen: true };
-    let request = View::of(lens.clone(), [entry]).render(options);
+    let Some(view) = alone(&prefix, lens) else { return 1.0 };
+    let request = view.render(options);
     let texts = request
         .system()
         .iter()
         .filter_map(|raw| Block::parse(raw.clone()).string("text").map(|text| text.into_owned()));
     let counted = provider.count(&lens.card, &texts.collect::<String>());
     counted.map_or(1.0, |counted| (counted as f64 / SAMPLE as f64).clamp(0.25, 4.0))
+}
+
+/// A view of nothing but a prefix.
+pub(crate) fn alone(prefix: &Prefix, lens: &Lens) -> Option<View> {
+    let at = Timestamp::default();
+    let line = Draft::prefix(prefix).into_line(IdSource::seeded(0).next_id(at), None, at, None);
+    Entry::parse(Text::from(line)).ok().map(|entry| View::of(lens.clone(), [entry]))
 }
 
 /// Tokens that the client marked before the messages: what was read right behind a compaction; in a session without
