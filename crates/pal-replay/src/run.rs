@@ -164,11 +164,13 @@ impl<'a> Run<'a> {
     }
 
     fn prefix(&mut self, entry: &Entry, prefix: &Prefix) -> Result<(), ReplayError> {
-        if prefix.unseen_tokens == 0 {
+        // The log of a replay has been through this.
+        if prefix.unseen_tokens == 0 || unseen::is_fitted(entry) {
             return self.copy(entry);
         }
         let fitted = unseen::fitted(prefix, self.recorded, self.seat.view().lens(), &mut self.provider);
-        self.append(Draft::prefix(&fitted), entry.id, entry.at)?;
+        let draft = Draft::prefix(&fitted).extra(unseen::FITTED, "true");
+        self.append(draft, entry.id, entry.at)?;
         self.shared = Some(Prefix { context: Content::default(), ..fitted });
         Ok(())
     }

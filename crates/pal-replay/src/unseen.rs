@@ -6,7 +6,9 @@
 //! end was, the recorded reads tell; the view's own stand-in then takes the shared part, and the rest stands before the
 //! first message.
 
-use pal_model::{Block, Body, Card, Content, Draft, Entry, IdSource, Prefix, Text, Timestamp};
+use pal_model::{
+    Block, Body, Card, Content, Draft, Entry, IdSource, Prefix, Text, Timestamp, fields, member,
+};
 use pal_view::{Lens, RenderOptions, View};
 
 use crate::provider::Provider;
@@ -16,6 +18,14 @@ use crate::recorded::Recorded;
 const LINE: &str = "This line stands in for instructions that the transcript does not hold.\n";
 /// Lines, and tokens, by which it is found out how the provider counts.
 const SAMPLE: u64 = 4_096;
+
+/// The field by which a prefix says that its unseen part is as the provider counts it.
+pub(crate) const FITTED: &str = "fitted";
+
+/// Whether an entry is a prefix whose unseen part was fitted before.
+pub(crate) fn is_fitted(entry: &Entry) -> bool {
+    fields(&entry.line).is_ok_and(|known| member(&known, FITTED) == Some("true"))
+}
 
 /// The prefix with an unseen part that fits the recording: of the size that the provider counts, and divided.
 pub(crate) fn fitted(prefix: &Prefix, recorded: &Recorded, lens: &Lens, provider: &mut Provider) -> Prefix {

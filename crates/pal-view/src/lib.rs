@@ -29,5 +29,5 @@ pub use lens::{Lens, Scope};
 pub use render::{RenderOptions, Request};
 pub use size::{Anchor, Ledger, Size};
 pub use view::{Pushed, View};
-pub use wire::CacheLifetime;
 pub use window::{Fill, Limits, Threshold, WindowSettings, scale};
+pub use wire::CacheLifetime;

@@ -94,7 +94,9 @@ impl Request {
         let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
         let prefix = &self.prefix.text;
         let (before, mark, after) = match self.prefix.mark_at.filter(|_| self.marks_head) {
-            Some(at) => (prefix.slice_of(&prefix[..at]), self.lifetime.mark(), prefix.slice_of(&prefix[at..])),
+            Some(at) => {
+                (prefix.slice_of(&prefix[..at]), self.lifetime.mark(), prefix.slice_of(&prefix[at..]))
+            }
             None => (prefix.clone(), "", Text::from("")),
         };
         let head = [

@@ -7,5 +7,6 @@ mod bad_input;
 mod commands;
 mod program;
 mod real_sessions;
+mod replay;
 mod resume;
 mod simulator;
