@@ -1,6 +1,6 @@
 //! Compactions, carried through; and taken back.
 
-use pal_context::{Compaction, Order, Reply, Step};
+use pal_context::{Compaction, Order, Question, Reply, Step};
 use pal_model::{
     Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, RequestSent, ResponseGot, Source,
     Timestamp,
@@ -89,26 +89,8 @@ impl Session {
         loop {
             match compaction.next(&view) {
                 Step::Ask(question) => {
-                    let source = Source::named("compact");
-                    let model = view.lens().card.model.clone();
-                    let request = RequestSent {
-                        source: source.clone(),
-                        last: view.newest(),
-                        model: model.clone(),
-                        fingerprint: Some(question.request.fingerprint()),
-                        marks: Vec::new(),
-                        layers: Vec::new(),
-                    };
-                    self.append(Draft::request(&request), now)?;
-                    let asked = errands.ask(&question, now);
-                    if let Some((response, usage, cost)) = asked.answered {
-                        let got = ResponseGot { response, source, model, usage, stop_reason: None, cost };
-                        self.append(Draft::response(&got), now)?;
-                    }
-                    if let Reply::Failed(message) = &asked.reply {
-                        errands.notice(&format!("no summary by {}: {message}", question.how.name()));
-                    }
-                    compaction.answered(&view, asked.reply);
+                    let reply = self.ask(&question, now, errands)?;
+                    compaction.answered(&view, reply);
                 }
                 Step::ReadFiles(wanted) => {
                     let read = wanted.iter().map(|wanted| errands.read_file(wanted)).collect();
@@ -129,6 +111,35 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Asks a model for a summary and books what it took.
+    pub(crate) fn ask(
+        &mut self,
+        question: &Question,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<Reply, EngineError> {
+        let source = Source::named("compact");
+        let model = self.view.lens().card.model.clone();
+        let request = RequestSent {
+            source: source.clone(),
+            last: self.view.newest(),
+            model: model.clone(),
+            fingerprint: Some(question.request.fingerprint()),
+            marks: Vec::new(),
+            layers: Vec::new(),
+        };
+        self.append(Draft::request(&request), now)?;
+        let asked = errands.ask(question, now);
+        if let Some((response, usage, cost)) = asked.answered {
+            let got = ResponseGot { response, source, model, usage, stop_reason: None, cost };
+            self.append(Draft::response(&got), now)?;
+        }
+        if let Reply::Failed(message) = &asked.reply {
+            errands.notice(&format!("no summary by {}: {message}", question.how.name()));
+        }
+        Ok(asked.reply)
     }
 
     /// Takes the last boundary back, if what it hid fits the window together with what was said since (§4.18).

@@ -10,6 +10,7 @@ mod editing;
 mod errands;
 mod error;
 mod files;
+mod folding;
 mod pinning;
 mod preparing;
 mod sending;

@@ -1,6 +1,6 @@
 //! Before a request: the layers, in their order, until the context is as it shall be.
 
-use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Stretch, Trigger, What, World};
+use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Trigger, What, World};
 use pal_model::{Decision, DecisionKind, LayerReport, Source, Text, Timestamp};
 use pal_view::{RenderOptions, Request, View};
 
@@ -152,17 +152,6 @@ impl Session {
         let reason = String::from("its full text could not be written to disk");
         self.decide(&Decision { kind, reason, cost: Default::default() }, now)?;
         Ok(())
-    }
-
-    fn fold(
-        &mut self,
-        stretch: Stretch,
-        engine: &Engine,
-        now: Timestamp,
-        errands: &mut dyn Errands,
-    ) -> Result<bool, EngineError> {
-        let _ = (stretch, engine, now, errands);
-        Ok(false)
     }
 }
 

@@ -541,6 +541,15 @@ mod tests {
     }
 
     #[test]
+    fn a_window_can_be_given_to_all() {
+        let cards = Cards::shipped().with_window(50_000);
+        for name in cards.names() {
+            let (with, without) = (cards.find(name).card, Cards::shipped().find(name).card);
+            assert_eq!(with, Card { window: 50_000, ..without }, "{name}");
+        }
+    }
+
+    #[test]
     fn a_user_overrides_fields_and_adds_models() {
         let cards = Cards::shipped()
             .overridden("[models.claude-opus-5-5]\nwindow = 500_000\n[models.mine]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n")

@@ -236,6 +236,25 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_says_the_same_under_the_same_id_elsewhere() {
+        let original =
+            parse(r#""kind":"user","origin":"person","content":"a \u00e9","mood":[1e2, {"x" : 1}]"#);
+        let draft = Draft::copy_of(&original);
+        assert_eq!(draft.id(), Some(original.id));
+        let at: Timestamp = "2026-11-16T10:00:00.000Z".parse().unwrap();
+        let parent = IdSource::seeded(3).next_id(at);
+        let copy = Entry::parse(Text::from(draft.into_line(original.id, Some(parent), at, Some(9)))).unwrap();
+        assert_eq!(
+            (copy.id, copy.parent, copy.parent_offset, copy.at),
+            (original.id, Some(parent), Some(9), at)
+        );
+        let payload = |entry: &Entry| entry.line[entry.line.find(r#""kind""#).unwrap()..].to_owned();
+        assert_eq!(payload(&copy), payload(&original), "byte for byte");
+        assert_eq!(Draft::shown("1").id(), None);
+        assert_eq!(Draft::shown("1").with_id(parent).id(), Some(parent));
+    }
+
+    #[test]
     fn drafts_read_back_as_they_were_written() {
         let at: Timestamp = "2026-11-15T09:00:00.123Z".parse().unwrap();
         let mut ids = IdSource::seeded(1);

@@ -78,7 +78,8 @@ impl Watch {
     }
 }
 
-fn milliseconds(lifetime: CacheLifetime) -> i64 {
+/// How long a lifetime is.
+pub(crate) fn milliseconds(lifetime: CacheLifetime) -> i64 {
     match lifetime {
         CacheLifetime::Minutes5 => 5 * 60 * 1_000,
         CacheLifetime::Hour1 => 60 * 60 * 1_000,

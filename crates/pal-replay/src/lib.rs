@@ -27,8 +27,11 @@
 
 mod audit;
 mod breaks;
+mod by_engine;
 mod desk;
 mod error;
+mod lost;
+mod models;
 mod options;
 mod place;
 mod provider;
@@ -36,6 +39,7 @@ mod recital;
 mod recorded;
 mod report;
 mod run;
+mod unseen;
 
 pub use audit::Audit;
 pub use breaks::{Break, BreakCause};

@@ -1,11 +1,14 @@
 //! The provider of a replay: the simulator, asked in the dialect of the model's vendor.
 
-use pal_model::{Block, Caching, Card, Cards, Timestamp};
-use pal_sim::{Answer, Exchange, HttpRequest, Settings, Signatures, Simulator};
+use pal_model::{Block, Caching, Card, Cards, Parts, Timestamp, fields, member};
+use pal_sim::{Answer, Exchange, HttpRequest, Reply, Settings, Signatures, Simulator};
 use pal_view::Request;
 use pal_wire::{
-    Call, Conversation, Encoder, Event, FailureKind, Piece, classify, decode_whole, messages_call,
+    Call, Conversation, Encoder, Event, FailureKind, Piece, classify, count_tokens_call, decode_whole,
+    messages_call,
 };
+
+use serde_json::json;
 
 use crate::recital::Recital;
 
@@ -64,14 +67,23 @@ impl Provider {
         })
     }
 
+    /// How many tokens a text has for a model, as the provider counts them; none where it does not count.
+    pub(crate) fn count(&mut self, card: &Card, text: &str) -> Option<u64> {
+        if card.caching != Caching::Marks {
+            return None;
+        }
+        let body = json!({"model": card.model, "messages": [{"role": "user", "content": text}]}).to_string();
+        let call = count_tokens_call(card, Parts::from(body));
+        // Counting has no time.
+        let reply = self.send(Timestamp::default(), &call, &call.body.joined());
+        let text = String::from_utf8_lossy(&reply.body()).into_owned();
+        member(&fields(&text).ok()?, "input_tokens")?.parse().ok()
+    }
+
     /// Asks; the answer is the one given, or drawn from what was sent.
     pub(crate) fn ask(&mut self, now: Timestamp, call: &Call, body: &str, answer: Option<Answer>) -> Replied {
         self.recital.put_down(answer);
-        let headers: Vec<(String, String)> =
-            call.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        let request =
-            HttpRequest { method: "POST", path: call.path, headers: &headers, body: body.as_bytes() };
-        let reply = self.simulator.handle(now, &request);
+        let reply = self.send(now, call, body);
         let failure = reply.exchange.is_none().then(|| classify(reply.status, |_| None, &reply.body()));
         let too_long = match failure.as_ref().map(|failure| &failure.kind) {
             Some(FailureKind::TooLong { have, limit }) => Some((*have, *limit)),
@@ -93,5 +105,12 @@ impl Provider {
             refusal,
             too_long,
         }
+    }
+    fn send(&mut self, now: Timestamp, call: &Call, body: &str) -> Reply {
+        let headers: Vec<(String, String)> =
+            call.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let request =
+            HttpRequest { method: "POST", path: call.path, headers: &headers, body: body.as_bytes() };
+        self.simulator.handle(now, &request)
     }
 }

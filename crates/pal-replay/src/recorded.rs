@@ -117,8 +117,8 @@ fn answers(entries: &[Entry]) -> FxHashMap<&str, Vec<Said>> {
     answers
 }
 
-/// When each request started: an imported one is dated by the first words of its answer, so it is the newest thing
-/// said before it that tells. Never before an earlier request.
+/// When each request started. One that bears the time of its answer was imported from a file that dates answers only:
+/// there the newest thing said before it tells. Never before an earlier request.
 fn starts(entries: &[Entry]) -> FxHashMap<usize, Timestamp> {
     let mut starts = FxHashMap::default();
     let mut newest: Option<Timestamp> = None;
@@ -129,7 +129,10 @@ fn starts(entries: &[Entry]) -> FxHashMap<usize, Timestamp> {
                 newest = newest.max(Some(entry.at));
             }
             Body::Request(request) if request.source.is_conversation() => {
-                let started = newest.map_or(entry.at, |newest| newest.min(entry.at));
+                let is_dated_by_answer =
+                    first_record(entries, at).is_some_and(|record| record.at == entry.at);
+                let said = newest.filter(|_| is_dated_by_answer);
+                let started = said.map_or(entry.at, |said| said.min(entry.at));
                 let started = last.map_or(started, |last| last.max(started));
                 last = Some(started);
                 starts.insert(at, started);
@@ -140,15 +143,23 @@ fn starts(entries: &[Entry]) -> FxHashMap<usize, Timestamp> {
     starts
 }
 
-/// The response to the request that stands there: the one whose records follow, or whose end does.
-fn response_to(entries: &[Entry], request: usize) -> Option<ResponseId> {
+/// The first record of the answer to the request that stands there, or the end of that answer if it has none.
+fn first_record(entries: &[Entry], request: usize) -> Option<&Entry> {
     let following = entries.get(request + 1..)?;
-    let until_next = following.iter().take_while(|entry| !is_request(entry));
-    until_next.into_iter().find_map(|entry| match &entry.body {
-        Body::Assistant(assistant) => assistant.response.clone(),
-        Body::Response(got) if got.source.is_conversation() => Some(got.response.clone()),
-        _ => None,
+    following.iter().take_while(|entry| !is_request(entry)).find(|entry| match &entry.body {
+        Body::Assistant(assistant) => assistant.response.is_some(),
+        Body::Response(got) => got.source.is_conversation(),
+        _ => false,
     })
+}
+
+/// The response to the request that stands there.
+fn response_to(entries: &[Entry], request: usize) -> Option<ResponseId> {
+    match &first_record(entries, request)?.body {
+        Body::Assistant(assistant) => assistant.response.clone(),
+        Body::Response(got) => Some(got.response.clone()),
+        _ => None,
+    }
 }
 
 /// The lifetime of what a response reports as written.

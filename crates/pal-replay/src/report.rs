@@ -59,8 +59,8 @@ pub struct Measured {
     pub responses: u64,
     /// Tokens by kind.
     pub tokens: Tokens,
-    /// US dollars, as far as prices are known.
-    pub cost_usd: f64,
+    /// US dollars, as far as prices are known; none if none is.
+    pub cost_usd: Option<f64>,
     /// The share of the prompt tokens that came from the cache.
     pub cache_hit_ratio: f64,
     /// The largest prompt with its answer.
@@ -75,9 +75,15 @@ impl Measured {
         self.tokens.cache_read = self.tokens.cache_read.saturating_add(usage.cache_read_input_tokens);
         self.tokens.cache_write = self.tokens.cache_write.saturating_add(usage.cache_creation_input_tokens);
         self.tokens.output = self.tokens.output.saturating_add(usage.output_tokens);
-        self.cost_usd += cost.unwrap_or(0.0);
+        self.spend(cost);
         self.cache_hit_ratio = self.tokens.hit_ratio();
         self.peak_context_tokens = self.peak_context_tokens.max(usage.context_tokens());
+    }
+
+    fn spend(&mut self, cost: Option<f64>) {
+        if let Some(cost) = cost {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
     }
 
     /// Adds what another session took.
@@ -87,7 +93,7 @@ impl Measured {
         self.tokens.cache_read += other.tokens.cache_read;
         self.tokens.cache_write += other.tokens.cache_write;
         self.tokens.output += other.tokens.output;
-        self.cost_usd += other.cost_usd;
+        self.spend(other.cost_usd);
         self.cache_hit_ratio = self.tokens.hit_ratio();
         self.peak_context_tokens = self.peak_context_tokens.max(other.peak_context_tokens);
     }

@@ -1,31 +1,33 @@
 //! The way through a recording: what was said is copied, what was asked is asked anew.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pal_engine::{Engine, EngineError, Session};
+use pal_engine::{Engine, Session};
 use pal_model::{
-    Body, Boundary, Card, Cards, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, RequestSent,
-    ResponseGot, ResponseId, Timestamp, Usage,
+    Body, Boundary, Card, Cards, Content, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Prefix,
+    RequestSent, ResponseGot, ResponseId, Timestamp, Usage,
 };
-use pal_sim::{CacheStory, Exchange};
-use pal_store::Reader;
-use pal_view::{Estimator, Lens, Limits, RenderOptions, Scope, WindowSettings};
+use pal_sim::{Answer, CacheStory, Exchange};
+use pal_view::RenderOptions;
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
 use crate::audit::Audit;
-use crate::breaks::{Seen, Watch};
-use crate::desk::{Desk, MARKED_MESSAGES};
+use crate::breaks::{Seen, Watch, milliseconds};
+use crate::by_engine::engine;
+use crate::desk::MARKED_MESSAGES;
+use crate::lost::lost;
+use crate::models::{Models, lens};
 use crate::options::{Options, Policy};
 use crate::place::Place;
 use crate::provider::{Provider, Replied};
-use crate::recorded::{Called, Recorded, texts};
-use crate::report::{Compaction, EngineTimes, Lost, Rejection, Report};
+use crate::recorded::{Called, Recorded};
+use crate::report::{Compaction, EngineTimes, Rejection, Report};
+use crate::unseen;
 
 /// Most tokens that an answer may have: enough for what was recorded.
-const MAX_TOKENS: u64 = 64_000;
+pub(crate) const MAX_TOKENS: u64 = 64_000;
 /// Refusals that are told word for word.
 const REJECTIONS_MOST: usize = 5;
 
@@ -72,6 +74,7 @@ pub fn replay_watched(
                 run.request(at, entry, request, watch)?;
             }
             Body::Response(got) if got.source.is_conversation() => run.response(entry, got)?,
+            Body::Prefix(prefix) => run.prefix(entry, prefix)?,
             // Under a policy of our own the recording's decisions are not ours.
             Body::Boundary(_) | Body::Decision(_) if options.policy != Policy::None => {}
             Body::Boundary(boundary) => run.boundary(at, entry, boundary)?,
@@ -87,50 +90,42 @@ pub fn replay_watched(
 }
 
 /// A replay under way.
-struct Run<'a> {
-    recorded: &'a Recorded,
-    options: &'a Options,
-    cards: Cards,
-    card: Card,
-    session: Session,
-    engine: Engine,
-    provider: Provider,
-    report: Report,
-    watch: Watch,
+pub(crate) struct Run<'a> {
+    pub(crate) recorded: &'a Recorded,
+    pub(crate) options: &'a Options,
+    pub(crate) cards: Cards,
+    pub(crate) card: Card,
+    pub(crate) session: Session,
+    pub(crate) engine: Engine,
+    pub(crate) provider: Provider,
+    pub(crate) report: Report,
+    pub(crate) watch: Watch,
+    /// What stands before the messages of all sessions of the recording's client.
+    pub(crate) shared: Option<Prefix>,
     /// When the request before this one started.
-    previous: Option<Timestamp>,
+    pub(crate) previous: Option<Timestamp>,
     /// Whether the view was cut since.
-    was_cut: bool,
+    pub(crate) was_cut: bool,
     /// The size of the newest context.
-    context_tokens: u64,
+    pub(crate) context_tokens: u64,
     /// Where the entries that the next summary stands for begin.
-    unsummarised: usize,
+    pub(crate) unsummarised: usize,
     /// What came back, by the recorded response that it stands for.
-    answered: FxHashMap<ResponseId, Exchange>,
+    pub(crate) answered: FxHashMap<ResponseId, Exchange>,
     /// What the turn at hand took so far.
-    turn: Duration,
-    turns_us: Vec<u64>,
+    pub(crate) turn: Duration,
+    pub(crate) turns_us: Vec<u64>,
 }
 
 impl<'a> Run<'a> {
     fn new(recorded: &'a Recorded, options: &'a Options, log: &Path) -> Result<Run<'a>, ReplayError> {
-        let cards = match options.window {
-            Some(window) => options.cards.with_window(window),
-            None => options.cards.clone(),
+        let Models { cards, first: card, notices } = Models::new(recorded, options)?;
+        let report = Report {
+            file: recorded.name().to_owned(),
+            policy: options.policy.name(),
+            notices,
+            ..Report::default()
         };
-        let mut report =
-            Report { file: recorded.name().to_owned(), policy: options.policy.name(), ..Report::default() };
-        let asked = recorded.models().collect::<BTreeSet<&str>>();
-        let model = options.model.as_deref().or_else(|| recorded.models().next());
-        let model = model.ok_or(ReplayError::NoModel)?;
-        let cards = asked.into_iter().chain([model]).try_fold(cards, |cards, model| {
-            let known = with_stand_in(&cards, model)?;
-            report.notices.extend(known.is_some().then(|| {
-                format!("`{model}` is not in the model table: taken for one with a window of 200 000 tokens")
-            }));
-            Ok::<_, ReplayError>(known.unwrap_or(cards))
-        })?;
-        let card = cards.find(model).card;
         Ok(Run {
             recorded,
             options,
@@ -141,6 +136,7 @@ impl<'a> Run<'a> {
             card,
             report,
             watch: Watch::default(),
+            shared: None,
             previous: None,
             was_cut: false,
             context_tokens: 0,
@@ -169,6 +165,18 @@ impl<'a> Run<'a> {
 
     fn copy(&mut self, entry: &Entry) -> Result<(), ReplayError> {
         self.timed(|run| run.session.append(Draft::copy_of(entry), entry.at))?;
+        Ok(())
+    }
+
+    fn prefix(&mut self, entry: &Entry, prefix: &Prefix) -> Result<(), ReplayError> {
+        // The log of a replay has been through this.
+        if prefix.unseen_tokens == 0 || unseen::is_fitted(entry) {
+            return self.copy(entry);
+        }
+        let fitted = unseen::fitted(prefix, self.recorded, self.session.view().lens(), &mut self.provider);
+        let draft = Draft::prefix(&fitted).extra(unseen::FITTED, "true");
+        self.append(draft, entry.id, entry.at)?;
+        self.shared = Some(Prefix { context: Content::default(), ..fitted });
         Ok(())
     }
 
@@ -206,7 +214,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         self.watch.announce();
         self.was_cut = true;
     }
@@ -243,6 +251,7 @@ impl<'a> Run<'a> {
             layers: Vec::new(),
         };
         self.append(Draft::request(&sent), entry.id, called.started)?;
+        self.warm(called, options);
         let body = call.body.joined();
         let replied = self.provider.ask(called.started, &call, &body, Some(called.answer.clone()));
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
@@ -264,111 +273,27 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Lets the engine decide what is sent.
-    fn by_engine(
-        &mut self,
-        at: usize,
-        called: &Called,
-        request: &RequestSent,
-        watch: &mut dyn FnMut(&Step<'_>),
-    ) -> Result<(), ReplayError> {
-        let newest = self.session.view().newest();
-        let mut desk = Desk {
-            provider: &mut self.provider,
-            card: &self.card,
-            recorded: self.recorded,
-            at,
-            called,
-            compact_with: self.options.compact_with,
-            exchanges: Vec::new(),
-            waited: Duration::ZERO,
-        };
-        let start = Instant::now();
-        let sent = self.session.send(&self.engine, called.started, &mut desk);
-        self.turn += start.elapsed().saturating_sub(desk.waited);
-        let exchanges = std::mem::take(&mut desk.exchanges);
-        self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
-        self.note_boundaries(at, newest);
-        for (exchange, is_last) in last_flagged(&exchanges) {
-            self.report.requests += 1;
-            *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
-            let is_answer = is_last && sent.is_ok();
-            let since_previous = is_answer.then(|| self.since_previous(called.started)).flatten();
-            watch(&Step {
-                number: self.report.requests,
-                started: called.started,
-                since_previous,
-                model: &self.card.model,
-                body: &exchange.body,
-                recorded: called.usage.as_ref().filter(|_| is_answer),
-                simulated: exchange.replied.exchange.as_ref().map(|exchange| &exchange.usage),
-                cache: exchange.replied.exchange.as_ref().map(|exchange| exchange.cache),
-                was_cut: self.was_cut,
-            });
-            if is_answer {
-                self.count(called, request, exchange.replied.clone());
-            } else {
-                self.count_beside(&exchange.replied);
-            }
-        }
-        match sent {
-            Ok(sent) => {
-                for report in sent.prepared.reports.iter().filter(|report| report.acted) {
-                    let layer = self.report.layers.entry(report.layer.to_string()).or_default();
-                    layer.times += 1;
-                    layer.tokens_freed += report.tokens_freed;
-                }
-                Ok(())
-            }
-            Err(error @ (EngineError::Full(_) | EngineError::TooLong { .. } | EngineError::Provider(_))) => {
-                self.refuse(0, error.to_string());
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+    /// Other sessions of the same client keep what they share in the cache: where the recording read although nothing
+    /// of its own could be left, somebody else has just asked.
+    fn warm(&mut self, called: &Called, options: RenderOptions) {
+        let is_cold = self.previous.is_none_or(|previous| {
+            called.started.milliseconds() - previous.milliseconds() >= milliseconds(called.lifetime)
+        });
+        let has_read = called.usage.as_ref().is_some_and(|usage| usage.cache_read_input_tokens > 0);
+        let Some(prefix) = self.shared.as_ref().filter(|_| is_cold && has_read) else { return };
+        let Some(view) = unseen::alone(prefix, self.session.view().lens()) else { return };
+        let options = RenderOptions { max_tokens: 1, ..options };
+        let call = self.provider.call(&view.render(options).marked(0, called.lifetime), &self.card, true);
+        self.provider.ask(called.started, &call, &call.body.joined(), Some(Answer::default()));
     }
 
-    fn since_previous(&mut self, started: Timestamp) -> Option<Duration> {
+    pub(crate) fn since_previous(&mut self, started: Timestamp) -> Option<Duration> {
         self.previous.replace(started).map(|previous| {
             Duration::from_millis((started.milliseconds() - previous.milliseconds()).max(0) as u64)
         })
     }
 
-    /// Takes the boundaries that the engine made since an entry into the report.
-    fn note_boundaries(&mut self, at: usize, since: Option<EntryId>) {
-        let branch = self.session.view().branch();
-        let from = branch.iter().rposition(|entry| Some(entry.id) == since).map_or(0, |at| at + 1);
-        let boundaries: Vec<Boundary> = branch[from..]
-            .iter()
-            .filter_map(|entry| match &entry.body {
-                Body::Boundary(boundary) => Some((**boundary).clone()),
-                _ => None,
-            })
-            .collect();
-        for boundary in boundaries {
-            self.cut();
-            let said = self.recorded.entries().get(..at).unwrap_or_default();
-            let audit = Audit::of_view(self.session.view(), said, &boundary);
-            self.report.compactions.push(Compaction {
-                trigger: boundary.trigger.to_string(),
-                how: boundary.how.to_string(),
-                before: boundary.tokens_before.unwrap_or_default(),
-                after: None,
-                messages: boundary.messages_summarised.unwrap_or_default(),
-                audit,
-            });
-        }
-    }
-
-    /// Takes a request beside the conversation into the report.
-    fn count_beside(&mut self, replied: &Replied) {
-        match &replied.exchange {
-            Some(exchange) => self.report.measured.add(&exchange.usage, exchange.cost),
-            None => self.refuse(replied.status, replied.refusal.clone().unwrap_or_default()),
-        }
-    }
-
-    fn refuse(&mut self, status: u16, message: String) {
+    pub(crate) fn refuse(&mut self, status: u16, message: String) {
         self.report.rejected += 1;
         if self.report.rejections.len() < REJECTIONS_MOST {
             let request = self.report.requests;
@@ -377,7 +302,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes an answer into the report.
-    fn count(&mut self, called: &Called, request: &RequestSent, replied: Replied) {
+    pub(crate) fn count(&mut self, called: &Called, request: &RequestSent, replied: Replied) {
         if let Some(usage) = &called.usage {
             let card = self.cards.find(&request.model).card;
             self.report.recorded.add(usage, card.cost(usage));
@@ -441,48 +366,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a session of this model runs by.
-fn engine(options: &Options, card: &Card) -> Engine {
-    Engine {
-        policy: options.layers.clone(),
-        limits: Limits::new(
-            card,
-            &WindowSettings { auto_compact: options.auto_compact, ..WindowSettings::STANDARD },
-        ),
-        // Names that are the same wherever the replay keeps its files.
-        place: pal_context::Place {
-            directory: String::from("session"),
-            transcript: String::from("session/log.jsonl"),
-        },
-        is_attended: true,
-        ways: None,
-        max_tokens: MAX_TOKENS,
-    }
-}
-
-/// Items with whether each is the last.
-fn last_flagged<T>(items: &[T]) -> impl Iterator<Item = (&T, bool)> {
-    items.iter().enumerate().map(move |(at, item)| (item, at + 1 == items.len()))
-}
-
-fn lens(card: &Card) -> Lens {
-    Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope: Scope::Current }
-}
-
-/// The table with a cautious card for a model that it does not know; none if it knows it.
-fn with_stand_in(cards: &Cards, model: &str) -> Result<Option<Cards>, ReplayError> {
-    if cards.find(model).notice.is_none() {
-        return Ok(None);
-    }
-    let failure = || ReplayError::Model(model.to_owned());
-    let name = model.rsplit(['/', ':']).next().unwrap_or(model);
-    let card = format!(
-        "[models.{name:?}]\nwindow = 200_000\nmax_output = 64_000\nmin_cacheable = 1_024\nthinking = [\"disabled\"]\n"
-    );
-    let cards = cards.overridden(&card).map_err(|_| failure())?;
-    if cards.find(model).notice.is_some() { Err(failure()) } else { Ok(Some(cards)) }
-}
-
 /// Whether a decision makes the context smaller, or larger again.
 fn shortens(kind: &DecisionKind) -> bool {
     !matches!(
@@ -502,21 +385,4 @@ fn messages(entries: &[Entry]) -> u64 {
     let said =
         |entry: &&Entry| matches!(entry.body, Body::User(_) | Body::Assistant(_) | Body::Attachment(_));
     entries.iter().filter(said).count() as u64
-}
-
-/// What people said and the log, read anew from the disk, does not hold.
-fn lost(recorded: &Recorded, log: &Path) -> Result<Vec<Lost>, ReplayError> {
-    let branch = Reader::open(log)?.whole_branch()?;
-    let kept: FxHashMap<EntryId, Vec<String>> = branch
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.body {
-            Body::User(user) => Some((entry.id, texts(&user.content))),
-            _ => None,
-        })
-        .collect();
-    let is_lost = |(entry, said): &(&Entry, Vec<String>)| kept.get(&entry.id) != Some(said);
-    let lost = recorded.said_by_people().filter(is_lost);
-    let start = |said: &[String]| said.join("\n").chars().take(200).collect();
-    Ok(lost.map(|(entry, said)| Lost { id: entry.id, text: start(&said) }).collect())
 }

@@ -24,8 +24,6 @@ pub(crate) struct Facts {
     pub(crate) binding: u128,
     /// What it is.
     pub(crate) kind: Kind,
-    /// Whether it is an image or holds one.
-    pub(crate) has_image: bool,
     /// Whether it asks for citations.
     pub(crate) cites: bool,
     /// Whether it is a result that refers to tools.
@@ -161,7 +159,6 @@ fn block_facts(raw: &str) -> Facts {
         cache: for_cache(block),
         binding: for_binding(block),
         kind,
-        has_image: is(block, "image") || content().any(|inner| is(inner, "image")),
         cites: asks(block) || content().any(asks),
         refers: kind == Kind::ToolResult && content().any(|inner| is(inner, "tool_reference")),
         words: size.words,
@@ -176,7 +173,6 @@ fn tool_facts(raw: &str) -> Facts {
         cache: for_cache(tool),
         binding: for_binding(tool),
         kind: Kind::Tool,
-        has_image: false,
         cites: false,
         refers: false,
         words: narrow(tokens::words(&canonical(tool))),
@@ -188,16 +184,7 @@ fn tool_facts(raw: &str) -> Facts {
 fn unreadable(raw: &str) -> Facts {
     let hash = xxh3_128(raw.as_bytes());
     let words = narrow(tokens::words(raw));
-    Facts {
-        cache: hash,
-        binding: hash,
-        kind: Kind::Other,
-        has_image: false,
-        cites: false,
-        refers: false,
-        words,
-        fixed: 0,
-    }
+    Facts { cache: hash, binding: hash, kind: Kind::Other, cites: false, refers: false, words, fixed: 0 }
 }
 
 fn narrow(count: u64) -> u32 {

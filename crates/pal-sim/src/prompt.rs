@@ -78,7 +78,7 @@ pub(crate) struct Levels {
     pub(crate) tools: u128,
     /// Speed and citations.
     pub(crate) system: u128,
-    /// Choice of tools, thinking, effort, images.
+    /// Choice of tools, thinking, effort.
     pub(crate) messages: u128,
 }
 

@@ -95,10 +95,6 @@ impl Print {
         if self.parameters != later.parameters {
             return Some(json!({"type": "unavailable"}));
         }
-        // What else the messages depend on is among the parameters, so this is an image more or none left.
-        if self.levels.messages != later.levels.messages {
-            return with_tokens("messages_changed", self.tokens_from(Layer::Messages));
-        }
         let mut messages = later.layer(Layer::Messages);
         let is_prefix = self.layer(Layer::Messages).all(|identity| messages.next() == Some(identity));
         if is_prefix { None } else { with_tokens("messages_changed", self.missed(later)) }

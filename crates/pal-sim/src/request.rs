@@ -165,13 +165,14 @@ pub(crate) fn read_prompt<'a>(
 }
 
 /// Which parameters take which layers of the cache with them. Thinking and effort leave tools and system alone on
-/// every card, which the provider leaves to the model; and so does an image, of which only the presence counts.
+/// every card, which the provider leaves to the model. Images are blocks like others: in recorded sessions the first
+/// one leaves everything before it in the cache, whatever the documents say.
 fn levels(card: &Card, wanted: &Wanted<'_>, scope: u64, pieces: &[Piece<'_>]) -> Levels {
     let any = |is: fn(&Facts) -> bool| u128::from(pieces.iter().any(|piece| is(&piece.facts)));
     Levels {
         tools: mix(xxh3_128(card.model.as_bytes()), u128::from(scope)),
         system: mix(u128::from(wanted.is_fast), any(|facts| facts.cites)),
-        messages: mix(wanted.manner, any(|facts| facts.has_image)),
+        messages: wanted.manner,
     }
 }
 

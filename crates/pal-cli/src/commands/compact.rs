@@ -129,6 +129,7 @@ fn order(arguments: &Compact, stored: &Stored, only: Option<Vec<How>>) -> Result
         only,
         is_attended: true,
         world: World { not_restored: vec![transcript], ..World::default() },
+        members: Vec::new(),
     })
 }
 

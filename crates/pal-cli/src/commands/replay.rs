@@ -201,7 +201,7 @@ fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
     row("output tokens", &|of| thousands(of.tokens.output));
     row("cache hits", &|of| percent(of.cache_hit_ratio));
     row("largest context", &|of| thousands(of.peak_context_tokens));
-    row("cost", &|of| format!("${:.2}", of.cost_usd));
+    row("cost", &|of| dollars(of.cost_usd));
     table.write(out)?;
     let engine = &report.engine_us;
     writeln!(out, "window {}", thousands(report.window))?;
@@ -369,13 +369,18 @@ fn row(name: String, simulated: &Measured, recorded: &Measured, counts: &Counts)
         percent(simulated.cache_hit_ratio),
         known(percent(recorded.cache_hit_ratio)),
         thousands(simulated.tokens.output),
-        format!("${:.2}", simulated.cost_usd),
-        known(format!("${:.2}", recorded.cost_usd)),
+        dollars(simulated.cost_usd),
+        known(dollars(recorded.cost_usd)),
         thousands(simulated.peak_context_tokens),
         thousands(counts.compactions as u64),
         thousands(counts.breaks as u64),
         counts.engine.clone(),
     ]
+}
+
+/// An amount; models without prices have none.
+fn dollars(cost: Option<f64>) -> String {
+    cost.map_or_else(|| "–".to_owned(), |cost| format!("${cost:.2}"))
 }
 
 fn percent(share: f64) -> String {

@@ -3,7 +3,7 @@
 use crate::program::Home;
 
 /// A session of another agent: a question, a call with its result, an answer.
-const SESSION: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","cwd":"/src/demo","version":"2.1.0","timestamp":"2026-11-15T09:00:00.000Z","message":{"role":"user","content":"Why does the test fail?"}}
+pub(crate) const SESSION: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","cwd":"/src/demo","version":"2.1.0","timestamp":"2026-11-15T09:00:00.000Z","message":{"role":"user","content":"Why does the test fail?"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s1","timestamp":"2026-11-15T09:00:04.000Z","requestId":"req_1","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"tool_use","id":"toolu_1","name":"Read","input":{"file_path":"/src/demo/test.rs"}}],"stop_reason":"tool_use","usage":{"input_tokens":5,"cache_creation_input_tokens":20000,"cache_read_input_tokens":0,"output_tokens":60}}}
 {"type":"user","uuid":"u2","parentUuid":"a1","sessionId":"s1","timestamp":"2026-11-15T09:00:05.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"assert_eq!(1 + 1, 3);"}]}}
 {"type":"assistant","uuid":"a2","parentUuid":"u2","sessionId":"s1","timestamp":"2026-11-15T09:00:09.000Z","requestId":"req_2","message":{"id":"msg_2","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":"It expects 3."}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_creation_input_tokens":120,"cache_read_input_tokens":20005,"output_tokens":10}}}

@@ -9,6 +9,7 @@ mod compacting;
 mod pinning;
 mod program;
 mod real_sessions;
+mod replay;
 mod resume;
 mod simulator;
 mod stored;

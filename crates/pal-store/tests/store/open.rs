@@ -270,6 +270,18 @@ fn a_rewind_to_nowhere_changes_nothing() {
 }
 
 #[test]
+fn a_draft_may_bring_its_id() {
+    let place = Place::new();
+    let mut log = place.create();
+    let first = log.append(said("one"), now()).unwrap();
+    let id = pal_model::IdSource::seeded(77).next_id(now());
+    let copied = log.append_all(vec![said("two").with_id(id), said("three")], now()).unwrap();
+    assert_eq!((copied[0].id, copied[0].parent, copied[1].parent), (id, Some(first.id), Some(id)));
+    drop(log);
+    assert_eq!(place.open().branch.entries[1].id, id);
+}
+
+#[test]
 fn ids_stay_apart_even_if_the_seed_comes_again() {
     let place = Place::new();
     let mut ids = std::collections::BTreeSet::new();

@@ -1,7 +1,7 @@
 //! What the tests share: a lens, and a request checked by the strict validator.
 
 use pal_model::{Cards, TokenGeneration};
-use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
+use pal_view::{CacheLifetime, Estimator, Lens, RenderOptions, Request, Scope, View};
 use pal_wire::{Beta, Betas, Rules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions =
@@ -30,8 +30,24 @@ pub(crate) fn checked(view: &View) -> Result<Request, String> {
     if view.lens().card.can.cache_edits {
         rules.betas = rules.betas.with(Beta::CacheEdits);
     }
-    match check_request(body.as_bytes(), &rules) {
-        Ok(_) => Ok(request),
+    let check = |body: String| match check_request(body.as_bytes(), &rules) {
+        Ok(_) => Ok(()),
         Err(error) => Err(format!("{}\n{body}", error.message)),
+    };
+    check(body)?;
+    // Marks may stand elsewhere, and for an hour; nothing else changes with them.
+    let marked = request.clone().marked(2, CacheLifetime::Hour1);
+    check(marked.body())?;
+    if marked.fingerprint() != request.fingerprint() || unmarked(&marked.body()) != unmarked(&request.body())
+    {
+        return Err("other marks make another request".into());
     }
+    Ok(request)
+}
+
+/// A body without its marks.
+pub(crate) fn unmarked(body: &str) -> String {
+    let marks =
+        [r#","cache_control":{"type":"ephemeral"}"#, r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#];
+    marks.iter().fold(body.to_owned(), |body, mark| body.replace(mark, ""))
 }

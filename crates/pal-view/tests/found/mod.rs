@@ -1,7 +1,7 @@
 //! Logs that fuzzing found: each of them was rendered to a request that the validator refused.
 
 use pal_model::{Draft, Entry, IdSource, Origin, Prefix, Text, Timestamp};
-use pal_view::{Scope, View};
+use pal_view::{CacheLifetime, Scope, View};
 
 use crate::common::{checked, lens};
 
@@ -37,6 +37,48 @@ fn with_tools(tools: &str) -> String {
         unseen_tokens: 0,
     };
     check(vec![Draft::prefix(&prefix), Draft::user(Origin::Person, r#""go""#)])
+}
+
+#[test]
+fn marks_stand_at_the_end_of_the_head_and_of_the_last_messages() {
+    let prefix = Prefix {
+        system: Text::from("[]"),
+        tools: Text::from(r#"[{"name":"Read","input_schema":{"type":"object"}}]"#),
+        context: Default::default(),
+        unseen_tokens: 20_000,
+    };
+    let mut ids = IdSource::seeded(1);
+    let at = Timestamp::from_milliseconds(1_800_000_000_000);
+    let response = "msg_1".into();
+    let drafts = vec![
+        Draft::prefix(&prefix),
+        Draft::user(Origin::Person, r#""one""#),
+        Draft::assistant(Some(&response), None, r#"[{"type":"text","text":"two"}]"#),
+        Draft::user(Origin::Person, r#"[{"type":"text","text":"three"},{"type":"text","text":"four"}]"#),
+    ];
+    let mut entries: Vec<Entry> = Vec::new();
+    for draft in drafts {
+        let parent = entries.last().map(|entry| entry.id);
+        entries.push(Entry::parse(Text::from(draft.into_line(ids.next_id(at), parent, at, None))).unwrap());
+    }
+    let request = checked(&View::of(lens(Scope::Current), entries)).unwrap();
+    let marked = |count, lifetime| -> (usize, Vec<String>) {
+        let request = request.clone().marked(count, lifetime);
+        let body: serde_json::Value = serde_json::from_str(&request.body()).unwrap();
+        let ttl = |block: &serde_json::Value| block.get("cache_control").map(|mark| mark["ttl"].to_string());
+        let all: Vec<String> = body["system"].as_array().unwrap().iter().filter_map(ttl).collect();
+        let blocks = body["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|message| message["content"].as_array().unwrap().iter());
+        let texts = blocks.filter_map(|block| Some(format!("{} {}", block["text"].as_str()?, ttl(block)?)));
+        (all.len(), texts.collect())
+    };
+    assert_eq!(marked(1, CacheLifetime::Minutes5), (1, vec!["four null".into()]));
+    let hour = vec!["two \"1h\"".to_owned(), "four \"1h\"".to_owned()];
+    assert_eq!(marked(2, CacheLifetime::Hour1), (1, hour));
+    assert_eq!(marked(0, CacheLifetime::Hour1), (1, Vec::new()));
 }
 
 const SEARCH: &str = r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#;

@@ -1,0 +1,140 @@
+//! The way through a recording under a policy of our own: the engine decides what is sent.
+
+use std::time::{Duration, Instant};
+
+use pal_engine::{Engine, EngineError};
+use pal_model::{Body, Boundary, Card, EntryId, RequestSent};
+use pal_view::{Limits, WindowSettings};
+
+use crate::ReplayError;
+use crate::audit::Audit;
+use crate::desk::Desk;
+use crate::options::Options;
+use crate::provider::Replied;
+use crate::recorded::Called;
+use crate::report::Compaction;
+use crate::run::{MAX_TOKENS, Run, Step};
+
+impl Run<'_> {
+    /// Lets the engine decide what is sent.
+    pub(crate) fn by_engine(
+        &mut self,
+        at: usize,
+        called: &Called,
+        request: &RequestSent,
+        watch: &mut dyn FnMut(&Step<'_>),
+    ) -> Result<(), ReplayError> {
+        let newest = self.session.view().newest();
+        let mut desk = Desk {
+            provider: &mut self.provider,
+            card: &self.card,
+            recorded: self.recorded,
+            at,
+            called,
+            compact_with: self.options.compact_with,
+            exchanges: Vec::new(),
+            waited: Duration::ZERO,
+        };
+        let start = Instant::now();
+        let sent = self.session.send(&self.engine, called.started, &mut desk);
+        self.turn += start.elapsed().saturating_sub(desk.waited);
+        let exchanges = std::mem::take(&mut desk.exchanges);
+        self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
+        self.note_boundaries(at, newest);
+        for (exchange, is_last) in last_flagged(&exchanges) {
+            self.report.requests += 1;
+            *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
+            let is_answer = is_last && sent.is_ok();
+            let since_previous = is_answer.then(|| self.since_previous(called.started)).flatten();
+            watch(&Step {
+                number: self.report.requests,
+                started: called.started,
+                since_previous,
+                model: &self.card.model,
+                body: &exchange.body,
+                recorded: called.usage.as_ref().filter(|_| is_answer),
+                simulated: exchange.replied.exchange.as_ref().map(|exchange| &exchange.usage),
+                cache: exchange.replied.exchange.as_ref().map(|exchange| exchange.cache),
+                was_cut: self.was_cut,
+            });
+            if is_answer {
+                self.count(called, request, exchange.replied.clone());
+            } else {
+                self.count_beside(&exchange.replied);
+            }
+        }
+        match sent {
+            Ok(sent) => {
+                for report in sent.prepared.reports.iter().filter(|report| report.acted) {
+                    let layer = self.report.layers.entry(report.layer.to_string()).or_default();
+                    layer.times += 1;
+                    layer.tokens_freed += report.tokens_freed;
+                }
+                Ok(())
+            }
+            Err(error @ (EngineError::Full(_) | EngineError::TooLong { .. } | EngineError::Provider(_))) => {
+                self.refuse(0, error.to_string());
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the boundaries that the engine made since an entry into the report.
+    fn note_boundaries(&mut self, at: usize, since: Option<EntryId>) {
+        let branch = self.session.view().branch();
+        let from = branch.iter().rposition(|entry| Some(entry.id) == since).map_or(0, |at| at + 1);
+        let boundaries: Vec<Boundary> = branch[from..]
+            .iter()
+            .filter_map(|entry| match &entry.body {
+                Body::Boundary(boundary) => Some((**boundary).clone()),
+                _ => None,
+            })
+            .collect();
+        for boundary in boundaries {
+            self.cut();
+            let said = self.recorded.entries().get(..at).unwrap_or_default();
+            let audit = Audit::of_view(self.session.view(), said, &boundary);
+            self.report.compactions.push(Compaction {
+                trigger: boundary.trigger.to_string(),
+                how: boundary.how.to_string(),
+                before: boundary.tokens_before.unwrap_or_default(),
+                after: None,
+                messages: boundary.messages_summarised.unwrap_or_default(),
+                audit,
+            });
+        }
+    }
+
+    /// Takes a request beside the conversation into the report.
+    fn count_beside(&mut self, replied: &Replied) {
+        match &replied.exchange {
+            Some(exchange) => self.report.measured.add(&exchange.usage, exchange.cost),
+            None => self.refuse(replied.status, replied.refusal.clone().unwrap_or_default()),
+        }
+    }
+}
+
+/// What a session of this model runs by.
+pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
+    Engine {
+        policy: options.layers.clone(),
+        limits: Limits::new(
+            card,
+            &WindowSettings { auto_compact: options.auto_compact, ..WindowSettings::STANDARD },
+        ),
+        // Names that are the same wherever the replay keeps its files.
+        place: pal_context::Place {
+            directory: String::from("session"),
+            transcript: String::from("session/log.jsonl"),
+        },
+        is_attended: true,
+        ways: None,
+        max_tokens: MAX_TOKENS,
+    }
+}
+
+/// Items with whether each is the last.
+fn last_flagged<T>(items: &[T]) -> impl Iterator<Item = (&T, bool)> {
+    items.iter().enumerate().map(move |(at, item)| (item, at + 1 == items.len()))
+}

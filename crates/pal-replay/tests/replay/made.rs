@@ -1,0 +1,220 @@
+//! Recordings made up for what they show.
+
+use pal_model::{
+    Boundary, Content, Draft, Entry, EntryId, IdSource, Origin, Placement, Prefix, Preserved, RequestSent,
+    ResponseGot, Source, Text, Timestamp, Usage,
+};
+use pal_replay::{BreakCause, Options, Recorded, ReplayError, Restart, replay, replay_watched};
+
+/// A log that is being made up.
+struct Made {
+    ids: IdSource,
+    entries: Vec<Entry>,
+    second: i64,
+    responses: usize,
+    model: &'static str,
+}
+
+impl Made {
+    /// A session with a prompt that nobody recorded.
+    fn new(unseen_tokens: u64) -> Made {
+        let mut made = Made {
+            ids: IdSource::seeded(5),
+            entries: Vec::new(),
+            second: 1_800_000_000,
+            responses: 0,
+            model: "claude-opus-4-6",
+        };
+        made.push(Draft::prefix(&Prefix {
+            system: Text::from("[]"),
+            tools: Text::from(r#"[{"name":"Read","input_schema":{"type":"object"}}]"#),
+            context: Content::default(),
+            unseen_tokens,
+        }));
+        made
+    }
+
+    fn push(&mut self, draft: Draft) -> EntryId {
+        let at = Timestamp::from_milliseconds(self.second * 1_000);
+        let parent = self.entries.last().map(|entry| entry.id);
+        let line = draft.into_line(self.ids.next_id(at), parent, at, None);
+        self.entries.push(Entry::parse(Text::from(line)).unwrap());
+        self.entries.last().unwrap().id
+    }
+
+    fn wait(&mut self, seconds: i64) {
+        self.second += seconds;
+    }
+
+    fn person(&mut self, words: &str) -> EntryId {
+        self.push(Draft::user(Origin::Person, &serde_json::to_string(words).unwrap()))
+    }
+
+    /// A request and its answer, which reads a file and gets so many words back.
+    fn turn(&mut self, words: usize) -> EntryId {
+        self.responses += 1;
+        let number = self.responses;
+        let last = self.entries.last().map(|entry| entry.id);
+        let source = Source::main();
+        let request = RequestSent {
+            source: source.clone(),
+            last,
+            model: self.model.into(),
+            fingerprint: None,
+            marks: vec![],
+        };
+        self.wait(2);
+        self.push(Draft::request(&request));
+        self.wait(1);
+        let response = format!("msg_{number}").as_str().into();
+        let call = format!(
+            r#"[{{"type":"tool_use","id":"t{number}","name":"Read","input":{{"file_path":"/src/file{number}.rs"}}}}]"#
+        );
+        self.push(Draft::assistant(Some(&response), Some(self.model), &call));
+        let usage =
+            Usage { input_tokens: 3, cache_read_input_tokens: 9_000, output_tokens: 20, ..Usage::default() };
+        self.push(Draft::response(&ResponseGot {
+            response,
+            source,
+            model: self.model.into(),
+            usage,
+            stop_reason: Some("tool_use".into()),
+            cost: None,
+        }));
+        self.wait(1);
+        let result = format!(
+            r#"[{{"type":"tool_result","tool_use_id":"t{number}","content":"{}"}}]"#,
+            "word ".repeat(words)
+        );
+        self.push(Draft::user(Origin::Tool, &result))
+    }
+
+    fn boundary(&mut self, summary: &str, kept: Option<(EntryId, EntryId)>) {
+        let preserved = kept.map(|(head, tail)| Preserved {
+            head,
+            tail,
+            placement: Placement::AfterSummary,
+            offset: Some(1),
+        });
+        let summary = Content::parse(&Text::from(serde_json::to_string(summary).unwrap()));
+        self.push(Draft::boundary(&Boundary {
+            trigger: "auto".into(),
+            how: "imported".into(),
+            summary,
+            preserved,
+            ..Boundary::default()
+        }));
+    }
+
+    fn recorded(self) -> Recorded {
+        Recorded::new("made", self.entries)
+    }
+}
+
+/// Some turns, a compaction that keeps the newest messages, and some more.
+fn compacted() -> Recorded {
+    let mut made = Made::new(12_000);
+    made.person("Fix the parser in src/file1.rs.");
+    for _ in 0..4 {
+        made.turn(500);
+    }
+    let head = made.person("And keep the tests green.");
+    let tail = made.turn(300);
+    made.boundary("They want: Fix the parser in src/file1.rs. See also src/file9.rs.", Some((head, tail)));
+    for _ in 0..3 {
+        made.turn(200);
+    }
+    made.recorded()
+}
+
+fn bodies(recorded: &Recorded, restart: Restart) -> Vec<String> {
+    let mut bodies = Vec::new();
+    let options = Options { restart, ..Options::plain() };
+    replay_watched(recorded, &options, &mut |step| bodies.push(step.body.to_owned())).unwrap();
+    bodies
+}
+
+#[test]
+fn a_session_costs_what_its_requests_cost() {
+    let report = replay(&compacted(), &Options::plain()).unwrap();
+    assert_eq!((report.requests, report.rejected, report.lost.len(), report.breaks.len()), (8, 0, 0, 0));
+    assert_eq!((report.responses, report.window), (8, 1_000_000));
+    assert!(report.tokens.cache_read > 4 * report.tokens.cache_write, "{:?}", report.tokens);
+    assert!(report.tokens.output >= 8 * 10 && report.cost_usd.unwrap() > 0.0);
+    assert_eq!((report.recorded.responses, report.recorded.tokens.cache_read), (8, 72_000));
+    assert!(report.engine_us.p50 <= report.engine_us.p99 && report.engine_us.p99 <= report.engine_us.max);
+    let [compaction] = report.compactions.as_slice() else { panic!("{:?}", report.compactions) };
+    assert!(compaction.after.unwrap() < compaction.before, "{compaction:?}");
+    let audit = compaction.audit;
+    assert_eq!((audit.user_messages, audit.user_messages_verbatim), (1, 1), "what is kept is not summarised");
+    assert_eq!((audit.paths, audit.paths_kept, audit.invented), (4, 1, 1));
+}
+
+#[test]
+fn a_restart_between_any_two_turns_changes_no_byte() {
+    let recorded = compacted();
+    let through = bodies(&recorded, Restart::Never);
+    assert_eq!(through.len(), 8);
+    assert!(through[7].contains("And keep the tests green.") && through[7].contains("They want: Fix"));
+    assert!(!through[7].contains("t2"), "what was summarised is gone");
+    for restart in [Restart::Never, Restart::EveryTurn, Restart::OneIn(3)] {
+        assert!(bodies(&recorded, restart) == through, "{restart:?}");
+    }
+}
+
+#[test]
+fn what_was_cached_expires_by_the_recorded_clock() {
+    let mut made = Made::new(12_000);
+    made.person("Go on.");
+    made.turn(2_000);
+    made.turn(10);
+    made.wait(3_000);
+    made.turn(10);
+    made.turn(10);
+    let report = replay(&made.recorded(), &Options::plain()).unwrap();
+    let breaks: Vec<_> = report.breaks.iter().map(|found| (found.request, found.cause)).collect();
+    assert_eq!(breaks, [(3, BreakCause::Idle)]);
+}
+
+#[test]
+fn time_does_not_go_back() {
+    let mut made = Made::new(12_000);
+    made.person("Go on.");
+    made.turn(10);
+    made.wait(-7_200);
+    made.turn(10);
+    let mut starts = Vec::new();
+    replay_watched(&made.recorded(), &Options::plain(), &mut |step| starts.push(step.started)).unwrap();
+    assert!(starts.len() == 2 && starts.is_sorted(), "{starts:?}");
+}
+
+#[test]
+fn a_small_window_refuses_and_another_model_takes_over() {
+    let recorded = compacted();
+    let small = replay(&recorded, &Options { window: Some(2_500), ..Options::plain() }).unwrap();
+    assert!(small.rejected > 0 && small.window == 2_500, "{}", small.rejected);
+    assert!(small.rejections[0].message.contains("prompt is too long"), "{:?}", small.rejections);
+    assert_eq!((small.requests, small.lost.len()), (8, 0), "refused or not, nothing is lost");
+    for model in ["claude-opus-5-5", "gpt-6-sol", "nobody-knows-it"] {
+        let report = replay(&recorded, &Options { model: Some(model.into()), ..Options::plain() }).unwrap();
+        assert_eq!((report.models[model], report.rejected), (8, 0), "{:?}", report.rejections);
+        assert_eq!(report.notices.len(), usize::from(model.starts_with("nobody")));
+    }
+    let nothing = Recorded::new("empty", Vec::new());
+    assert!(matches!(replay(&nothing, &Options::plain()), Err(ReplayError::NoModel)));
+}
+
+#[test]
+fn the_log_is_kept_where_somebody_wants_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("session");
+    let recorded = compacted();
+    let options = Options { out: Some(out.clone()), ..Options::plain() };
+    replay(&recorded, &options).unwrap();
+    let log = pal_store::Reader::open(&out.join("log.jsonl")).unwrap().whole_branch().unwrap();
+    assert!(log.problems.is_empty());
+    let ids = |entries: &[Entry]| entries.iter().map(|entry| entry.id).collect::<Vec<_>>();
+    assert_eq!(ids(&log.entries), ids(recorded.entries()), "every entry under its own id");
+    // What is there stays as it is.
+    assert!(matches!(replay(&recorded, &options), Err(ReplayError::Open(_))));
+}

@@ -1,0 +1,9 @@
+//! Recorded sessions, replayed: that nothing depends on restarts, and that the simulator does what the provider did.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod made;
+mod reality;
+mod restarts;
+mod sessions;
