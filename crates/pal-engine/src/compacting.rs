@@ -66,6 +66,15 @@ impl Session {
     ) -> Result<Compacted, EngineError> {
         // Requests for summaries go into the log; the conversation that they are about stays as it is.
         let view = self.view.clone();
+        if !view.shown().any(|shown| !matches!(shown.entry.body, Body::Boundary(_))) {
+            // No model need be asked about nothing.
+            let message = match view.boundary() {
+                Some(_) => "nothing was said since the last compaction",
+                None => "nothing was said yet",
+            };
+            errands.notice(&format!("not compacted: {message}"));
+            return Ok(Compacted::Refused(String::from(message)));
+        }
         let mut compaction = Compaction::new(&view, order, &engine.limits, &engine.policy, &engine.place);
         loop {
             match compaction.next(&view) {

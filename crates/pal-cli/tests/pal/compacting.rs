@@ -143,6 +143,15 @@ fn two_compactions_are_taken_back_one_by_one() {
 }
 
 #[test]
+fn nobody_is_asked_about_nothing() {
+    let stored = Stored::new(6);
+    let _ = stored.good("compact", &["--provider", "sim"]);
+    let bytes = stored.bytes();
+    stored.refused("compact", &["--provider", "sim"], &["nothing was said since the last compaction"]);
+    assert_eq!(stored.bytes(), bytes);
+}
+
+#[test]
 fn parts_are_compacted_by_the_numbers_of_the_view() {
     let stored = Stored::new(6);
     let before: serde_json::Value = serde_json::from_str(&stored.body()).unwrap();
