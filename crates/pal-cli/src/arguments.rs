@@ -196,7 +196,7 @@ pub(crate) struct Compact {
     /// Summarise what stands before this message and keep it and the rest
     #[arg(long, value_name = "ENTRY")]
     pub(crate) up_to: Option<String>,
-    /// How the summary is made (default: the first way that works, in this order)
+    /// How the summary is made (default: fork, then plain, then extractive: the first that works)
     #[arg(long, value_enum, value_name = "WAY")]
     pub(crate) with: Option<WayName>,
     /// Open the summary in $VISUAL or $EDITOR before it is applied

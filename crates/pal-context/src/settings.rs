@@ -104,6 +104,11 @@ impl Budgets {
         Budgets { scale: scale(limits.window) }
     }
 
+    /// Tokens of all pins together.
+    pub fn pins(&self) -> u64 {
+        self.of(8_000)
+    }
+
     /// A budget of this text, given for a window of 200 000 tokens, on this window.
     pub fn of(&self, tokens: u64) -> u64 {
         (tokens as f64 * self.scale) as u64

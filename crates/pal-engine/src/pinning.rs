@@ -6,13 +6,11 @@ use pal_view::View;
 
 use crate::{Engine, EngineError, Session};
 
-/// Tokens of all pins together, on a window of 200 000 tokens.
-const PINS: u64 = 8_000;
 
 impl Engine {
     /// Tokens that all pins may have together.
     pub fn pin_budget(&self) -> u64 {
-        Budgets::new(&self.limits).of(PINS)
+        Budgets::new(&self.limits).pins()
     }
 }
 

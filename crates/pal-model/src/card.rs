@@ -406,8 +406,8 @@ impl RawCard {
         Card {
             model: SmolStr::new(sent),
             window,
-            // An answer that fills the window leaves nothing to ask.
-            max_output: max_output.min(window / 2),
+            // An answer that fills the window leaves no room to ask.
+            max_output: max_output.min(window / 3),
             generation: self.generation.unwrap_or(cautious.generation),
             prices: self.prices,
             cliff: self.cliff,

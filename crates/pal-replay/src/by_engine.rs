@@ -15,6 +15,9 @@ use crate::recorded::Called;
 use crate::report::Compaction;
 use crate::run::{MAX_TOKENS, Run, Step};
 
+/// Notices that are told.
+const NOTICES_MOST: usize = 40;
+
 impl Run<'_> {
     /// Lets the engine decide what is sent.
     pub(crate) fn by_engine(
@@ -33,12 +36,17 @@ impl Run<'_> {
             called,
             compact_with: self.options.compact_with,
             exchanges: Vec::new(),
+            notices: Vec::new(),
             waited: Duration::ZERO,
         };
         let start = Instant::now();
         let sent = self.session.send(&self.engine, called.started, &mut desk);
         self.turn += start.elapsed().saturating_sub(desk.waited);
         let exchanges = std::mem::take(&mut desk.exchanges);
+        let room = NOTICES_MOST.saturating_sub(self.report.notices.len());
+        let number = self.report.requests + 1;
+        let notices = desk.notices.iter().map(|notice| format!("request {number}: {notice}"));
+        self.report.notices.extend(notices.take(room));
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
         self.note_boundaries(at, newest);
         for (exchange, is_last) in last_flagged(&exchanges) {

@@ -26,6 +26,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) compact_with: CompactWith,
     /// What left, in order.
     pub(crate) exchanges: Vec<Sending>,
+    /// What the user would have been told.
+    pub(crate) notices: Vec<String>,
     /// Time that the provider took.
     pub(crate) waited: Duration,
 }
@@ -135,5 +137,7 @@ impl Errands for Desk<'_> {
         FileRead { path: wanted.path.clone(), text }
     }
 
-    fn notice(&mut self, _line: &str) {}
+    fn notice(&mut self, line: &str) {
+        self.notices.push(line.to_owned());
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) fn compact(
     let order = order(arguments, &stored, only)?;
     let before = stored.session.view().clone();
     let compacted = stored.session.compaction(order, &stored.engine, now(), &mut helper);
-    let (boundary, attempts) = match compacted.map_err(failed)? {
+    let (boundary, attempts) = match compacted.map_err(|error| failed(&error))? {
         Compacted::Done { boundary, attempts } => (boundary, attempts),
         Compacted::Refused(_) => return Err(refused(&helper)),
     };
@@ -44,7 +44,7 @@ pub(crate) fn compact(
         None => boundary,
     };
     if !arguments.preview {
-        stored.session.append_boundary(&boundary, now()).map_err(failed)?;
+        stored.session.append_boundary(&boundary, now()).map_err(|error| failed(&error))?;
     }
     let report = Report {
         arguments,
@@ -163,7 +163,7 @@ fn entry(view: &View, name: &str) -> Result<EntryId, Failure> {
     }
 }
 
-fn failed(error: pal_engine::EngineError) -> Failure {
+fn failed(error: &pal_engine::EngineError) -> Failure {
     Failure::new(error.to_string())
 }
 

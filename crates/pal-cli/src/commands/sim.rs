@@ -12,6 +12,7 @@ use pal_sim::{
 use pal_sim_server::{Notice, Options, Speed, serve};
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{Sim, SpeedName};
 use crate::failure::Failure;
@@ -79,6 +80,8 @@ async fn run(arguments: &Sim, simulator: Simulator) -> Result<(), Failure> {
         )
     })?;
     let address = listener.local_addr().map_err(|error| Failure::new(format!("no address: {error}")))?;
+    // Asked for before anybody is told that we are here: an interrupt may come at once.
+    let interrupt = signal(SignalKind::interrupt());
     greet(arguments, &format!("http://{address}"))?;
     let is_json = arguments.json;
     let options = Options {
@@ -94,9 +97,10 @@ async fn run(arguments: &Sim, simulator: Simulator) -> Result<(), Failure> {
         }),
     };
     let stop = async {
-        // Without signals there is only the harder way to stop.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
+        match interrupt {
+            Ok(mut interrupt) => drop(interrupt.recv().await),
+            // Without signals there is only the harder way to stop.
+            Err(_) => std::future::pending::<()>().await,
         }
     };
     let totals = serve(listener, simulator, options, stop)

@@ -59,8 +59,12 @@ fn what_is_compacted_comes_back_byte_for_byte() {
         assert_eq!(report["audit"]["user_messages"], 6, "{report}");
         let after = stored.body();
         assert!(after.len() < before.len() / 2, "{way:?}: {} → {}", before.len(), after.len());
+        let texts = stored.texts();
         for turn in 1..=6 {
-            assert!(stored.texts().contains(&question(turn)), "{way:?}: question {turn} is lost");
+            // A provider's own block is quoted where the model that is asked does not take it.
+            let asked = question(turn).replace('"', "\\\"");
+            let is_there = texts.contains(&question(turn)) || texts.contains(&asked);
+            assert!(is_there, "{way:?}: question {turn} is lost\n{texts}");
         }
         let out = stored.good("uncompact", &[]);
         assert!(out.contains("taken back") && out.contains("24 messages"), "{out}");
@@ -136,6 +140,15 @@ fn two_compactions_are_taken_back_one_by_one() {
     let _ = stored.good("uncompact", &["--json"]);
     assert_eq!(stored.body(), first);
     stored.refused("uncompact", &[], &["nothing to take back"]);
+}
+
+#[test]
+fn nobody_is_asked_about_nothing() {
+    let stored = Stored::new(6);
+    let _ = stored.good("compact", &["--provider", "sim"]);
+    let bytes = stored.bytes();
+    stored.refused("compact", &["--provider", "sim"], &["nothing was said since the last compaction"]);
+    assert_eq!(stored.bytes(), bytes);
 }
 
 #[test]

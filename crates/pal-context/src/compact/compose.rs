@@ -12,11 +12,9 @@ use super::order::{FileRead, How, Order, Trigger};
 use super::{prompt, restore};
 use crate::{Budgets, Place};
 
-/// Tokens for repairs, for the user's words, and for pins.
+/// Tokens for repairs and for the user's words.
 const REPAIRS: u64 = 4_000;
 const USER_WORDS: u64 = 12_000;
-/// Tokens of all pins together.
-pub(crate) const PINS: u64 = 8_000;
 /// Percent of the threshold that a compaction aims to stay under: less room would soon call for the next one.
 const AIM_PERCENT: u64 = 70;
 
@@ -203,7 +201,7 @@ fn texts(shown: &Shown<'_>) -> Vec<String> {
 /// Pinned texts, newest first as far as their budget goes, then in the order in which they were pinned.
 fn pins(material: &Material<'_>) -> Vec<String> {
     let estimator = material.view.estimator();
-    let mut room = Budgets::new(material.limits).of(PINS);
+    let mut room = Budgets::new(material.limits).pins();
     let mut kept: Vec<String> = Vec::new();
     for text in material.view.state().pins.values().rev() {
         let tokens = estimator.total(estimator.text(text));

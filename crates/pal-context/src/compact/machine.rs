@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use pal_model::{Block, Boundary};
-use pal_view::{Limits, RenderOptions, Request, View};
+use pal_model::{Block, Body, Boundary};
+use pal_view::{Limits, RenderOptions, Request, Shown, View};
 
 use super::compose::{Material, Summary, compose};
 use super::cut::{Conversation, Cut, Part};
@@ -130,7 +130,10 @@ impl Compaction {
             }
             let Some(how) = self.ways.pop_front() else {
                 let message = match self.attempts.as_slice() {
-                    [] => String::from("there is nothing to compact"),
+                    [] if view.boundary().is_some() => {
+                        String::from("nothing was said since the last compaction")
+                    }
+                    [] => String::from("nothing was said yet"),
                     attempts => attempts.join("; "),
                 };
                 return Step::Failed { message, counts_as_failure: self.model_failed };
@@ -187,7 +190,8 @@ impl Compaction {
             Some(cut) => Some(cut),
             None => conversation.by_reach(self.order.reach, self.kept_most()),
         };
-        self.cut = cut.filter(|cut| !conversation.parts(*cut).0.is_empty());
+        let says_something = |shown: &Shown<'_>| !matches!(shown.entry.body, Body::Boundary(_));
+        self.cut = cut.filter(|cut| conversation.parts(*cut).0.iter().any(says_something));
         self.cut
     }
 
@@ -290,13 +294,7 @@ impl Compaction {
         Some(Step::Ask(Question { how, request, retries: 2 }))
     }
 
-    fn ask_plain(
-        &mut self,
-        view: &View,
-        summarised: &[pal_view::Shown<'_>],
-        dropped: usize,
-        how: How,
-    ) -> Option<Step> {
+    fn ask_plain(&mut self, view: &View, summarised: &[Shown<'_>], dropped: usize, how: How) -> Option<Step> {
         let directive = self.directive(view);
         let output = self.output(view);
         let estimator = view.estimator();
