@@ -22,7 +22,7 @@
 //! ];
 //! let report = replay(&Recorded::new("done", entries), &Options::plain()).unwrap();
 //! assert_eq!((report.requests, report.rejected, report.lost.len()), (1, 0, 0));
-//! assert!(report.tokens.output > 0);
+//! assert!(report.measured.tokens.output > 0);
 //! ```
 
 mod audit;

@@ -44,14 +44,6 @@ pub struct Report {
     pub notices: Vec<String>,
 }
 
-impl std::ops::Deref for Report {
-    type Target = Measured;
-
-    fn deref(&self) -> &Measured {
-        &self.measured
-    }
-}
-
 /// Tokens and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Measured {
