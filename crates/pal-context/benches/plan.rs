@@ -28,6 +28,11 @@ fn view(card: &Card) -> View {
     View::of(lens, script(&log()).unwrap())
 }
 
+fn situation<'a>(view: &'a View, (limits, policy, place): &'a (Limits, Policy, Place)) -> Situation<'a> {
+    let now: Timestamp = view.last_request_at().unwrap();
+    Situation { view, now, limits, policy, place, blocked_by: None, size: view.size().tokens }
+}
+
 fn plan(criterion: &mut Criterion) {
     let own = "[models.plain]\nlike = \"claude-opus-4-6\"\ncontext_management = []\n\
                [models.editing]\nlike = \"claude-opus-4-6\"\ncache_edits = true\n";
@@ -37,22 +42,18 @@ fn plan(criterion: &mut Criterion) {
     {
         let mut card = cards.find(model).card;
         card.window = 2_000_000;
-        let view = view(&card);
-        let limits = Limits::new(&card, &WindowSettings::STANDARD);
-        let policy = Policy { snip: true, fold: true, cache_edit_from: 10_000, ..Policy::classic() };
+        let mut view = view(&card);
+        let policy = Policy { snip: true, fold: true, ..Policy::classic() };
         let place = Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
-        let now: Timestamp = view.last_request_at().unwrap();
-        let size = view.size().tokens;
-        println!("{name}: {size} tokens");
-        let situation = Situation {
-            view: &view,
-            now,
-            limits: &limits,
-            policy: &policy,
-            place: &place,
-            blocked_by: None,
-            size,
-        };
+        let setting = (Limits::new(&card, &WindowSettings::STANDARD), policy, place);
+        println!("{name}: {} tokens", view.size().tokens);
+        // What is settled once for a session is settled.
+        for layer in LAYERS {
+            if let What::Decide(proposals) = layer.act(&situation(&view, &setting)).what {
+                view = proposals.iter().fold(view, |view, proposal| view.with(&proposal.decision));
+            }
+        }
+        let situation = situation(&view, &setting);
         for layer in LAYERS {
             assert!(
                 !matches!(layer.act(&situation).what, What::Decide(_) | What::Compact),

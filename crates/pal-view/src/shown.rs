@@ -180,6 +180,13 @@ impl View {
         self.derived().results().map(|(id, _)| id)
     }
 
+    /// The results that the provider was sent whole and still keeps so, in the model's order.
+    pub fn live_results(&self) -> impl DoubleEndedIterator<Item = &ToolUseId> {
+        let effects = self.derived().effects();
+        let results = self.derived().results().filter(|(_, node)| self.is_sent(node));
+        results.map(|(id, _)| id).filter(|id| !effects.is_deleted(id) && !effects.is_cleared(id))
+    }
+
     /// Whether it was decided that a result goes to disk, or that it does not.
     pub fn is_settled(&self, id: &ToolUseId) -> bool {
         self.derived().effects().is_settled(id)

@@ -9,7 +9,7 @@ use pal_model::{
     BlockType, Body, Card, Cards, Decision, DecisionKind, Draft, Entry, IdSource, Text, ToolUseId,
 };
 use pal_testkit::{Soup, cases, session_files, soup};
-use pal_view::{Showing, View};
+use pal_view::{Showing, Shown, View};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use rustc_hash::FxHashSet;
@@ -122,7 +122,8 @@ fn settled(view: &View) -> FxHashSet<ToolUseId> {
 fn whole_pairs(before: &View, after: &View) -> Result<(), TestCaseError> {
     let halves = |view: &View| {
         let mut halves: BTreeMap<ToolUseId, (usize, usize)> = BTreeMap::new();
-        for shown in view.shown().filter(|shown| shown.showing == Showing::Itself) {
+        let is_summary = |shown: &Shown<'_>| matches!(shown.entry.body, Body::Boundary(_));
+        for shown in view.shown().filter(|shown| shown.showing == Showing::Itself && !is_summary(shown)) {
             for block in shown.content().into_iter().flat_map(|content| content.blocks().to_vec()) {
                 let Some(id) = block.tool_use_id().cloned() else { continue };
                 let is_models = matches!(shown.entry.body, Body::Assistant(_));

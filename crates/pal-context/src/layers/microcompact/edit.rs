@@ -11,12 +11,7 @@ use crate::{Act, Situation};
 /// Deletes all but the newest results from the cache, once there are enough of them.
 pub(super) fn edit(situation: &Situation<'_>) -> Act {
     let (view, policy) = (situation.view, situation.policy);
-    let is_live = |id: &&ToolUseId| {
-        let result = view.result(id);
-        result.is_some_and(|result| result.is_sent && !result.is_cleared && !result.is_deleted)
-    };
-    let live: Vec<&ToolUseId> =
-        view.result_ids().filter(is_live).filter(|id| is_clearable(view, id)).collect();
+    let live: Vec<&ToolUseId> = view.live_results().filter(|id| is_clearable(view, id)).collect();
     let n_old = live.len().saturating_sub(policy.cache_edit_keep);
     if live.len() < policy.cache_edit_from.max(1) || n_old == 0 {
         return Act::nothing(format!(
