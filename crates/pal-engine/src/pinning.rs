@@ -6,7 +6,6 @@ use pal_view::View;
 
 use crate::{Engine, EngineError, Session};
 
-
 impl Engine {
     /// Tokens that all pins may have together.
     pub fn pin_budget(&self) -> u64 {

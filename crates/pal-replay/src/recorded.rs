@@ -1,6 +1,6 @@
 //! A recorded session, read: what was said, and which request was answered with what.
 
-use pal_model::{Body, Content, Entry, Origin, ResponseGot, ResponseId, Timestamp, Usage};
+use pal_model::{Block, Body, Content, Entry, Origin, ResponseGot, ResponseId, Timestamp, Usage};
 use pal_sim::{Answer, Said, Stop};
 use pal_view::CacheLifetime;
 use rustc_hash::FxHashMap;
@@ -65,6 +65,15 @@ impl Recorded {
 
     pub(crate) fn call(&self, at: usize) -> Option<&Called> {
         self.calls.get(&at)
+    }
+
+    /// The blocks of a response.
+    pub(crate) fn blocks_of<'a>(&'a self, response: &'a ResponseId) -> impl Iterator<Item = &'a Block> {
+        let records = self.entries.iter().filter_map(move |entry| match &entry.body {
+            Body::Assistant(assistant) if assistant.response.as_ref() == Some(response) => Some(assistant),
+            _ => None,
+        });
+        records.flat_map(|assistant| assistant.content.blocks())
     }
 
     /// The models that the requests ask, in order.

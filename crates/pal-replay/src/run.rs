@@ -331,9 +331,22 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// A recorded answer may be longer than the window at hand leaves room for. It stands in the log whole, so its usage
+    /// must say so: sizes rest on it.
+    fn make_whole(&self, usage: &mut Usage, got: &ResponseGot) {
+        let estimator = self.session.view().estimator();
+        let blocks = self.recorded.blocks_of(&got.response);
+        let tokens: f64 = blocks.map(|block| estimator.json(block.raw())).sum();
+        usage.output_tokens = usage.output_tokens.max(estimator.total(tokens));
+        usage.iterations = None;
+    }
+
     /// The end of a recorded response, with what it took here.
     fn response(&mut self, entry: &Entry, got: &ResponseGot) -> Result<(), ReplayError> {
-        let Some(exchange) = self.answered.remove(&got.response) else { return Ok(()) };
+        let Some(mut exchange) = self.answered.remove(&got.response) else { return Ok(()) };
+        if matches!(exchange.stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
+            self.make_whole(&mut exchange.usage, got);
+        }
         let response = ResponseGot {
             response: got.response.clone(),
             source: got.source.clone(),

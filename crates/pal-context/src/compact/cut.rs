@@ -2,7 +2,7 @@
 //! boundary in force.
 
 use pal_model::{BlockType, Body, EntryId, Origin, ToolUseId};
-use pal_view::{Shown, ShownPart, View};
+use pal_view::{Shown, View};
 use rustc_hash::FxHashMap;
 
 use super::order::{Notes, Reach};
@@ -76,8 +76,10 @@ impl<'a> Conversation<'a> {
         let at = at.or_else(|| {
             spoken().filter(|at| self.may_cut(*at) && *at > self.first && self.tokens_from(*at) <= most)
         });
-        // Everything kept is nothing compacted.
-        let at = at.filter(|at| self.shown[..*at].iter().any(|shown| shown.part == ShownPart::Said));
+        // Where everything is kept nothing is compacted.
+        let at = at.filter(|at| {
+            self.shown[..*at].iter().any(|shown| !matches!(shown.entry.body, Body::Boundary(_)))
+        });
         Cut { at: at.unwrap_or(end), summarises: Part::Earlier }
     }
 
