@@ -22,10 +22,10 @@ fn log() -> String {
     log + "model z: call z Bash\nresult z: ok\nkeep z\n"
 }
 
-fn view(card: &Card) -> View {
+fn view_of(card: &Card, log: &str) -> View {
     let lens =
         Lens { estimator: Estimator::shipped(card.generation), card: card.clone(), scope: Scope::Current };
-    View::of(lens, script(&log()).unwrap())
+    View::of(lens, script(log).unwrap())
 }
 
 fn situation<'a>(view: &'a View, (limits, policy, place): &'a (Limits, Policy, Place)) -> Situation<'a> {
@@ -42,7 +42,7 @@ fn plan(criterion: &mut Criterion) {
     {
         let mut card = cards.find(model).card;
         card.window = 2_000_000;
-        let mut view = view(&card);
+        let mut view = view_of(&card, &log());
         let policy = Policy { snip: true, fold: true, ..Policy::classic() };
         let place = Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
         let setting = (Limits::new(&card, &WindowSettings::STANDARD), policy, place);
@@ -67,5 +67,18 @@ fn plan(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, plan);
+/// The usual turn: one result is new, and short enough to stay.
+fn look_at_one_result(criterion: &mut Criterion) {
+    let card = Cards::shipped().find("claude-opus-4-6").card;
+    let view = view_of(&card, log().trim_end().trim_end_matches("keep z"));
+    let place = Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
+    let setting = (Limits::new(&card, &WindowSettings::STANDARD), Policy::classic(), place);
+    let situation = situation(&view, &setting);
+    assert!(matches!(LAYERS[0].act(&situation).what, What::Decide(proposals) if proposals.len() == 1));
+    criterion.bench_function("spill looks at one new result", |bencher| {
+        bencher.iter(|| LAYERS[0].act(&situation));
+    });
+}
+
+criterion_group!(benches, plan, look_at_one_result);
 criterion_main!(benches);

@@ -1,8 +1,9 @@
 //! Layers: what each is given, and what it may answer.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use pal_model::{Decision, DecisionKind, EntryId, Text, Timestamp};
+use pal_model::{Cost, Decision, DecisionKind, EntryId, Text, Timestamp};
 use pal_view::{Limits, View};
 
 use crate::{Budgets, Policy};
@@ -144,43 +145,56 @@ impl Act {
 }
 
 /// Decisions about one view, each made when the ones before it count, so that each knows what it alone costs.
-pub(crate) struct Drafts {
-    view: View,
+pub(crate) struct Drafts<'a> {
+    /// The view as it is after them; copied only when one changes it.
+    view: Cow<'a, View>,
     proposals: Vec<Proposal>,
 }
 
-impl Drafts {
+impl<'a> Drafts<'a> {
     /// No decision yet.
-    pub(crate) fn about(view: &View) -> Drafts {
-        Drafts { view: view.clone(), proposals: Vec::new() }
+    pub(crate) fn about(view: &'a View) -> Drafts<'a> {
+        Drafts { view: Cow::Borrowed(view), proposals: Vec::new() }
     }
 
-    /// Makes a decision, with the file that must be written before it.
-    pub(crate) fn add(&mut self, kind: DecisionKind, reason: String, file: Option<SpillFile>) {
-        let mut decision = Decision { kind, reason, cost: pal_model::Cost::default() };
-        if !matches!(decision.kind, DecisionKind::Keep { .. } | DecisionKind::Latch { .. }) {
-            let after = self.view.with(&decision);
-            decision.cost = self.view.cost_of(&after);
-            self.view = after;
-        }
-        self.proposals.push(Proposal { decision, file });
+    /// Makes a decision that changes nothing in the view.
+    pub(crate) fn note(&mut self, kind: DecisionKind, reason: String) {
+        let decision = Decision { kind, reason, cost: Cost::default() };
+        self.proposals.push(Proposal { decision, file: None });
     }
 
-    /// Makes a decision if it frees anything; whether it does. What a log holds twice may grow by it.
+    /// Makes a decision.
+    pub(crate) fn add(&mut self, kind: DecisionKind, reason: String) {
+        let (decision, after) = self.weigh(kind, reason);
+        self.make(Proposal { decision, file: None }, after);
+    }
+
+    /// Makes a decision, with the file that must be written before it, if it frees anything; whether it does. What a
+    /// log holds twice may grow by it.
     pub(crate) fn add_if_less(
         &mut self,
         kind: DecisionKind,
         reason: String,
         file: Option<SpillFile>,
     ) -> bool {
-        let view = self.view.clone();
-        self.add(kind, reason, file);
-        let frees = self.proposals.last().is_some_and(|made| made.decision.cost.tokens_freed > 0);
-        if !frees {
-            self.proposals.pop();
-            self.view = view;
+        let (decision, after) = self.weigh(kind, reason);
+        let frees = decision.cost.tokens_freed > 0;
+        if frees {
+            self.make(Proposal { decision, file }, after);
         }
         frees
+    }
+
+    fn weigh(&self, kind: DecisionKind, reason: String) -> (Decision, View) {
+        let mut decision = Decision { kind, reason, cost: Cost::default() };
+        let after = self.view.with(&decision);
+        decision.cost = self.view.cost_of(&after);
+        (decision, after)
+    }
+
+    fn make(&mut self, proposal: Proposal, after: View) {
+        self.proposals.push(proposal);
+        self.view = Cow::Owned(after);
     }
 
     /// What was decided, as an act; nothing if that is so.

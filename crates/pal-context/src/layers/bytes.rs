@@ -44,7 +44,7 @@ impl Layer for Bytes {
             format!("{over}: pictures and documents of {} left out", counted(media.len(), "old message"));
         let mut drafts = Drafts::about(situation.view);
         for (entry, _) in media {
-            drafts.add(DecisionKind::Strip { entry, text: STRIPPED.into() }, reason.clone(), None);
+            drafts.add(DecisionKind::Strip { entry, text: STRIPPED.into() }, reason.clone());
         }
         Act { what: What::Decide(drafts.finish()), reason }
     }

@@ -90,7 +90,7 @@ pub fn fold_decision(view: &View, stretch: Stretch, summary: &str, budgets: Budg
     let kind = DecisionKind::Fold { head: stretch.head, tail: stretch.tail, text };
     let reason = format!("{} entries of the conversation folded into a summary", shown.len());
     let mut drafts = Drafts::about(view);
-    drafts.add(kind, reason, None);
+    drafts.add(kind, reason);
     let decision = drafts.finish().pop()?.decision;
     (decision.cost.tokens_freed > 0).then_some(decision)
 }

@@ -63,7 +63,7 @@ fn snip(situation: &Situation<'_>, moment: &str) -> Act {
         .collect();
     let reason = format!("{moment}: {} hidden", counts.join(", "));
     let mut drafts = Drafts::about(situation.view);
-    drafts.add(DecisionKind::Snip { entries: hidden.entries }, reason.clone(), None);
+    drafts.add(DecisionKind::Snip { entries: hidden.entries }, reason.clone());
     let proposals = drafts.finish();
     let freed: u64 = proposals.iter().map(|proposal| proposal.decision.cost.tokens_freed).sum();
     let least = situation.budgets().of(FREED_LEAST);

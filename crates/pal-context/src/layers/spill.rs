@@ -62,7 +62,7 @@ impl Layer for Spill {
         }
         if !left.is_empty() {
             let reason = format!("{} short enough to stay whole", counted(left.len(), "result"));
-            drafts.add(DecisionKind::Keep { tool_use_ids: left }, reason, None);
+            drafts.note(DecisionKind::Keep { tool_use_ids: left }, reason);
         }
         let reason = match n_spilled {
             0 => format!("{}, none too long", counted(n_new, "new result")),

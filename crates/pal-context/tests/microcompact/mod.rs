@@ -193,3 +193,11 @@ fn the_cache_is_edited_where_the_card_can() {
         &[&format!("clear c0 c1 c2: {reason}"), &format!("clear c3 c4 c5 c6 c7: {reason}")],
     );
 }
+
+#[test]
+fn what_the_model_has_not_seen_is_never_cleared() {
+    let calls: String = (0..8).map(|at| format!("model m: call c{at} Bash\n")).collect();
+    let results: String = (0..8).map(|at| format!("result c{at}: ~3000~\n")).collect();
+    let unseen = Setting::of("claude-opus-4-6", &format!("user: go\nsent\n{calls}{results}")).later(90);
+    check("microcompact", unseen, &["nothing: the session declares no tools"]);
+}

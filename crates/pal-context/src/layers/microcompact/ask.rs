@@ -65,7 +65,7 @@ fn latched<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a str> {
 
 fn latch(situation: &Situation<'_>, name: &'static str, value: String, reason: String) -> Act {
     let mut drafts = Drafts::about(situation.view);
-    drafts.add(DecisionKind::Latch { name: SmolStr::new_static(name), value }, reason.clone(), None);
+    drafts.note(DecisionKind::Latch { name: SmolStr::new_static(name), value }, reason.clone());
     Act { what: What::Decide(drafts.finish()), reason }
 }
 

@@ -51,7 +51,7 @@ impl Old {
     }
 
     /// Clears them: one decision for all that are read back in the same way.
-    pub(super) fn clear(self, situation: &Situation<'_>, reason: &str, drafts: &mut Drafts) {
+    pub(super) fn clear(self, situation: &Situation<'_>, reason: &str, drafts: &mut Drafts<'_>) {
         for (text, tool_use_ids) in by_text(situation, self.ids) {
             drafts.add_if_less(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
         }
@@ -71,9 +71,14 @@ pub(super) fn lost(situation: &Situation<'_>) -> Vec<ToolUseId> {
 }
 
 /// Clears results that were deleted from a cache that is lost. They took no room, so that nothing is freed.
-pub(super) fn clear_lost(situation: &Situation<'_>, ids: Vec<ToolUseId>, reason: &str, drafts: &mut Drafts) {
+pub(super) fn clear_lost(
+    situation: &Situation<'_>,
+    ids: Vec<ToolUseId>,
+    reason: &str,
+    drafts: &mut Drafts<'_>,
+) {
     for (text, tool_use_ids) in by_text(situation, ids) {
-        drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned(), None);
+        drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned());
     }
 }
 
