@@ -18,7 +18,7 @@ pub(crate) struct Setting {
     pub(crate) limits: Limits,
     pub(crate) now: Timestamp,
     pub(crate) blocked_by: Option<&'static str>,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 impl Setting {

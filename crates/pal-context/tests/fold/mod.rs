@@ -1,6 +1,6 @@
 //! Fold: old stretches as summaries.
 
-use pal_context::{Budgets, Place, What, extractive_fold, fold_decision, fold_question};
+use pal_context::{Budgets, What, extractive_fold, fold_decision, fold_question};
 use pal_model::{Decision, DecisionKind};
 
 use crate::common::{Setting, check};
@@ -17,10 +17,6 @@ fn log(rounds: usize, said: &[(usize, &str)]) -> String {
         }
     }
     log + "model z: all done\nuser: more"
-}
-
-fn place() -> Place {
-    Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() }
 }
 
 fn setting(log: &str, window: u64) -> Setting {
@@ -50,9 +46,9 @@ fn a_persons_message_ends_a_stretch_unless_it_is_short() {
     let setting_of = |log: &str| setting(log, 200_000);
     let act = setting_of(&short).act("fold");
     let What::Fold(stretch) = act.what else { panic!("{act:?}") };
-    let view = setting_of(&short).view;
+    let Setting { view, place, .. } = setting_of(&short);
     let budgets = Budgets::new(&setting_of(&short).limits);
-    let decision = fold_decision(&view, stretch, "They tried things.", budgets, &place()).unwrap();
+    let decision = fold_decision(&view, stretch, "They tried things.", budgets, &place).unwrap();
     let DecisionKind::Fold { text, .. } = &decision.kind else { panic!() };
     assert!(text.contains("They tried things.") && text.contains("yes, but leave the tests alone"), "{text}");
     check(
@@ -70,7 +66,7 @@ fn the_text_is_cut_to_fit_and_a_fold_that_gains_nothing_is_refused() {
     let What::Fold(stretch) = setting.act("fold").what else { panic!() };
     let budgets = Budgets::new(&setting.limits);
     let long = "a sentence of the summary\n".repeat(2_000);
-    let decision = fold_decision(&setting.view, stretch, &long, budgets, &place()).unwrap();
+    let decision = fold_decision(&setting.view, stretch, &long, budgets, &setting.place).unwrap();
     let DecisionKind::Fold { text, .. } = &decision.kind else { panic!() };
     let estimator = setting.view.estimator();
     let tokens = estimator.total(estimator.text(text));
@@ -79,7 +75,7 @@ fn the_text_is_cut_to_fit_and_a_fold_that_gains_nothing_is_refused() {
     assert!(decision.cost.tokens_rewritten > 100_000, "{:?}", decision.cost);
     let folded = setting.view.with(&decision);
     assert_eq!(
-        fold_decision(&folded, stretch, "again", budgets, &place()),
+        fold_decision(&folded, stretch, "again", budgets, &setting.place),
         None,
         "what is folded is not folded again"
     );
@@ -101,7 +97,7 @@ fn folding_goes_on_until_it_fits_and_keeps_compaction_away() {
             stretch,
             &extractive_fold(&setting.view, stretch),
             budgets,
-            &place(),
+            &setting.place,
         )
         .unwrap();
         setting.carry_out(&pal_context::Act::decide(vec![decision.clone()], ""));
@@ -110,7 +106,7 @@ fn folding_goes_on_until_it_fits_and_keeps_compaction_away() {
         assert!(folds.len() < 20);
     }
     assert!(folds.len() >= 5 && setting.view.size().tokens < 162_000, "{}", setting.view.size().tokens);
-    check("auto-compact", setting, &["nothing: 154285 tokens, and folding handles them up to 171000"]);
+    check("auto-compact", setting, &["nothing: 154924 tokens, and folding handles them up to 171000"]);
 }
 
 #[test]

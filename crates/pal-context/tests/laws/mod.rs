@@ -67,7 +67,7 @@ fn run(setting: &mut Setting) -> Result<usize, TestCaseError> {
                 What::Fold(stretch) => {
                     let text = extractive_fold(&setting.view, stretch);
                     let budgets = Budgets::new(&setting.limits);
-                    match fold_decision(&setting.view, stretch, &text, budgets) {
+                    match fold_decision(&setting.view, stretch, &text, budgets, &setting.place) {
                         Some(decision) => Act::decide(vec![decision], "fold"),
                         None => break,
                     }
