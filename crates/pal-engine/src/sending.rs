@@ -160,3 +160,6 @@ fn notice(rejected: u64, why: &str) -> String {
 fn is_cut(answered: &Answered) -> bool {
     answered.stop_reason.as_deref() == Some("model_context_window_exceeded")
 }
+
+#[cfg(test)]
+mod tests;
