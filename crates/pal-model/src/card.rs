@@ -345,12 +345,16 @@ impl Cards {
         found
     }
 
-    /// This table as if every model had this window.
+    /// This table as if every model had this window. An answer takes a third of it at most: one that fills the window
+    /// leaves no room to ask.
     pub fn with_window(&self, window: u64) -> Cards {
-        let narrowed = |card: &RawCard| RawCard { window: Some(window), ..card.clone() };
+        let narrowed = |name: &SmolStr, card: &RawCard| {
+            let max_output = Some(self.find(name).card.max_output.min(window / 3));
+            (name.clone(), RawCard { window: Some(window), max_output, ..card.clone() })
+        };
         Cards {
-            defaults: narrowed(&self.defaults),
-            models: self.models.iter().map(|(name, card)| (name.clone(), narrowed(card))).collect(),
+            defaults: RawCard { window: Some(window), ..self.defaults.clone() },
+            models: self.models.iter().map(|(name, card)| narrowed(name, card)).collect(),
         }
     }
 
@@ -406,8 +410,7 @@ impl RawCard {
         Card {
             model: SmolStr::new(sent),
             window,
-            // An answer that fills the window leaves no room to ask.
-            max_output: max_output.min(window / 3),
+            max_output,
             generation: self.generation.unwrap_or(cautious.generation),
             prices: self.prices,
             cliff: self.cliff,
@@ -545,7 +548,8 @@ mod tests {
         let cards = Cards::shipped().with_window(50_000);
         for name in cards.names() {
             let (with, without) = (cards.find(name).card, Cards::shipped().find(name).card);
-            assert_eq!(with, Card { window: 50_000, ..without }, "{name}");
+            let max_output = without.max_output.min(50_000 / 3);
+            assert_eq!(with, Card { window: 50_000, max_output, ..without }, "{name}");
         }
     }
 
