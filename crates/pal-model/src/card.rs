@@ -345,12 +345,13 @@ impl Cards {
         found
     }
 
-    /// This table as if every model had this window. An answer takes a third of it at most: one that fills the window
-    /// leaves no room to ask.
+    /// This table as if every model had this window. In a narrower one answers are shorter, too, an eighth of it at most:
+    /// where they are set aside from the window, they would leave no room to ask.
     pub fn with_window(&self, window: u64) -> Cards {
         let narrowed = |name: &SmolStr, card: &RawCard| {
-            let max_output = Some(self.find(name).card.max_output.min(window / 3));
-            (name.clone(), RawCard { window: Some(window), max_output, ..card.clone() })
+            let own = self.find(name).card;
+            let most = if window < own.window { own.max_output.min(window / 8) } else { own.max_output };
+            (name.clone(), RawCard { window: Some(window), max_output: Some(most), ..card.clone() })
         };
         Cards {
             defaults: RawCard { window: Some(window), ..self.defaults.clone() },
@@ -548,7 +549,7 @@ mod tests {
         let cards = Cards::shipped().with_window(50_000);
         for name in cards.names() {
             let (with, without) = (cards.find(name).card, Cards::shipped().find(name).card);
-            let max_output = without.max_output.min(50_000 / 3);
+            let max_output = without.max_output.min(50_000 / 8);
             assert_eq!(with, Card { window: 50_000, max_output, ..without }, "{name}");
         }
     }

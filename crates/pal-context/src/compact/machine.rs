@@ -24,7 +24,7 @@ const KEPT_MOST: u64 = 40_000;
 const FAILURES_MAX: u64 = 3;
 /// How often a request for a summary is shortened.
 const TRUNCATIONS_MAX: usize = 3;
-/// Tokens between an estimate and the limit that it must stay under when the provider has not counted yet.
+/// By how much an estimate may be wrong where the provider has not counted yet.
 const SLACK_PERCENT: f64 = 8.0;
 
 /// What the machine needs next, or how it ended.
@@ -273,7 +273,11 @@ impl Compaction {
         let forked = earlier.as_ref().unwrap_or(view);
         let estimator = view.estimator();
         let output = self.output(view);
-        let needed = forked.size().tokens + estimator.total(estimator.text(&directive));
+        let size = forked.size();
+        let guessed = size.estimated + estimator.text(&directive);
+        // The provider has not counted what is estimated.
+        let slack = estimator.total(guessed * SLACK_PERCENT / 100.0);
+        let needed = size.tokens + estimator.total(estimator.text(&directive)) + slack;
         let room = self.prompt_room(view);
         if needed > room {
             self.attempts.push(format!("{}: {needed} tokens, and {room} fit", how.name()));
