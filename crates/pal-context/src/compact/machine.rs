@@ -31,7 +31,7 @@ const SLACK_PERCENT: f64 = 8.0;
 #[derive(Clone, Debug)]
 pub enum Step {
     /// An answer of a model.
-    Ask(Question),
+    Ask(Box<Question>),
     /// The text of files as they are now.
     ReadFiles(Vec<FileWanted>),
     /// A boundary to be appended.
@@ -295,7 +295,7 @@ impl Compaction {
             self.order.members.iter().fold(fork, |fork, (member, value)| fork.with_member(member, value))
         };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request, retries: 2 }))
+        Some(Step::Ask(Box::new(Question { how, request, retries: 2 })))
     }
 
     fn ask_plain(&mut self, view: &View, summarised: &[Shown<'_>], dropped: usize, how: How) -> Option<Step> {
@@ -329,7 +329,7 @@ impl Compaction {
         let options =
             RenderOptions { max_tokens: output, stream: false, marks: false, spell_out_unseen: false };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request: plain.fork(options, &directive), retries: 2 }))
+        Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive), retries: 2 })))
     }
 
     /// The provider found a request for a summary too long: the oldest rounds go, enough for the gap that it named, or a
