@@ -22,6 +22,9 @@ const KEPT_LEAST: u64 = 10_000;
 const KEPT_MOST: u64 = 40_000;
 /// Failures of models in a row after which no model is asked any more.
 const FAILURES_MAX: u64 = 3;
+/// What the user is told then.
+const GAVE_UP: &str = "no model is asked any more, because three summaries in a row failed; a compaction by hand that \
+                       works changes that";
 /// How often a request for a summary is shortened.
 const TRUNCATIONS_MAX: usize = 3;
 /// By how much an estimate may be wrong where the provider has not counted yet.
@@ -90,6 +93,8 @@ pub struct Compaction {
     ways: VecDeque<How>,
     cut: Option<Cut>,
     asked: Option<How>,
+    /// Whether models have failed so often that none is asked.
+    gave_up: bool,
     model_failed: bool,
     attempts: Vec<String>,
     dropped: usize,
@@ -101,7 +106,8 @@ pub struct Compaction {
 impl Compaction {
     /// A compaction by an order; nothing happens yet.
     pub fn new(view: &View, order: Order, limits: &Limits, policy: &Policy, place: &Place) -> Compaction {
-        let ways = ways(view, &order, policy);
+        let gave_up = view.state().summary_failures >= FAILURES_MAX && order.trigger != Trigger::Manual;
+        let ways = ways(view, &order, policy, gave_up);
         Compaction {
             order,
             limits: *limits,
@@ -109,6 +115,7 @@ impl Compaction {
             ways,
             cut: None,
             asked: None,
+            gave_up,
             model_failed: false,
             attempts: Vec::new(),
             dropped: 0,
@@ -382,7 +389,10 @@ impl Compaction {
         };
         match compose(&material, cut, how, &summary) {
             Ok(boundary) => {
-                let attempts = std::mem::take(&mut self.attempts);
+                let mut attempts = std::mem::take(&mut self.attempts);
+                if self.gave_up {
+                    attempts.insert(0, String::from(GAVE_UP));
+                }
                 Some(Step::Done(Box::new(Compacted { boundary, attempts })))
             }
             Err(why) => {
@@ -398,10 +408,9 @@ impl Compaction {
 }
 
 /// The ways to a summary, in order (§4.2).
-fn ways(view: &View, order: &Order, policy: &Policy) -> VecDeque<How> {
+fn ways(view: &View, order: &Order, policy: &Policy, gave_up: bool) -> VecDeque<How> {
     let can_provide = view.lens().card.can.provider_compaction && policy.provider_compaction;
     let by_model = if can_provide && order.reach == Reach::Whole { How::Provider } else { How::Fork };
-    let gave_up = view.state().summary_failures >= FAILURES_MAX && order.trigger != Trigger::Manual;
     let takes_notes = order.reach == Reach::Whole
         && order.trigger != Trigger::Reactive
         && order.instructions.is_none()
