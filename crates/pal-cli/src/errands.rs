@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use pal_context::{FileRead, FileWanted, Question, Reply};
 use pal_engine::{Asked, Errands, Outcome, Outgoing};
-use pal_model::{Block, Card, Timestamp, Usage, fields, member};
+use pal_model::{Block, Card, Timestamp, Usage};
 use pal_provider::{Client, Endpoint, Policy, Progress};
-use pal_wire::{Call, Delta, Dialect, Event, Failure as WireFailure, FailureKind, Finished, messages_call};
+use pal_wire::{Call, Delta, Event, Failure as WireFailure, FailureKind, Finished};
 use tokio::runtime::Runtime;
 
 use crate::arguments::ProviderName;
@@ -97,7 +97,9 @@ impl Errands for Helper {
             let why = String::from("there is no provider to ask");
             return Asked { reply: Reply::Failed(why), answered: None };
         };
-        let call = question_call(question, &self.card, line.endpoint.dialect());
+        let request = &question.request;
+        // Streamed, so that silence and length are told apart while the answer is written.
+        let call = call(request, &self.card, line.endpoint.dialect(), request.max_tokens());
         let mut policy = Policy::patient();
         policy.retries.retries = question.retries;
         let client = Client::new(line.endpoint.clone(), policy);
@@ -111,10 +113,7 @@ impl Errands for Helper {
             Ok((blocks, finished)) => {
                 let cost = self.card.cost(&finished.usage);
                 self.taken.add(&finished.usage, cost);
-                let reply = match finished.stop_reason.as_deref() {
-                    Some("refusal") => Reply::Failed(String::from("the model refused to write it")),
-                    _ => Reply::Said(blocks),
-                };
+                let reply = Reply::of_answer(blocks, finished.stop_reason.as_deref());
                 Asked { reply, answered: Some((finished.response, finished.usage, cost)) }
             }
         }
@@ -149,22 +148,6 @@ impl Taken {
             self.usage.output_tokens += pass.output_tokens;
         }
         self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
-    }
-}
-
-/// A question as a call. Its answer is streamed, so that silence and length are told apart while it is written.
-fn question_call(question: &Question, card: &Card, dialect: Dialect) -> Call {
-    let request = &question.request;
-    match dialect {
-        Dialect::Messages => {
-            let streamed = request.clone().with_member("stream", "true");
-            messages_call(card, streamed.parts(), true)
-        }
-        Dialect::Responses | Dialect::Chat => {
-            let body = request.body();
-            let most = fields(&body).ok().and_then(|fields| member(&fields, "max_tokens")?.parse().ok());
-            call(request, card, dialect, most.unwrap_or(card.max_output))
-        }
     }
 }
 

@@ -85,14 +85,12 @@ pub enum What {
     Nothing,
     /// Decisions, to be carried out in order.
     Decide(Vec<Proposal>),
-    /// A member more at the top level of the request, and the beta that it needs: the provider does the rest.
+    /// A member more at the top level of the request: the provider does the rest.
     AskProvider {
         /// The member's name.
         member: &'static str,
         /// Its value, raw JSON.
         value: Text,
-        /// The beta.
-        beta: &'static str,
     },
     /// A stretch is to be folded: a summary of it is needed first.
     Fold(Stretch),

@@ -19,4 +19,5 @@ pub use audit::{AuditBudgets, AuditInput, Audited, audit};
 pub use machine::{Compacted, Compaction, Question, Reply, Step};
 pub use order::{FileRead, FileWanted, How, Notes, Order, Reach, Restorable, Trigger, World};
 pub use parse::{NoSummary, summary as read_summary};
-pub use prompt::{FoldedStretch, fold_directive, fold_text};
+pub(crate) use prompt::fold_text;
+pub use prompt::{FoldedStretch, fold_directive};

@@ -14,7 +14,7 @@ pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
 pub use compact::{
     AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
     NoSummary, Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive,
-    fold_text, read_summary,
+    read_summary,
 };
 pub use condense::{Asked, Condensed, condense};
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};

@@ -6,5 +6,6 @@ mod common;
 mod fold;
 mod laws;
 mod microcompact;
+mod provider;
 mod snip;
 mod spill;

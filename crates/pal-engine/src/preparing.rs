@@ -8,7 +8,7 @@ use crate::files::write_spill;
 use crate::{Engine, EngineError, Errands, Session};
 
 /// How often a layer may act in a row before one request.
-const ACTS_MAX: usize = 24;
+pub(crate) const ACTS_MAX: usize = 24;
 
 /// Tokens that an answer is always granted.
 const ANSWER_LEAST: u64 = 1_024;
@@ -73,7 +73,7 @@ impl Session {
     /// What the layers would add to a request that left now.
     pub(crate) fn members(&self, engine: &Engine, now: Timestamp) -> Members {
         let added = LAYERS.iter().filter_map(|layer| match self.plan(*layer, engine, now).what {
-            What::AskProvider { member, value, .. } => Some((member, value)),
+            What::AskProvider { member, value } => Some((member, value)),
             _ => None,
         });
         added.collect()
@@ -97,7 +97,7 @@ impl Session {
             let goes_on = match act.what {
                 What::Nothing => false,
                 What::Decide(proposals) => self.carry_out(proposals, now, errands)?,
-                What::AskProvider { member, value, .. } => {
+                What::AskProvider { member, value } => {
                     members.push((member, value));
                     false
                 }
@@ -159,6 +159,11 @@ impl Session {
 impl Engine {
     /// What one layer would do with a view now; nothing is done.
     pub fn plan(&self, layer: &dyn Layer, view: &View, now: Timestamp) -> Act {
+        self.plan_at(layer, view, now, view.size().tokens)
+    }
+
+    /// The same, where the context is known to have another size than it is taken for.
+    pub(crate) fn plan_at(&self, layer: &dyn Layer, view: &View, now: Timestamp, size: u64) -> Act {
         layer.act(&Situation {
             view,
             now,
@@ -166,7 +171,7 @@ impl Engine {
             policy: &self.policy,
             place: &self.place,
             blocked_by: None,
-            size: view.size().tokens,
+            size,
         })
     }
 }

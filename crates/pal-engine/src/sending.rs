@@ -1,7 +1,10 @@
-//! A request leaves; and if the provider finds it too long, the context is made smaller and it leaves again (§4.16).
+//! A request leaves; and if the provider finds it too long, or its window is full before the answer ends, the context
+//! is made smaller and it leaves again (§4.16).
 
 use pal_context::{How, Trigger};
-use pal_model::{Draft, RequestSent, Source, Timestamp};
+use pal_model::{
+    Block, Body, Cost, Decision, DecisionKind, Draft, RequestSent, ResponseGot, Source, Timestamp,
+};
 
 use crate::preparing::automatic;
 use crate::{Answered, Engine, EngineError, Errands, Outcome, Outgoing, Prepared, Session};
@@ -13,9 +16,15 @@ pub struct Sent {
     pub answered: Answered,
     /// The request as it was answered.
     pub prepared: Prepared,
-    /// How often the provider found it too long before.
+    /// How often the provider found it too long before, or ran out of room for the answer.
     pub rejected: u64,
 }
+
+/// How often a context is made smaller for one request: with a model and without.
+const SMALLER_MAX: u64 = 2;
+
+/// The layer that asks the provider to clear.
+const CLEARING: &str = "microcompact";
 
 impl Session {
     /// Prepares and sends a request of the conversation.
@@ -27,18 +36,83 @@ impl Session {
     ) -> Result<Sent, EngineError> {
         let mut rejected = 0;
         loop {
-            let prepared = self.prepare(engine, now, errands)?;
+            let mut prepared = self.prepare(engine, now, errands)?;
             self.append_request(&prepared, now)?;
             let outgoing = Outgoing { request: &prepared.request, now };
             match errands.send(&outgoing) {
-                Outcome::Answered(answered) => return Ok(Sent { answered, prepared, rejected }),
+                Outcome::Answered(answered) if is_cut(&answered) && rejected < SMALLER_MAX => {
+                    self.append_cut(&answered, now)?;
+                    errands.notice(&notice(rejected, "the window was full before the answer ended"));
+                    self.make_smaller(rejected, None, engine, now, errands)?;
+                    rejected += 1;
+                }
+                Outcome::Answered(answered) => {
+                    self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
+                    return Ok(Sent { answered, prepared, rejected });
+                }
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),
-                Outcome::TooLong { message, .. } => {
-                    self.make_smaller(rejected, &message, engine, now, errands)?;
+                Outcome::TooLong { message, .. } if rejected == SMALLER_MAX => {
+                    return Err(EngineError::TooLong { message });
+                }
+                Outcome::TooLong { have, .. } => {
+                    errands.notice(&notice(rejected, "the provider finds the request too long"));
+                    self.make_smaller(rejected, have, engine, now, errands)?;
                     rejected += 1;
                 }
             }
         }
+    }
+
+    /// What the provider cleared is logged when there is more of it than before: it clears the same again for every
+    /// request. Nothing in the view changes, and the usage that it reports is that of the cleared context.
+    fn note_cleared(
+        &mut self,
+        cleared_tokens: u64,
+        prepared: &mut Prepared,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
+        let behind_boundary =
+            self.view.branch().iter().rev().take_while(|entry| !matches!(entry.body, Body::Boundary(_)));
+        let known = behind_boundary.filter_map(|entry| match entry.decision() {
+            Some(DecisionKind::ProviderClear { cleared_tokens }) => Some(*cleared_tokens),
+            _ => None,
+        });
+        let more = cleared_tokens.saturating_sub(known.max().unwrap_or(0));
+        if more == 0 {
+            return Ok(());
+        }
+        self.decide(
+            &Decision {
+                kind: DecisionKind::ProviderClear { cleared_tokens },
+                reason: format!("the provider left out {cleared_tokens} tokens, {more} more than before"),
+                cost: Cost { tokens_freed: more, ..Cost::default() },
+            },
+            now,
+        )?;
+        if let Some(report) = prepared.reports.iter_mut().find(|report| report.layer == CLEARING) {
+            report.acted = true;
+            report.tokens_freed += more;
+        }
+        Ok(())
+    }
+
+    /// An answer that was cut off by a full window was said, and was paid for.
+    fn append_cut(&mut self, answered: &Answered, now: Timestamp) -> Result<(), EngineError> {
+        if !answered.blocks.is_empty() {
+            let raw: Vec<&str> = answered.blocks.iter().map(|block: &Block| block.raw().as_str()).collect();
+            let content = format!("[{}]", raw.join(","));
+            let said = Draft::assistant(Some(&answered.response), Some(&answered.model), &content);
+            self.append(said, now)?;
+        }
+        let got = ResponseGot {
+            response: answered.response.clone(),
+            source: Source::main(),
+            model: answered.model.clone(),
+            usage: answered.usage.clone(),
+            stop_reason: answered.stop_reason.clone(),
+            cost: answered.cost,
+        };
+        self.append(Draft::response(&got), now).map(|_| ())
     }
 
     fn append_request(&mut self, prepared: &Prepared, now: Timestamp) -> Result<(), EngineError> {
@@ -54,25 +128,35 @@ impl Session {
         self.sync()
     }
 
-    /// First a compaction by a model, then one without; then the user is told.
+    /// What can be folded is folded; then the conversation is compacted, first by a model, the second time without.
     fn make_smaller(
         &mut self,
         rejected: u64,
-        message: &str,
+        have: Option<u64>,
         engine: &Engine,
         now: Timestamp,
         errands: &mut dyn Errands,
     ) -> Result<(), EngineError> {
         let mut order = automatic(Trigger::Reactive, engine);
-        match rejected {
-            0 => errands.notice("the provider finds the request too long: compacting"),
-            1 => {
-                errands.notice("still too long: compacting without a model");
-                order.only = Some(vec![How::Extractive]);
-            }
-            _ => return Err(EngineError::TooLong { message: message.to_owned() }),
+        if rejected == 0 {
+            self.drain(have, engine, now, errands)?;
+        } else {
+            order.only = Some(vec![How::Extractive]);
         }
         self.compact(order, engine, now, errands)?;
         Ok(())
     }
+}
+
+/// What the user is told before the context is made smaller.
+fn notice(rejected: u64, why: &str) -> String {
+    match rejected {
+        0 => format!("{why}: compacting"),
+        _ => format!("still, {why}: compacting without a model"),
+    }
+}
+
+/// Whether the window was full before the answer ended.
+fn is_cut(answered: &Answered) -> bool {
+    answered.stop_reason.as_deref() == Some("model_context_window_exceeded")
 }

@@ -1,7 +1,7 @@
 //! The input of a call: the command that it runs, the files that it touches, the tasks that it lists. Programs name
 //! their parameters differently; what is common to them is in the tables here.
 
-use pal_model::{Field, array_items, fields, member, member_string, unescape};
+use pal_model::{Field, ToolKind, array_items, fields, member, member_string, unescape};
 
 use crate::facts::Task;
 use crate::prose::cut;
@@ -12,8 +12,6 @@ const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
 const TASK_KEYS: [&str; 4] = ["todos", "plan", "tasks", "items"];
 const CHANGE_KEYS: [&str; 5] = ["new_string", "new_str", "content", "file_text", "new_source"];
 const PATCH_HEADS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
-const WRITING: [&str; 6] = ["write", "edit", "create", "replace", "patch", "insert"];
-const SEARCHING: [&str; 6] = ["grep", "glob", "search", "list", "ls", "find"];
 
 /// What a call is about.
 #[derive(Debug, Default)]
@@ -41,8 +39,7 @@ impl Called {
     /// Reads the input of a call.
     pub(crate) fn of(name: &str, input: &str) -> Called {
         let members = fields(input).unwrap_or_default();
-        let lower = name.to_lowercase();
-        let is_search = SEARCHING.iter().any(|word| lower.contains(word));
+        let is_search = ToolKind::Search.may_be(name) || ToolKind::List.may_be(name);
         let mut called = Called::default();
         // Editors have a command such as `view` beside their path.
         if !members.iter().any(|(name, _)| PATH_KEYS.contains(&name.as_ref())) {
@@ -50,7 +47,7 @@ impl Called {
             called.command = lines.find(|line| !line.is_empty());
             called.target = called.command.clone().unwrap_or_default();
         }
-        called.files(&members, writes(&lower, &members), is_search);
+        called.files(&members, writes(name, &members), is_search);
         if is_search
             && let Some(pattern) = member_string(&members, "pattern").or(member_string(&members, "query"))
         {
@@ -92,9 +89,14 @@ impl Called {
 }
 
 /// Whether a call writes the file that it names: its name says so, or its command does.
-fn writes(lower: &str, members: &[Field<'_>]) -> bool {
-    let says = |text: &str| WRITING.iter().any(|word| text.contains(word));
-    says(lower) || member_string(members, "command").is_some_and(|command| says(&command))
+fn writes(name: &str, members: &[Field<'_>]) -> bool {
+    let says = |name: &str| ToolKind::Edit.may_be(name) || ToolKind::Write.may_be(name);
+    match member_string(members, "command") {
+        // An editor's command says more than its name.
+        Some(command) if ToolKind::Read.may_be(&command) => false,
+        Some(command) => says(name) || says(&command),
+        None => says(name),
+    }
 }
 
 /// A command as one line: a string, or a list of arguments of which the last is what a shell runs.

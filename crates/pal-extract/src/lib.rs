@@ -29,7 +29,9 @@ pub use sections::{
     CONTINUES, NOTHING, PENDING, RESTORED, SECTIONS, WORDS, heading, is_summary, open_items, section,
     sections_named,
 };
-pub use summary::{command_lines, current_lines, error_line, error_lines, file_lines, summary, task_lines};
+pub use summary::{
+    command_lines, current_lines, error_line, error_lines, file_lines, short, summary, task_lines,
+};
 
 #[cfg(test)]
 mod tests;

@@ -101,6 +101,28 @@ fn concepts(facts: &Facts) -> Vec<String> {
     facts.sentences_with(&DECIDED, 16).into_iter().map(|sentence| format!("- {sentence}")).collect()
 }
 
+/// What was done, in short lines: files, errors, commands, open tasks and what was said last. What people said is
+/// not in it: whoever needs it has their words.
+pub fn short(facts: &Facts, room: usize) -> String {
+    let mut out = format!("{} messages, {} calls of tools.\n", facts.messages, facts.calls);
+    let room = room.saturating_sub(out.len());
+    let parts = [
+        (file_lines(facts), 35),
+        (error_lines(facts), 20),
+        (command_lines(facts), 20),
+        (task_lines(facts), 10),
+        (current_lines(facts, room * 15 / 100), 15),
+    ];
+    for (lines, share) in parts {
+        let fitted = fitted(&lines, room * share / 100);
+        if !fitted.trim().is_empty() {
+            out.push_str(fitted.trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}
+
 /// The files, those that were written first, the newest touch first.
 pub fn file_lines(facts: &Facts) -> Vec<String> {
     let mut files: Vec<&File> = facts.files.iter().collect();

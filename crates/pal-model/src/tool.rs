@@ -23,7 +23,7 @@ pub enum ToolKind {
 
 /// Names in lower case, words joined by nothing.
 const NAMES: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Read, &["read", "readfile", "view", "viewfile", "notebookread"]),
+    (ToolKind::Read, &["read", "readfile", "view", "viewfile", "notebookread", "getfilecontents"]),
     (
         ToolKind::Shell,
         &[
@@ -70,6 +70,33 @@ const NAMES: &[(ToolKind, &[&str])] = &[
     (ToolKind::Write, &["write", "writefile", "create", "createfile"]),
 ];
 
+/// Words of names that stand in no table, and what they speak for.
+const WORDS: &[(ToolKind, &[&str])] = &[
+    (ToolKind::Read, &["read", "view", "cat", "open"]),
+    (
+        ToolKind::Shell,
+        &[
+            "bash",
+            "shell",
+            "exec",
+            "terminal",
+            "command",
+            "stdin",
+            "powershell",
+            "console",
+            "process",
+            "run",
+            "zsh",
+            "sh",
+            "wait",
+        ],
+    ),
+    (ToolKind::Search, &["grep", "search"]),
+    (ToolKind::List, &["glob", "list", "ls", "find"]),
+    (ToolKind::Edit, &["edit", "replace", "patch", "insert"]),
+    (ToolKind::Write, &["write", "create"]),
+];
+
 impl ToolKind {
     /// What the tool with this name does; none for any other tool, and for all that a server offers (`mcp__…`).
     ///
@@ -92,9 +119,60 @@ impl ToolKind {
     }
 }
 
+impl ToolKind {
+    /// Whether a tool with this name may do this: it is one that does, or its name stands in no table and one of the
+    /// name's words speaks for it. The server that offers the tool does not count.
+    ///
+    /// ```
+    /// use pal_model::ToolKind;
+    /// assert!(ToolKind::Read.may_be("mcp__files__read_text_file"));
+    /// assert!(ToolKind::Edit.may_be("replaceInFile") && !ToolKind::Read.may_be("spread"));
+    /// ```
+    pub fn may_be(self, name: &str) -> bool {
+        let name = name.rsplit("__").next().unwrap_or(name);
+        let name = name.rsplit(['.', ':', '/']).next().unwrap_or(name);
+        if let Some(kind) = ToolKind::named(name) {
+            return kind == self;
+        }
+        let known = WORDS.iter().filter(|(kind, _)| *kind == self).flat_map(|(_, words)| words.iter());
+        words(name).any(|word| known.clone().any(|known| word.eq_ignore_ascii_case(known)))
+    }
+}
+
+/// The words of a name: between signs, and from one capital letter that follows a small one to the next.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|letter: char| !letter.is_ascii_alphanumeric()).flat_map(|part| {
+        let bytes = part.as_bytes();
+        let is_hump =
+            |at: &usize| *at > 0 && bytes[*at].is_ascii_uppercase() && bytes[*at - 1].is_ascii_lowercase();
+        let starts = (0..part.len()).filter(move |at| *at == 0 || is_hump(at));
+        let ends = (1..=part.len()).filter(move |at| *at == part.len() || is_hump(at));
+        starts.zip(ends).filter_map(|(start, end)| part.get(start..end))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_name_speak_for_a_kind() {
+        let split = |name| words(name).collect::<Vec<_>>();
+        assert_eq!(split("replaceInFile-now"), ["replace", "In", "File", "now"]);
+        assert_eq!((split(""), split("HTTPGet")), (vec![], vec!["HTTPGet"]));
+        let kinds = [ToolKind::Read, ToolKind::Shell, ToolKind::Search, ToolKind::Edit, ToolKind::Write];
+        for (name, kind) in [
+            ("mcp__read__run_thing", ToolKind::Shell),
+            ("fs.read", ToolKind::Read),
+            ("write_stdin", ToolKind::Shell),
+            ("search_code", ToolKind::Search),
+            ("mcp__x__insert_lines", ToolKind::Edit),
+            ("mcp__x__write_text_file", ToolKind::Write),
+        ] {
+            let found: Vec<_> = kinds.into_iter().filter(|kind| kind.may_be(name)).collect();
+            assert_eq!(found, [kind], "{name}");
+        }
+    }
 
     #[test]
     fn names_of_many_programs_lead_to_one_kind() {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, EngineError};
-use pal_model::{Body, Boundary, Card, EntryId, RequestSent};
+use pal_model::{Body, Boundary, Card, DecisionKind, Entry, EntryId, RequestSent};
 use pal_view::{Limits, WindowSettings};
 
 use crate::ReplayError;
@@ -50,6 +50,7 @@ impl Run<'_> {
         self.report.notices.extend(notices.take(room));
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
         self.note_boundaries(at, newest);
+        self.note_cleared(newest);
         for (exchange, is_last) in last_flagged(&exchanges) {
             self.report.requests += 1;
             *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
@@ -115,6 +116,15 @@ impl Run<'_> {
         }
     }
 
+    /// What the provider cleared since an entry changes what it reads from its cache.
+    fn note_cleared(&mut self, since: Option<EntryId>) {
+        let newest = self.session.view().branch().iter().rev().take_while(|entry| Some(entry.id) != since);
+        let is_clear = |entry: &Entry| matches!(entry.decision(), Some(DecisionKind::ProviderClear { .. }));
+        if newest.into_iter().any(is_clear) {
+            self.cut();
+        }
+    }
+
     /// Takes a request beside the conversation into the report.
     fn count_beside(&mut self, replied: &Replied) {
         match &replied.exchange {
@@ -147,3 +157,6 @@ pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
 fn last_flagged<T>(items: &[T]) -> impl Iterator<Item = (&T, bool)> {
     items.iter().enumerate().map(move |(at, item)| (item, at + 1 == items.len()))
 }
+
+#[cfg(test)]
+mod tests;

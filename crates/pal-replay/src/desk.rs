@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use pal_context::{FileRead, FileWanted, Question, Reply};
+use pal_context::{FileRead, FileWanted, How, Question, Reply};
 use pal_engine::{Answered, Asked, Errands, Outcome, Outgoing};
 use pal_model::{Block, BlockType, Body, Card, ResponseId, Timestamp};
 use pal_sim::{Answer, Said};
 use pal_view::{Request, file_read};
 
 use crate::options::CompactWith;
-use crate::provider::{Provider, Replied};
+use crate::provider::{Provider, Read, Replied};
 use crate::recorded::{Called, Recorded, texts};
 
 /// Messages whose ends a request marks.
@@ -39,20 +39,14 @@ pub(crate) struct Sending {
 }
 
 impl Desk<'_> {
-    fn exchange(
-        &mut self,
-        now: Timestamp,
-        request: &Request,
-        stream: bool,
-        answer: Option<Answer>,
-    ) -> Replied {
-        let call = self.provider.call(request, self.card, stream);
+    fn exchange(&mut self, now: Timestamp, request: &Request, answer: Option<Answer>) -> (Replied, Read) {
+        let call = self.provider.call(request, self.card);
         let body = call.body.joined();
         let start = Instant::now();
-        let replied = self.provider.ask(now, &call, &body, answer);
+        let (replied, read) = self.provider.ask_and_read(now, &call, &body, answer);
         self.waited += start.elapsed();
         self.exchanges.push(Sending { body, replied: replied.clone() });
-        replied
+        (replied, read)
     }
 
     /// The summary that the recording has next, or had last.
@@ -69,7 +63,7 @@ impl Desk<'_> {
 impl Errands for Desk<'_> {
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
         let request = outgoing.request.clone().marked(MARKED_MESSAGES, self.called.lifetime);
-        let replied = self.exchange(outgoing.now, &request, true, Some(self.called.answer.clone()));
+        let (replied, read) = self.exchange(outgoing.now, &request, Some(self.called.answer.clone()));
         match replied.exchange {
             Some(exchange) => Outcome::Answered(Answered {
                 response: ResponseId::from(exchange.request.as_str()),
@@ -78,7 +72,7 @@ impl Errands for Desk<'_> {
                 usage: exchange.usage,
                 cost: exchange.cost,
                 stop_reason: Some(exchange.stop_reason.as_str().into()),
-                cleared_tokens: 0,
+                cleared_tokens: read.cleared_tokens,
             }),
             None => match replied.too_long {
                 Some((have, limit)) => {
@@ -92,13 +86,16 @@ impl Errands for Desk<'_> {
     fn ask(&mut self, question: &Question, now: Timestamp) -> Asked {
         let answer = match self.compact_with {
             CompactWith::Extractive => None,
-            CompactWith::Recorded => self.recorded_summary().map(|text| Answer {
-                blocks: vec![Said::Text(format!("<summary>\n{text}\n</summary>"))],
-                stop: None,
+            CompactWith::Recorded => self.recorded_summary().map(|text| {
+                let text = match question.how {
+                    How::Provider => text,
+                    _ => format!("<summary>\n{text}\n</summary>"),
+                };
+                Answer { blocks: vec![Said::Text(text)], stop: None }
             }),
         };
         let request = question.request.clone().lasting(self.called.lifetime);
-        let replied = self.exchange(now, &request, false, answer);
+        let (replied, read) = self.exchange(now, &request, answer);
         let Some(exchange) = replied.exchange else {
             let message = replied.refusal.unwrap_or_default();
             let reply = match replied.too_long {
@@ -107,8 +104,9 @@ impl Errands for Desk<'_> {
             };
             return Asked { reply, answered: None };
         };
+        let reply = Reply::of_answer(read.blocks, Some(exchange.stop_reason.as_str()));
         let answered = Some((ResponseId::from(exchange.request.as_str()), exchange.usage, exchange.cost));
-        Asked { reply: Reply::Said(replied.blocks), answered }
+        Asked { reply, answered }
     }
 
     /// The newest text of the file that the recording had shown by then.

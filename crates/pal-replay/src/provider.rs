@@ -4,7 +4,7 @@ use pal_model::{Block, Caching, Card, Cards, Parts, Timestamp, fields, member};
 use pal_sim::{Answer, Exchange, HttpRequest, Reply, Settings, Signatures, Simulator};
 use pal_view::Request;
 use pal_wire::{
-    Call, Conversation, Encoder, Event, FailureKind, Piece, classify, count_tokens_call, decode_whole,
+    Call, Conversation, Decoder, Dialect, Encoder, Event, FailureKind, Piece, classify, count_tokens_call,
     messages_call,
 };
 
@@ -30,8 +30,14 @@ pub(crate) struct Replied {
     pub(crate) refusal: Option<String>,
     /// Whether that was for its length: the tokens and the limit, where they were named.
     pub(crate) too_long: Option<(Option<u64>, Option<u64>)>,
-    /// What the model said, of an answer that came whole.
+}
+
+/// What an answer says.
+#[derive(Default)]
+pub(crate) struct Read {
     pub(crate) blocks: Vec<Block>,
+    /// Tokens that the provider cleared before.
+    pub(crate) cleared_tokens: u64,
 }
 
 impl Provider {
@@ -43,10 +49,10 @@ impl Provider {
         Provider { simulator, recital, encoder: None }
     }
 
-    /// The call that a request becomes.
-    pub(crate) fn call(&mut self, request: &Request, card: &Card, stream: bool) -> Call {
+    /// The call that a request becomes; its answer is streamed.
+    pub(crate) fn call(&mut self, request: &Request, card: &Card) -> Call {
         if card.caching == Caching::Marks {
-            return messages_call(card, request.parts(), stream);
+            return messages_call(card, request.parts(), true);
         }
         let pieces: Vec<Piece> = request
             .pieces()
@@ -58,7 +64,7 @@ impl Provider {
         encoder.encode(&Conversation {
             model: &card.model,
             max_tokens: request.max_tokens(),
-            stream,
+            stream: true,
             effort: None,
             cache_key: None,
             system: request.system(),
@@ -80,8 +86,31 @@ impl Provider {
         member(&fields(&text).ok()?, "input_tokens")?.parse().ok()
     }
 
-    /// Asks; the answer is the one given, or drawn from what was sent.
+    /// Asks; the answer is the one given, or drawn from what was sent, and nobody reads it.
     pub(crate) fn ask(&mut self, now: Timestamp, call: &Call, body: &str, answer: Option<Answer>) -> Replied {
+        self.exchange(now, call, body, answer).0
+    }
+
+    /// The same, and what the answer says.
+    pub(crate) fn ask_and_read(
+        &mut self,
+        now: Timestamp,
+        call: &Call,
+        body: &str,
+        answer: Option<Answer>,
+    ) -> (Replied, Read) {
+        let (replied, reply) = self.exchange(now, call, body, answer);
+        let read = replied.exchange.as_ref().map(|_| read(call.dialect, &reply));
+        (replied, read.unwrap_or_default())
+    }
+
+    fn exchange(
+        &mut self,
+        now: Timestamp,
+        call: &Call,
+        body: &str,
+        answer: Option<Answer>,
+    ) -> (Replied, Reply) {
         self.recital.put_down(answer);
         let reply = self.send(now, call, body);
         let failure = reply.exchange.is_none().then(|| classify(reply.status, |_| None, &reply.body()));
@@ -89,23 +118,11 @@ impl Provider {
             Some(FailureKind::TooLong { have, limit }) => Some((*have, *limit)),
             _ => None,
         };
-        let events = match reply.is_stream() || reply.exchange.is_none() {
-            true => Vec::new(),
-            false => decode_whole(call.dialect, &reply.body()),
-        };
-        let blocks = events.into_iter().filter_map(|event| match event {
-            Event::Block { block, .. } => Some(block),
-            _ => None,
-        });
         let refusal = failure.map(|failure| failure.message);
-        Replied {
-            status: reply.status,
-            blocks: blocks.collect(),
-            exchange: reply.exchange,
-            refusal,
-            too_long,
-        }
+        let exchange = reply.exchange.clone();
+        (Replied { status: reply.status, exchange, refusal, too_long }, reply)
     }
+
     fn send(&mut self, now: Timestamp, call: &Call, body: &str) -> Reply {
         let headers: Vec<(String, String)> =
             call.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -113,4 +130,23 @@ impl Provider {
             HttpRequest { method: "POST", path: call.path, headers: &headers, body: body.as_bytes() };
         self.simulator.handle(now, &request)
     }
+}
+
+/// Reads a streamed answer.
+fn read(dialect: Dialect, reply: &Reply) -> Read {
+    let mut events = Vec::new();
+    let mut decoder = Decoder::new(dialect);
+    for chunk in &reply.chunks {
+        decoder.push(&chunk.bytes, &mut events);
+    }
+    decoder.finish(&mut events);
+    let mut read = Read::default();
+    for event in events {
+        match event {
+            Event::Block { block, .. } => read.blocks.push(block),
+            Event::Finished(finished) => read.cleared_tokens = finished.cleared_tokens(),
+            _ => {}
+        }
+    }
+    read
 }

@@ -1,6 +1,6 @@
 //! A recorded session, read: what was said, and which request was answered with what.
 
-use pal_model::{Block, Body, Content, Entry, Origin, ResponseGot, ResponseId, Timestamp, Usage};
+use pal_model::{Block, BlockType, Body, Content, Entry, Origin, ResponseGot, ResponseId, Timestamp, Usage};
 use pal_sim::{Answer, Said, Stop};
 use pal_view::CacheLifetime;
 use rustc_hash::FxHashMap;
@@ -97,7 +97,12 @@ impl Recorded {
 
 /// The texts of a content.
 pub(crate) fn texts(content: &Content) -> Vec<String> {
-    content.blocks().iter().filter_map(|block| block.string("text")).map(|text| text.into_owned()).collect()
+    let text = |block: &Block| match block.kind() {
+        // The provider's own summary.
+        BlockType::Compaction => block.string("content").map(|text| text.into_owned()),
+        _ => block.string("text").map(|text| text.into_owned()),
+    };
+    content.blocks().iter().filter_map(text).collect()
 }
 
 fn is_request(entry: &Entry) -> bool {

@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
         let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: true };
         let (rendered, call) = self.timed(|run| {
             let rendered = run.session.view().render(options).marked(MARKED_MESSAGES, called.lifetime);
-            let call = run.provider.call(&rendered, &run.card, true);
+            let call = run.provider.call(&rendered, &run.card);
             (rendered, call)
         });
         let sent = RequestSent {
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
         let Some(prefix) = self.shared.as_ref().filter(|_| is_cold && has_read) else { return };
         let Some(view) = unseen::alone(prefix, self.session.view().lens()) else { return };
         let options = RenderOptions { max_tokens: 1, stream: true, marks: true, spell_out_unseen: true };
-        let call = self.provider.call(&view.render(options).marked(0, called.lifetime), &self.card, true);
+        let call = self.provider.call(&view.render(options).marked(0, called.lifetime), &self.card);
         self.provider.ask(called.started, &call, &call.body.joined(), Some(Answer::default()));
     }
 

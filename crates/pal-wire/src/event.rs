@@ -3,7 +3,7 @@
 //! The order: one `Started`; deltas of a block, to be shown while it grows, then the whole `Block`, to be kept;
 //! and one last event, `Finished` or `Failed`. After that nothing comes.
 
-use pal_model::{Block, BlockType, ResponseId, Text, Usage};
+use pal_model::{Block, BlockType, ResponseId, Text, Usage, array_items, fields, member};
 use smol_str::SmolStr;
 
 use crate::Failure;
@@ -78,4 +78,48 @@ pub struct Finished {
     /// Whatever else the provider said about the answer as a whole (`diagnostics`, `context_management`,
     /// `stop_details` …): a JSON object.
     pub extras: Text,
+}
+
+impl Finished {
+    /// Tokens of the context that the provider cleared before the model saw it.
+    pub fn cleared_tokens(&self) -> u64 {
+        let applied = |extras: &str| {
+            let extras = fields(extras).ok()?;
+            let management = fields(member(&extras, "context_management")?).ok()?;
+            let edits = array_items(member(&management, "applied_edits")?).ok()?;
+            let cleared =
+                |edit: &&str| member(&fields(edit).ok()?, "cleared_input_tokens")?.parse::<u64>().ok();
+            Some(edits.iter().filter_map(cleared).fold(0, u64::saturating_add))
+        };
+        applied(&self.extras).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cleared_is_added_up() {
+        let cleared = |extras: &str| {
+            let finished = Finished {
+                response: ResponseId::from("msg_1"),
+                model: SmolStr::default(),
+                stop_reason: None,
+                usage: Usage::default(),
+                extras: Text::from(extras),
+            };
+            finished.cleared_tokens()
+        };
+        let two = r#"{"context_management":{"applied_edits":[{"type":"a","cleared_input_tokens":50120},{"type":"b","cleared_thinking_turns":3,"cleared_input_tokens":15000}]}}"#;
+        assert_eq!(cleared(two), 65_120);
+        for nothing in [
+            "{}",
+            r#"{"context_management":null}"#,
+            r#"{"context_management":{"applied_edits":[]}}"#,
+            r#"{"context_management":{"applied_edits":[{"cleared_input_tokens":-1},7]}}"#,
+        ] {
+            assert_eq!(cleared(nothing), 0, "{nothing}");
+        }
+    }
 }

@@ -25,6 +25,8 @@ const FAILURES_MAX: u64 = 3;
 /// What the user is told then.
 const GAVE_UP: &str = "no model is asked any more, because three summaries in a row failed; a compaction by hand that \
                        works changes that";
+/// Characters of instructions that the provider takes for its own compaction.
+const PROVIDER_INSTRUCTIONS_MAX: usize = 16_384;
 /// How often a request for a summary is shortened.
 const TRUNCATIONS_MAX: usize = 3;
 /// By how much an estimate may be wrong where the provider has not counted yet.
@@ -59,7 +61,7 @@ pub struct Question {
     pub retries: u32,
 }
 
-/// What came of a question.
+/// What came of a question. The reply of a whole answer is [`Reply::of_answer`].
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// The model said something.
@@ -73,6 +75,23 @@ pub enum Reply {
     },
     /// There was no answer.
     Failed(String),
+}
+
+impl Reply {
+    /// The reply that a whole answer is, by why it stopped: what was cut off by a full window was asked of too long a
+    /// conversation, and a refusal says nothing of it.
+    pub fn of_answer(blocks: Vec<Block>, stop_reason: Option<&str>) -> Reply {
+        match stop_reason {
+            Some("refusal") => Reply::Failed(String::from("the model refused to write it")),
+            Some("model_context_window_exceeded") if blocks.is_empty() => {
+                Reply::TooLong { have: None, limit: None }
+            }
+            Some(reason) if blocks.is_empty() => {
+                Reply::Failed(format!("the answer is empty and stopped with `{reason}`"))
+            }
+            _ => Reply::Said(blocks),
+        }
+    }
 }
 
 /// A compaction that came about.
@@ -245,7 +264,7 @@ impl Compaction {
     }
 
     /// The directive for the summary that the order asks for.
-    fn directive(&self, view: &View) -> String {
+    fn directive(&self, view: &View, how: How) -> String {
         let first = match self.order.reach {
             Reach::From(id) => view.shown().find(|shown| shown.entry.id == id),
             Reach::Whole | Reach::UpTo(_) => None,
@@ -259,6 +278,8 @@ impl Compaction {
             instructions: self.order.instructions.as_deref(),
             hook_instructions: self.order.hook_instructions.as_deref(),
             pins: view.state().pins.len(),
+            // The provider takes whatever is said for the summary.
+            is_bare: how == How::Provider,
         })
     }
 
@@ -272,7 +293,12 @@ impl Compaction {
     }
 
     fn ask_fork(&mut self, view: &View, cut: Cut, conversation: &Conversation<'_>, how: How) -> Option<Step> {
-        let directive = self.directive(view);
+        let directive = self.directive(view, how);
+        if how == How::Provider && directive.chars().count() > PROVIDER_INSTRUCTIONS_MAX {
+            let why = format!("{}: the instructions are longer than the provider takes", how.name());
+            self.attempts.push(why);
+            return None;
+        }
         let earlier = match self.order.reach {
             Reach::UpTo(_) => view.until(conversation.shown.get(cut.at)?.entry.id),
             Reach::Whole | Reach::From(_) => None,
@@ -290,8 +316,7 @@ impl Compaction {
             self.attempts.push(format!("{}: {needed} tokens, and {room} fit", how.name()));
             return None;
         }
-        let options =
-            RenderOptions { max_tokens: output, stream: false, marks: true, spell_out_unseen: true };
+        let options = RenderOptions { max_tokens: output, stream: true, marks: true, spell_out_unseen: true };
         let request = if how == How::Provider {
             let mut value = String::from(r#"{"type":"summarize","instructions":"#);
             pal_model::escape_into(&mut value, &directive);
@@ -306,7 +331,7 @@ impl Compaction {
     }
 
     fn ask_plain(&mut self, view: &View, summarised: &[Shown<'_>], dropped: usize, how: How) -> Option<Step> {
-        let directive = self.directive(view);
+        let directive = self.directive(view, how);
         let output = self.output(view);
         let estimator = view.estimator();
         let room = self.prompt_room(view).saturating_sub(estimator.total(estimator.text(&directive)));
@@ -334,7 +359,7 @@ impl Compaction {
         }
         self.dropped = dropped;
         let options =
-            RenderOptions { max_tokens: output, stream: false, marks: false, spell_out_unseen: false };
+            RenderOptions { max_tokens: output, stream: true, marks: false, spell_out_unseen: false };
         self.asked = Some(how);
         Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive), retries: 2 })))
     }

@@ -10,6 +10,8 @@ pub(crate) fn plain_view(view: &View, shown: &[Shown<'_>], dropped: usize, syste
     let mut card = view.lens().card.clone();
     card.can.images = false;
     card.can.documents = false;
+    // Behind another system prompt the provider's own summary is told in words.
+    card.can.provider_compaction = false;
     card.thinking = ThinkingKinds::default();
     let lens = Lens { card, ..view.lens().clone() };
     let first_round = shown.first().map_or(0, |shown| shown.round);

@@ -26,6 +26,8 @@ pub(crate) struct Directive<'a> {
     pub(crate) hook_instructions: Option<&'a str>,
     /// How many texts are pinned.
     pub(crate) pins: usize,
+    /// Whether the whole answer is the summary: no draft, no tags.
+    pub(crate) is_bare: bool,
 }
 
 /// Said first.
@@ -35,6 +37,9 @@ All that you need is in the conversation above.";
 /// Said last.
 const TEXT_ONLY_AGAIN: &str = "Once more: text only, no tool calls. First the <analysis> block, then the <summary> block, \
 and nothing behind it.";
+
+/// The same, where nothing of the answer is thrown away.
+const TEXT_ONLY_BARE: &str = "Once more: text only, no tool calls. Write the nine sections and nothing else.";
 
 const TASK: &str = "Your task is to write a summary of the conversation so far. It will take the place of the conversation: \
 the agent that goes on, which is most likely you, will have your summary in sight and nothing of what it stands for. Whatever \
@@ -59,6 +64,10 @@ promised and is still owed. Then check the notes against the sections below. The
 
 const FORM: &str = "Then write the summary inside <summary> tags, in nine sections, in this order and with these headings, each on a \
 line of its own as `## 1. Name`. Where there is nothing to say, say \"None\".";
+
+const FORM_BARE: &str = "Go through the whole conversation in your mind first; then write the summary itself and nothing else: no \
+draft, no tags, no greeting. It has nine sections, in this order and with these headings, each on a line of its own as \
+`## 1. Name`. Where there is nothing to say, say \"None\".";
 
 const RULES: &str = "Rules for all sections:
 - Only what stands in the conversation. Paths, names, commands, numbers and error messages are copied letter for letter, \
@@ -118,8 +127,11 @@ pub(crate) fn directive(directive: &Directive<'_>) -> String {
     if directive.has_earlier_summary && !matches!(directive.reach, Reach::From(_)) {
         parts.push(DELTA.to_owned());
     }
-    parts.push(DRAFT.to_owned());
-    parts.push(format!("{FORM}\n{}", sections(directive.reach)));
+    let (form, again) = match directive.is_bare {
+        true => (FORM_BARE.to_owned(), TEXT_ONLY_BARE),
+        false => (format!("{DRAFT}\n\n{FORM}"), TEXT_ONLY_AGAIN),
+    };
+    parts.push(format!("{form}\n{}", sections(directive.reach)));
     parts.push(RULES.to_owned());
     if directive.pins > 0 {
         let (texts, them) = if directive.pins == 1 { ("text", "it") } else { ("texts", "them") };
@@ -137,7 +149,7 @@ pub(crate) fn directive(directive: &Directive<'_>) -> String {
             "The user's hooks add this, which holds where it does not contradict the user:\n{instructions}"
         ));
     }
-    parts.push(TEXT_ONLY_AGAIN.to_owned());
+    parts.push(again.to_owned());
     parts.join("\n\n")
 }
 
@@ -211,13 +223,9 @@ pub(crate) fn summary_message(message: &SummaryMessage<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// A stretch that is to be folded: its ends, and how the messages there begin.
+/// A stretch that is to be folded: how the messages at its ends begin.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldedStretch<'a> {
-    /// Its first entry.
-    pub head: EntryId,
-    /// Its last entry.
-    pub tail: EntryId,
     /// The first words of the stretch.
     pub begins: &'a str,
     /// The words with which its last message begins.
@@ -242,13 +250,11 @@ pub fn fold_directive(stretch: &FoldedStretch<'_>) -> String {
     )
 }
 
-/// What stands in the place of a folded stretch.
-pub fn fold_text(stretch: &FoldedStretch<'_>, summary: &str, transcript: &str) -> String {
+/// What stands in the place of a folded stretch, whose ends are named.
+pub(crate) fn fold_text(head: EntryId, tail: EntryId, summary: &str, transcript: &str) -> String {
     format!(
         "[A stretch of this conversation is folded into the summary below. It stands whole in the transcript at {transcript}, from \
-         entry {} to entry {}.]\n{}\n[End of the folded stretch.]",
-        stretch.head,
-        stretch.tail,
+         entry {head} to entry {tail}.]\n{}\n[End of the folded stretch.]",
         summary.trim()
     )
 }

@@ -2,6 +2,8 @@
 //!
 //! In doubt a text counts as read from a file, and stays whole.
 
+use pal_model::ToolKind;
+
 use super::Asked;
 
 /// Whether what the tool returned is the text of a file.
@@ -11,41 +13,13 @@ pub(super) fn reads_file(asked: Asked<'_>) -> bool {
 
 /// Whether the tool runs commands.
 pub(super) fn is_shell(asked: Asked<'_>) -> bool {
-    const NAMES: [&str; 12] = [
-        "bash",
-        "shell",
-        "exec",
-        "terminal",
-        "command",
-        "stdin",
-        "powershell",
-        "console",
-        "process",
-        "run",
-        "zsh",
-        "sh",
-    ];
-    asked.command.is_some()
-        || last_name(asked.tool)
-            .split('_')
-            .any(|word| NAMES.contains(&word) || word == "bashoutput" || word == "wait")
+    asked.command.is_some() || ToolKind::Shell.may_be(asked.tool)
 }
 
-/// The tool's own name in lower case, without the server that offers it.
-fn last_name(tool: &str) -> String {
-    let name = tool.rsplit("__").next().unwrap_or(tool);
-    name.rsplit(['.', ':', '/']).next().unwrap_or(name).to_ascii_lowercase().replace('-', "_")
-}
-
+/// Editors that replace strings show files, too.
 fn is_reading_tool(tool: &str) -> bool {
-    let name = last_name(tool);
-    let mut words = name.split('_');
-    name.contains("readfile")
-        || name.contains("viewfile")
-        || name.starts_with("str_replace")
-        || name == "get_file_contents"
-        || name == "notebookread"
-        || words.any(|word| matches!(word, "read" | "view" | "cat" | "open"))
+    let is_editor = tool.to_ascii_lowercase().contains("str_replace");
+    ToolKind::Read.may_be(tool) || is_editor
 }
 
 /// Whether some part of a command line prints a file. A part that only filters another's output does not.

@@ -1,5 +1,7 @@
 //! Auto-compact (§3.5, §4.1): when the context has reached its threshold, the conversation is compacted.
 
+use pal_model::{Block, BlockType, Body};
+
 use super::fold::percent_of;
 use crate::act::What;
 use crate::{Act, Layer, Situation};
@@ -13,42 +15,61 @@ impl Layer for AutoCompact {
     }
 
     fn act(&self, situation: &Situation<'_>) -> Act {
-        let size = situation.size;
-        let fill = situation.limits.fill(size);
-        let Some(threshold) = situation.limits.auto_compact else {
-            return if fill.blocking {
-                let reason = format!(
-                    "{size} tokens leave no room for an answer, and automatic compaction is off: compact by hand"
-                );
-                Act { what: What::Stop, reason }
-            } else {
-                Act::nothing("switched off")
-            };
+        let mut act = decide(situation);
+        if is_told(situation) {
+            act.reason.push_str(TOLD);
+        }
+        act
+    }
+}
+
+/// What is said of a summary in a block that only another model reads.
+const TOLD: &str =
+    "; this model does not read the provider's own summary and is told its words until the next one";
+
+/// Whether the messages begin with the words of a provider's own summary, because the model does not read the block.
+fn is_told(situation: &Situation<'_>) -> bool {
+    let Some(Body::Boundary(boundary)) = situation.view.boundary().map(|entry| &entry.body) else {
+        return false;
+    };
+    let is_block = |block: &Block| block.kind() == BlockType::Compaction;
+    !situation.view.lens().card.can.provider_compaction && boundary.summary.blocks().iter().any(is_block)
+}
+
+fn decide(situation: &Situation<'_>) -> Act {
+    let size = situation.size;
+    let fill = situation.limits.fill(size);
+    let Some(threshold) = situation.limits.auto_compact else {
+        return if fill.blocking {
+            let reason = format!(
+                "{size} tokens leave no room for an answer, and automatic compaction is off: compact by hand"
+            );
+            Act { what: What::Stop, reason }
+        } else {
+            Act::nothing("switched off")
         };
-        if situation.policy.fold {
-            // Folding has had its turn by now: only if it could not help enough is there more to do.
-            let drain = percent_of(situation.limits.effective, situation.policy.fold_drain_percent);
-            if size < drain {
-                return Act::nothing(format!("{size} tokens, and folding handles them up to {drain}"));
-            }
-        } else if !fill.auto_compact {
-            return Act::nothing(format!("{size} tokens, acts from {threshold}"));
+    };
+    if situation.policy.fold {
+        // Folding has had its turn by now: only if it could not help enough is there more to do.
+        let drain = percent_of(situation.limits.effective, situation.policy.fold_drain_percent);
+        if size < drain {
+            return Act::nothing(format!("{size} tokens, and folding handles them up to {drain}"));
         }
-        match situation.blocked_by {
-            Some(hook) if fill.blocking => {
-                let reason = format!(
-                    "{size} tokens leave no room for an answer, and the hook `{hook}` forbids compaction: \
+    } else if !fill.auto_compact {
+        return Act::nothing(format!("{size} tokens, acts from {threshold}"));
+    }
+    match situation.blocked_by {
+        Some(hook) if fill.blocking => {
+            let reason = format!(
+                "{size} tokens leave no room for an answer, and the hook `{hook}` forbids compaction: \
                      change the hook, or start anew"
-                );
-                Act { what: What::Stop, reason }
-            }
-            Some(hook) => {
-                Act::nothing(format!("due at {threshold} tokens, but the hook `{hook}` forbids it"))
-            }
-            None => Act {
-                what: What::Compact,
-                reason: format!("{size} tokens have reached the threshold of {threshold}"),
-            },
+            );
+            Act { what: What::Stop, reason }
         }
+        Some(hook) => Act::nothing(format!("due at {threshold} tokens, but the hook `{hook}` forbids it")),
+        None => Act {
+            what: What::Compact,
+            reason: format!("{size} tokens have reached the threshold of {threshold}"),
+        },
     }
 }

@@ -7,12 +7,14 @@
 mod stretch;
 mod text;
 
+use pal_extract::Facts;
 use pal_model::{Decision, DecisionKind};
 use pal_view::View;
 
 use crate::act::Drafts;
+use crate::compact::fold_text;
 use crate::words::grouped;
-use crate::{Act, Budgets, Layer, Situation, Stretch, What};
+use crate::{Act, Budgets, Layer, Place, Situation, Stretch, What};
 
 /// Folds old stretches.
 pub(crate) struct Fold;
@@ -76,17 +78,29 @@ pub fn fold_question(view: &View, stretch: Stretch, budgets: Budgets) -> Option<
     })
 }
 
-/// A summary of a stretch made without a model: what was called, and how each answer begins. Empty if the view no
-/// longer shows the stretch.
+/// A summary of a stretch made without a model, from the facts that its entries hold. Empty if the view no longer shows
+/// the stretch.
 pub fn extractive_fold(view: &View, stretch: Stretch) -> String {
-    stretch::shown(view, stretch).map(|shown| text::extractive(view, &shown)).unwrap_or_default()
+    // What does not fit is cut off afterwards, by tokens.
+    const ROOM: usize = TEXT_TOKENS as usize * 3;
+    let Some(shown) = stretch::shown(view, stretch) else { return String::new() };
+    let facts = Facts::of_entries(shown.iter().map(|one| one.entry));
+    pal_extract::short(&facts, ROOM)
 }
 
 /// The decision to fold a stretch into a summary, which is cut to fit; what people said in the stretch is added word
 /// for word. None if the view no longer shows the stretch, or if nothing would be gained.
-pub fn fold_decision(view: &View, stretch: Stretch, summary: &str, budgets: Budgets) -> Option<Decision> {
+pub fn fold_decision(
+    view: &View,
+    stretch: Stretch,
+    summary: &str,
+    budgets: Budgets,
+    place: &Place,
+) -> Option<Decision> {
     let shown = stretch::shown(view, stretch)?;
-    let text = text::fitted(view, &shown, summary, budgets.of(TEXT_TOKENS));
+    let text = text::fitted(view, &shown, summary, budgets.of(TEXT_TOKENS), |summary| {
+        fold_text(stretch.head, stretch.tail, summary, &place.transcript)
+    });
     let kind = DecisionKind::Fold { head: stretch.head, tail: stretch.tail, text };
     let reason = format!("{} entries of the conversation folded into a summary", shown.len());
     let mut drafts = Drafts::about(view);

@@ -100,9 +100,9 @@ impl Setting {
             rules.betas = rules.betas.with(Beta::CacheEdits);
         }
         let mut request = self.view.render(OPTIONS);
-        if let What::AskProvider { member, value, beta } = self.act("microcompact").what {
+        if let What::AskProvider { member, value } = self.act("microcompact").what {
             request = request.with_member(member, &value);
-            rules.betas = rules.betas.with(Beta::from_header(beta).unwrap());
+            rules.betas = rules.betas.with(Beta::ContextManagement);
         }
         let body = request.body();
         match check_request(body.as_bytes(), &rules) {
@@ -166,7 +166,7 @@ fn shown(view: &View, act: &Act) -> String {
                 writeln!(text, "{what}: {}", decision.reason).unwrap();
             }
         }
-        What::AskProvider { member, value, beta } => writeln!(text, "ask {member} {value} ({beta})").unwrap(),
+        What::AskProvider { member, value } => writeln!(text, "ask {member} {value}").unwrap(),
         What::Fold(stretch) => {
             let urgent = if stretch.is_urgent { " at once" } else { "" };
             let (head, tail) = (place_of(view, stretch.head), place_of(view, stretch.tail));

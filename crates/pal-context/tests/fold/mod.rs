@@ -1,6 +1,6 @@
 //! Fold: old stretches as summaries.
 
-use pal_context::{Budgets, What, extractive_fold, fold_decision, fold_question};
+use pal_context::{Budgets, Place, What, extractive_fold, fold_decision, fold_question};
 use pal_model::{Decision, DecisionKind};
 
 use crate::common::{Setting, check};
@@ -17,6 +17,10 @@ fn log(rounds: usize, said: &[(usize, &str)]) -> String {
         }
     }
     log + "model z: all done\nuser: more"
+}
+
+fn place() -> Place {
+    Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() }
 }
 
 fn setting(log: &str, window: u64) -> Setting {
@@ -48,7 +52,7 @@ fn a_persons_message_ends_a_stretch_unless_it_is_short() {
     let What::Fold(stretch) = act.what else { panic!("{act:?}") };
     let view = setting_of(&short).view;
     let budgets = Budgets::new(&setting_of(&short).limits);
-    let decision = fold_decision(&view, stretch, "They tried things.", budgets).unwrap();
+    let decision = fold_decision(&view, stretch, "They tried things.", budgets, &place()).unwrap();
     let DecisionKind::Fold { text, .. } = &decision.kind else { panic!() };
     assert!(text.contains("They tried things.") && text.contains("yes, but leave the tests alone"), "{text}");
     check(
@@ -66,7 +70,7 @@ fn the_text_is_cut_to_fit_and_a_fold_that_gains_nothing_is_refused() {
     let What::Fold(stretch) = setting.act("fold").what else { panic!() };
     let budgets = Budgets::new(&setting.limits);
     let long = "a sentence of the summary\n".repeat(2_000);
-    let decision = fold_decision(&setting.view, stretch, &long, budgets).unwrap();
+    let decision = fold_decision(&setting.view, stretch, &long, budgets, &place()).unwrap();
     let DecisionKind::Fold { text, .. } = &decision.kind else { panic!() };
     let estimator = setting.view.estimator();
     let tokens = estimator.total(estimator.text(text));
@@ -74,11 +78,16 @@ fn the_text_is_cut_to_fit_and_a_fold_that_gains_nothing_is_refused() {
     assert!(decision.cost.tokens_freed > 23_000, "{:?}", decision.cost);
     assert!(decision.cost.tokens_rewritten > 100_000, "{:?}", decision.cost);
     let folded = setting.view.with(&decision);
-    assert_eq!(fold_decision(&folded, stretch, "again", budgets), None, "what is folded is not folded again");
+    assert_eq!(
+        fold_decision(&folded, stretch, "again", budgets, &place()),
+        None,
+        "what is folded is not folded again"
+    );
     let question = fold_question(&setting.view, stretch, budgets).unwrap();
     assert_eq!((question.begins.as_str(), question.tokens_most), ("Bash step 0", 800));
+    assert!(text.contains(&stretch.head.to_string()) && text.contains("/s/log.jsonl"), "{text}");
     let extract = extractive_fold(&setting.view, stretch);
-    assert!(extract.starts_with("- Bash step 0 → output 0\n- Bash step 1 → output 1\n"), "{extract}");
+    assert!(extract.contains("- ran `step 1`\n- ran `step 0`\n"), "{extract}");
 }
 
 #[test]
@@ -87,8 +96,14 @@ fn folding_goes_on_until_it_fits_and_keeps_compaction_away() {
     let mut folds: Vec<Decision> = Vec::new();
     while let What::Fold(stretch) = setting.act("fold").what {
         let budgets = Budgets::new(&setting.limits);
-        let decision =
-            fold_decision(&setting.view, stretch, &extractive_fold(&setting.view, stretch), budgets).unwrap();
+        let decision = fold_decision(
+            &setting.view,
+            stretch,
+            &extractive_fold(&setting.view, stretch),
+            budgets,
+            &place(),
+        )
+        .unwrap();
         setting.carry_out(&pal_context::Act::decide(vec![decision.clone()], ""));
         folds.push(decision);
         setting.checked_body();

@@ -63,7 +63,7 @@ const TOOLS: &str = "tools Read Bash Edit Write Task mcp__a__b\n";
 fn the_provider_is_asked_where_it_can_and_always_the_same() {
     let asked = |keep: &str, thinking: &str| {
         format!(
-            r#"ask context_management {{"edits":[{{"type":"clear_thinking_20251015","keep":{thinking}}},{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":157000}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":20000}},"exclude_tools":["Task","mcp__a__b"],"clear_tool_inputs":["Edit","Write"]}}]}} (context-management-2025-06-27)"#
+            r#"ask context_management {{"edits":[{{"type":"clear_thinking_20251015","keep":{thinking}}},{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":157000}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":20000}},"exclude_tools":["Task","mcp__a__b"],"clear_tool_inputs":["Edit","Write"]}}]}}"#
         )
     };
     let setting = |log: &str| Setting::of("claude-opus-5-5", &format!("{TOOLS}{log}")).with_window(200_000);

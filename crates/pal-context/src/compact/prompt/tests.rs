@@ -19,6 +19,7 @@ fn asked(reach: Reach) -> Directive<'static> {
         instructions: None,
         hook_instructions: None,
         pins: 0,
+        is_bare: false,
     }
 }
 
@@ -72,10 +73,10 @@ fn every_directive_is_answered_in_form() {
         );
         assert!((0..9).all(|index| summary.contains(&heading(index))), "{summary}");
     }
-    let stretch = FoldedStretch { head: ID, tail: ID, begins: "Make the title", ends: "yes", tokens: 800 };
+    let stretch = FoldedStretch { begins: "Make the title", ends: "yes", tokens: 800 };
     let summary = parse::summary(&answer(conversation(), &fold_directive(&stretch))).unwrap();
     assert!(summary.contains("- yes"));
-    let text = fold_text(&stretch, &summary, "/s/log.jsonl");
+    let text = fold_text(ID, ID, &summary, "/s/log.jsonl");
     assert!(text.contains(&summary) && text.contains("/s/log.jsonl") && text.contains(&ID.to_string()));
 }
 

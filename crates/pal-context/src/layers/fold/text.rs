@@ -6,9 +6,8 @@ use pal_view::{Shown, View};
 use crate::call::Call;
 use crate::words::beginning;
 
-const HEADING: &str = "[An earlier part of this conversation, in short:]\n";
 const WORDS_HEADING: &str = "\n[In it the user said, word for word:]\n";
-/// Bytes of one line of a summary made without a model.
+/// Bytes of the line by which an entry is found.
 const LINE_BYTES: usize = 160;
 
 /// What a person said in an entry.
@@ -24,7 +23,13 @@ pub(super) fn words(one: &Shown<'_>) -> String {
 }
 
 /// The text of a fold: the summary, cut to fit, and what people said.
-pub(super) fn fitted(view: &View, shown: &[Shown<'_>], summary: &str, most: u64) -> String {
+pub(super) fn fitted(
+    view: &View,
+    shown: &[Shown<'_>],
+    summary: &str,
+    most: u64,
+    wrapped: impl Fn(&str) -> String,
+) -> String {
     let said: Vec<String> = shown.iter().filter(|one| one.is_of_a_person()).map(words).collect();
     let said: Vec<&String> = said.iter().filter(|text| !text.is_empty()).collect();
     let mut end = String::new();
@@ -36,31 +41,18 @@ pub(super) fn fitted(view: &View, shown: &[Shown<'_>], summary: &str, most: u64)
         }
     }
     let estimator = view.estimator();
-    let fits = |cut: &str| estimator.total(estimator.text(&format!("{HEADING}{cut}{end}"))) <= most;
+    let with_end = |cut: &str| wrapped(&format!("{cut}{end}"));
+    let fits = |cut: &str| estimator.total(estimator.text(&with_end(cut))) <= most;
     let summary = summary.trim();
     if fits(summary) {
-        return format!("{HEADING}{summary}{end}");
+        return with_end(summary);
     }
     let (mut low, mut high) = (0, summary.len());
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         if fits(beginning(summary, middle)) { low = middle } else { high = middle }
     }
-    format!("{HEADING}{}{end}", beginning(summary, low).trim_end())
-}
-
-/// What was said and called, one line each.
-pub(super) fn extractive(view: &View, shown: &[Shown<'_>]) -> String {
-    let mut text = String::new();
-    for one in shown.iter().filter(|one| !one.is_of_a_person()) {
-        let blocks = one.content().map_or(&[][..], |content| content.blocks());
-        for line in blocks.iter().filter_map(|block| line_of(view, block)) {
-            text.push_str("- ");
-            text.push_str(&line);
-            text.push('\n');
-        }
-    }
-    text
+    with_end(beginning(summary, low).trim_end())
 }
 
 /// How an entry begins, for somebody who looks for it.
@@ -73,24 +65,6 @@ pub(super) fn first_line(one: &Shown<'_>) -> String {
         _ => None,
     });
     line.unwrap_or_default()
-}
-
-fn line_of(view: &View, block: &Block) -> Option<String> {
-    match block.kind() {
-        BlockType::Text => said(block).filter(|line| !line.starts_with('<')),
-        BlockType::ToolUse => {
-            let mut line = called(&Call::read(block)?);
-            let result = block.tool_use_id().and_then(|id| view.result(id));
-            if let Some(answer) =
-                result.and_then(|result| result.block.content().blocks().first().and_then(said))
-            {
-                line.push_str(" → ");
-                line.push_str(&answer);
-            }
-            Some(line)
-        }
-        _ => None,
-    }
 }
 
 fn called(call: &Call<'_>) -> String {

@@ -14,7 +14,6 @@ use crate::{Act, Situation, What};
 /// The edit that clears results.
 pub(super) const CLEAR_USES: &str = "clear_tool_uses_20250919";
 const CLEAR_THINKING: &str = "clear_thinking_20251015";
-const BETA: &str = "context-management-2025-06-27";
 
 /// How many results stay, once it is known how large they are.
 const KEEP_LATCH: &str = "clear_keep";
@@ -50,7 +49,7 @@ pub(super) fn ask(situation: &Situation<'_>) -> Act {
     let reason =
         format!("the provider is asked to clear from {} tokens on, all but {keep} results", grouped(trigger));
     let value = Text::from(edits(situation, trigger, keep));
-    Act { what: What::AskProvider { member: "context_management", value, beta: BETA }, reason }
+    Act { what: What::AskProvider { member: "context_management", value }, reason }
 }
 
 fn trigger(situation: &Situation<'_>) -> u64 {
