@@ -134,13 +134,17 @@ fn server_tool() -> impl Strategy<Value = String> {
     prop::sample::select(blocks.to_vec()).prop_map(String::from)
 }
 
+/// A summary in the provider's own block.
+pub(crate) const SIGNED_SUMMARY: &str =
+    r#"{"type":"compaction","content":"summary","signature":"s","tool_changes":[]}"#;
+
 fn strange() -> impl Strategy<Value = String> {
     prop_oneof![
         odd(),
         string(),
         string().prop_map(|text| format!(r#"{{"type":"hologram","beam":{text}}}"#)),
         Just(String::from(r#"{"no_type":1}"#)),
-        Just(String::from(r#"{"type":"compaction","content":"summary","signature":"s","tool_changes":[]}"#)),
+        Just(String::from(SIGNED_SUMMARY)),
         Just(String::from(r#"{"type":"container_upload","file_id":"file_1"}"#)),
         Just(String::from(r#"{"type":"advisor_tool_result","tool_use_id":"x","content":"y"}"#)),
         Just(String::from(r#"{"\u0074ype":"text","text":"escaped key"}"#)),

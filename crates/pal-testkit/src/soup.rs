@@ -8,7 +8,7 @@ use pal_model::{
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::blocks::{assistant_block, user_block};
+use crate::blocks::{SIGNED_SUMMARY, assistant_block, user_block};
 
 /// What a soup may hold besides things said, requests and responses.
 #[derive(Clone, Copy, Debug)]
@@ -117,8 +117,14 @@ fn step(kind: Soup) -> BoxedStrategy<Step> {
     ];
     let decision = decision.prop_map(|(choice, one, two, text)| Step::Decision(choice, one, two, text));
     let how = prop::sample::select(&["fork", "provider"][..]);
-    let boundary = (kept, content(user_block()), how)
-        .prop_map(|(kept, summary, how)| Step::Boundary(kept, summary, how));
+    let boundary = (kept, content(user_block()), how).prop_map(|(kept, summary, how)| {
+        // A provider's own summary opens with its block.
+        let summary = match summary.strip_prefix("[{").filter(|_| how == "provider") {
+            Some(rest) => format!("[{SIGNED_SUMMARY},{{{rest}"),
+            None => summary,
+        };
+        Step::Boundary(kept, summary, how)
+    });
     let prefix = (tools, system, content(user_block()))
         .prop_map(|(tools, system, context)| Step::Prefix(tools.into(), system, context));
     let mut steps: Vec<(u32, BoxedStrategy<Step>)> = vec![(31, said.boxed())];

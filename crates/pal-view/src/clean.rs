@@ -75,6 +75,7 @@ impl Cleaner<'_> {
             | BlockType::TextEditorCodeExecutionToolResult
             | BlockType::ToolSearchToolResult => Some(self.server_result(block, known)),
             BlockType::AdvisorToolResult => None,
+            BlockType::Compaction => self.told_summary(block, known),
             _ => Some(self.plain(block)),
         }
     }
@@ -86,7 +87,43 @@ impl Cleaner<'_> {
             BlockType::Image | BlockType::Document | BlockType::SearchResult => {
                 Some(self.media(block, known))
             }
+            BlockType::Compaction => self.told_summary(block, known),
             _ => Some(self.plain(block)),
+        }
+    }
+
+    /// The provider's own summary as what it is, to open the messages; none if this provider could not read it.
+    pub(crate) fn opening_summary(self, block: &Block) -> Option<Clean> {
+        const FIELDS: [&str; 4] = ["type", "content", "signature", "tool_changes"];
+        let known = block.fields().map(Object).filter(|_| block.kind() == BlockType::Compaction)?;
+        let content = known.string("content").filter(|text| !text.trim().is_empty())?;
+        let is_signed = known.string("signature").is_some_and(|signature| !signature.is_empty());
+        // What was signed is sent back as it came.
+        let is_whole = is_signed
+            && known.is_exact(|name| FIELDS.contains(&name))
+            && known.get("tool_changes").is_none_or(is_list_of_objects)
+            && is_shallow(block.raw())
+            && !has_lone_surrogate(block.raw());
+        (is_whole && self.card.can.provider_compaction).then(|| Clean {
+            part: Part::Text,
+            text: block.raw().clone(),
+            tokens: self.estimator.text(&content),
+        })
+    }
+
+    /// What the provider's own summary says, where the block itself cannot stand. One without words was a failure.
+    fn told_summary(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+        if self.takes_extra(Some("compaction")) {
+            return Some(self.plain(block));
+        }
+        match known.string("content") {
+            Some(content) if content.trim().is_empty() => None,
+            Some(content) => {
+                let text = format!("# Summary\n\n{}", content.trim());
+                Some(Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) })
+            }
+            None if known.get("content") == Some("null") => None,
+            None => Some(self.plain(block)),
         }
     }
 
@@ -356,6 +393,10 @@ impl Cleaner<'_> {
     fn takes_extra(self, name: Option<&str>) -> bool {
         name.is_some_and(|name| self.card.extra.iter().any(|extra| extra == name))
     }
+}
+
+fn is_list_of_objects(raw: &str) -> bool {
+    pal_model::array_items(raw).is_ok_and(|items| items.iter().all(|item| item.starts_with('{')))
 }
 
 /// A result with the name by which it can be deleted from the cache. It has one from the beginning, because a name that

@@ -27,6 +27,8 @@ pub(crate) struct Derived {
     pub(crate) boundary: Option<u32>,
     pub(crate) state: Snapshot,
     pub(crate) head: Head,
+    /// The provider's own summary, which stands before all other messages.
+    opening: Option<Clean>,
     /// The members that the head becomes, and their fingerprint.
     joined: Option<(Joined, u128)>,
     items: Vec<Item>,
@@ -107,6 +109,11 @@ impl Derived {
         self.head = head;
     }
 
+    /// Has the messages open with the provider's own summary: the first block of what is shown first.
+    pub(crate) fn open_with(&mut self, summary: Option<Clean>) {
+        self.opening = summary;
+    }
+
     /// Thinking in this stretch can no longer be sent.
     pub(crate) fn void_thinking(&mut self, stretch: Stretch) {
         self.effects.void_thinking(stretch);
@@ -148,7 +155,7 @@ impl Derived {
                 return;
             }
             _ => match Node::of_entry(entry, position, cleaner) {
-                Some(node) => Item::Said(Box::new(node)),
+                Some(node) => Item::Said(Box::new(self.without_opening(node))),
                 None => return,
             },
         };
@@ -174,7 +181,16 @@ impl Derived {
 
     /// Adds a node that has no entry of its own.
     pub(crate) fn add_node(&mut self, node: Node) {
+        let node = self.without_opening(node);
         self.items.push(Item::Said(Box::new(node)));
+    }
+
+    /// The block that opens the messages is not told once more by the node that it stands in, which is the first.
+    fn without_opening(&self, mut node: Node) -> Node {
+        if self.opening.is_some() && self.items.is_empty() && !node.clean.is_empty() {
+            node.clean.remove(0);
+        }
+        node
     }
 
     /// Takes a decision in; returns the first item that it changes, if it changes any.
@@ -245,8 +261,12 @@ impl Derived {
         }
     }
 
-    /// The reminder that stands before all messages.
+    /// What stands before all messages: the provider's own summary, which must be the first, and the reminder.
     pub(crate) fn start_rope(&mut self, cleaner: Cleaner<'_>) {
+        if let Some(Clean { text, tokens, .. }) = self.opening.clone() {
+            let slab = Slab { text, markable: true, category: Category::Summaries, tokens, attached: 0.0 };
+            self.grown.rope.push(Role::Assistant, slab);
+        }
         for block in self.head.context.blocks() {
             if let Some(clean) =
                 cleaner.clean(block, Role::User).filter(|clean| !matches!(clean.part, Part::Result(_)))

@@ -6,6 +6,7 @@
 use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::clean::Clean;
 use crate::derived::Derived;
 use crate::effects::Stretch;
 use crate::head::Head;
@@ -189,6 +190,7 @@ impl View {
         };
         derived.boundary = boundary.map(|position| position as u32);
         let order = self.order(boundary);
+        derived.open_with(boundary.and_then(|boundary| self.opening_summary(boundary, &order)));
         let state_from = boundary.unwrap_or(0);
         for entry in self.branch[state_from..].iter().filter(|entry| counts(entry)) {
             if !matches!(entry.body, Body::Boundary(_)) || self.lens.scope == Scope::Current {
@@ -225,6 +227,20 @@ impl View {
             }
         });
         prefix.map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner()))
+    }
+
+    /// The provider's own summary, if what is shown first begins with one.
+    fn opening_summary(&self, boundary: usize, order: &[Step]) -> Option<Clean> {
+        let contents = order.iter().map(|step| match (&self.branch[step.position].body, step.shows) {
+            _ if step.position != boundary => None,
+            (Body::Boundary(boundary), Shows::Lead) => Some(&boundary.lead),
+            (Body::Boundary(boundary), Shows::Entry) => Some(&boundary.summary),
+            _ => None,
+        });
+        let mut contents =
+            contents.filter(|content| content.is_none_or(|content| !content.blocks().is_empty()));
+        let first = contents.next()??.blocks().first()?;
+        self.lens.cleaner().opening_summary(first)
     }
 
     /// What a boundary shows besides its summary.
@@ -330,10 +346,10 @@ impl View {
         }
     }
 
-    /// Messages kept behind a summary of our own lose their thinking: what stands before them is new.
+    /// Messages kept behind a summary lose their thinking: what stands before them is new. Behind the provider's own
+    /// they would keep it only if they followed it at once, and our words stand between.
     fn void_by_boundary(&self, derived: &mut Derived, boundary: &pal_model::Boundary, position: u32) {
         if self.lens.card.can.bound_thinking
-            && boundary.how != "provider"
             && boundary.preserved.as_ref().is_some_and(|kept| kept.placement == Placement::AfterSummary)
         {
             derived.void_thinking(Stretch { from: 0, to: position });

@@ -7,4 +7,5 @@ mod common;
 mod found;
 mod items;
 mod laws;
+mod opening;
 mod scenarios;

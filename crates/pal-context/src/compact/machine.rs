@@ -27,14 +27,14 @@ const GAVE_UP: &str = "no model is asked any more, because three summaries in a 
                        works changes that";
 /// How often a request for a summary is shortened.
 const TRUNCATIONS_MAX: usize = 3;
-/// Tokens between an estimate and the limit that it must stay under when the provider has not counted yet.
+/// By how much an estimate may be wrong where the provider has not counted yet.
 const SLACK_PERCENT: f64 = 8.0;
 
 /// What the machine needs next, or how it ended.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// An answer of a model.
-    Ask(Question),
+    Ask(Box<Question>),
     /// The text of files as they are now.
     ReadFiles(Vec<FileWanted>),
     /// A boundary to be appended.
@@ -280,7 +280,11 @@ impl Compaction {
         let forked = earlier.as_ref().unwrap_or(view);
         let estimator = view.estimator();
         let output = self.output(view);
-        let needed = forked.size().tokens + estimator.total(estimator.text(&directive));
+        let size = forked.size();
+        let guessed = size.estimated + estimator.text(&directive);
+        // The provider has not counted what is estimated.
+        let slack = estimator.total(guessed * SLACK_PERCENT / 100.0);
+        let needed = size.tokens + estimator.total(estimator.text(&directive)) + slack;
         let room = self.prompt_room(view);
         if needed > room {
             self.attempts.push(format!("{}: {needed} tokens, and {room} fit", how.name()));
@@ -298,7 +302,7 @@ impl Compaction {
             self.order.members.iter().fold(fork, |fork, (member, value)| fork.with_member(member, value))
         };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request, retries: 2 }))
+        Some(Step::Ask(Box::new(Question { how, request, retries: 2 })))
     }
 
     fn ask_plain(&mut self, view: &View, summarised: &[Shown<'_>], dropped: usize, how: How) -> Option<Step> {
@@ -332,7 +336,7 @@ impl Compaction {
         let options =
             RenderOptions { max_tokens: output, stream: false, marks: false, spell_out_unseen: false };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request: plain.fork(options, &directive), retries: 2 }))
+        Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive), retries: 2 })))
     }
 
     /// The provider found a request for a summary too long: the oldest rounds go, enough for the gap that it named, or a

@@ -30,6 +30,9 @@ pub(crate) fn checked(view: &View) -> Result<Request, String> {
     if view.lens().card.can.cache_edits {
         rules.betas = rules.betas.with(Beta::CacheEdits);
     }
+    if view.lens().card.can.provider_compaction {
+        rules.betas = rules.betas.with(Beta::Compaction);
+    }
     let check = |body: String| match check_request(body.as_bytes(), &rules) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("{}\n{body}", error.message)),
