@@ -11,7 +11,7 @@
 //! session reads differently from a live one show up here, as the number of the first request that differs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pal_model::Usage;
 use pal_replay::{Options, Recorded, Restart, replay_watched};
@@ -61,7 +61,7 @@ struct Compared {
     differences: Vec<String>,
 }
 
-fn compare(file: &PathBuf, options: &Options, wants_all: bool) -> Compared {
+fn compare(file: &Path, options: &Options, wants_all: bool) -> Compared {
     let recorded = recorded(file);
     let is_chosen = KILLED_BEFORE_EVERY_REQUEST.contains(&recorded.name());
     let restart = if wants_all || is_chosen { Restart::EveryTurn } else { Restart::OneIn(20) };
