@@ -320,13 +320,14 @@ pub(crate) struct Sim {
     pub(crate) json: bool,
 }
 
-/// Run recorded sessions once more, against the simulator, and show what they cost
+/// Run recorded sessions once more, against the simulator, and show what they would have cost
 ///
-/// Every request of a recording is rendered anew and sent to the simulator at the recorded time; the model says what it
-/// said. What the provider reported then stands beside what the simulator counts. Nothing leaves this machine.
+/// Before every request of a recording the layers decide what the model sees; it is sent to the simulator at the recorded
+/// time, and the model says what it said. What would have been cached, cleared and compacted stands beside what the provider
+/// reported then. Nothing leaves this machine.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --json session.jsonl | jq .breaks"
+    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --policy none session.jsonl                     as it was recorded\n  pal replay --window 60000 --layers spill,auto-compact session.jsonl\n  pal replay --json session.jsonl | jq .compactions"
 )]
 pub(crate) struct Replay {
     /// Sessions: logs of ours or other agents' files
@@ -339,7 +340,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// Who decides what the model sees
-    #[arg(long, value_enum, default_value = "none")]
+    #[arg(long, value_enum, default_value = "classic")]
     pub(crate) policy: PolicyName,
     /// Only these layers (default: those that are on by default)
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LAYER,…", requires = "policy")]

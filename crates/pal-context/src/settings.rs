@@ -26,9 +26,11 @@ pub struct Policy {
     pub fold: bool,
     /// The provider makes the summaries, where the card can.
     pub provider_compaction: bool,
-    /// Characters of a tool result from which on it is spilled, and exceptions by tool.
+    /// Characters that a condensed result aims at.
+    pub condense_characters: u64,
+    /// Characters of a tool result from which on it is spilled.
     pub spill_characters: u64,
-    /// The same, for single tools.
+    /// Exceptions by tool.
     pub spill_characters_by_tool: BTreeMap<SmolStr, u64>,
     /// Characters that all results of one message may have together.
     pub spill_characters_of_message: u64,
@@ -64,6 +66,7 @@ impl Policy {
             pressure: true,
             fold: false,
             provider_compaction: false,
+            condense_characters: 8_000,
             spill_characters: 50_000,
             spill_characters_by_tool: BTreeMap::new(),
             spill_characters_of_message: 200_000,

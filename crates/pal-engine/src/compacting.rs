@@ -174,8 +174,10 @@ impl Session {
                 engine.limits.window, engine.limits.blocking
             )));
         }
-        self.decide(&decision, now)?;
+        let undo = self.decide(&decision, now)?;
         self.sync()?;
+        // A session that was resumed has not read what the boundary hid.
+        self.read_back_from(undo.id)?;
         Ok(target)
     }
 }

@@ -6,6 +6,9 @@ pub enum EngineError {
     /// The log cannot be opened.
     #[error(transparent)]
     Open(#[from] pal_store::OpenError),
+    /// The log cannot be read further back.
+    #[error(transparent)]
+    Rewind(#[from] pal_store::RewindError),
     /// The log cannot be appended to.
     #[error(transparent)]
     Append(#[from] pal_store::AppendError),

@@ -93,6 +93,7 @@ impl Session {
         for _ in 0..ACTS_MAX {
             let before = self.view.size().tokens;
             let act = self.plan(layer, engine, now);
+            let shows = changes_what_is_seen(&act.what);
             let goes_on = match act.what {
                 What::Nothing => false,
                 What::Decide(proposals) => self.carry_out(proposals, now, errands)?,
@@ -109,10 +110,10 @@ impl Session {
                 What::Stop => return Err(EngineError::Full(act.reason)),
             };
             let freed = before.saturating_sub(self.view.size().tokens);
-            report.acted |= goes_on || freed > 0;
+            report.acted |= (goes_on && shows) || freed > 0;
             report.tokens_freed += freed;
             // The reason of an act says more than the contentment after it.
-            if report.reason.is_empty() || goes_on {
+            if report.reason.is_empty() || (goes_on && shows) {
                 report.reason = act.reason;
             }
             if !goes_on {
@@ -172,6 +173,17 @@ impl Engine {
             blocked_by: None,
             size,
         })
+    }
+}
+
+/// Whether an act changes what the model sees; noting that something stays as it is does not.
+fn changes_what_is_seen(what: &What) -> bool {
+    match what {
+        What::Nothing | What::AskProvider { .. } | What::Stop => false,
+        What::Fold(_) | What::Compact => true,
+        What::Decide(proposals) => proposals.iter().any(|proposal| {
+            !matches!(proposal.decision.kind, DecisionKind::Keep { .. } | DecisionKind::Latch { .. })
+        }),
     }
 }
 

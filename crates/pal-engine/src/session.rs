@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pal_context::{Place, Policy};
-use pal_model::{Decision, DecisionKind, Draft, Entry, IdSource, Timestamp};
+use pal_model::{Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Timestamp};
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
 
@@ -95,6 +95,14 @@ impl Session {
     /// Waits until everything is on the disk.
     pub fn sync(&mut self) -> Result<(), EngineError> {
         Ok(self.log.sync()?)
+    }
+
+    /// Reads again what the view needs, back from the newest entry.
+    pub(crate) fn read_back_from(&mut self, newest: EntryId) -> Result<(), EngineError> {
+        let branch = self.log.rewind(newest)?;
+        self.view = View::of(self.view.lens().clone(), branch.entries);
+        self.problems.extend(branch.problems);
+        Ok(())
     }
 
     /// Appends what was tried and did not come about.

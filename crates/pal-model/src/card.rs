@@ -345,12 +345,17 @@ impl Cards {
         found
     }
 
-    /// This table as if every model had this window.
+    /// This table as if every model had this window. In a narrower one answers are shorter, too, an eighth of it at most:
+    /// where they are set aside from the window, they would leave no room to ask.
     pub fn with_window(&self, window: u64) -> Cards {
-        let narrowed = |card: &RawCard| RawCard { window: Some(window), ..card.clone() };
+        let narrowed = |name: &SmolStr, card: &RawCard| {
+            let own = self.find(name).card;
+            let most = if window < own.window { own.max_output.min(window / 8) } else { own.max_output };
+            (name.clone(), RawCard { window: Some(window), max_output: Some(most), ..card.clone() })
+        };
         Cards {
-            defaults: narrowed(&self.defaults),
-            models: self.models.iter().map(|(name, card)| (name.clone(), narrowed(card))).collect(),
+            defaults: RawCard { window: Some(window), ..self.defaults.clone() },
+            models: self.models.iter().map(|(name, card)| narrowed(name, card)).collect(),
         }
     }
 
@@ -406,8 +411,7 @@ impl RawCard {
         Card {
             model: SmolStr::new(sent),
             window,
-            // An answer that fills the window leaves no room to ask.
-            max_output: max_output.min(window / 3),
+            max_output,
             generation: self.generation.unwrap_or(cautious.generation),
             prices: self.prices,
             cliff: self.cliff,
@@ -545,7 +549,8 @@ mod tests {
         let cards = Cards::shipped().with_window(50_000);
         for name in cards.names() {
             let (with, without) = (cards.find(name).card, Cards::shipped().find(name).card);
-            assert_eq!(with, Card { window: 50_000, ..without }, "{name}");
+            let max_output = without.max_output.min(50_000 / 8);
+            assert_eq!(with, Card { window: 50_000, max_output, ..without }, "{name}");
         }
     }
 

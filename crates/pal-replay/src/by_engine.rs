@@ -28,6 +28,7 @@ impl Run<'_> {
         watch: &mut dyn FnMut(&Step<'_>),
     ) -> Result<(), ReplayError> {
         let newest = self.session.view().newest();
+        self.warm(called);
         let mut desk = Desk {
             provider: &mut self.provider,
             card: &self.card,

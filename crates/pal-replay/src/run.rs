@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
             layers: Vec::new(),
         };
         self.append(Draft::request(&sent), entry.id, called.started)?;
-        self.warm(called, options);
+        self.warm(called);
         let body = call.body.joined();
         let replied = self.provider.ask(called.started, &call, &body, Some(called.answer.clone()));
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
@@ -275,14 +275,14 @@ impl<'a> Run<'a> {
 
     /// Other sessions of the same client keep what they share in the cache: where the recording read although nothing
     /// of its own could be left, somebody else has just asked.
-    fn warm(&mut self, called: &Called, options: RenderOptions) {
+    pub(crate) fn warm(&mut self, called: &Called) {
         let is_cold = self.previous.is_none_or(|previous| {
             called.started.milliseconds() - previous.milliseconds() >= milliseconds(called.lifetime)
         });
         let has_read = called.usage.as_ref().is_some_and(|usage| usage.cache_read_input_tokens > 0);
         let Some(prefix) = self.shared.as_ref().filter(|_| is_cold && has_read) else { return };
         let Some(view) = unseen::alone(prefix, self.session.view().lens()) else { return };
-        let options = RenderOptions { max_tokens: 1, ..options };
+        let options = RenderOptions { max_tokens: 1, stream: true, marks: true, spell_out_unseen: true };
         let call = self.provider.call(&view.render(options).marked(0, called.lifetime), &self.card);
         self.provider.ask(called.started, &call, &call.body.joined(), Some(Answer::default()));
     }

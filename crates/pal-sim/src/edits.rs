@@ -143,11 +143,29 @@ pub(crate) fn clear(prompt: &mut Prompt<'_>, edits: &[Edit<'_>], card: &Card, me
     done.collect()
 }
 
+/// Clears the thinking of all turns but the newest ones that think. A turn is all that the model says until a person
+/// speaks again: a loop of tools is one turn.
 fn clear_thinking(prompt: &mut Prompt<'_>, keep: u64, generation: TokenGeneration) -> Option<Value> {
     let thinks = |piece: &Piece<'_>| piece.is_rendered && piece.facts.kind.is_thinking();
-    let mut turns: Vec<usize> =
-        prompt.pieces.iter().filter(|piece| thinks(piece)).map(|piece| piece.message).collect();
-    turns.dedup();
+    let speaks = |piece: &Piece<'_>| {
+        piece.layer == Layer::Messages
+            && piece.role == Role::User
+            && !matches!(piece.facts.kind, Kind::ToolResult | Kind::CacheEdits)
+    };
+    // The last thinking message of each turn that thinks.
+    let mut turns: Vec<usize> = Vec::new();
+    let mut is_new = true;
+    for piece in &prompt.pieces {
+        if speaks(piece) {
+            is_new = true;
+        } else if thinks(piece) {
+            match turns.last_mut().filter(|_| !is_new) {
+                Some(last) => *last = piece.message,
+                None => turns.push(piece.message),
+            }
+            is_new = false;
+        }
+    }
     let n_cleared = turns.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     let last_cleared = *turns.get(n_cleared.checked_sub(1)?)?;
     let before = prompt.tokens(generation);
@@ -168,54 +186,52 @@ struct Shorter {
     facts: Facts,
 }
 
+/// Clears old results, step by step: at the end of each message of the user, where a request could have left, what was
+/// then too much is cleared. So what is cleared depends on what stands before it alone: a later request finds the same
+/// results cleared and reads their cache, until the next step is due.
 fn clear_tool_uses(
     prompt: &mut Prompt<'_>,
     how: &ClearToolUses<'_>,
     generation: TokenGeneration,
     memo: &mut Memo,
 ) -> Option<Value> {
-    let rendered =
-        |kind: Kind| move |(_, piece): &(usize, &Piece<'_>)| piece.is_rendered && piece.facts.kind == kind;
     let pieces = &prompt.pieces;
-    let calls: FxHashMap<&str, (usize, &str)> = pieces
-        .iter()
-        .enumerate()
-        .filter(rendered(Kind::ToolUse))
-        .map(|(at, piece)| (&*piece.id, (at, &*piece.name)))
-        .collect();
-    let is_due = match how.trigger {
-        Trigger::Tokens(tokens) => prompt.tokens(generation) > tokens,
-        Trigger::Uses(uses) => calls.len() as u64 > uses,
-    };
-    if !is_due {
-        return None;
-    }
-    let results: Vec<(usize, &Piece<'_>)> =
-        pieces.iter().enumerate().filter(rendered(Kind::ToolResult)).collect();
-    let n_old = results.len().saturating_sub(usize::try_from(how.keep).unwrap_or(usize::MAX));
-    let mut shorter = Vec::new();
-    let (mut n_cleared, mut freed) = (0, 0);
-    for (at, result) in results.into_iter().take(n_old) {
-        let call = calls.get(&*result.id).copied();
-        if call.is_some_and(|(_, name)| how.exclude.contains(name)) {
-            continue;
+    let mut calls: FxHashMap<&str, (usize, &str)> = FxHashMap::default();
+    let mut results: Vec<usize> = Vec::new();
+    // What no piece accounts for stands before all of them.
+    let of_pieces: u64 =
+        pieces.iter().filter(|piece| piece.is_rendered).map(|piece| piece.facts.tokens(generation)).sum();
+    let mut tokens = prompt.tokens(generation).saturating_sub(of_pieces);
+    let mut cleared = Cleared::default();
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.is_rendered) {
+        tokens += piece.facts.tokens(generation);
+        match piece.facts.kind {
+            Kind::ToolUse => {
+                calls.insert(&*piece.id, (at, &*piece.name));
+            }
+            Kind::ToolResult => results.push(at),
+            _ => {}
         }
-        let input = call.filter(|(_, name)| how.inputs.has(name));
-        let input = input.and_then(|(at, _)| pieces.get(at).map(|piece| (at, cleared_call(piece))));
-        let before = shorter.len();
-        for (at, raw) in [Some((at, cleared_result(&result.id))), input].into_iter().flatten() {
-            let facts = memo.block(&raw);
-            let old = pieces.get(at).map_or(0, |piece| piece.facts.tokens(generation));
-            if let Some(gain) = old.checked_sub(facts.tokens(generation)).filter(|gain| *gain > 0) {
-                freed += gain;
-                shorter.push(Shorter { at, raw, facts });
+        let ends_message = pieces.get(at + 1).is_none_or(|next| next.message != piece.message);
+        let may_be_last = piece.layer == Layer::Messages && piece.role == Role::User && ends_message;
+        let is_due = match how.trigger {
+            Trigger::Tokens(most) => tokens > most,
+            Trigger::Uses(most) => (calls.len() - cleared.n_uses) as u64 > most,
+        };
+        if may_be_last && is_due {
+            let n_old = results.len().saturating_sub(usize::try_from(how.keep).unwrap_or(usize::MAX));
+            let old = results.get(cleared.n_seen..n_old).unwrap_or_default();
+            let step = step(&Old { pieces, results: old, calls: &calls }, how, generation, memo);
+            if step.n_uses > 0 && step.freed >= how.at_least {
+                tokens = tokens.saturating_sub(step.freed);
+                cleared.take(step, n_old);
             }
         }
-        n_cleared += usize::from(shorter.len() > before);
     }
-    if n_cleared == 0 || freed < how.at_least {
+    if cleared.n_uses == 0 {
         return None;
     }
+    let Cleared { n_uses, freed, shorter, .. } = cleared;
     for Shorter { at, raw, facts } in shorter {
         if let Some(piece) = prompt.pieces.get_mut(at) {
             piece.raw = Cow::Owned(raw);
@@ -224,9 +240,60 @@ fn clear_tool_uses(
     }
     Some(json!({
         "type": "clear_tool_uses_20250919",
-        "cleared_tool_uses": n_cleared,
+        "cleared_tool_uses": n_uses,
         "cleared_input_tokens": freed,
     }))
+}
+
+/// What was cleared.
+#[derive(Default)]
+struct Cleared {
+    n_uses: usize,
+    freed: u64,
+    shorter: Vec<Shorter>,
+    /// Results that earlier steps have dealt with.
+    n_seen: usize,
+}
+
+impl Cleared {
+    fn take(&mut self, step: Cleared, n_seen: usize) {
+        self.n_uses += step.n_uses;
+        self.freed += step.freed;
+        self.shorter.extend(step.shorter);
+        self.n_seen = n_seen;
+    }
+}
+
+/// Results that may be cleared, and the calls that they answer.
+struct Old<'a, 'p> {
+    pieces: &'a [Piece<'p>],
+    results: &'a [usize],
+    calls: &'a FxHashMap<&'a str, (usize, &'a str)>,
+}
+
+/// What clearing these results would do.
+fn step(old: &Old<'_, '_>, how: &ClearToolUses<'_>, generation: TokenGeneration, memo: &mut Memo) -> Cleared {
+    let Old { pieces, results, calls } = old;
+    let mut step = Cleared::default();
+    for (at, result) in results.iter().filter_map(|at| Some((*at, pieces.get(*at)?))) {
+        let call = calls.get(&*result.id).copied();
+        if call.is_some_and(|(_, name)| how.exclude.contains(name)) {
+            continue;
+        }
+        let input = call.filter(|(_, name)| how.inputs.has(name));
+        let input = input.and_then(|(at, _)| pieces.get(at).map(|piece| (at, cleared_call(piece))));
+        let before = step.shorter.len();
+        for (at, raw) in [Some((at, cleared_result(&result.id))), input].into_iter().flatten() {
+            let facts = memo.block(&raw);
+            let old = pieces.get(at).map_or(0, |piece| piece.facts.tokens(generation));
+            if let Some(gain) = old.checked_sub(facts.tokens(generation)).filter(|gain| *gain > 0) {
+                step.freed += gain;
+                step.shorter.push(Shorter { at, raw, facts });
+            }
+        }
+        step.n_uses += usize::from(step.shorter.len() > before);
+    }
+    step
 }
 
 impl Inputs<'_> {

@@ -291,21 +291,9 @@ fn print_trouble(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// One row a session, and the sums.
 fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
-    const HEADING: [&str; 13] = [
-        "session",
-        "requests",
-        "refused",
-        "prompt tokens",
-        "hits",
-        "recorded",
-        "output",
-        "cost",
-        "recorded",
-        "peak",
-        "compactions",
-        "breaks",
-        "µs a turn",
-    ];
+    // Fits eighty columns.
+    const HEADING: [&str; 11] =
+        ["session", "calls", "refused", "hits", "was", "cost", "was", "peak", "comp.", "breaks", "µs"];
     let mut table = Table::new(&HEADING, &[0]);
     let (mut simulated, mut recorded) = (Measured::default(), Measured::default());
     for report in reports {
@@ -319,7 +307,7 @@ fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
             breaks: report.breaks.len(),
             engine: thousands(report.engine_us.p50),
         };
-        let name = harmless(&name.unwrap_or_default());
+        let name = shortened(&harmless(&name.unwrap_or_default()));
         table.row(row(name, &report.measured, &report.recorded, &counts));
     }
     let sum = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
@@ -337,17 +325,28 @@ fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "{}", yellow(&format!("{lost} messages of people were lost")))?;
     }
     for report in reports {
-        for notice in &report.notices {
-            writeln!(out, "{}: {}", report.file, harmless(notice))?;
-        }
         if let Some(rejection) = report.rejections.first() {
             let message: String = harmless(&rejection.message).chars().take(200).collect();
             let line = format!("{}: request {} was refused: {message}", report.file, rejection.request);
             writeln!(out, "{}", yellow(&line))?;
         }
     }
-    writeln!(out, "replay a file alone to see more of it")?;
+    let notices: usize = reports.iter().map(|report| report.notices.len()).sum();
+    let more = if notices > 0 { format!(" ({notices} notices)") } else { String::new() };
+    writeln!(out, "calls: requests that left; was: as recorded; µs: the engine's time a turn, median")?;
+    writeln!(out, "replay a file alone to see more of it{more}")?;
     Ok(())
+}
+
+/// A name that leaves room for the figures: its beginning and its end.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 17;
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= MOST {
+        return name.to_owned();
+    }
+    let (head, tail) = (&characters[..9], &characters[characters.len() - 7..]);
+    format!("{}…{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
 }
 
 /// What a row counts besides tokens and money.
@@ -365,10 +364,8 @@ fn row(name: String, simulated: &Measured, recorded: &Measured, counts: &Counts)
         name,
         thousands(counts.requests),
         thousands(counts.rejected),
-        thousands(simulated.tokens.prompt()),
         percent(simulated.cache_hit_ratio),
         known(percent(recorded.cache_hit_ratio)),
-        thousands(simulated.tokens.output),
         dollars(simulated.cost_usd),
         known(dollars(recorded.cost_usd)),
         thousands(simulated.peak_context_tokens),

@@ -91,6 +91,9 @@ fn what_cannot_be_replayed_is_told() {
     }
     let small = home.run(&["replay", "--window", "0", &good]);
     assert!(small.code == 2 && small.err.contains("--window"), "{}", small.err);
-    let refused = home.run(&["replay", "--window", "100", &good]);
+    let refused = home.run(&["replay", "--policy", "none", "--window", "100", &good]);
     assert!(refused.code == 0 && refused.out.contains("prompt is too long"), "{}", refused.out);
+    // The engine does not send what cannot fit, and says what would help.
+    let refused = home.run(&["replay", "--window", "100", &good]);
+    assert!(refused.code == 0 && refused.out.contains("larger window"), "{}", refused.out);
 }

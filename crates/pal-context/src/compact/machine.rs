@@ -22,18 +22,21 @@ const KEPT_LEAST: u64 = 10_000;
 const KEPT_MOST: u64 = 40_000;
 /// Failures of models in a row after which no model is asked any more.
 const FAILURES_MAX: u64 = 3;
+/// What the user is told then.
+const GAVE_UP: &str = "no model is asked any more, because three summaries in a row failed; a compaction by hand that \
+                       works changes that";
 /// Characters of instructions that the provider takes for its own compaction.
 const PROVIDER_INSTRUCTIONS_MAX: usize = 16_384;
 /// How often a request for a summary is shortened.
 const TRUNCATIONS_MAX: usize = 3;
-/// Tokens between an estimate and the limit that it must stay under when the provider has not counted yet.
+/// By how much an estimate may be wrong where the provider has not counted yet.
 const SLACK_PERCENT: f64 = 8.0;
 
 /// What the machine needs next, or how it ended.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// An answer of a model.
-    Ask(Question),
+    Ask(Box<Question>),
     /// The text of files as they are now.
     ReadFiles(Vec<FileWanted>),
     /// A boundary to be appended.
@@ -109,6 +112,8 @@ pub struct Compaction {
     ways: VecDeque<How>,
     cut: Option<Cut>,
     asked: Option<How>,
+    /// Whether models have failed so often that none is asked.
+    gave_up: bool,
     model_failed: bool,
     attempts: Vec<String>,
     dropped: usize,
@@ -120,7 +125,8 @@ pub struct Compaction {
 impl Compaction {
     /// A compaction by an order; nothing happens yet.
     pub fn new(view: &View, order: Order, limits: &Limits, policy: &Policy, place: &Place) -> Compaction {
-        let ways = ways(view, &order, policy);
+        let gave_up = view.state().summary_failures >= FAILURES_MAX && order.trigger != Trigger::Manual;
+        let ways = ways(view, &order, policy, gave_up);
         Compaction {
             order,
             limits: *limits,
@@ -128,6 +134,7 @@ impl Compaction {
             ways,
             cut: None,
             asked: None,
+            gave_up,
             model_failed: false,
             attempts: Vec::new(),
             dropped: 0,
@@ -299,7 +306,11 @@ impl Compaction {
         let forked = earlier.as_ref().unwrap_or(view);
         let estimator = view.estimator();
         let output = self.output(view);
-        let needed = forked.size().tokens + estimator.total(estimator.text(&directive));
+        let size = forked.size();
+        let guessed = size.estimated + estimator.text(&directive);
+        // The provider has not counted what is estimated.
+        let slack = estimator.total(guessed * SLACK_PERCENT / 100.0);
+        let needed = size.tokens + estimator.total(estimator.text(&directive)) + slack;
         let room = self.prompt_room(view);
         if needed > room {
             self.attempts.push(format!("{}: {needed} tokens, and {room} fit", how.name()));
@@ -316,7 +327,7 @@ impl Compaction {
             self.order.members.iter().fold(fork, |fork, (member, value)| fork.with_member(member, value))
         };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request, retries: 2 }))
+        Some(Step::Ask(Box::new(Question { how, request, retries: 2 })))
     }
 
     fn ask_plain(&mut self, view: &View, summarised: &[Shown<'_>], dropped: usize, how: How) -> Option<Step> {
@@ -350,7 +361,7 @@ impl Compaction {
         let options =
             RenderOptions { max_tokens: output, stream: true, marks: false, spell_out_unseen: false };
         self.asked = Some(how);
-        Some(Step::Ask(Question { how, request: plain.fork(options, &directive), retries: 2 }))
+        Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive), retries: 2 })))
     }
 
     /// The provider found a request for a summary too long: the oldest rounds go, enough for the gap that it named, or a
@@ -403,7 +414,10 @@ impl Compaction {
         };
         match compose(&material, cut, how, &summary) {
             Ok(boundary) => {
-                let attempts = std::mem::take(&mut self.attempts);
+                let mut attempts = std::mem::take(&mut self.attempts);
+                if self.gave_up {
+                    attempts.insert(0, String::from(GAVE_UP));
+                }
                 Some(Step::Done(Box::new(Compacted { boundary, attempts })))
             }
             Err(why) => {
@@ -419,10 +433,9 @@ impl Compaction {
 }
 
 /// The ways to a summary, in order (§4.2).
-fn ways(view: &View, order: &Order, policy: &Policy) -> VecDeque<How> {
+fn ways(view: &View, order: &Order, policy: &Policy, gave_up: bool) -> VecDeque<How> {
     let can_provide = view.lens().card.can.provider_compaction && policy.provider_compaction;
     let by_model = if can_provide && order.reach == Reach::Whole { How::Provider } else { How::Fork };
-    let gave_up = view.state().summary_failures >= FAILURES_MAX && order.trigger != Trigger::Manual;
     let takes_notes = order.reach == Reach::Whole
         && order.trigger != Trigger::Reactive
         && order.instructions.is_none()

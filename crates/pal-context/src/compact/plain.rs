@@ -19,13 +19,13 @@ pub(crate) fn plain_view(view: &View, shown: &[Shown<'_>], dropped: usize, syste
     let mut seen_boundary = false;
     for shown in shown {
         match &shown.entry.body {
+            // A boundary is shown in parts, and is one entry.
+            Body::Boundary(_) if seen_boundary => {}
             Body::Boundary(boundary) => {
-                if !seen_boundary {
-                    seen_boundary = true;
-                    let boundary =
-                        Boundary { preserved: None, restored: Content::default(), ..(**boundary).clone() };
-                    entries.push(Entry { body: Body::Boundary(Box::new(boundary)), ..shown.entry.clone() });
-                }
+                seen_boundary = true;
+                let boundary =
+                    Boundary { preserved: None, restored: Content::default(), ..(**boundary).clone() };
+                entries.push(Entry { body: Body::Boundary(Box::new(boundary)), ..shown.entry.clone() });
             }
             // What is put back afterwards need not be summarised.
             Body::Attachment(_) => {}

@@ -3,7 +3,8 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod determinism;
 mod made;
+mod matrix;
 mod reality;
-mod restarts;
 mod sessions;

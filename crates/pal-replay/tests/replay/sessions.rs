@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pal_import::{Measure, Options};
 use pal_model::{Cards, Entry, Text};
-use pal_replay::Recorded;
+use pal_replay::{Options as Replay, Policy, Recorded};
 use pal_view::Estimator;
 
 /// Estimates by the card of the model, as the program does when it imports.
@@ -18,6 +18,12 @@ impl Measure for ByCard {
     fn json(&self, model: &str, json: &str) -> f64 {
         Estimator::shipped(self.0.find(model).card.generation).json(json)
     }
+}
+
+/// A replay under the classic policy, at a window of its own or that of the recording's models.
+pub(crate) fn classic(window: Option<u64>) -> Replay {
+    let layers = pal_context::Policy::classic();
+    Replay { window, policy: Policy::Classic, layers, auto_compact: true, ..Replay::plain() }
 }
 
 /// A recorded session.

@@ -63,9 +63,35 @@ fn old_results_are_cleared_as_the_edit_says() {
     check(json!({"type": kind, "trigger": uses(7), "keep": uses(7)}), &[0]);
     check(json!({"type": kind, "trigger": uses(8)}), &[]);
     check(json!({"type": kind, "trigger": tokens(1_000), "exclude_tools": ["Bash"]}), &[0, 2, 4]);
-    check(json!({"type": kind, "trigger": tokens(1_000), "clear_at_least": tokens(500)}), &[0, 1, 2, 3, 4]);
+    // Two results free enough for a step; the fifth waits for a sixth.
+    check(json!({"type": kind, "trigger": tokens(1_000), "clear_at_least": tokens(500)}), &[0, 1, 2, 3]);
     check(json!({"type": kind, "trigger": tokens(1_000), "clear_at_least": tokens(50_000)}), &[]);
     check(json!({"type": kind, "trigger": tokens(1_000), "keep": uses(0)}), &[0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn what_was_cleared_stays_cleared_and_cached_until_the_next_step() {
+    let mut client = Client::new();
+    client.betas = BETA.into();
+    let edit = json!({"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 1_000},
+        "clear_at_least": {"type": "input_tokens", "value": 900}});
+    let mut steps = Vec::new();
+    let mut before = 0;
+    for count in 4..14 {
+        let mut body = rounds(count);
+        let last = body["messages"].as_array().unwrap().len() - 1;
+        body["messages"][last]["content"][0] = marked(body["messages"][last]["content"][0].clone());
+        body["context_management"] = json!({"edits": [edit]});
+        let usage = client.usage(&body);
+        let now = cleared(&client).len();
+        if now > before {
+            steps.push((count, now));
+        } else if count > 4 {
+            assert!(usage.read > 0, "{count} rounds: {usage:?}");
+        }
+        before = now;
+    }
+    assert!(steps.len() >= 2 && steps.windows(2).all(|pair| pair[1].1 - pair[0].1 >= 2), "{steps:?}");
 }
 
 #[test]
@@ -120,12 +146,17 @@ fn old_thinking_is_cleared_by_turns() {
     let mut body = request(json!([user(json!([text("Start")]))]));
     body["thinking"] = json!({"type": "adaptive"});
     for round in 0..4 {
-        let id = format!("toolu_{round}");
-        client.say(vec![Said::Thinking(long("thought", 1)), call_said(&id, "Read")]);
-        let answer = client.ask(&body)["content"].clone();
-        let messages = body["messages"].as_array_mut().unwrap();
-        messages.push(assistant(answer));
-        messages.push(user(json!([result(&id, "r")])));
+        // A loop of tools is one turn; words of the user begin another.
+        for call in 0..2 {
+            let id = format!("toolu_{round}_{call}");
+            client.say(vec![Said::Thinking(long("thought", 1)), call_said(&id, "Read")]);
+            let answer = client.ask(&body)["content"].clone();
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.push(assistant(answer));
+            let mut said = vec![result(&id, "r")];
+            said.extend((call == 1).then(|| text("Go on")));
+            messages.push(user(json!(said)));
+        }
     }
     let sent = client.count(&body);
     let mut cleared = |keep: Value| {

@@ -101,7 +101,8 @@ impl Fresh {
         let most = policy.spill_characters_by_tool.get(self.tool.as_str()).copied();
         let most = situation.budgets().of(most.unwrap_or(policy.spill_characters));
         if policy.condense && self.media == 0 {
-            self.condense(situation, most as usize);
+            let aim = situation.budgets().of(policy.condense_characters).min(most);
+            self.condense(situation, aim as usize, most as usize);
         }
         if policy.spill && self.replacement.is_none() && self.characters as u64 > most {
             let reason = format!(
@@ -128,9 +129,10 @@ impl Fresh {
         }
     }
 
-    fn condense(&mut self, situation: &Situation<'_>, most: usize) {
+    /// Shortens the result to about `aim` characters; what stays longer than `most` is spilled instead.
+    fn condense(&mut self, situation: &Situation<'_>, aim: usize, most: usize) {
         let asked = Asked { tool: &self.tool, command: self.command.as_deref() };
-        let Some(condensed) = condense(asked, &self.whole, most) else { return };
+        let Some(condensed) = condense(asked, &self.whole, aim) else { return };
         let path = self.path();
         let text = text::of_condensed(
             &condensed.text,

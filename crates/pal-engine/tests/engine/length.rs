@@ -1,0 +1,198 @@
+//! **Death by length is impossible.** Whatever makes a session too long, it goes on, and says what it did.
+
+use pal_context::{How, Reach};
+use pal_engine::{Compacted, EngineError};
+use pal_model::{Body, Draft, Origin};
+
+use crate::played::{Mood, Played, Summaries, by_hand, card, prose};
+
+const WINDOW: u64 = 30_000;
+/// More bytes than a window has tokens are never in it, times ten.
+const TEN_WINDOWS: usize = 10 * WINDOW as usize * 4;
+
+/// The person goes on, and is heard: the request is answered and holds their words.
+#[track_caller]
+fn goes_on(played: &mut Played) {
+    played.say("And now the next step, please.");
+    played.turn().unwrap();
+    assert!(played.desk.sent.last().unwrap().contains("And now the next step, please."));
+    played.restart();
+}
+
+#[test]
+fn a_tool_result_of_ten_windows() {
+    for name in ["Bash", "Read", "mcp__far__away"] {
+        let mut played = Played::new(card(WINDOW));
+        played.say("Look at everything.");
+        played.turn().unwrap();
+        played.tool("big", name, &prose(TEN_WINDOWS));
+        let sent = played.turn().unwrap();
+        assert_eq!(sent.rejected, 0, "{name}");
+        assert!(played.desk.asked.is_empty(), "{name}: a long result is no reason for a summary");
+        let body = played.desk.sent.last().unwrap();
+        assert!(body.contains("tool-results/big.txt"), "{name}: the model is told where the rest is");
+        let file = played.log.parent().unwrap().join("tool-results/big.txt");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), prose(TEN_WINDOWS), "{name}");
+        goes_on(&mut played);
+    }
+}
+
+#[test]
+fn a_tool_result_of_ten_windows_that_no_disk_takes() {
+    let mut played = Played::new(card(WINDOW));
+    std::fs::write(played.log.parent().unwrap().join("tool-results"), "in the way").unwrap();
+    played.say("Look at everything.");
+    played.turn().unwrap();
+    played.tool("big", "Bash", &prose(TEN_WINDOWS));
+    played.turn().unwrap();
+    assert!(played.desk.was_told("the text stays whole"), "{:?}", played.desk.notices);
+    assert!(played.boundaries() == 1 && played.desk.sent.last().unwrap().contains("Look at everything."));
+    goes_on(&mut played);
+}
+
+#[test]
+fn a_paste_of_ten_windows() {
+    let mut played = Played::new(card(WINDOW));
+    played.say(&format!("This is my log:\n{}", prose(TEN_WINDOWS)));
+    assert_eq!(played.turn().unwrap().rejected, 0);
+    assert!(played.desk.sent.last().unwrap().contains("This is my log:"));
+    goes_on(&mut played);
+}
+
+#[test]
+fn five_thousand_tiny_messages() {
+    for summaries in [Summaries::Good, Summaries::Errors] {
+        let mut played = Played::new(card(WINDOW));
+        played.desk.summaries = summaries;
+        for number in 0..5_000 {
+            played.say(&format!("word {number}"));
+            if number % 50 == 49 {
+                assert_eq!(played.turn().unwrap().rejected, 0);
+            }
+        }
+        assert!(played.boundaries() > 0 && played.desk.sent.last().unwrap().contains("word 4999"));
+        let audits = played.entries().into_iter().filter_map(|entry| match entry.body {
+            Body::Boundary(boundary) => boundary.audit,
+            _ => None,
+        });
+        for audit in audits {
+            let found = audit.user_messages_verbatim + audit.user_messages_repaired;
+            assert!(found + audit.user_messages_by_pointer >= audit.user_messages, "{audit:?}");
+        }
+        goes_on(&mut played);
+    }
+}
+
+/// A picture of so many bytes, as a person pastes it.
+fn picture(bytes: usize) -> Draft {
+    let data = "iVBORw0KGgo".repeat(bytes / 11);
+    let data = &data[..data.len() / 4 * 4];
+    let source = format!(r#"{{"type":"base64","media_type":"image/png","data":"{data}"}}"#);
+    Draft::user(Origin::Person, &format!(r#"[{{"type":"image","source":{source}}}]"#))
+}
+
+#[test]
+fn pictures_alone() {
+    let mut played = Played::new(card(WINDOW));
+    for number in 0..60 {
+        played.append(picture(2_000));
+        if number % 2 == 1 {
+            assert_eq!(played.turn().unwrap().rejected, 0, "picture {number}");
+        }
+    }
+    assert!(played.boundaries() > 0, "sixty pictures are more than the window");
+    goes_on(&mut played);
+}
+
+#[test]
+fn pictures_of_forty_megabytes() {
+    let mut played = Played::new(card(200_000));
+    for _ in 0..10 {
+        played.append(picture(4_000_000));
+    }
+    played.say("What do they show?");
+    assert_eq!(played.turn().unwrap().rejected, 0);
+    let body = played.desk.sent.last().unwrap();
+    assert!(body.len() < 32_000_000 && body.len() > 15_000_000, "{} bytes", body.len());
+    assert!(body.contains("Picture or document left out") && played.boundaries() == 0);
+    goes_on(&mut played);
+}
+
+#[test]
+fn words_of_forty_megabytes() {
+    let mut played = Played::new(card(1_000_000));
+    played.say("Look at everything.");
+    played.turn().unwrap();
+    // No result alone is long enough for the disk.
+    played.engine.policy.spill = false;
+    played.engine.policy.condense = false;
+    for number in 0..40 {
+        played.tool(&format!("t{number}"), "Bash", &prose(1_000_000));
+    }
+    assert_eq!(played.turn().unwrap().rejected, 0);
+    assert!(played.desk.sent.last().unwrap().len() < 32_000_000);
+    goes_on(&mut played);
+}
+
+#[test]
+fn a_provider_that_finds_everything_too_long() {
+    let mut played = Played::new(card(WINDOW));
+    for number in 0..6 {
+        played.say(&format!("Question {number}"));
+        played.tool(&format!("t{number}"), "Bash", &prose(3_000));
+        played.turn().unwrap();
+    }
+    played.desk.mood = Mood::TooLong;
+    played.say("Question 6");
+    let n_sent = played.desk.sent.len();
+    let error = played.turn().unwrap_err();
+    assert!(matches!(error, EngineError::TooLong { .. }), "{error}");
+    for expected in ["prompt is too long", "nothing is lost", "Compact", "larger window", "new session"] {
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+    }
+    assert_eq!(played.desk.sent.len() - n_sent, 3, "one request and two more, each after a compaction");
+    assert!(played.desk.was_told("compacting without a model"), "{:?}", played.desk.notices);
+    // Nothing is lost, and the same prompt is answered when the provider has recovered.
+    played.restart();
+    let said: String = played.entries().iter().map(|entry| entry.line.to_string()).collect();
+    assert!((0..7).all(|number| said.contains(&format!("Question {number}"))));
+    assert!(played.turn().is_err());
+    played.desk.mood = Mood::Answers;
+    assert_eq!(played.turn().unwrap().rejected, 0);
+    assert!(played.desk.sent.last().unwrap().contains("Question 6"));
+    goes_on(&mut played);
+}
+
+#[test]
+fn a_window_that_the_instructions_fill_ends_the_turn_with_an_error_that_says_so() {
+    let mut played = Played::new(card(WINDOW));
+    let system = pal_model::Text::from(format!("[{}]", pal_model::Block::text(&prose(90_000)).raw()));
+    let tools = pal_model::Text::from("[]");
+    let context = pal_model::Content::default();
+    let prefix = pal_model::Prefix { system, tools, context, unseen_tokens: 0 };
+    played.append(Draft::prefix(&prefix));
+    played.say("Hello?");
+    let error = played.turn().unwrap_err().to_string();
+    assert!(error.contains("the context is full") && error.contains("shorten the instructions"), "{error}");
+    assert!(played.desk.sent.is_empty(), "what cannot be answered does not leave");
+    // Shorter instructions, and it goes on.
+    let prefix = pal_model::Prefix { system: pal_model::Text::from("[]"), ..prefix };
+    played.append(Draft::prefix(&prefix));
+    goes_on(&mut played);
+}
+
+#[test]
+fn what_a_person_orders_by_hand_works_whatever_failed_before() {
+    let mut played = Played::new(card(WINDOW));
+    played.desk.summaries = Summaries::Errors;
+    for number in 0..5 {
+        played.say(&format!("Question {number}"));
+        played.tool(&format!("t{number}"), "Bash", &prose(3_000));
+        played.turn().unwrap();
+    }
+    let compacted = played.compact(by_hand(Reach::Whole, None));
+    let Compacted::Done { boundary, attempts } = compacted else { panic!("{compacted:?}") };
+    assert_eq!(boundary.how, How::Extractive.name());
+    assert!(attempts.iter().any(|attempt| attempt.contains("overloaded")), "{attempts:?}");
+    goes_on(&mut played);
+}

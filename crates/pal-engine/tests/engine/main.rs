@@ -1,0 +1,10 @@
+//! The driver's promises: a session never dies of its own length, and what is compacted can be taken back.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod disk;
+mod length;
+mod played;
+mod summariser;
+mod undo;

@@ -1,0 +1,243 @@
+//! **What is compacted can be taken back.** With nothing said since, the request is the one before the compaction, byte
+//! for byte; with turns since, it is that request followed by what was said. Live, and resumed from the disk.
+//!
+//! Not promised: on models that bind their thinking to what stands before it (§0.3), thinking that was said behind a
+//! summary is void when the summary goes, so it is not looked for there.
+
+use std::path::Path;
+
+use pal_context::{How, Policy, Reach};
+use pal_engine::Compacted;
+use pal_model::{Body, Card, Cards, Draft, Entry, Text};
+use pal_testkit::{Soup, cases, session_files, soup};
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+
+use crate::played::{OPTIONS, Played, by_hand, card, prose};
+
+/// A session as a log that was written elsewhere tells it.
+fn told(card: Card, entries: &[Entry]) -> Played {
+    let mut played = Played::new(card);
+    for entry in entries {
+        match &entry.body {
+            Body::Boundary(boundary) => {
+                played.session().copy_boundary(entry.id, boundary, entry.at).unwrap();
+            }
+            _ => {
+                played.session().append(Draft::copy_of(entry), entry.at).unwrap();
+            }
+        }
+    }
+    played
+}
+
+/// The blocks of all messages, each with the role where a message begins: what a request says, without marks.
+fn blocks(played: &Played) -> Vec<String> {
+    let request = played.view().render(OPTIONS);
+    request.pieces().map(|(opens, block, _)| format!("{opens:?} {block}")).collect()
+}
+
+/// Compacts and takes back, in every order of restarts; whether there was anything to compact.
+fn comes_back(played: &mut Played, reach: Reach) -> bool {
+    let before = played.body();
+    let compacted = played.compact(by_hand(reach, Some(How::Extractive)));
+    if !matches!(compacted, Compacted::Done { .. }) {
+        assert_eq!(played.body(), before, "what is refused changes nothing");
+        return false;
+    }
+    let after = played.body();
+    assert_ne!(after, before);
+    if played.uncompact().is_err() {
+        // It does not fit; then nothing changes.
+        assert_eq!(played.body(), after);
+        return false;
+    }
+    assert_eq!(played.body(), before, "live");
+    played.restart();
+    assert_eq!(played.body(), before, "resumed after it was taken back");
+    let again = played.compact(by_hand(reach, Some(How::Extractive)));
+    if let Compacted::Refused(why) = again {
+        // What was taken back is estimated anew, so that it may look too small to be worth it.
+        assert!(why.contains("no less than"), "{why}");
+        assert_eq!(played.body(), before);
+        return true;
+    }
+    assert_eq!(played.body(), after, "the same compaction once more");
+    played.restart();
+    assert_eq!(played.body(), after, "resumed after the compaction");
+    played.uncompact().unwrap();
+    assert_eq!(played.body(), before, "taken back by a session that has not read what it brings back");
+    played.restart();
+    assert_eq!(played.body(), before, "and resumed");
+    true
+}
+
+/// Compacts, goes on, takes back: what was there before, and then what was said since.
+fn is_followed_by_what_was_said(played: &mut Played, reach: Reach) {
+    let before = blocks(played);
+    let compacted = played.compact(by_hand(reach, Some(How::Extractive)));
+    assert!(matches!(compacted, Compacted::Done { .. }), "{compacted:?}");
+    played.restart();
+    played.say("What comes after the summary?");
+    played.turn().unwrap();
+    played.tool("later", "Edit", "done");
+    played.say("And after that?");
+    played.uncompact().unwrap();
+    let live = blocks(played);
+    played.restart();
+    assert_eq!(blocks(played), live);
+    assert!(live.len() > before.len());
+    assert_eq!(live[..before.len()], before[..], "what was there before");
+    let since = live[before.len()..].concat();
+    let places = ["What comes after the summary?", "Understood.", "later", "done", "And after that?"]
+        .map(|words| since.find(words).unwrap_or_else(|| panic!("{words} is not in {since}")));
+    assert!(places.is_sorted(), "{since}");
+}
+
+fn conversation(turns: usize) -> Played {
+    let mut played = Played::new(card(200_000));
+    for number in 0..turns {
+        played.say(&format!("Question {number}"));
+        played.turn().unwrap();
+        played.tool(&format!("t{number}"), "Edit", &prose(6_000));
+        played.turn().unwrap();
+    }
+    played.say("And now?");
+    played
+}
+
+#[test]
+fn a_compaction_comes_back_whatever_it_reached() {
+    for turns in [3, 8] {
+        let mut played = conversation(turns);
+        let middle = played.view().shown().filter(|shown| shown.is_of_a_person()).nth(turns / 2);
+        let middle = middle.unwrap().entry.id;
+        for reach in [Reach::Whole, Reach::From(middle), Reach::UpTo(middle)] {
+            assert!(comes_back(&mut played, reach), "{reach:?}");
+        }
+        for reach in [Reach::Whole, Reach::From(middle), Reach::UpTo(middle)] {
+            let mut played = conversation(turns);
+            let middle = played.view().shown().filter(|shown| shown.is_of_a_person()).nth(turns / 2);
+            let middle = middle.unwrap().entry.id;
+            let reach = match reach {
+                Reach::Whole => Reach::Whole,
+                Reach::From(_) => Reach::From(middle),
+                Reach::UpTo(_) => Reach::UpTo(middle),
+            };
+            is_followed_by_what_was_said(&mut played, reach);
+        }
+    }
+}
+
+#[test]
+fn compactions_upon_compactions_are_taken_back_one_by_one() {
+    let mut played = Played::new(card(200_000));
+    let mut before = Vec::new();
+    for round in 0..4 {
+        for number in 0..4 {
+            played.say(&format!("Question {round} {number}"));
+            played.tool(&format!("t{round}{number}"), "Edit", &prose(8_000));
+            played.turn().unwrap();
+        }
+        before.push(played.body());
+        assert!(matches!(played.compact(by_hand(Reach::Whole, None)), Compacted::Done { .. }));
+    }
+    played.restart();
+    played.uncompact().unwrap();
+    assert_eq!(Some(played.body()), before.pop());
+    played.uncompact().unwrap();
+    let last = blocks(&played);
+    let earlier: String = last.concat();
+    assert!(earlier.contains("Question 2 0") && earlier.contains("Question 3 3"), "said since, it follows");
+    played.restart();
+    assert_eq!(blocks(&played), last);
+}
+
+/// The beginnings of a session that end before a request, about so many.
+fn beginnings(entries: &[Entry], count: usize) -> Vec<usize> {
+    let is_request =
+        |entry: &Entry| matches!(&entry.body, Body::Request(sent) if sent.source.is_conversation());
+    let places: Vec<usize> =
+        entries.iter().enumerate().filter(|(_, entry)| is_request(entry)).map(|(at, _)| at).collect();
+    let step = (places.len() / count).max(1);
+    places.into_iter().rev().step_by(step).take(count).collect()
+}
+
+#[test]
+fn recorded_sessions_come_back() {
+    let files = session_files();
+    if files.is_empty() {
+        return;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let (mut tried, mut back) = (0, 0);
+        loop {
+            let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let Some(file) = files.get(at) else { return (tried, back) };
+            let entries = imported(file);
+            for end in beginnings(&entries, 3) {
+                // A window that takes every session whole, on both kinds of thinking.
+                for model in ["claude-opus-4-6", "claude-opus-5-5"] {
+                    let card = Card { window: 2_000_000, ..Cards::shipped().find(model).card };
+                    let mut played = told(card, &entries[..end]);
+                    tried += 1;
+                    back += usize::from(comes_back(&mut played, Reach::Whole));
+                }
+            }
+        }
+    };
+    let counts: Vec<(usize, usize)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    let (tried, back) = counts.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    println!("{} sessions: {back} of {tried} beginnings were compacted and came back", files.len());
+    assert!(back * 10 > tried * 7, "{back} of {tried}: too few were worth it");
+}
+
+fn imported(file: &Path) -> Vec<Entry> {
+    struct Thirds;
+    impl pal_import::Measure for Thirds {
+        fn text(&self, _model: &str, text: &str) -> f64 {
+            text.len() as f64 / 3.0
+        }
+
+        fn json(&self, _model: &str, json: &str) -> f64 {
+            json.len() as f64 / 3.0
+        }
+    }
+    let source = std::fs::read(file).unwrap();
+    let options = pal_import::Options { measure: &Thirds, strict: false };
+    let log = Text::from(pal_import::import(&source, &options).unwrap().log);
+    log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect()
+}
+
+const SOUP: Soup = Soup { steps: 40, decisions: true, boundaries: false, rewinds: false, prefixes: true };
+
+proptest! {
+    #![proptest_config(Config { cases: cases(96), failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn soups_come_back(entries in soup(SOUP), bound in any::<bool>()) {
+        let model = if bound { "claude-opus-5-5" } else { "claude-opus-4-6" };
+        let mut played = worth_it(told(Cards::shipped().find(model).card, &entries));
+        comes_back(&mut played, Reach::Whole);
+    }
+
+    #[test]
+    fn soups_come_back_followed_by_what_was_said(entries in soup(SOUP)) {
+        let mut played = worth_it(told(card(200_000), &entries));
+        is_followed_by_what_was_said(&mut played, Reach::Whole);
+    }
+}
+
+/// Soups are short; something long makes a summary worth it. No layer decides anything on the way.
+fn worth_it(mut played: Played) -> Played {
+    played.engine.policy = Policy::none();
+    played.say("Do it.");
+    played.tool("long", "Edit", &prose(120_000));
+    played.say("And now?");
+    played
+}
