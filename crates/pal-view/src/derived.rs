@@ -48,6 +48,8 @@ pub(crate) struct Derived {
     sent: Option<u32>,
     /// Position of the newest response of the conversation, behind the boundary, that reports its prompt.
     pub(crate) anchor: Option<u32>,
+    /// Whether the provider cleared something itself since the boundary: what it reports is less than what we show.
+    pub(crate) provider_clears: bool,
     /// Decisions and boundaries that were taken back.
     pub(crate) undone: FxHashSet<EntryId>,
     grown: Grown,
@@ -132,6 +134,9 @@ impl Derived {
             }
             Body::Decision(decision) if matches!(decision.kind, DecisionKind::Undo { .. }) => {
                 self.anchor = None
+            }
+            Body::Decision(decision) if matches!(decision.kind, DecisionKind::ProviderClear { .. }) => {
+                self.provider_clears = true;
             }
             _ => {}
         }

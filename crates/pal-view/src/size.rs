@@ -62,16 +62,18 @@ impl View {
     pub fn size(&self) -> Size {
         let estimator = self.estimator();
         let total = |raw| estimator.total(raw);
-        match self.anchor() {
+        // What a decision freed may be what the provider had left out of its report already: then nothing is known but
+        // what we show.
+        let anchor = self.anchor().map(|anchor| (self.freed_since(&anchor), anchor));
+        match anchor.filter(|(freed, _)| *freed == 0 || !self.derived().provider_clears) {
             None => {
                 let estimated = self.estimate();
                 let unseen = self.derived().head.unseen_tokens;
                 let tokens = total(estimated - unseen as f64) + unseen;
                 Size { tokens, anchor: None, estimated, freed: 0 }
             }
-            Some(anchor) => {
+            Some((freed, anchor)) => {
                 let estimated = self.estimate_after(&anchor);
-                let freed = self.freed_since(&anchor);
                 let tokens = (anchor.tokens + total(estimated)).saturating_sub(freed);
                 Size { tokens, anchor: Some(anchor), estimated, freed }
             }
