@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pal_model::{
-    BlockType, Content, Draft, EntryId, IdSource, Origin, Prefix, Preserved, Reference, RequestSent,
-    ResponseGot, ResponseId, Snapshot, Source, Text, Timestamp, unescape,
+    BlockType, CarriedWords, Content, Draft, EntryId, IdSource, Origin, Prefix, Preserved, Reference,
+    RequestSent, ResponseGot, ResponseId, Snapshot, Source, Text, Timestamp, unescape,
 };
 
 use crate::Imported;
@@ -132,7 +132,11 @@ impl Writer {
                 self.report.messages += 1;
                 self.report.user_messages += u64::from(*origin == Origin::Person);
                 self.report.tool_results += results;
-                Some(self.push("user", foreign(Draft::user(*origin, content))))
+                let place = self.push("user", foreign(Draft::user(*origin, content)));
+                if *origin == Origin::Person {
+                    self.carry(place.0, content);
+                }
+                Some(place)
             }
             Act::Assistant { response, model, content, calls } => {
                 self.report.messages += 1;
@@ -194,6 +198,24 @@ impl Writer {
             Act::Decision(decision) => Some(self.push("decision", Draft::decision(decision))),
         };
         self.places.push(place);
+    }
+
+    /// What a person said is carried on by later boundaries, the newest as far as there is room.
+    fn carry(&mut self, entry: EntryId, content: &str) {
+        const BYTES_MAX: usize = 48_000;
+        let content = Content::parse(&Text::from(content));
+        let texts: Vec<_> = content.blocks().iter().filter_map(|block| block.string("text")).collect();
+        let text = texts.join("\n").trim().to_owned();
+        if text.is_empty() {
+            return;
+        }
+        let carried = &mut self.snapshot.carried;
+        carried.words.push(CarriedWords { entry, text });
+        let mut bytes: usize = carried.words.iter().map(|words| words.text.len()).sum();
+        while bytes > BYTES_MAX {
+            bytes -= carried.words.remove(0).text.len();
+            carried.pointed += 1;
+        }
     }
 
     fn boundary(&mut self, boundary: &Boundary<'_>, foreign: impl Fn(Draft) -> Draft) -> Place {
