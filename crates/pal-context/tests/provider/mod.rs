@@ -40,7 +40,7 @@ fn compaction(setting: &Setting, order: Order) -> Compaction {
 
 fn asked(step: Step) -> Question {
     match step {
-        Step::Ask(question) => question,
+        Step::Ask(question) => *question,
         other => panic!("{other:?}"),
     }
 }
