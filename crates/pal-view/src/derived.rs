@@ -116,6 +116,11 @@ impl Derived {
         self.opening = summary;
     }
 
+    /// Whether the messages open with the provider's own summary.
+    pub(crate) fn has_opening(&self) -> bool {
+        self.opening.is_some()
+    }
+
     /// Thinking in this stretch can no longer be sent.
     pub(crate) fn void_thinking(&mut self, stretch: Stretch) {
         self.effects.void_thinking(stretch);

@@ -107,6 +107,11 @@ impl View {
         self.derived.boundary.and_then(|position| self.branch.get(position as usize))
     }
 
+    /// Whether the messages open with the provider's own summary, as the block that it is.
+    pub fn opens_with_provider_summary(&self) -> bool {
+        self.derived.has_opening()
+    }
+
     pub(crate) fn derived(&self) -> &Derived {
         &self.derived
     }

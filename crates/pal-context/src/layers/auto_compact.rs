@@ -33,7 +33,7 @@ fn is_told(situation: &Situation<'_>) -> bool {
         return false;
     };
     let is_block = |block: &Block| block.kind() == BlockType::Compaction;
-    !situation.view.lens().card.can.provider_compaction && boundary.summary.blocks().iter().any(is_block)
+    !situation.view.opens_with_provider_summary() && boundary.summary.blocks().iter().any(is_block)
 }
 
 fn decide(situation: &Situation<'_>) -> Act {

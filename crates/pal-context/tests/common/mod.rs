@@ -100,6 +100,9 @@ impl Setting {
             rules.betas = rules.betas.with(Beta::CacheEdits);
         }
         let mut request = self.view.render(OPTIONS);
+        if card.can.provider_compaction {
+            rules.betas = rules.betas.with(Beta::Compaction);
+        }
         if let What::AskProvider { member, value } = self.act("microcompact").what {
             request = request.with_member(member, &value);
             rules.betas = rules.betas.with(Beta::ContextManagement);

@@ -40,7 +40,7 @@ fn compaction(setting: &Setting, order: Order) -> Compaction {
 
 fn asked(step: Step) -> Question {
     match step {
-        Step::Ask(question) => question,
+        Step::Ask(question) => *question,
         other => panic!("{other:?}"),
     }
 }
@@ -117,6 +117,9 @@ fn a_plain_request_tells_an_earlier_block_in_words() {
     setting.view.push(pal_model::Entry::parse(Text::from(line)).unwrap());
     let body = asked(compaction(&setting, order).next(&setting.view)).request.body();
     assert!(body.contains("In short.") && !body.contains(r#""type":"compaction""#), "{body}");
+    setting.policy.provider_compaction = false;
+    let act = setting.act("microcompact");
+    assert_eq!(act.reason, "the provider compacts, and does not clear beside that");
     let live = setting.view.render(crate::common::OPTIONS).body();
     assert!(live.contains(&format!(r#""messages":[{{"role":"assistant","content":[{BLOCK}"#)), "{live}");
 }

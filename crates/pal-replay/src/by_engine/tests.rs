@@ -47,7 +47,7 @@ impl Made {
     }
 
     /// A request and its answer; its thinking is signed by nobody that we know.
-    fn answer(&mut self, number: usize, block: Value) {
+    fn answer(&mut self, number: usize, block: &Value) {
         let source = Source::main();
         let model = self.model;
         self.push(Draft::request(&RequestSent {
@@ -79,7 +79,7 @@ impl Made {
                 let input = json!({"file_path": format!("/src/file{number}.rs")});
                 made.answer(
                     number,
-                    json!({"type": "tool_use", "id": format!("t{number}"), "name": "Read", "input": input}),
+                    &json!({"type": "tool_use", "id": format!("t{number}"), "name": "Read", "input": input}),
                 );
                 let content = format!("file {number}: {}", "some words of it ".repeat(words / 4));
                 let result =
@@ -87,7 +87,7 @@ impl Made {
                 made.push(Draft::user(Origin::Tool, &result.to_string()));
             }
             number += 1;
-            made.answer(number, json!({"type": "text", "text": format!("Answer {turn}")}));
+            made.answer(number, &json!({"type": "text", "text": format!("Answer {turn}")}));
         }
         Recorded::new("made", made.entries)
     }

@@ -35,7 +35,8 @@ const THINKING_IDLE: u64 = 60 * 60;
 
 /// Asks the provider to clear.
 pub(super) fn ask(situation: &Situation<'_>) -> Act {
-    if situation.policy.provider_compaction && situation.view.lens().card.can.provider_compaction {
+    let compacts = situation.policy.provider_compaction && situation.view.lens().card.can.provider_compaction;
+    if compacts || situation.view.opens_with_provider_summary() {
         return Act::nothing("the provider compacts, and does not clear beside that");
     }
     if situation.view.tool_names().is_empty() {
