@@ -3,6 +3,7 @@
 
 mod bytes;
 mod common;
+mod compaction;
 mod fold;
 mod laws;
 mod microcompact;

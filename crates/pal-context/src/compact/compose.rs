@@ -230,6 +230,18 @@ fn preserved(kept: &[Shown<'_>], cut: Cut) -> Option<Preserved> {
     Some(Preserved { head, tail, placement, offset: None })
 }
 
+/// Whether a boundary can keep exactly what a cut keeps: it names one stretch of the log, and what an earlier boundary
+/// hid may lie in between.
+pub(crate) fn can_keep(view: &View, conversation: &Conversation<'_>, cut: Cut) -> bool {
+    let said = |shown: &Shown<'_>| (!matches!(shown.entry.body, Body::Boundary(_))).then_some(shown.entry.id);
+    let kept = conversation.parts(cut).1;
+    let summary = [Block::text("probe")].into_iter().collect();
+    let probe =
+        Boundary { summary, preserved: preserved(kept, cut), lead: lead(view, cut), ..Boundary::default() };
+    let after = view.with_boundary(&probe);
+    after.shown().filter_map(|shown| said(&shown)).eq(kept.iter().filter_map(said))
+}
+
 /// What the boundary in force shows stays before the messages that stay before the summary.
 fn lead(view: &View, cut: Cut) -> Content {
     match (cut.summarises, view.boundary().map(|entry| &entry.body)) {

@@ -1,7 +1,7 @@
 //! Where a conversation may be cut: never between a call and its result, never inside a response, never before the
 //! boundary in force.
 
-use pal_model::{BlockType, Body, EntryId, Origin, ToolUseId};
+use pal_model::{Attachment, BlockType, Body, EntryId, ToolUseId, User};
 use pal_view::{Shown, View};
 use rustc_hash::FxHashMap;
 
@@ -151,20 +151,17 @@ fn together(shown: &[Shown<'_>]) -> Vec<usize> {
                     }
                 }
             }
-            Body::User(user) => {
-                for block in
-                    user.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolResult)
-                {
+            Body::User(User { content, .. }) | Body::Attachment(Attachment { content, .. }) => {
+                for block in content.blocks().iter().filter(|block| block.kind() == BlockType::ToolResult) {
                     if let Some(call) = block.tool_use_id().and_then(|id| calls.get(id)) {
                         own[at] = own[at].min(*call);
                     }
                 }
                 // What tools and the agent add belongs to what stands before it.
-                if !matches!(user.origin, Origin::Person) && at > 0 {
+                if !shown.is_of_a_person() && at > 0 {
                     own[at] = own[at].min(at - 1);
                 }
             }
-            Body::Attachment(_) if at > 0 => own[at] = own[at].min(at - 1),
             _ => {}
         }
     }

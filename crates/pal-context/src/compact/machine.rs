@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use pal_model::{Block, Body, Boundary};
 use pal_view::{Limits, RenderOptions, Request, Shown, View};
 
-use super::compose::{Material, Summary, compose};
+use super::compose::{Material, Summary, can_keep, compose};
 use super::cut::{Conversation, Cut, Part};
 use super::order::{FileRead, FileWanted, How, Order, Reach, Trigger};
 use super::{notes, parse, plain, prompt, restore};
@@ -27,6 +27,9 @@ const GAVE_UP: &str = "no model is asked any more, because three summaries in a 
                        works changes that";
 /// Characters of instructions that the provider takes for its own compaction.
 const PROVIDER_INSTRUCTIONS_MAX: usize = 16_384;
+/// What the user is told about a part that cannot be kept.
+const BOTH_SIDES: &str = "messages on both sides of what an earlier compaction hid cannot be kept together: compact up to \
+                          a message, or everything";
 /// How often a request for a summary is shortened.
 const TRUNCATIONS_MAX: usize = 3;
 /// By how much an estimate may be wrong where the provider has not counted yet.
@@ -231,6 +234,11 @@ impl Compaction {
             self.ways.clear();
             return None;
         };
+        if cut.summarises == Part::Later && !can_keep(view, conversation, cut) {
+            self.attempts.push(String::from(BOTH_SIDES));
+            self.ways.clear();
+            return None;
+        }
         let summarised = conversation.parts(cut).0;
         match how {
             How::Extractive => {

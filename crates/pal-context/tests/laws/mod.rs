@@ -264,7 +264,7 @@ fn real_sessions_stay_valid_under_all_layers() {
 }
 
 /// The entries of a recorded session.
-fn imported(file: &Path) -> Vec<Entry> {
+pub(crate) fn imported(file: &Path) -> Vec<Entry> {
     let source = std::fs::read(file).unwrap();
     let imported = pal_import::import(&source, &Options { measure: &Thirds, strict: false }).unwrap();
     let log = Text::from(imported.log);
