@@ -63,6 +63,7 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         is_attended: true,
         ways: None,
         max_tokens: MAX_TOKENS.min(card.max_output),
+        inputs: pal_engine::Inputs::default(),
     }
 }
 

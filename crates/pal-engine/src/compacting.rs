@@ -82,6 +82,11 @@ impl Session {
         now: Timestamp,
         errands: &mut dyn Errands,
     ) -> Result<Compacted, EngineError> {
+        if engine.inputs.compaction_off {
+            let message = String::from("compaction is switched off");
+            errands.notice(&format!("not compacted: {message}"));
+            return Ok(Compacted::Refused(message));
+        }
         // Requests for summaries go into the log; the conversation that they are about stays as it is.
         let view = self.view.clone();
         let order = Order { members: self.members(engine, now), ..order };

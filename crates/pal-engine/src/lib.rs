@@ -23,4 +23,4 @@ pub use error::EngineError;
 pub use pinning::pin_tokens;
 pub use preparing::Prepared;
 pub use sending::Sent;
-pub use session::{Engine, Session};
+pub use session::{Engine, Inputs, Session};

@@ -1,6 +1,6 @@
 //! Before a request: the layers, in their order, until the context is as it shall be.
 
-use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Trigger, What, World};
+use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Trigger, What};
 use pal_model::{Decision, DecisionKind, LayerReport, Source, Text, Timestamp};
 use pal_view::{RenderOptions, Request, View};
 
@@ -170,7 +170,7 @@ impl Engine {
             limits: &self.limits,
             policy: &self.policy,
             place: &self.place,
-            blocked_by: None,
+            blocked_by: self.inputs.blocked_by.as_deref(),
             size,
         })
     }
@@ -194,11 +194,11 @@ pub(crate) fn automatic(trigger: Trigger, engine: &Engine) -> Order {
         reach: Reach::Whole,
         source: Source::main(),
         instructions: None,
-        hook_instructions: None,
-        notes: None,
+        hook_instructions: engine.inputs.hook_instructions.clone(),
+        notes: engine.inputs.notes.clone(),
         only: engine.ways.clone(),
         is_attended: engine.is_attended,
-        world: World::default(),
+        world: engine.inputs.world.clone(),
         members: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_context::{Place, Policy};
+use pal_context::{Notes, Place, Policy, World};
 use pal_model::{Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Timestamp};
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
@@ -24,6 +24,23 @@ pub struct Engine {
     pub ways: Option<Vec<pal_context::How>>,
     /// Most tokens that an answer may have.
     pub max_tokens: u64,
+    /// What is known of the world around the session.
+    pub inputs: Inputs,
+}
+
+/// What whoever runs the session knows of the world around it, for compactions.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// Nothing is compacted, whatever happens.
+    pub compaction_off: bool,
+    /// A hook that forbids compaction for now, by name.
+    pub blocked_by: Option<String>,
+    /// What hooks add to the instructions for a summary.
+    pub hook_instructions: Option<String>,
+    /// Notes of the session.
+    pub notes: Option<Notes>,
+    /// What may be put back into sight besides files.
+    pub world: World,
 }
 
 /// A session that is open for going on.

@@ -34,7 +34,7 @@ impl Audit {
         let own = boundary.audit.clone().unwrap_or_default();
         let mut shown: Vec<String> =
             [&boundary.lead, &boundary.summary].into_iter().flat_map(texts).collect();
-        shown.extend(view.shown().filter_map(|shown| shown.content()).flat_map(texts));
+        shown.extend(view.seen().flat_map(|(_, blocks)| texts(&blocks.into_iter().collect())));
         let mut audit = Audit {
             paths: own.paths,
             paths_kept: own.paths_kept + own.paths_repaired,

@@ -150,6 +150,7 @@ pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
         is_attended: true,
         ways: None,
         max_tokens: MAX_TOKENS,
+        inputs: pal_engine::Inputs::default(),
     }
 }
 

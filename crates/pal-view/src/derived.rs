@@ -213,7 +213,11 @@ impl Derived {
     ) -> Option<usize> {
         let Body::Decision(decision) = &entry.body else { return None };
         if let DecisionKind::Keep { tool_use_ids } = &decision.kind {
-            self.effects.keep(tool_use_ids);
+            // As with any decision: only what the view showed when it was made.
+            let is_meant =
+                |id: &&ToolUseId| self.result_node(id).is_some_and(|node| node.position < position);
+            let meant: Vec<ToolUseId> = tool_use_ids.iter().filter(is_meant).cloned().collect();
+            self.effects.keep(&meant);
         }
         let is_edit = matches!(decision.kind, DecisionKind::CacheEdit { .. });
         // An edit of the cache counts only where it is sent.

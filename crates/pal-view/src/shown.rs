@@ -129,7 +129,9 @@ impl View {
     /// Whether the next request opens a turn of the user: a person has spoken since the last one, or there was none.
     pub fn opens_user_turn(&self) -> bool {
         let mut unsent = self.derived().nodes().rev().take_while(|node| !self.is_sent(node));
-        unsent.any(|node| node.speaker == Speaker::User(Origin::Person)) || self.derived().sent().is_none()
+        // Behind a boundary nothing may have been sent yet, whether or not older entries are at hand.
+        let is_first = self.derived().sent().is_none() && self.derived().boundary.is_none();
+        unsent.any(|node| node.speaker == Speaker::User(Origin::Person)) || is_first
     }
 
     /// When the last request of the conversation left, as far as the view reaches back.

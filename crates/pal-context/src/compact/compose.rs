@@ -177,7 +177,10 @@ fn audited(
     let budgets = Budgets::new(material.limits);
     let estimator = material.view.estimator();
     let share = |tokens: u64| budgets.of(tokens) * generosity.percent / 100;
-    let kept: Vec<String> = kept.iter().flat_map(texts).collect();
+    // As the model sees them: of a paste that was spilled only the preview is in sight.
+    let is_kept = |shown: &Shown<'_>| kept.iter().any(|kept| kept.entry.id == shown.entry.id);
+    let seen = material.view.seen().filter(|(shown, _)| is_kept(shown));
+    let kept: Vec<String> = seen.flat_map(|(_, blocks)| texts(&blocks)).collect();
     let lines = || material.conversation.shown.iter().map(|shown| shown.entry.line.as_bytes());
     let audited = audit::audit(&AuditInput {
         facts,
@@ -192,9 +195,8 @@ fn audited(
     (audited.repairs, audited.audit, audited.carried)
 }
 
-/// The texts of an entry.
-fn texts(shown: &Shown<'_>) -> Vec<String> {
-    let blocks = shown.content().map_or(&[][..], |content| content.blocks());
+/// The texts among blocks.
+fn texts(blocks: &[Block]) -> Vec<String> {
     blocks.iter().filter_map(|block| block.string("text").map(|text| text.into_owned())).collect()
 }
 
@@ -203,17 +205,21 @@ fn pins(material: &Material<'_>) -> Vec<String> {
     let estimator = material.view.estimator();
     let mut room = Budgets::new(material.limits).pins();
     let mut kept: Vec<String> = Vec::new();
+    let mut left_out = 0;
     for text in material.view.state().pins.values().rev() {
         let tokens = estimator.total(estimator.text(text));
         if tokens > room {
-            kept.push(format!(
-                "[An earlier pin is too long to be repeated here; it stands in {}.]",
-                material.place.transcript
-            ));
-            break;
+            left_out += 1;
+            continue;
         }
         room -= tokens;
         kept.push(text.clone());
+    }
+    if left_out > 0 {
+        let transcript = &material.place.transcript;
+        kept.push(format!(
+            "[{left_out} more pinned texts are too long to be repeated here; they stand in {transcript}.]"
+        ));
     }
     kept.reverse();
     kept

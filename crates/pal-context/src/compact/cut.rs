@@ -63,11 +63,13 @@ impl<'a> Conversation<'a> {
         self.shown[at.min(self.shown.len())..].iter().fold(0.0, |sum, shown| sum + shown.tokens)
     }
 
-    /// The cut of a compaction of everything: what waits to be sent is kept, with the calls that it answers, as long as
+    /// The cut of a compaction of everything: what waits for an answer is kept, with the calls that it answers, as long as
     /// it takes no more than `most` tokens. An answer that nothing followed is not kept.
     pub(crate) fn whole(&self, most: f64) -> Cut {
         let end = self.shown.len();
-        let waiting = self.shown.iter().rposition(|shown| shown.is_sent).map_or(0, |sent| sent + 1);
+        // Not what no request covered: a request that was refused covers what it asked, and nobody answered that.
+        let is_models = |shown: &Shown<'_>| matches!(&shown.entry.body, Body::Assistant(_));
+        let waiting = self.shown.iter().rposition(is_models).map_or(0, |said| said + 1).max(self.first);
         let is_users = |shown: &Shown<'_>| matches!(&shown.entry.body, Body::User(_));
         let first = (waiting..end).find(|at| is_users(&self.shown[*at]));
         let at = first.and_then(|first| self.cut_before(first)).filter(|at| self.tokens_from(*at) <= most);

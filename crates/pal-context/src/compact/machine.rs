@@ -248,10 +248,9 @@ impl Compaction {
             }
             How::Fork | How::Provider => self.ask_fork(view, cut, conversation, how),
             How::Plain => self.ask_plain(view, summarised, 0, how),
-            How::Truncated => {
-                let dropped = self.dropped;
-                self.ask_plain(view, summarised, dropped, how)
-            }
+            // The whole was asked for already.
+            How::Truncated if self.dropped == 0 => None,
+            How::Truncated => self.ask_plain(view, summarised, self.dropped, how),
             How::Notes => None,
         }
     }
@@ -273,9 +272,10 @@ impl Compaction {
 
     /// The directive for the summary that the order asks for.
     fn directive(&self, view: &View, how: How) -> String {
-        let first = match self.order.reach {
-            Reach::From(id) => view.shown().find(|shown| shown.entry.id == id),
-            Reach::Whole | Reach::UpTo(_) => None,
+        // Where it is cut, which may lie before the entry that was named.
+        let first = match (self.order.reach, self.cut) {
+            (Reach::From(_), Some(cut)) => view.shown().nth(cut.at),
+            _ => None,
         };
         let first = first.and_then(|shown| shown.content()).and_then(|content| content.blocks().first());
         let begins = first.map(|block| block.string("text").unwrap_or(block.raw().as_str().into()));
@@ -390,7 +390,9 @@ impl Compaction {
         if let Some(dropped) = plain::rounds_for(summarised, self.dropped, gap) {
             self.dropped = dropped;
             self.ways.retain(|way| !matches!(way, How::Fork | How::Provider | How::Plain | How::Truncated));
-            self.ways.push_front(How::Truncated);
+            if self.order.only.as_ref().is_none_or(|only| only.contains(&How::Truncated)) {
+                self.ways.push_front(How::Truncated);
+            }
         }
     }
 

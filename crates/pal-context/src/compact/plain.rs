@@ -16,19 +16,19 @@ pub(crate) fn plain_view(view: &View, shown: &[Shown<'_>], dropped: usize, syste
     let lens = Lens { card, ..view.lens().clone() };
     let first_round = shown.first().map_or(0, |shown| shown.round);
     let mut entries: Vec<Entry> = prefix(system).into_iter().collect();
-    let mut seen_boundary = false;
+    // What an earlier boundary carries comes first, wherever it stood: what it keeps would be hidden before it.
+    let boundary = shown.iter().find_map(|shown| match &shown.entry.body {
+        Body::Boundary(boundary) => Some((shown.entry, boundary)),
+        _ => None,
+    });
+    if let Some((entry, boundary)) = boundary {
+        let boundary = Boundary { preserved: None, restored: Content::default(), ..(**boundary).clone() };
+        entries.push(Entry { body: Body::Boundary(Box::new(boundary)), ..entry.clone() });
+    }
     for shown in shown {
         match &shown.entry.body {
-            // A boundary is shown in parts, and is one entry.
-            Body::Boundary(_) if seen_boundary => {}
-            Body::Boundary(boundary) => {
-                seen_boundary = true;
-                let boundary =
-                    Boundary { preserved: None, restored: Content::default(), ..(**boundary).clone() };
-                entries.push(Entry { body: Body::Boundary(Box::new(boundary)), ..shown.entry.clone() });
-            }
             // What is put back afterwards need not be summarised.
-            Body::Attachment(_) => {}
+            Body::Attachment(_) | Body::Boundary(_) => {}
             _ if shown.round >= first_round + dropped => entries.push(shown.entry.clone()),
             _ => {}
         }

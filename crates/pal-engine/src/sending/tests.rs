@@ -62,6 +62,7 @@ fn engine(policy: Policy) -> Engine {
         is_attended: true,
         ways: None,
         max_tokens: 8_000,
+        inputs: crate::Inputs::default(),
     }
 }
 

@@ -167,6 +167,7 @@ impl Played {
             is_attended: true,
             ways: None,
             max_tokens: 8_000,
+            inputs: pal_engine::Inputs::default(),
         };
         let session = Some(Session::create(&log, lens, IdSource::seeded(0)).unwrap());
         let desk = Desk {
