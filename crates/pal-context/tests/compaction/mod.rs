@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pal_context::{Compaction, FileRead, Order, Policy, Reach, Reply, Step, Trigger, World};
+use pal_context::{Compaction, FileRead, Order, Policy, Reach, Reply, Step, Trigger, What, World};
 use pal_model::{
     Block, BlockType, Body, Boundary, Cards, Content, Decision, DecisionKind, Draft, Entry, EntryId,
     IdSource, Origin, ResponseId, Source, Text, ToolUseId,
@@ -359,6 +359,24 @@ fn unlike(id: EntryId, number: usize) -> EntryId {
         7_000 + number as u64 * 1_000 + (id.to_string().bytes().map(u64::from).sum::<u64>() % 997),
     )
     .next_id(pal_model::Timestamp::from_milliseconds(1_900_000_000_000))
+}
+
+/// A hook that forbids compaction: it waits, and at the blocking limit the turn ends with an error that names the hook.
+#[test]
+fn a_hook_makes_a_compaction_wait_until_nothing_else_helps() {
+    let mut blocked = setting("claude-opus-4-6", long_before(Vec::new()), 200_000);
+    blocked.blocked_by = Some("guard");
+    let limits = blocked.limits;
+    let act = |size: u64, blocked_by: Option<&'static str>| {
+        let situation = pal_context::Situation { size, blocked_by, ..blocked.situation() };
+        crate::common::layer_named("auto-compact").act(&situation)
+    };
+    let due = limits.auto_compact.unwrap();
+    assert!(matches!(act(due, None).what, What::Compact));
+    let waits = act(due, Some("guard"));
+    assert!(matches!(waits.what, What::Nothing) && waits.reason.contains("`guard`"), "{waits:?}");
+    let ends = act(limits.blocking, Some("guard"));
+    assert!(matches!(ends.what, What::Stop) && ends.reason.contains("`guard`"), "{ends:?}");
 }
 
 /// Recorded sessions, at several points, in every way and at every window.

@@ -135,6 +135,26 @@ fn words_of_forty_megabytes() {
 }
 
 #[test]
+fn a_provider_that_ignores_what_it_is_asked_to_clear() {
+    let mut played = Played::new(card(60_000));
+    played.append(Draft::prefix(&pal_model::Prefix {
+        system: "[]".into(),
+        tools: r#"[{"name":"Bash","input_schema":{"type":"object"}}]"#.into(),
+        context: pal_model::Content::default(),
+        unseen_tokens: 0,
+    }));
+    for number in 0..60 {
+        played.say(&format!("Question {number}"));
+        played.tool(&format!("t{number}"), "Bash", &prose(6_000));
+        assert_eq!(played.turn().unwrap().rejected, 0, "question {number}");
+    }
+    let asked = played.desk.sent.iter().filter(|body| body.contains("clear_tool_uses")).count();
+    assert!(asked > 0, "it was never asked");
+    assert!(played.boundaries() > 0, "what is not cleared is compacted");
+    goes_on(&mut played);
+}
+
+#[test]
 fn a_provider_that_finds_everything_too_long() {
     let mut played = Played::new(card(WINDOW));
     for number in 0..6 {

@@ -73,7 +73,8 @@ impl Desk {
             true => 1_500.0,
             false => estimator.json(block),
         };
-        let tokens = request.pieces().map(|(_, block, _)| count(block)).sum::<f64>();
+        let opening = request.system().iter().chain(request.tools()).map(|text| estimator.json(text));
+        let tokens = opening.chain(request.pieces().map(|(_, block, _)| count(block))).sum::<f64>();
         (body, estimator.total(tokens))
     }
 
