@@ -104,7 +104,7 @@ fn a_compaction_that_cannot_help_asks_a_bounded_number_of_times() {
         played.restart();
     }
     let n_asked = played.desk.asked.len();
-    assert!((3..=3 * 6).contains(&n_asked), "asked {n_asked} times: {:#?}", played.desk.notices);
+    assert!((1..=3 * 6).contains(&n_asked), "asked {n_asked} times: {:#?}", played.desk.notices);
     assert_eq!(played.boundaries(), 0, "what does not help is not done");
     assert!(played.desk.was_told("still be over the threshold"), "{:?}", played.desk.notices);
 }
