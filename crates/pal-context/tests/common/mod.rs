@@ -95,7 +95,7 @@ impl Setting {
     /// The request as it stands, with what the layers ask the provider for, taken by the validator.
     pub(crate) fn checked(&self) -> Result<String, String> {
         let card = &self.view.lens().card;
-        let mut rules = Rules { betas: Betas::none(), ..Rules::from(card) };
+        let mut rules = Rules { betas: Betas::none().with(Beta::Compaction), ..Rules::from(card) };
         if card.can.cache_edits {
             rules.betas = rules.betas.with(Beta::CacheEdits);
         }
