@@ -239,6 +239,13 @@ fn preserved(kept: &[Shown<'_>], cut: Cut) -> Option<Preserved> {
 /// Whether a boundary can keep exactly what a cut keeps: it names one stretch of the log, and what an earlier boundary
 /// hid may lie in between.
 pub(crate) fn can_keep(view: &View, conversation: &Conversation<'_>, cut: Cut) -> bool {
+    // What an earlier boundary shows leads what is kept: that must be how it stands now.
+    if let Some(Body::Boundary(earlier)) = view.boundary().map(|entry| &entry.body)
+        && let Some(preserved) = &earlier.preserved
+        && (preserved.placement == Placement::BeforeSummary || !earlier.restored.blocks().is_empty())
+    {
+        return false;
+    }
     let said = |shown: &Shown<'_>| (!matches!(shown.entry.body, Body::Boundary(_))).then_some(shown.entry.id);
     let kept = conversation.parts(cut).1;
     let summary = [Block::text("probe")].into_iter().collect();

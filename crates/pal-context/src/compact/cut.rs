@@ -36,8 +36,10 @@ impl<'a> Conversation<'a> {
     pub(crate) fn of(view: &'a View) -> Conversation<'a> {
         let shown: Vec<Shown<'a>> = view.shown().collect();
         let together = together(&shown);
+        // What the boundary keeps lies before it in the log, though the model may see it behind the summary.
         let boundary = view.boundary().map(|entry| entry.id);
-        let last = shown.iter().rposition(|shown| Some(shown.entry.id) == boundary);
+        let at = shown.iter().find(|shown| Some(shown.entry.id) == boundary).map(|shown| shown.position);
+        let last = at.and_then(|at| shown.iter().rposition(|shown| shown.position <= at));
         let first = last.map_or(0, |last| last + 1);
         Conversation { shown, together, first }
     }
