@@ -69,7 +69,8 @@ impl Reading {
             }
             Body::Assistant(assistant) => {
                 self.facts.messages += 1;
-                self.assistant(assistant.content.blocks().iter().map(Heard::of_block));
+                // In a log, summaries are boundaries; what the model says is said.
+                self.assistant(assistant.content.blocks().iter().map(Heard::of_block), false);
             }
             Body::Boundary(boundary) => self.boundary(boundary),
             // Who adds an attachment adds it again where it is still needed.
@@ -82,7 +83,7 @@ impl Reading {
         self.facts.messages += 1;
         match role {
             Role::User => blocks.into_iter().for_each(|block| self.user_block(block)),
-            Role::Assistant => self.assistant(blocks),
+            Role::Assistant => self.assistant(blocks, true),
             Role::System => {}
         }
     }
@@ -163,13 +164,13 @@ impl Reading {
         }
     }
 
-    fn assistant<'a>(&mut self, blocks: impl IntoIterator<Item = Heard<'a>>) {
+    fn assistant<'a>(&mut self, blocks: impl IntoIterator<Item = Heard<'a>>, may_summarise: bool) {
         let mut said = String::new();
         let mut done = None;
         for block in blocks {
             match block {
                 // A summary of the provider comes in the model's message.
-                Heard::Text(text) if is_summary(&text) => self.earlier(text.into_owned()),
+                Heard::Text(text) if may_summarise && is_summary(&text) => self.earlier(text.into_owned()),
                 Heard::Text(text) if !text.trim().is_empty() => {
                     if !said.is_empty() {
                         said.push('\n');

@@ -5,7 +5,9 @@
 
 use crate::facts::{Command, Facts, File, Trouble};
 use crate::prose::{cut, first_line, fitted, shared};
-use crate::sections::{NOTHING, PENDING, SECTIONS, WORDS, heading, is_ours, section};
+use crate::sections::{
+    NOTHING, PENDING, SECTIONS, WORDS, defused, foreign_sections, heading, is_ours, section,
+};
 
 /// Words by which a decision is known.
 const DECIDED: [&str; 10] = [
@@ -38,7 +40,12 @@ pub fn summary(facts: &Facts, room: usize) -> String {
         bodies.push(body);
     }
     if let Some(body) = bodies.get_mut(WORDS) {
-        *body = words(facts, spare);
+        // What another agent summarised gets what the words leave, and a part of the room in any case.
+        let foreign = foreign(facts);
+        let wanted: usize = foreign.iter().map(|(_, text)| text.len() + FRAME).sum();
+        *body = words(facts, spare.saturating_sub(wanted.min(spare / 4)));
+        let left = spare.saturating_sub(body.len());
+        add_foreign(&mut bodies, &foreign, left);
     }
     let mut out = String::new();
     for (index, body) in bodies.iter().enumerate() {
@@ -50,6 +57,53 @@ pub fn summary(facts: &Facts, room: usize) -> String {
     out
 }
 
+/// What stands before a piece of another agent's summary.
+const EARLIER: &str = "From an earlier summary:\n";
+/// The bytes that a piece takes besides its own, with the note of a cut.
+const FRAME: usize = EARLIER.len() + 40;
+
+/// The earlier summaries that are not in our form, the newest first: each section with where it goes, or all as one.
+fn foreign(facts: &Facts) -> Vec<(usize, String)> {
+    let mut pieces = Vec::new();
+    for earlier in facts.earlier.iter().rev().filter(|earlier| !is_ours(earlier)) {
+        let sections = foreign_sections(earlier);
+        if sections.is_empty() {
+            // Its headings are not ours.
+            pieces.push((0, format!("\n{}", earlier.trim()).replace("\n## ", "\n### ").trim().to_owned()));
+        }
+        for (index, text) in sections {
+            match index {
+                // The words themselves are at hand.
+                WORDS if facts.has_earlier_words => {}
+                // A list of tasks replaces the one before it.
+                PENDING if !facts.tasks.is_empty() => {}
+                // What was being done then has been done since.
+                7.. => pieces.push((4, text)),
+                _ => pieces.push((index, text)),
+            }
+        }
+    }
+    pieces.into_iter().map(|(index, text)| (index, defused(&text))).collect()
+}
+
+/// Puts the pieces into their sections, in so much room.
+fn add_foreign(bodies: &mut [String], pieces: &[(usize, String)], room: usize) {
+    let fitting = pieces.get(..pieces.len().min(room / (FRAME * 2))).unwrap_or_default();
+    let texts: Vec<&str> = fitting.iter().map(|(_, text)| text.as_str()).collect();
+    let told = shared(&texts, room.saturating_sub(FRAME * texts.len()));
+    for ((index, _), text) in fitting.iter().zip(told) {
+        let Some(body) = bodies.get_mut(*index) else { continue };
+        // What was said before stands before what was said since.
+        if *index == WORDS {
+            *body = format!("{text}\n{body}");
+        } else {
+            body.push_str(EARLIER);
+            body.push_str(&text);
+            body.push('\n');
+        }
+    }
+}
+
 /// A section that is not the user's words.
 fn body(facts: &Facts, index: usize, room: usize) -> String {
     let mut lines = match index {
@@ -57,7 +111,7 @@ fn body(facts: &Facts, index: usize, room: usize) -> String {
         1 => concepts(facts),
         2 => file_lines(facts),
         3 => error_lines(facts),
-        4 => command_lines(facts),
+        4 => command_lines(facts).into_iter().chain(inserted_lines(facts)).collect(),
         PENDING => task_lines(facts),
         7 => current_lines(facts, room),
         _ => next(facts, room),
@@ -80,15 +134,14 @@ fn body(facts: &Facts, index: usize, room: usize) -> String {
         // What is being done is true of now only.
         _ => {}
     }
+    // What is quoted must not begin a section when this summary is read.
+    let lines: Vec<String> = lines.iter().map(|line| defused(line)).collect();
     fitted(&lines, room)
 }
 
 fn intent(facts: &Facts, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(earlier) = facts.earlier.iter().find(|earlier| !is_ours(earlier)) {
-        // Its headings are not ours.
-        lines.push(format!("From an earlier summary: {}", cut(earlier, room / 2).replace("\n## ", "\n### ")));
-    } else if let Some(first) = facts.words.first().filter(|_| facts.earlier.is_empty()) {
+    if let Some(first) = facts.words.first().filter(|_| facts.earlier.is_empty()) {
         lines.push(format!("First asked: {}", cut(&first.text, room / 2)));
     }
     if let Some(last) = facts.words.last().filter(|_| facts.words.len() > 1 || !facts.earlier.is_empty()) {
@@ -168,6 +221,12 @@ pub fn command_lines(facts: &Facts) -> Vec<String> {
     facts.commands.iter().rev().take(40).map(line).collect()
 }
 
+/// What programs put into the conversation, the newest first, a line each: nobody said it.
+fn inserted_lines(facts: &Facts) -> impl Iterator<Item = String> {
+    let line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    facts.inserted.iter().rev().take(8).map(move |text| format!("- inserted by a program: {}", line(text)))
+}
+
 /// The open tasks.
 pub fn task_lines(facts: &Facts) -> Vec<String> {
     facts.open_tasks().map(|task| format!("- [{}] {}", task.status, task.what)).collect()
@@ -212,9 +271,7 @@ fn words(facts: &Facts, room: usize) -> String {
         out.push_str(&cut(list.trim_end(), room / (listed.len() + 1)));
         out.push('\n');
     }
-    let inserted: Vec<String> = facts.inserted.iter().map(|text| format!("- (inserted) {text}")).collect();
-    let inserted = fitted(&inserted, room / 8);
-    let mut left = room.saturating_sub(out.len() + inserted.len());
+    let mut left = room.saturating_sub(out.len());
     let all: usize = facts.words.iter().map(|words| words.text.len() + EACH).sum();
     let whole_room = if all <= left { left } else { left / 2 };
     let mut whole_from = facts.words.len();
@@ -242,6 +299,5 @@ fn words(facts: &Facts, room: usize) -> String {
         out.push_str(&text);
         out.push('\n');
     }
-    out.push_str(&inserted);
     out
 }

@@ -8,7 +8,7 @@ mod items;
 mod words;
 
 use pal_extract::{Facts, RESTORED, paths_named};
-use pal_model::{Audit, Carried};
+use pal_model::{Audit, Carried, escape_into};
 
 /// What is audited, and against what.
 #[derive(Clone, Copy)]
@@ -96,6 +96,7 @@ fn was_seen(input: &AuditInput<'_>, path: &str) -> bool {
             || input.carried.words.iter().any(|words| words.text.contains(text))
             || input.transcript.contains(text)
             || (input.seen)(text)
+            || escaped(text).iter().any(|spelled| (input.seen)(spelled))
     };
     let path = path.trim_start_matches("./").trim_start_matches("~/").trim_start_matches("../");
     if seen(path) {
@@ -111,6 +112,33 @@ fn was_seen(input: &AuditInput<'_>, path: &str) -> bool {
     }
     let parent = folder.rsplit('/').next().unwrap_or_default();
     seen(name) && (parent.is_empty() || seen(parent))
+}
+
+/// The other spellings of a text inside of JSON, since logs are searched as they stand: with what must be escaped, with
+/// letters beyond ASCII as numbers, and each with escaped slashes.
+fn escaped(text: &str) -> Vec<String> {
+    let mut quoted = String::new();
+    escape_into(&mut quoted, text);
+    let needed = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    let numbered = |spell: fn(u16) -> String| {
+        let mut out = String::new();
+        for letter in needed.chars() {
+            if letter.is_ascii() {
+                out.push(letter);
+            } else {
+                letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&spell(*unit)));
+            }
+        }
+        out
+    };
+    let lower = numbered(|unit| format!("\\u{unit:04x}"));
+    let upper = numbered(|unit| format!("\\u{unit:04X}"));
+    let mut spellings = vec![needed.to_owned(), lower, upper];
+    spellings.extend(spellings.clone().iter().map(|spelled| spelled.replace('/', "\\/")));
+    spellings.sort_unstable();
+    spellings.dedup();
+    spellings.retain(|spelled| spelled != text);
+    spellings
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn facts() -> Facts {
     }
 }
 
-const GOOD: &str = "The user: Fix the parser.\n  Keep the tabs.\n- ok\n- Never touch vendor/\nEdited /r/a/src/lib.rs, \
+const GOOD: &str = "The user:\nFix the parser.\n  Keep the tabs.\n- ok\n- Never touch vendor/\nEdited /r/a/src/lib.rs, \
     `b/src/lib.rs` and src/date.rs:12.\nerror[E0382]: use of moved value\nTo do: Update the   changelog.";
 
 struct Case<'a> {
@@ -176,6 +176,79 @@ fn beyond_the_budget_the_newest_are_kept_and_the_rest_is_pointed_to() {
 }
 
 #[test]
+fn short_words_count_where_they_stand_as_a_message() {
+    let facts = Facts { words: vec![words(1, "commit")], ..Facts::default() };
+    let verbatim = |summary: &str| run(&facts, summary).audit.user_messages_verbatim == 1;
+    for summary in [
+        "The last commit was made.",
+        "to commit",
+        "commit: done",
+        "don'commit'",
+        "\"x.\" commit \"y\"",
+        "- commit it",
+    ] {
+        assert!(!verbatim(summary), "{summary}");
+        let audited = run(&facts, summary);
+        let whole = format!("{summary}\n\n{}", audited.repairs);
+        assert_eq!((audited.audit.user_messages_repaired, run(&facts, &whole).repairs.as_str()), (1, ""));
+    }
+    for summary in [
+        "commit",
+        "x\n  commit  \ny",
+        "- commit",
+        "   * commit",
+        "12. commit",
+        "said \"commit\", so",
+        "said “commit”",
+        "said `commit`.",
+        "- \"commit\"",
+    ] {
+        assert!(verbatim(summary), "{summary}");
+    }
+    let long = "commit all of it and then push it to the fork";
+    let facts = Facts { words: vec![words(1, long)], ..Facts::default() };
+    assert_eq!(run(&facts, &format!("The user said {long}, and so")).audit.user_messages_verbatim, 1);
+}
+
+#[test]
+fn a_message_of_several_texts_is_one() {
+    let facts = Facts {
+        words: vec![words(1, "look at this"), words(1, "and at that"), words(2, "go")],
+        ..Facts::default()
+    };
+    let audited = run(&facts, "- look at this\n- go");
+    let figures = &audited.audit;
+    assert_eq!(
+        (figures.user_messages, figures.user_messages_verbatim, figures.user_messages_repaired),
+        (2, 1, 1)
+    );
+    assert!(audited.repairs.contains("and at that") && !audited.repairs.contains("look at this"));
+    assert_eq!((audited.carried.words.len(), audited.carried.pointed), (3, 0));
+    let budgets = AuditBudgets { user_tokens: 0, repair_tokens: 0 };
+    let audited = Case { facts: &facts, carried: &Carried::default(), kept: &[], budgets }.run("nothing");
+    assert_eq!((audited.audit.user_messages_by_pointer, audited.carried.pointed), (2, 2));
+}
+
+#[test]
+fn paths_are_found_as_logs_spell_them() {
+    let log = r#"{"a":"docs\/seen\/one.md caf\u00e9\/men\u00FC.md docs/r\u00e9sum\u00e9.md"}"#;
+    let (facts, carried) = (Facts::default(), Carried::default());
+    let input = AuditInput {
+        facts: &facts,
+        carried: &carried,
+        summary: "Read docs/seen/one.md, docs/résumé.md and docs/naïve.md.",
+        kept: &[],
+        budgets: FULL,
+        estimate: &estimate,
+        transcript: LOG,
+        seen: &|text| log.contains(text) && text.contains(['/', '\\']),
+    };
+    assert_eq!(audit(&input).audit.invented, ["docs/naïve.md"]);
+    assert_eq!(escaped("a\"b"), ["a\\\"b"]);
+    assert!(escaped("main.rs").is_empty());
+}
+
+#[test]
 fn made_up_paths_are_named_as_such() {
     let summary =
         "Changed src/ghost.rs, docs/seen.md, src/main.rs and /r/b/src/date.rs; and/or https://x.io/a.html.";
@@ -244,15 +317,18 @@ proptest! {
         let whole = format!("{summary}\n\n{repairs}");
 
         let is_there = |text: &str| contains_words(&whole, text) || kept.iter().any(|kept| contains_words(kept, text));
-        let there = facts.words.iter().filter(|words| is_there(&words.text)).count() as u64;
+        let of = |entry| facts.words.iter().filter(move |words| words.entry == entry);
+        let entries: std::collections::BTreeSet<_> = facts.words.iter().map(|words| words.entry).collect();
+        let there = entries.iter().filter(|entry| of(**entry).all(|words| is_there(&words.text))).count() as u64;
         prop_assert!(there >= audit.user_messages_verbatim + audit.user_messages_repaired);
         prop_assert_eq!(
             audit.user_messages,
             audit.user_messages_verbatim + audit.user_messages_repaired + audit.user_messages_by_pointer
         );
-        prop_assert_eq!(audit.user_messages, facts.words.len() as u64 + facts.pointed);
+        prop_assert_eq!(audit.user_messages, entries.len() as u64 + facts.pointed);
         prop_assert!(audit.user_messages_by_pointer == 0 || whole.contains(LOG));
-        prop_assert_eq!(carried.words.len() as u64 + carried.pointed, audit.user_messages);
+        let carried_entries: std::collections::BTreeSet<_> = carried.words.iter().map(|words| words.entry).collect();
+        prop_assert_eq!(carried_entries.len() as u64 + carried.pointed, audit.user_messages);
         prop_assert!(audit.paths_kept + audit.paths_repaired <= audit.paths);
 
         // Pointers are said even where there is no room for anything else.
@@ -269,7 +345,8 @@ proptest! {
     fn with_room_enough_everything_is_there(facts in any_facts(), summary in any_text()) {
         let audited = run(&facts, &summary);
         let again = run(&facts, &format!("{summary}\n\n{}", audited.repairs));
-        prop_assert_eq!(again.audit.user_messages_verbatim, facts.words.len() as u64);
+        let entries: std::collections::BTreeSet<_> = facts.words.iter().map(|words| words.entry).collect();
+        prop_assert_eq!(again.audit.user_messages_verbatim, entries.len() as u64);
         prop_assert_eq!(again.audit.paths_kept, again.audit.paths);
         prop_assert_eq!(again.audit.todos_kept, again.audit.todos);
         prop_assert_ne!(again.audit.error_kept, Some(false));

@@ -17,10 +17,10 @@ pub(super) struct Checked {
     pub repairs: String,
 }
 
-/// One message.
+/// One message, with its texts.
 struct Message<'a> {
     entry: Option<EntryId>,
-    text: &'a str,
+    texts: Vec<&'a str>,
 }
 
 /// What becomes of a message that is not in sight.
@@ -48,10 +48,8 @@ pub(super) fn check(input: &AuditInput<'_>) -> Checked {
         carried: carried(&messages, pointed, input),
         repairs: String::new(),
     };
-    let is_kept: Vec<bool> = messages
-        .iter()
-        .map(|message| input.kept.iter().any(|kept| contains_words(kept, message.text)))
-        .collect();
+    let is_kept: Vec<bool> =
+        messages.iter().map(|message| message.texts.iter().all(|text| is_in_kept(input, text))).collect();
     let costs = messages.iter().zip(&is_kept).map(|(message, is_kept)| (message, !is_kept));
     let fates = fates(costs, pointed, input);
     let mut lines = String::new();
@@ -59,14 +57,16 @@ pub(super) fn check(input: &AuditInput<'_>) -> Checked {
     let mut is_pointed = pointed > 0;
     for ((message, fate), is_kept) in messages.iter().zip(fates).zip(is_kept) {
         beyond += u64::from(!is_kept && matches!(fate, Fate::Pointed));
-        if is_kept || contains_words(input.summary, message.text) {
+        let is_missing = |text: &&&str| !is_in_kept(input, text) && !stands_in(input.summary, text);
+        let missing: Vec<&str> = message.texts.iter().filter(is_missing).copied().collect();
+        if missing.is_empty() {
             checked.verbatim += 1;
             continue;
         }
         match fate {
             Fate::Guaranteed => {
                 checked.repaired += 1;
-                lines.push_str(&whole(message.text));
+                lines.push_str(&whole(&missing));
             }
             Fate::Beginning => {
                 checked.by_pointer += 1;
@@ -95,8 +95,48 @@ pub(super) fn check(input: &AuditInput<'_>) -> Checked {
 
 const HEADING: &str = "\nMessages of the user that the summary lacks, word for word, the oldest first:\n";
 
-fn whole(text: &str) -> String {
-    format!("<user_message>\n{text}\n</user_message>\n")
+fn is_in_kept(input: &AuditInput<'_>, text: &str) -> bool {
+    input.kept.iter().any(|kept| stands_in(kept, text))
+}
+
+/// Whether a text holds what somebody said, as said. Short words occur anywhere by chance, so they must stand as a
+/// message does: on lines of their own, as an item of a list or between quotation marks.
+fn stands_in(text: &str, words: &str) -> bool {
+    const SHORT: usize = 40;
+    if words.chars().count() >= SHORT {
+        return contains_words(text, words);
+    }
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(words)).map(|found| from + found) {
+        let (before, rest) = text.split_at(at);
+        if stands_alone(before, rest.get(words.len()..).unwrap_or_default()) {
+            return true;
+        }
+        from = at + rest.chars().next().map_or(1, char::len_utf8);
+    }
+    false
+}
+
+/// Whether what stands between these two is a line, an item or a quotation.
+fn stands_alone(before: &str, after: &str) -> bool {
+    const QUOTES: [(char, char); 6] =
+        [('"', '"'), ('“', '”'), ('`', '`'), ('\'', '\''), ('‘', '’'), ('«', '»')];
+    let is_quoted = QUOTES.iter().any(|(opens, closes)| {
+        let outside = before.strip_suffix(*opens);
+        // Between two quotations nothing is quoted, and an apostrophe inside of a word opens nothing.
+        let opens_here = outside.is_some_and(|outside| !outside.ends_with(char::is_alphanumeric));
+        opens_here && after.starts_with(*closes)
+    });
+    let lead = before.rsplit('\n').next().unwrap_or_default().trim();
+    let is_number = lead
+        .strip_suffix(['.', ')'])
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_start = lead.is_empty() || ["-", "*", "•", ">"].contains(&lead) || is_number;
+    is_quoted || (is_start && after.split('\n').next().unwrap_or_default().trim().is_empty())
+}
+
+fn whole(texts: &[&str]) -> String {
+    texts.iter().map(|text| format!("<user_message>\n{text}\n</user_message>\n")).collect()
 }
 
 fn beginning(message: &Message<'_>, transcript: &str) -> String {
@@ -104,7 +144,7 @@ fn beginning(message: &Message<'_>, transcript: &str) -> String {
     format!(
         "A message of the user{entry} is too long to be repeated here; it stands whole in the transcript at \
          {transcript} and begins:\n<user_message>\n{}\n</user_message>\n",
-        cut(message.text, BEGINNING)
+        cut(&message.texts.join("\n\n"), BEGINNING)
     )
 }
 
@@ -116,14 +156,27 @@ fn pointer(count: u64, transcript: &str) -> String {
     )
 }
 
-/// All messages, the oldest first, each once.
+/// All messages, the oldest first, each once, whatever the number of its texts.
 fn messages<'a>(input: &AuditInput<'a>) -> Vec<Message<'a>> {
     let facts = &input.facts.words;
     let known: rustc_hash::FxHashSet<EntryId> = facts.iter().filter_map(|words| words.entry).collect();
     let carried = input.carried.words.iter().filter(|words| !known.contains(&words.entry));
-    let carried = carried.map(|words| Message { entry: Some(words.entry), text: words.text.trim() });
-    let heard = facts.iter().map(|words| Message { entry: words.entry, text: words.text.trim() });
-    carried.chain(heard).filter(|message| !message.text.is_empty()).collect()
+    let carried = carried.map(|words| (Some(words.entry), words.text.trim()));
+    let heard = facts.iter().map(|words| (words.entry, words.text.trim()));
+    let mut messages: Vec<Message<'a>> = Vec::new();
+    let mut places: rustc_hash::FxHashMap<EntryId, usize> = rustc_hash::FxHashMap::default();
+    for (entry, text) in carried.chain(heard).filter(|(_, text)| !text.is_empty()) {
+        let place = entry.and_then(|entry| places.get(&entry)).and_then(|place| messages.get_mut(*place));
+        if let Some(message) = place {
+            message.texts.push(text);
+            continue;
+        }
+        if let Some(entry) = entry {
+            places.insert(entry, messages.len());
+        }
+        messages.push(Message { entry, texts: vec![text] });
+    }
+    messages
 }
 
 /// What becomes of each message, the newest being served first.
@@ -145,7 +198,7 @@ fn fates<'a>(
                 left -= if is_full { 0 } else { cost };
                 !is_full
             };
-            let whole = whole(message.text);
+            let whole = whole(&message.texts);
             if (input.estimate)(&whole) <= budget {
                 if fits(&whole) { Fate::Guaranteed } else { Fate::Pointed }
             } else if fits(&beginning(message, input.transcript)) {
@@ -166,7 +219,8 @@ fn carried(messages: &[Message<'_>], pointed: u64, input: &AuditInput<'_>) -> Ca
     for (message, fate) in messages.iter().zip(fates) {
         match (fate, message.entry) {
             (Fate::Guaranteed, Some(entry)) => {
-                carried.words.push(CarriedWords { entry, text: message.text.to_owned() });
+                let words = message.texts.iter().map(|text| CarriedWords { entry, text: (*text).to_owned() });
+                carried.words.extend(words);
             }
             _ => carried.pointed += 1,
         }
