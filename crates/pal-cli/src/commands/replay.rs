@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use pal_engine::EngineError;
 use pal_replay::{
     CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, Restart, grouped_notices,
     replay as replay_one,
@@ -186,7 +187,9 @@ fn failure(job: &Job<'_>, error: &ReplayError) -> Failure {
     let what = format!("{}: {error}", job.file.display());
     match error {
         ReplayError::NoModel | ReplayError::Model(_) => Failure::with_hint(what, "name one with --model"),
-        ReplayError::Open(_) | ReplayError::File(_) if job.options.out.is_some() => {
+        ReplayError::Open(_) | ReplayError::File(_) | ReplayError::Engine(EngineError::Open(_))
+            if job.options.out.is_some() =>
+        {
             Failure::with_hint(what, "name another folder with --out, or remove the log that is there")
         }
         _ => Failure::new(what),
