@@ -259,7 +259,7 @@ pub(crate) struct Pin {
     #[arg(value_name = "SESSION")]
     pub(crate) session: String,
     /// The text
-    #[arg(value_name = "TEXT", required_unless_present_any = ["file", "list", "remove"])]
+    #[arg(value_name = "TEXT", required_unless_present_any = ["file", "list", "remove"], value_parser = text_to_pin)]
     pub(crate) text: Option<String>,
     /// Pin what this file holds now
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "remove"])]
@@ -276,6 +276,14 @@ pub(crate) struct Pin {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn text_to_pin(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        Err("there is nothing to pin: the text is empty")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// Run a provider on this machine: no key, no cost, as strict as the real one

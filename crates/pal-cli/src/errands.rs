@@ -22,7 +22,8 @@ use crate::table::harmless;
 /// Errands of a session that a command works on.
 pub(crate) struct Helper {
     card: Card,
-    cwd: Option<PathBuf>,
+    /// The directory whose files may be read, or why there is none.
+    files: Result<PathBuf, String>,
     line: Option<Line>,
     /// Whether further questions make no sense.
     is_hopeless: bool,
@@ -49,9 +50,9 @@ pub(crate) struct Taken {
 
 impl Helper {
     /// Errands without a provider.
-    pub(crate) fn alone(card: &Card, cwd: Option<PathBuf>) -> Helper {
+    pub(crate) fn alone(card: &Card, files: Result<PathBuf, String>) -> Helper {
         let taken = Taken { cost: Some(0.0), ..Taken::default() };
-        Helper { card: card.clone(), cwd, line: None, is_hopeless: false, taken, not_read: Vec::new() }
+        Helper { card: card.clone(), files, line: None, is_hopeless: false, taken, not_read: Vec::new() }
     }
 
     /// The same with a provider: the one that is named, or whoever offers the model.
@@ -120,9 +121,9 @@ impl Errands for Helper {
     }
 
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
-        let read = match &self.cwd {
-            Some(cwd) => text_inside(cwd, &wanted.path, wanted.bytes_max),
-            None => Err(String::from("the log does not say which directory the session worked in")),
+        let read = match &self.files {
+            Ok(directory) => text_inside(directory, &wanted.path, wanted.bytes_max),
+            Err(why) => Err(why.clone()),
         };
         let text = read.map_err(|why| self.not_read.push((wanted.path.clone(), why))).ok();
         FileRead { path: wanted.path.clone(), text }

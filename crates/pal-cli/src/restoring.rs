@@ -1,7 +1,8 @@
 //! Files that a compaction puts back into sight, read as they are now.
 //!
-//! A log names files, and a log may come from anywhere: only what lies inside the directory that its session worked in is
-//! read, links followed to their ends; only regular files, and none that is too large to be worth it.
+//! A log names files and the directory that its session worked in, and a log may come from anywhere. So its word is not
+//! enough: the caller must stand in that directory. Only what lies inside it is read, links followed to their ends; no
+//! credentials, wherever they are; only regular files, and none that is too large to be worth it.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -10,7 +11,42 @@ use std::path::{Path, PathBuf};
 /// Larger files are not read again.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// The text of a file inside a directory, or its beginning of at most so many bytes; or why it is not read.
+/// Names of files and folders that hold credentials; a star stands for anything. In lower case.
+const CREDENTIALS: [&str; 16] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".docker",
+    "id_rsa*",
+    "id_ed25519*",
+    "*.pem",
+    "*.key",
+    ".env",
+    ".env.*",
+    "credentials*",
+    ".credentials*",
+];
+
+/// The session's directory with links followed, if the caller stands in it.
+pub(crate) fn directory_around(current: &Path, directory: &Path) -> Result<PathBuf, String> {
+    let real = directory
+        .canonicalize()
+        .map_err(|error| format!("the session's directory {}: {error}", directory.display()))?;
+    let is_around = current.canonicalize().is_ok_and(|current| current.starts_with(&real));
+    // Everybody stands in the root, which is nobody's project.
+    if is_around && real.parent().is_some() && directory.is_absolute() {
+        Ok(real)
+    } else {
+        Err(format!("run it in the session's directory, {}", directory.display()))
+    }
+}
+
+/// The text of a file inside a directory whose links are followed, or its beginning of at most so many bytes; or why it
+/// is not read.
 pub(crate) fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Result<String, String> {
     let real = real_path_inside(directory, path)?;
     let failure = |error: std::io::Error| error.to_string();
@@ -44,15 +80,28 @@ pub(crate) fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Res
 
 /// Where a path leads, if that is inside a directory.
 fn real_path_inside(directory: &Path, path: &str) -> Result<PathBuf, String> {
-    let real_directory = directory
-        .canonicalize()
-        .map_err(|error| format!("the session's directory {}: {error}", directory.display()))?;
-    let real = real_directory.join(path).canonicalize().map_err(|error| error.to_string())?;
-    if real_directory.parent().is_some() && real.starts_with(&real_directory) {
-        Ok(real)
-    } else {
-        Err(format!("it lies outside of {}", directory.display()))
+    let real = directory.join(path).canonicalize().map_err(|error| error.to_string())?;
+    if !real.starts_with(directory) {
+        return Err(format!("it lies outside of {}", directory.display()));
     }
+    // A link of that name leads to credentials, too, whatever they are called where they lie.
+    if holds_credentials(&real) || holds_credentials(Path::new(path)) {
+        return Err(String::from("it may hold credentials"));
+    }
+    Ok(real)
+}
+
+/// Whether a path leads to or through something with a name of credentials.
+fn holds_credentials(path: &Path) -> bool {
+    path.components().any(|component| {
+        // Some file systems do not tell capital letters from small ones.
+        let name = component.as_os_str().to_string_lossy().to_lowercase();
+        CREDENTIALS.iter().any(|pattern| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+            (Some(start), _) => name.starts_with(start),
+            (_, Some(end)) => name.ends_with(end),
+            _ => name == *pattern,
+        })
+    })
 }
 
 #[cfg(test)]
@@ -63,7 +112,7 @@ mod tests {
     #[test]
     fn only_regular_files_inside_are_read() {
         let home = tempfile::tempdir().unwrap();
-        let inside = home.path().join("project");
+        let inside = home.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(inside.join("src")).unwrap();
         std::fs::write(inside.join("src/a.rs"), "fn main() {}\n").unwrap();
         std::fs::write(home.path().join("secret"), "of somebody else").unwrap();
@@ -86,9 +135,77 @@ mod tests {
         for bad in ["src", "absent", "picture", "zeros", "", "own/x"] {
             assert!(read(bad).is_err(), "{bad}");
         }
-        assert!(text_inside(Path::new("/"), "etc/hostname", 100).is_err(), "the whole machine is no project");
         std::fs::File::create(inside.join("huge")).unwrap().set_len(BYTES_MAX + 1).unwrap();
         assert!(read("huge").unwrap_err().contains("limit"));
+    }
+
+    #[test]
+    fn the_caller_stands_in_the_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let project = home.join("project");
+        std::fs::create_dir_all(project.join("src")).unwrap();
+        std::fs::create_dir(home.join("project-two")).unwrap();
+        symlink(&project, home.join("link")).unwrap();
+        for current in [project.clone(), project.join("src"), home.join("link"), home.join("link/src")] {
+            for directory in [project.clone(), home.join("link"), home.join("project-two/../project")] {
+                assert_eq!(directory_around(&current, &directory), Ok(project.clone()), "{current:?}");
+            }
+        }
+        for current in [home.clone(), home.join("project-two"), home.join("absent"), PathBuf::from("/")] {
+            let why = directory_around(&current, &project).unwrap_err();
+            assert!(why.contains("run it in the session's directory"), "{current:?}: {why}");
+        }
+        assert!(directory_around(&project, Path::new("/")).is_err(), "the whole machine is no project");
+        assert!(directory_around(&project, Path::new(".")).is_err(), "a log knows nothing of where we stand");
+        assert!(directory_around(&project, &home.join("absent")).is_err());
+    }
+
+    #[test]
+    fn credentials_are_never_read() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let write = |path: &str| {
+            let path = home.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "canary").unwrap();
+        };
+        for bad in [
+            ".ssh/config",
+            "deep/down/.gnupg/a/b",
+            ".aws/config",
+            ".kube/config",
+            ".netrc",
+            "app/.npmrc",
+            ".pypirc",
+            ".docker/config.json",
+            "keys/id_rsa",
+            "keys/id_rsa.old",
+            "keys/id_ed25519_work",
+            "server.pem",
+            "server.KEY",
+            ".env",
+            "app/.Env.local",
+            "credentials",
+            "app/credentials.json",
+            "app/.credentials.json",
+        ] {
+            write(bad);
+            let read = text_inside(&home, bad, 100);
+            assert!(read.as_ref().is_err_and(|why| why.contains("credentials")), "{bad}: {read:?}");
+        }
+        // Whatever a link is called, and whatever it leads to.
+        write("plain");
+        symlink(home.join(".env"), home.join("harmless")).unwrap();
+        symlink(home.join("plain"), home.join("link.pem")).unwrap();
+        symlink(home.join(".ssh"), home.join("folder")).unwrap();
+        for bad in ["harmless", "link.pem", "folder/config"] {
+            assert!(text_inside(&home, bad, 100).unwrap_err().contains("credentials"), "{bad}");
+        }
+        for good in ["plain", "src/environment.rs", ".envrc", "src/keys.rs", "ssh/config", "key", "pem.rs"] {
+            write(good);
+            assert_eq!(text_inside(&home, good, 100).as_deref(), Ok("canary"), "{good}");
+        }
     }
 
     #[test]
@@ -96,7 +213,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let made = std::process::Command::new("mkfifo").arg(home.path().join("pipe")).status().unwrap();
         assert!(made.success());
-        assert!(text_inside(home.path(), "pipe", 100).unwrap_err().contains("no regular file"));
+        assert!(
+            text_inside(&home.path().canonicalize().unwrap(), "pipe", 100)
+                .unwrap_err()
+                .contains("no regular file")
+        );
     }
 
     #[test]
@@ -104,7 +225,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("long"), "äöü".repeat(100)).unwrap();
         for most in 1..9 {
-            let text = text_inside(home.path(), "long", most).unwrap();
+            let text = text_inside(&home.path().canonicalize().unwrap(), "long", most).unwrap();
             assert_eq!(text.len(), most / 2 * 2, "{text}");
         }
     }

@@ -11,6 +11,12 @@ use crate::arguments::EstimatorName;
 use crate::failure::Failure;
 use crate::provider::Credentials;
 
+/// The variable that switches off all compaction.
+const DISABLE_COMPACT: &str = "PAL_DISABLE_COMPACT";
+/// The variable that switches off compaction before a request; a request that proves too long is made shorter all the
+/// same.
+const DISABLE_AUTO_COMPACT: &str = "PAL_DISABLE_AUTO_COMPACT";
+
 /// What all commands may need to know.
 pub(crate) struct Settings {
     /// Where our files live, if a home is known.
@@ -27,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) credentials: Credentials,
     /// Whether sessions may be compacted at all, by hand, too.
     pub(crate) may_compact: bool,
+    /// The variable that switches off compaction, or only that by itself.
+    pub(crate) switched_off: Option<&'static str>,
     /// The user's editor.
     pub(crate) editor: Option<String>,
     /// Values that were ignored, and why.
@@ -95,7 +103,9 @@ impl Settings {
             thresholds.insert(model, threshold.resolve().map_err(wrong)?);
         }
         let warnings = read_variables(&mut window, &mut thresholds, &variable);
-        let may_compact = !is_on(&variable, "PAL_DISABLE_COMPACT");
+        let may_compact = !is_on(&variable, DISABLE_COMPACT);
+        let switched_off =
+            [DISABLE_COMPACT, DISABLE_AUTO_COMPACT].into_iter().find(|name| is_on(&variable, name));
         let filled = |name| variable(name).filter(|value| !value.trim().is_empty());
         let editor = filled("VISUAL").or_else(|| filled("EDITOR"));
         let credentials = Credentials::read(variable);
@@ -108,6 +118,7 @@ impl Settings {
             thresholds,
             credentials,
             may_compact,
+            switched_off,
             editor,
             warnings,
         })
@@ -166,7 +177,7 @@ fn read_variables(
             )),
         }
     }
-    if is_on(&variable, "PAL_DISABLE_COMPACT") || is_on(&variable, "PAL_DISABLE_AUTO_COMPACT") {
+    if is_on(&variable, DISABLE_COMPACT) || is_on(&variable, DISABLE_AUTO_COMPACT) {
         window.auto_compact = false;
     }
     warnings

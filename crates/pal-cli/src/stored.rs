@@ -14,6 +14,7 @@ use pal_store::OpenError;
 use pal_view::{Limits, Scope};
 
 use crate::failure::Failure;
+use crate::restoring::directory_around;
 use crate::session::{self, card, lens};
 use crate::settings::Settings;
 
@@ -26,8 +27,8 @@ pub(crate) struct Stored {
     pub(crate) session: pal_engine::Session,
     pub(crate) engine: Engine,
     pub(crate) card: Card,
-    /// The directory that it works in, if the log says so.
-    pub(crate) cwd: Option<PathBuf>,
+    /// The directory that it works in, if we stand in it, too; or why files of it are not read.
+    pub(crate) files: Result<PathBuf, String>,
 }
 
 impl Stored {
@@ -41,6 +42,11 @@ impl Stored {
             _ => None,
         });
         drop(whole);
+        let files = match (cwd, std::env::current_dir()) {
+            (Some(cwd), Ok(current)) => directory_around(&current, &cwd),
+            (None, _) => Err(String::from("the log does not say which directory the session worked in")),
+            (_, Err(error)) => Err(format!("the current directory: {error}")),
+        };
         let lens = lens(&card, settings.estimator, Scope::Current);
         let session = pal_engine::Session::open(&path, lens, IdSource::seeded(chance()));
         let session = session.map_err(|error| refused(&path, &error))?;
@@ -48,7 +54,7 @@ impl Stored {
             eprintln!("pal: {problem}");
         }
         let engine = engine(&card, &path, settings);
-        Ok(Stored { path, session, engine, card, cwd })
+        Ok(Stored { path, session, engine, card, files })
     }
 }
 
@@ -61,7 +67,7 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         limits: Limits::new(card, &settings.window_for(&card.model)),
         place: Place { directory: directory.display().to_string(), transcript: log.display().to_string() },
         is_attended: true,
-        ways: None,
+        ways: (!settings.may_compact).then(Vec::new),
         max_tokens: MAX_TOKENS.min(card.max_output),
         inputs: pal_engine::Inputs::default(),
     }

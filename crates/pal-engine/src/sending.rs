@@ -35,12 +35,14 @@ impl Session {
         errands: &mut dyn Errands,
     ) -> Result<Sent, EngineError> {
         let mut rejected = 0;
+        let may_compact = engine.ways.as_ref().is_none_or(|ways| !ways.is_empty());
+        let smaller_max = if may_compact { SMALLER_MAX } else { 0 };
         loop {
             let mut prepared = self.prepare(engine, now, errands)?;
             self.append_request(&prepared, now)?;
             let outgoing = Outgoing { request: &prepared.request, now };
             match errands.send(&outgoing) {
-                Outcome::Answered(answered) if is_cut(&answered) && rejected < SMALLER_MAX => {
+                Outcome::Answered(answered) if is_cut(&answered) && rejected < smaller_max => {
                     self.append_cut(&answered, now)?;
                     errands.notice(&notice(rejected, "the window was full before the answer ended"));
                     self.make_smaller(rejected, None, engine, now, errands)?;
@@ -51,7 +53,7 @@ impl Session {
                     return Ok(Sent { answered, prepared, rejected });
                 }
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),
-                Outcome::TooLong { message, .. } if rejected == SMALLER_MAX => {
+                Outcome::TooLong { message, .. } if rejected == smaller_max => {
                     return Err(EngineError::TooLong { message });
                 }
                 Outcome::TooLong { have, .. } => {

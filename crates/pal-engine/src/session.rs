@@ -20,7 +20,8 @@ pub struct Engine {
     pub place: Place,
     /// Whether a person is there to answer questions.
     pub is_attended: bool,
-    /// Ways to a summary that may be tried, none for all.
+    /// Ways to a summary that may be tried, none for all. Where the list is empty, a request that is too long is not
+    /// made shorter either.
     pub ways: Option<Vec<pal_context::How>>,
     /// Most tokens that an answer may have.
     pub max_tokens: u64,

@@ -13,7 +13,7 @@ const TOKENS_LEAST: u64 = 2_000;
 /// Reads that fell without an announcement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Break {
-    /// Which request, counted from 1.
+    /// Which request of the recording, counted from 1.
     pub request: u64,
     /// Why.
     pub cause: BreakCause,

@@ -15,9 +15,6 @@ use crate::recorded::Called;
 use crate::report::Compaction;
 use crate::run::{MAX_TOKENS, Run, Step};
 
-/// Notices that are told.
-const NOTICES_MOST: usize = 40;
-
 impl Run<'_> {
     /// Lets the engine decide what is sent.
     pub(crate) fn by_engine(
@@ -44,10 +41,8 @@ impl Run<'_> {
         let sent = self.session.send(&self.engine, called.started, &mut desk);
         self.turn += start.elapsed().saturating_sub(desk.waited);
         let exchanges = std::mem::take(&mut desk.exchanges);
-        let room = NOTICES_MOST.saturating_sub(self.report.notices.len());
-        let number = self.report.requests + 1;
-        let notices = desk.notices.iter().map(|notice| format!("request {number}: {notice}"));
-        self.report.notices.extend(notices.take(room));
+        let number = self.call;
+        self.report.notices.extend(desk.notices.iter().map(|notice| format!("request {number}: {notice}")));
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
         self.note_boundaries(at, newest);
         self.note_cleared(newest);
@@ -140,7 +135,10 @@ pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
         policy: options.layers.clone(),
         limits: Limits::new(
             card,
-            &WindowSettings { auto_compact: options.auto_compact, ..WindowSettings::STANDARD },
+            &WindowSettings {
+                auto_compact: options.auto_compact && options.may_compact,
+                ..WindowSettings::STANDARD
+            },
         ),
         // Names that are the same wherever the replay keeps its files.
         place: pal_context::Place {
@@ -148,7 +146,7 @@ pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
             transcript: String::from("session/log.jsonl"),
         },
         is_attended: true,
-        ways: None,
+        ways: (!options.may_compact).then(Vec::new),
         max_tokens: MAX_TOKENS,
         inputs: pal_engine::Inputs::default(),
     }

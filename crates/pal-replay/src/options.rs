@@ -19,6 +19,8 @@ pub struct Options {
     pub layers: pal_context::Policy,
     /// Whether the context is compacted when it is full.
     pub auto_compact: bool,
+    /// Whether it may be compacted at all, also when the provider finds it too long.
+    pub may_compact: bool,
     /// Whose words summaries are.
     pub compact_with: CompactWith,
     /// The folder that keeps the log; without one it is gone afterwards.
@@ -37,6 +39,7 @@ impl Options {
             policy: Policy::None,
             layers: pal_context::Policy::none(),
             auto_compact: false,
+            may_compact: true,
             compact_with: CompactWith::Extractive,
             out: None,
             restart: Restart::Never,

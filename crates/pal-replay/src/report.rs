@@ -166,7 +166,7 @@ impl EngineTimes {
 /// A request that the provider refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rejection {
-    /// Which request, counted from 1.
+    /// Which request of the recording, counted from 1.
     pub request: u64,
     /// The HTTP status.
     pub status: u16,

@@ -19,6 +19,7 @@ use crate::by_engine::engine;
 use crate::desk::MARKED_MESSAGES;
 use crate::lost::lost;
 use crate::models::{Models, lens};
+use crate::notices::grouped_notices;
 use crate::options::{Options, Policy};
 use crate::place::Place;
 use crate::provider::{Provider, Replied};
@@ -99,6 +100,8 @@ pub(crate) struct Run<'a> {
     pub(crate) engine: Engine,
     pub(crate) provider: Provider,
     pub(crate) report: Report,
+    /// Which request of the recording is at hand, counted from 1. More or fewer may have left.
+    pub(crate) call: u64,
     pub(crate) watch: Watch,
     /// What stands before the messages of all sessions of the recording's client.
     pub(crate) shared: Option<Prefix>,
@@ -135,6 +138,7 @@ impl<'a> Run<'a> {
             cards,
             card,
             report,
+            call: 0,
             watch: Watch::default(),
             shared: None,
             previous: None,
@@ -229,6 +233,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), ReplayError> {
         let recorded = self.recorded;
         let Some(called) = recorded.call(at) else { return Ok(()) };
+        self.call += 1;
         if self.options.model.is_none() && !request.model.is_empty() && request.model != self.card.model {
             self.ask_another(&request.model);
         }
@@ -296,7 +301,7 @@ impl<'a> Run<'a> {
     pub(crate) fn refuse(&mut self, status: u16, message: String) {
         self.report.rejected += 1;
         if self.report.rejections.len() < REJECTIONS_MOST {
-            let request = self.report.requests;
+            let request = self.call;
             self.report.rejections.push(Rejection { request, status, message });
         }
     }
@@ -307,14 +312,13 @@ impl<'a> Run<'a> {
             let card = self.cards.find(&request.model).card;
             self.report.recorded.add(usage, card.cost(usage));
         }
-        let number = self.report.requests;
         let Some(exchange) = replied.exchange else {
             return self.refuse(replied.status, replied.refusal.unwrap_or_default());
         };
         let usage = &exchange.usage;
         self.report.measured.add(usage, exchange.cost);
         let seen = Seen {
-            request: number,
+            request: self.call,
             started: called.started,
             model: self.card.model.clone(),
             lifetime: called.lifetime,
@@ -375,6 +379,7 @@ impl<'a> Run<'a> {
         let mut report = self.report;
         report.window = self.card.window;
         report.engine_us = EngineTimes::of(self.turns_us);
+        report.notices = grouped_notices(report.notices);
         report
     }
 }

@@ -19,6 +19,9 @@ use crate::settings::Settings;
 use crate::stored::{Stored, now};
 use report::Report;
 
+/// What to do where nothing can be cut off.
+const LATER: &str = "name a later message; `pal view` shows them with their numbers";
+
 pub(crate) fn compact(
     arguments: &Compact,
     settings: &Settings,
@@ -30,14 +33,16 @@ pub(crate) fn compact(
     let editor = if arguments.edit { Some(edit::editor(settings)?) } else { None };
     let mut stored = Stored::open(&arguments.session, arguments.model.as_deref(), settings)?;
     stored.engine.policy.provider_compaction = arguments.with == Some(WayName::Provider);
-    let mut helper = Helper::alone(&stored.card, stored.cwd.clone());
+    // What is asked for is checked before anything is said about how it is done.
+    let reach = reach(arguments, stored.session.view())?;
+    let mut helper = Helper::alone(&stored.card, stored.files.clone());
     let only = ways(arguments, settings, &stored, &mut helper)?;
-    let order = order(arguments, &stored, only)?;
+    let order = order(arguments, &stored, reach, only);
     let before = stored.session.view().clone();
     let compacted = stored.session.compaction(order, &stored.engine, now(), &mut helper);
     let (boundary, attempts) = match compacted.map_err(|error| failed(&error))? {
         Compacted::Done { boundary, attempts } => (boundary, attempts),
-        Compacted::Refused(_) => return Err(refused(&helper)),
+        Compacted::Refused(_) => return Err(refused(arguments, &helper)),
     };
     let boundary = match editor {
         Some(editor) => Box::new(edit::edit(editor, &boundary, &before, &stored)?),
@@ -50,6 +55,7 @@ pub(crate) fn compact(
         arguments,
         model: &stored.card.model,
         before: &before,
+        reach,
         boundary: &boundary,
         attempts: &attempts,
         helper: &helper,
@@ -110,16 +116,31 @@ fn provider_can(arguments: &Compact, stored: &Stored) -> Result<(), Failure> {
     Ok(())
 }
 
-fn order(arguments: &Compact, stored: &Stored, only: Option<Vec<How>>) -> Result<Order, Failure> {
-    let view = stored.session.view();
-    let reach = match (&arguments.from, &arguments.up_to) {
-        (Some(from), _) => Reach::From(entry(view, from)?),
-        (None, Some(up_to)) => Reach::UpTo(entry(view, up_to)?),
-        (None, None) => Reach::Whole,
+/// How much of the conversation is asked for, if there is anything to cut.
+fn reach(arguments: &Compact, view: &View) -> Result<Reach, Failure> {
+    let (name, reach): (_, fn(EntryId) -> Reach) = match (&arguments.from, &arguments.up_to) {
+        (Some(from), _) => (from, Reach::From),
+        (None, Some(up_to)) => (up_to, Reach::UpTo),
+        (None, None) => return Ok(Reach::Whole),
     };
+    let entry = entry(view, name)?;
+    let shown: Vec<EntryId> = view.shown().map(|shown| shown.entry.id).collect();
+    let at = shown.iter().position(|id| *id == entry).unwrap_or_default();
+    let boundary = view.boundary().and_then(|boundary| shown.iter().rposition(|id| *id == boundary.id));
+    let what = match boundary {
+        Some(last) if at <= last + 1 => {
+            format!("nothing stands between the last compaction and message {}", at + 1)
+        }
+        None if at == 0 => String::from("nothing stands before message 1"),
+        _ => return Ok(reach(entry)),
+    };
+    Err(Failure::with_hint(what, LATER))
+}
+
+fn order(arguments: &Compact, stored: &Stored, reach: Reach, only: Option<Vec<How>>) -> Order {
     let instructions = arguments.instructions.join(" ");
     let transcript = stored.engine.place.transcript.clone();
-    Ok(Order {
+    Order {
         trigger: Trigger::Manual,
         reach,
         source: Source::main(),
@@ -130,7 +151,7 @@ fn order(arguments: &Compact, stored: &Stored, only: Option<Vec<How>>) -> Result
         is_attended: true,
         world: World { not_restored: vec![transcript], ..World::default() },
         members: Vec::new(),
-    })
+    }
 }
 
 /// The entry that a number of `pal view`, an id or the beginning of an id names.
@@ -168,9 +189,14 @@ fn failed(error: &pal_engine::EngineError) -> Failure {
 }
 
 /// Nothing came of it; why was told when it happened.
-fn refused(helper: &Helper) -> Failure {
+fn refused(arguments: &Compact, helper: &Helper) -> Failure {
     let what = "nothing came of it: what the model sees is as it was";
+    let has_reach = arguments.from.is_some() || arguments.up_to.is_some();
     match helper.taken.questions {
+        0 if has_reach => Failure::with_hint(what, LATER),
+        0 if arguments.with == Some(WayName::Extractive) => {
+            Failure::with_hint(what, "`pal view` shows what is in sight")
+        }
         0 => Failure::with_hint(what, "`pal view` shows what is in sight; --with extractive needs no model"),
         asked => Failure::with_hint(
             what,

@@ -36,9 +36,14 @@ pub(crate) fn pin(arguments: &Pin, settings: &Settings, out: &mut dyn Write) -> 
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    String::from_utf8(read_file(path)?).map_err(|_| {
+    let text = String::from_utf8(read_file(path)?).map_err(|_| {
         Failure::with_hint(format!("{}: this is no text", path.display()), "pin a text file in UTF-8")
-    })
+    })?;
+    if text.trim().is_empty() {
+        let what = format!("{}: there is nothing to pin: the file is empty", path.display());
+        return Err(Failure::with_hint(what, "name a file that says something"));
+    }
+    Ok(text)
 }
 
 fn numbered(stored: &Stored, number: usize) -> Result<EntryId, Failure> {

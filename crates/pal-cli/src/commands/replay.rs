@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use pal_engine::EngineError;
 use pal_replay::{
-    CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, Restart, replay as replay_one,
+    CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, Restart, grouped_notices,
+    replay as replay_one,
 };
 
 use crate::arguments::{LayerName, PolicyName, Replay, SummaryName};
@@ -25,18 +27,24 @@ pub(crate) fn replay(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
+    if let Some(variable) = settings.switched_off.filter(|_| auto_compact(arguments)) {
+        eprintln!("pal: replayed without automatic compaction: {variable} is set");
+    }
     let jobs = jobs(arguments, settings);
     let mut reports = Vec::new();
     let mut failures = 0;
+    let mut is_good = true;
     let mut is_read = Ok(());
     each(&jobs, settings, |done| match done {
-        Ok(report) if arguments.json => {
-            let line = serde_json::to_string(&report).unwrap_or_default();
-            if is_read.is_ok() {
+        Ok(report) => {
+            is_good &= kept_all(&report, arguments.policy);
+            if !arguments.json {
+                reports.push(report);
+            } else if is_read.is_ok() {
+                let line = serde_json::to_string(&report).unwrap_or_default();
                 is_read = writeln!(out, "{line}").and_then(|()| out.flush());
             }
         }
-        Ok(report) => reports.push(report),
         Err(failure) => {
             eprintln!("{failure}");
             failures += 1;
@@ -51,7 +59,16 @@ pub(crate) fn replay(
     if failures > 0 && arguments.files.len() > 1 {
         eprintln!("pal: {failures} of {} files were not replayed", arguments.files.len());
     }
-    Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if failures > 0 || !is_good { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Whether a policy of our own kept what was said and sent nothing that was refused. What a recording did without one is
+/// not for us to judge.
+fn kept_all(report: &Report, policy: PolicyName) -> bool {
+    match policy {
+        PolicyName::None => true,
+        PolicyName::Classic => report.lost.is_empty() && report.rejected == 0,
+    }
 }
 
 /// One file to replay.
@@ -72,10 +89,8 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
             PolicyName::Classic => Policy::Classic,
         },
         layers: layers(arguments),
-        auto_compact: match (&arguments.layers, arguments.policy) {
-            (Some(layers), _) => layers.contains(&LayerName::AutoCompact),
-            (None, policy) => policy == PolicyName::Classic,
-        },
+        auto_compact: auto_compact(arguments) && settings.switched_off.is_none(),
+        may_compact: settings.may_compact,
         compact_with: match arguments.compact_with {
             SummaryName::Extractive => CompactWith::Extractive,
             SummaryName::Recorded => CompactWith::Recorded,
@@ -84,6 +99,14 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
         restart: Restart::Never,
     };
     arguments.files.iter().zip(names).map(|(file, name)| Job { file, options: options(name) }).collect()
+}
+
+/// Whether the context is compacted when it is full, as far as the command says.
+fn auto_compact(arguments: &Replay) -> bool {
+    match (&arguments.layers, arguments.policy) {
+        (Some(layers), _) => layers.contains(&LayerName::AutoCompact),
+        (None, policy) => policy == PolicyName::Classic,
+    }
 }
 
 /// What the layers do that were chosen.
@@ -156,7 +179,7 @@ fn run(job: &Job<'_>, settings: &Settings) -> Result<Report, Failure> {
     let session = Session::read(job.file, settings)?;
     let recorded = Recorded::new(job.file.to_string_lossy(), session.branch);
     let mut report = replay_one(&recorded, &job.options).map_err(|error| failure(job, &error))?;
-    report.notices.extend(session.problems);
+    report.notices.extend(grouped_notices(session.problems));
     Ok(report)
 }
 
@@ -164,7 +187,9 @@ fn failure(job: &Job<'_>, error: &ReplayError) -> Failure {
     let what = format!("{}: {error}", job.file.display());
     match error {
         ReplayError::NoModel | ReplayError::Model(_) => Failure::with_hint(what, "name one with --model"),
-        ReplayError::Open(_) | ReplayError::File(_) if job.options.out.is_some() => {
+        ReplayError::Open(_) | ReplayError::File(_) | ReplayError::Engine(EngineError::Open(_))
+            if job.options.out.is_some() =>
+        {
             Failure::with_hint(what, "name another folder with --out, or remove the log that is there")
         }
         _ => Failure::new(what),
@@ -186,7 +211,9 @@ fn show_progress(done: usize, count: usize) {
 /// One session: what the simulator counts beside what was recorded.
 fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
     let models: Vec<String> = report.models.keys().map(|model| harmless(model)).collect();
-    writeln!(out, "{}", bold(&format!("{} ({})", report.file, models.join(", "))))?;
+    // Where nothing left no model was asked.
+    let models = if models.is_empty() { String::new() } else { format!(" ({})", models.join(", ")) };
+    writeln!(out, "{}", bold(&format!("{}{models}", report.file)))?;
     let mut table = Table::new(&["", "simulated", "recorded"], &[0]);
     let recorded = (report.recorded.responses > 0).then_some(&report.recorded);
     let mut row = |name: &str, value: &dyn Fn(&Measured) -> String| {

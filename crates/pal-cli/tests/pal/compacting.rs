@@ -172,6 +172,37 @@ fn parts_are_compacted_by_the_numbers_of_the_view() {
 }
 
 #[test]
+fn a_place_to_cut_is_checked_first_and_told() {
+    let stored = Stored::new(6);
+    for side in ["--from", "--up-to"] {
+        for way in [&["--with", "extractive"][..], &[]] {
+            let said = stored.run("compact", &[&[side, "1"], way].concat());
+            assert!(said.code == 1 && said.err.contains("nothing stands before message 1\n"), "{}", said.err);
+            assert!(said.err.contains("hint: name a later message"), "{}", said.err);
+            let said = stored.run("compact", &[&[side, "999999"], way].concat());
+            assert!(said.code == 1 && said.err.contains("no message 999999"), "{}", said.err);
+            assert!(!said.err.contains("ANTHROPIC") && !said.err.contains("extractive"), "{}", said.err);
+        }
+        // Message 19 answers a call of message 18.
+        let out = stored.good("compact", &["--preview", side, "19"]);
+        assert!(out.contains("before message 18, not 19: what belongs together"), "{out}");
+        let out = stored.good("compact", &["--preview", side, "17"]);
+        assert!(out.contains("before message 17\n") || out.contains("before message 17 "), "{out}");
+        let out = stored.good("compact", &["--preview", "--json", side, "19"]);
+        let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(report["cut_before_message"], 18, "{report}");
+    }
+    let _ = stored.good("compact", &["--up-to", "17"]);
+    for first in ["1", "2"] {
+        stored.refused(
+            "compact",
+            &["--up-to", first],
+            &["nothing stands between the last compaction and message"],
+        );
+    }
+}
+
+#[test]
 fn it_does_not_come_back_if_it_does_not_fit() {
     let stored = Stored::new(8);
     let _ = stored.good("compact", &[]);
@@ -197,6 +228,26 @@ fn only_files_of_the_project_are_put_back() {
     let texts = stored.texts();
     assert!(texts.contains("// part 4 was changed meanwhile"), "{texts}");
     assert!(!stored.body().contains("canary"));
+}
+
+#[test]
+fn files_are_put_back_only_where_the_session_worked() {
+    let stored = Stored::new(5);
+    std::fs::write(stored.project.join("src/part4.rs"), "// the canary\n").unwrap();
+    let log = stored.log.to_str().unwrap();
+    for elsewhere in [stored.home.path(), std::path::Path::new("/")] {
+        let said = stored.home.run_in(elsewhere, &["compact", "--preview", log]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.out.contains("not put back:") && said.out.contains("run it in the"), "{}", said.out);
+        assert!(!said.out.contains("canary") && !said.out.contains("put back into sight"), "{}", said.out);
+    }
+    let said = stored.home.run_in(&stored.home.path().join("pal"), &["compact", "--json", log]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!stored.body().contains("canary"), "nothing of it is in the boundary either");
+    let _ = stored.good("uncompact", &[]);
+    let said = stored.home.run_in(&stored.project.join("src"), &["compact", log]);
+    assert!(said.code == 0 && said.out.contains("put back into sight"), "{}{}", said.out, said.err);
+    assert!(stored.body().contains("canary"));
 }
 
 #[test]

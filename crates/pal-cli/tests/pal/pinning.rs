@@ -51,7 +51,12 @@ fn pins_have_a_budget() {
         said.err
     );
     stored.refused("pin", &["--file", &file], &["pinned already, as number 1"]);
-    stored.refused("pin", &["  \n"], &["empty"]);
+    for nothing in ["", "  \n"] {
+        let said = stored.run("pin", &[nothing]);
+        assert!(said.code == 2 && said.err.contains("there is nothing to pin"), "{}", said.err);
+        let file = stored.home.file("nothing.md", nothing);
+        stored.refused("pin", &["--file", &file], &["there is nothing to pin"]);
+    }
     stored.refused("pin", &["--remove", "2"], &["no pin 2: the session has 1"]);
     let binary = stored.home.file("binary", [0xff, 0xfe, 0]);
     stored.refused("pin", &["--file", &binary], &["no text"]);

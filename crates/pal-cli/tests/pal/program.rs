@@ -57,6 +57,13 @@ impl Home {
         said(command, b"")
     }
 
+    /// Runs it where a person stands in a directory.
+    pub(crate) fn run_in(&self, directory: &Path, arguments: &[&str]) -> Said {
+        let mut command = self.command(arguments);
+        command.current_dir(directory);
+        said(command, b"")
+    }
+
     /// All files of the program's own home.
     pub(crate) fn written(&self) -> Vec<std::path::PathBuf> {
         let mut found = Vec::new();

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::commands::SESSION;
 use crate::program::Home;
+use crate::stored::foreign;
 
 #[test]
 fn a_session_is_shown_beside_what_was_recorded() {
@@ -95,5 +96,48 @@ fn what_cannot_be_replayed_is_told() {
     assert!(refused.code == 0 && refused.out.contains("prompt is too long"), "{}", refused.out);
     // The engine does not send what cannot fit, and says what would help.
     let refused = home.run(&["replay", "--window", "100", &good]);
-    assert!(refused.code == 0 && refused.out.contains("larger window"), "{}", refused.out);
+    assert!(refused.code == 1 && refused.out.contains("larger window"), "{}", refused.out);
+    assert!(refused.out.contains("simulated"), "the table is there all the same: {}", refused.out);
+    assert!(!refused.out.contains("()"), "{}", refused.out);
+    for number in ["request 1 was refused", "request 2 was refused"] {
+        assert!(refused.out.contains(number), "{number}\n{}", refused.out);
+    }
+    let refused = home.run(&["replay", "--json", "--window", "100", &good, &good]);
+    assert!(refused.code == 1 && refused.out.lines().count() == 2, "{}", refused.out);
+}
+
+#[test]
+fn compaction_is_switched_off_by_the_environment() {
+    let home = Home::new();
+    let file = home.file("session.jsonl", foreign(home.path(), "8ba1c0de", 30));
+    let run = |variables: &[(&str, &str)]| {
+        let only = ["--policy", "classic", "--layers", "auto-compact"];
+        let arguments = [&["replay", "--json", "--window", "40000", &file], &only[..]].concat();
+        let said = home.run_with_environment(&arguments, variables);
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let triggers: Vec<String> = report["compactions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|compaction| compaction["trigger"].as_str().unwrap().to_owned())
+            .collect();
+        (triggers, said.err, report)
+    };
+    let (triggers, told, report) = run(&[]);
+    assert!(triggers.contains(&"auto".to_owned()) && told.is_empty(), "{report}");
+    for variable in ["PAL_DISABLE_AUTO_COMPACT", "PAL_DISABLE_COMPACT"] {
+        let (triggers, told, report) = run(&[(variable, "1")]);
+        assert!(triggers.is_empty() && report["lost"].as_array().unwrap().is_empty(), "{report}");
+        assert!(told.contains(&format!("{variable} is set")), "{told}");
+        // What did not leave has a number all the same: that of the recording.
+        let numbers: Vec<u64> = report["rejections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|rejection| rejection["request"].as_u64().unwrap())
+            .collect();
+        let first = report["requests"].as_u64().unwrap() + 1;
+        assert_eq!(numbers, (first..first + 5).collect::<Vec<_>>(), "{report}");
+    }
+    assert_eq!(run(&[("PAL_DISABLE_COMPACT", "0")]).0, triggers);
 }

@@ -75,9 +75,9 @@ impl Stored {
         Stored { home, log, project }
     }
 
-    /// Runs a command on the log.
+    /// Runs a command on the log, in the project.
     pub(crate) fn run(&self, command: &str, arguments: &[&str]) -> Said {
-        self.home.run(&[&[command, self.log.to_str().unwrap()], arguments].concat())
+        self.home.run_in(&self.project, &[&[command, self.log.to_str().unwrap()], arguments].concat())
     }
 
     /// Runs a command that must go well.

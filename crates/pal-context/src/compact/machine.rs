@@ -159,6 +159,9 @@ impl Compaction {
             }
             let Some(how) = self.ways.pop_front() else {
                 let message = match self.attempts.as_slice() {
+                    [] if self.order.reach != Reach::Whole => {
+                        String::from("what stands before that message cannot be parted from it")
+                    }
                     [] if view.boundary().is_some() => {
                         String::from("nothing was said since the last compaction")
                     }

@@ -152,6 +152,20 @@ fn what_can_be_folded_is_folded_before_an_urgent_compaction() {
 }
 
 #[test]
+fn nothing_is_compacted_where_no_way_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session(folder.path(), 6);
+    let engine = Engine { ways: Some(Vec::new()), ..engine(Policy::none()) };
+    let mut told = Told::default();
+    told.outcomes.extend([too_long(), answered("half a sen", "model_context_window_exceeded", 0)]);
+    let failed = session.send(&engine, at(200), &mut told);
+    assert!(matches!(failed, Err(EngineError::TooLong { .. })), "{failed:?}");
+    let sent = session.send(&engine, at(210), &mut told).unwrap();
+    assert_eq!((sent.rejected, sent.answered.response.as_str()), (0, "half a sen"));
+    assert!(kinds(&session).iter().all(|kind| kind != "boundary") && told.bodies.len() == 2);
+}
+
+#[test]
 fn too_long_three_times_is_told_and_the_session_stays_usable() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = session(folder.path(), 6);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
+use pal_context::Reach;
 use pal_model::{Audit, Boundary, EntryId};
 use pal_view::{Shown, View};
 use serde_json::json;
@@ -19,6 +20,8 @@ pub(super) struct Report<'a> {
     pub(super) model: &'a str,
     /// The view before.
     pub(super) before: &'a View,
+    /// What was asked for.
+    pub(super) reach: Reach,
     pub(super) boundary: &'a Boundary,
     pub(super) attempts: &'a [String],
     pub(super) helper: &'a Helper,
@@ -31,8 +34,17 @@ struct Part {
     tokens: u64,
 }
 
+/// Where the conversation was cut: before the message with this number.
+struct Cut {
+    /// Where it was asked for.
+    asked: usize,
+    /// Where it was possible without parting what belongs together.
+    made: usize,
+}
+
 /// What stays, what goes, what comes back.
 struct Change {
+    cut: Option<Cut>,
     kept: Part,
     dropped: Part,
     restored: Vec<(String, u64)>,
@@ -45,6 +57,19 @@ impl Report<'_> {
         let stays: BTreeSet<EntryId> =
             after.shown().filter(|shown| !is_boundary(shown)).map(|shown| shown.entry.id).collect();
         let estimator = self.before.estimator();
+        let is_first = |shown: &Shown<'_>| match self.reach {
+            Reach::Whole => false,
+            Reach::From(_) => !is_boundary(shown) && !stays.contains(&shown.entry.id),
+            Reach::UpTo(_) => stays.contains(&shown.entry.id),
+        };
+        let cut = match self.reach {
+            Reach::Whole => None,
+            Reach::From(entry) | Reach::UpTo(entry) => {
+                let asked = self.before.shown().position(|shown| shown.entry.id == entry);
+                let made = self.before.shown().position(|shown| is_first(&shown));
+                asked.zip(made).map(|(asked, made)| Cut { asked: asked + 1, made: made + 1 })
+            }
+        };
         let (mut kept, mut dropped) = (Part::default(), Part::default());
         for shown in self.before.shown() {
             let part = if stays.contains(&shown.entry.id) { &mut kept } else { &mut dropped };
@@ -56,7 +81,7 @@ impl Report<'_> {
             let heading = text.lines().next().unwrap_or_default().trim_matches(['[', ']']);
             (heading.to_owned(), estimator.total(estimator.text(&text)))
         });
-        Change { kept, dropped, restored: restored.collect() }
+        Change { cut, kept, dropped, restored: restored.collect() }
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -69,6 +94,9 @@ impl Report<'_> {
             "context",
             format!("{} → {} tokens", figure(boundary.tokens_before), figure(boundary.tokens_after)),
         );
+        if let Some(cut) = &change.cut {
+            row("cut", cut_line(cut));
+        }
         row("summarised", format!("{} messages", figure(boundary.messages_summarised)));
         row("kept", part(&change.kept));
         row("dropped from sight", part(&change.dropped));
@@ -157,6 +185,7 @@ impl Report<'_> {
             "applied": !arguments.preview, "how": boundary.how, "model": self.model,
             "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
             "messages_summarised": boundary.messages_summarised,
+            "cut_before_message": change.cut.as_ref().map(|cut| cut.made),
             "kept": part(&change.kept), "dropped": part(&change.dropped),
             "restored": named(&change.restored), "not_restored": not_read,
             "audit": boundary.audit, "attempts": self.attempts,
@@ -192,6 +221,15 @@ fn audit_rows(audit: &Audit, row: &mut dyn FnMut(&str, String)) {
         row("last error", String::from(if kept { "named" } else { "put in" }));
     }
     row("invented paths", audit.invented.len().to_string());
+}
+
+fn cut_line(cut: &Cut) -> String {
+    let Cut { asked, made } = cut;
+    if asked == made {
+        format!("before message {made}")
+    } else {
+        format!("before message {made}, not {asked}: what belongs together stays together")
+    }
 }
 
 fn part(part: &Part) -> String {
