@@ -2,7 +2,7 @@
 //! boundary in force.
 
 use pal_model::{Attachment, BlockType, Body, EntryId, ToolUseId, User};
-use pal_view::{Shown, View};
+use pal_view::{Showing, Shown, View};
 use rustc_hash::FxHashMap;
 
 use super::order::{Notes, Reach};
@@ -141,11 +141,24 @@ fn together(shown: &[Shown<'_>]) -> Vec<usize> {
     let mut calls: FxHashMap<&ToolUseId, usize> = FxHashMap::default();
     let mut responses = FxHashMap::default();
     let mut own: Vec<usize> = (0..shown.len()).collect();
+    let shown_entries = shown;
+    let mut folds = FxHashMap::default();
     for (at, shown) in shown.iter().enumerate() {
+        // A fold shows only where all of it is.
+        if let Showing::Folded(fold) = shown.showing {
+            own[at] = *folds.entry(fold).or_insert(at);
+        }
         match &shown.entry.body {
             Body::Assistant(assistant) => {
                 if let Some(response) = &assistant.response {
-                    own[at] = *responses.entry(response).or_insert(at);
+                    own[at] = own[at].min(*responses.entry(response).or_insert(at));
+                }
+                // Records without an id are one message with what the model said right before them.
+                let before = at.checked_sub(1).map(|before| &shown_entries[before].entry.body);
+                if let Some(Body::Assistant(before)) = before
+                    && (assistant.response.is_none() || before.response.is_none())
+                {
+                    own[at] = own[at].min(own[at - 1]);
                 }
                 for block in
                     assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse)
