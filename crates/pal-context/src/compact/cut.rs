@@ -154,11 +154,12 @@ fn together(shown: &[Shown<'_>]) -> Vec<usize> {
                     own[at] = own[at].min(*responses.entry(response).or_insert(at));
                 }
                 // Records without an id are one message with what the model said right before them.
-                let before = at.checked_sub(1).map(|before| &shown_entries[before].entry.body);
-                if let Some(Body::Assistant(before)) = before
-                    && (assistant.response.is_none() || before.response.is_none())
+                let before = shown_entries[..at].iter().rposition(|shown| shown.showing != Showing::Snipped);
+                if let Some(before) = before
+                    && let Body::Assistant(said) = &shown_entries[before].entry.body
+                    && (assistant.response.is_none() || said.response.is_none())
                 {
-                    own[at] = own[at].min(own[at - 1]);
+                    own[at] = own[at].min(own[before]);
                 }
                 for block in
                     assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse)
