@@ -58,7 +58,7 @@ fn every_decision_stands_beside_what_it_changed() {
     let clear: serde_json::Value =
         serde_json::from_str(lines.iter().find(|line| line.contains("\"kind\":\"clear\"")).unwrap()).unwrap();
     stored.decide(DecisionKind::Undo { target: clear["id"].as_str().unwrap().parse().unwrap() }, "");
-    assert!(!stored.good("view", &[]).contains("cleared"));
+    assert!(!stored.good("view", &[]).contains("└ cleared"));
 }
 
 /// Without what colours a terminal.
