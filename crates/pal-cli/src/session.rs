@@ -78,6 +78,26 @@ impl Session {
         })
     }
 
+    /// Where the branch ends for a look at the next request, or at the one behind a response, and the model that it
+    /// asks. What could not be read is told.
+    pub(crate) fn looked_at(
+        &self,
+        response: Option<usize>,
+        model: Option<&String>,
+    ) -> Result<(usize, String), Failure> {
+        for problem in &self.problems {
+            eprintln!("pal: {problem}");
+        }
+        let end = match response {
+            None => self.branch.len(),
+            Some(number) => self.nth_request(number)?,
+        };
+        let model = model.cloned().or_else(|| self.model_of_request(end)).ok_or_else(|| {
+            Failure::with_hint("the session does not say which model it asked", "name one with --model")
+        })?;
+        Ok((end, model))
+    }
+
     /// The model that the request at `end` asks; for the next request, the one that was asked or chosen last.
     pub(crate) fn model_of_request(&self, end: usize) -> Option<String> {
         let model = |entry: &Entry| match &entry.body {

@@ -19,16 +19,7 @@ pub(crate) fn render(
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     let session = Session::read(&arguments.file, settings)?;
-    for problem in &session.problems {
-        eprintln!("pal: {problem}");
-    }
-    let end = match arguments.at {
-        None => session.branch.len(),
-        Some(number) => session.nth_request(number)?,
-    };
-    let model = arguments.model.clone().or_else(|| session.model_of_request(end)).ok_or_else(|| {
-        Failure::with_hint("the session does not say which model it asked", "name one with --model")
-    })?;
+    let (end, model) = session.looked_at(arguments.at, arguments.model.as_ref())?;
     let card = card(settings, &model);
     let scope = if arguments.whole { Scope::Whole } else { Scope::Current };
     let entries: Vec<Entry> = session.branch[..end].to_vec();
