@@ -142,6 +142,8 @@ fn together(shown: &[Shown<'_>]) -> Vec<usize> {
     let mut responses = FxHashMap::default();
     let mut own: Vec<usize> = (0..shown.len()).collect();
     let shown_entries = shown;
+    // A result may stand before its call, in a log that somebody else wrote.
+    let mut results: FxHashMap<&ToolUseId, usize> = FxHashMap::default();
     let mut folds = FxHashMap::default();
     for (at, shown) in shown.iter().enumerate() {
         // A fold shows only where all of it is.
@@ -165,13 +167,18 @@ fn together(shown: &[Shown<'_>]) -> Vec<usize> {
                     assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse)
                 {
                     if let Some(id) = block.tool_use_id() {
+                        if let Some(result) = results.get(id) {
+                            own[at] = own[at].min(*result);
+                        }
                         calls.entry(id).or_insert(own[at]);
                     }
                 }
             }
             Body::User(User { content, .. }) | Body::Attachment(Attachment { content, .. }) => {
                 for block in content.blocks().iter().filter(|block| block.kind() == BlockType::ToolResult) {
-                    if let Some(call) = block.tool_use_id().and_then(|id| calls.get(id)) {
+                    let Some(id) = block.tool_use_id() else { continue };
+                    results.entry(id).or_insert(at);
+                    if let Some(call) = calls.get(id) {
                         own[at] = own[at].min(*call);
                     }
                 }
