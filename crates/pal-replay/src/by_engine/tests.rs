@@ -128,8 +128,8 @@ fn log(folder: &Path) -> Vec<Entry> {
 #[test]
 fn the_provider_summarises_again_and_again_and_takes_every_request() {
     for model in ["claude-opus-5-5", "claude-opus-4-6"] {
-        let recorded = Made::session(model, 18, 4, 1_000);
-        let mut options = options(40_000);
+        let recorded = Made::session(model, 26, 4, 1_000);
+        let mut options = options(48_000);
         options.layers.provider_compaction = true;
         let (report, bodies) = run(&recorded, &options);
         assert_eq!((report.rejected, report.lost.len()), (0, 0), "{model}: {:?}", report.rejections);
