@@ -186,8 +186,8 @@ mod tests {
                 &["crates/a/src/lib.rs", "b/c.py", "d/e.ts"],
             ),
             (
-                "**/work/x/README.md** /home/u/project ~/.config/app",
-                &["/work/x/README.md", "/home/u/project", "~/.config/app"],
+                "**/srv/x/README.md** /home/u/project ~/.config/app",
+                &["/srv/x/README.md", "/home/u/project", "~/.config/app"],
             ),
             (
                 "tests/test_x.py::test_one docs/a.md#part [x](docs/b.md)",
