@@ -287,14 +287,13 @@ fn prints_only(command: &str) -> bool {
     })
 }
 
-/// Whether a text is wrapped in tags of one line each, as environments, instructions and reminders are.
+/// Whether one tag wraps a text, as it does environments, instructions and reminders. Several beside each other, as
+/// in a prompt that a program filled in from a form, wrap nothing.
 fn is_inserted(text: &str) -> bool {
-    let opens = text.strip_prefix('<').and_then(|rest| rest.split_once('>'));
-    let is_name = |name: &str| {
-        name.len() < 40 && name.chars().all(|letter| letter.is_alphanumeric() || "-_ ".contains(letter))
-    };
+    let Some((tag, _)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
+    let is_tag =
+        tag.len() < 40 && tag.chars().all(|letter| letter.is_alphanumeric() || "-_ ".contains(letter));
+    let name = tag.split(' ').next().unwrap_or_default();
     // A command or a short quotation may well be a person's.
-    text.len() > 400
-        && opens.is_some_and(|(name, rest)| is_name(name) && rest.contains("</"))
-        && text.ends_with('>')
+    text.len() > 400 && is_tag && !name.is_empty() && text.ends_with(&format!("</{name}>"))
 }

@@ -1,8 +1,8 @@
 //! Facts of logs, where it is known who speaks, and what the summary makes of them.
 
 use pal_model::{
-    Block, Boundary, Carried, CarriedWords, Content, Draft, Entry, EntryId, Origin, Placement, Snapshot,
-    Text, Timestamp, escape_into,
+    Block, Boundary, Carried, CarriedWords, Content, Draft, Entry, EntryId, Origin, Placement, Role,
+    Snapshot, Text, Timestamp, escape_into,
 };
 use proptest::prelude::*;
 
@@ -146,6 +146,17 @@ fn errors_come_with_what_the_user_said_and_what_followed() {
         [r#"- Bash make: x.c:1: error: no such thing; the user: "use clang instead" → I'll use clang."#]
     );
     assert_eq!(facts.commands.iter().map(|command| command.failed).collect::<Vec<_>>(), [true, false, false]);
+}
+
+#[test]
+fn a_prompt_made_of_several_tagged_parts_is_the_users_word() {
+    let long = "words of the form ".repeat(30);
+    let form = format!("<description>\n{long}\n</description>\n\n<instructions>\nmend it\n</instructions>");
+    let wrapped = format!("<environment kind>\n{long}\n</environment>");
+    let message = |text: &str| (Role::User, vec![Heard::Text(text.to_owned().into())]);
+    let facts = Facts::of_messages([message(&form), message(&wrapped)]);
+    assert_eq!(texts(&facts), [form.as_str()]);
+    assert_eq!(facts.inserted.len(), 1);
 }
 
 #[test]
