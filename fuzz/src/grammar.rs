@@ -137,6 +137,7 @@ impl Pot {
                 usage: Usage { input_tokens: rest.len() as u64 * 1000, ..Usage::default() },
                 stop_reason: None,
                 cost: None,
+                cache_break: None,
             }),
             'd' => Draft::decision(&self.decision(arguments)),
             'b' => Draft::boundary(&self.boundary(arguments)),
@@ -202,6 +203,7 @@ fn prefix(arguments: Arguments<'_>) -> Prefix {
         tools: list(next()),
         context: Content::parse(&Text::from(next())),
         unseen_tokens: arguments.digit(0) as u64,
+        notes: Default::default(),
     }
 }
 

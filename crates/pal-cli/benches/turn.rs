@@ -43,6 +43,7 @@ fn prefix() -> Prefix {
         tools: Text::from(format!("[{}]", tools.join(","))),
         context: Content::default(),
         unseen_tokens: 0,
+        notes: Default::default(),
     }
 }
 
@@ -115,6 +116,7 @@ impl Session {
                 usage,
                 stop_reason: None,
                 cost: None,
+                cache_break: None,
             }),
             Draft::user(Origin::Tool, &result),
             Draft::request(&RequestSent {

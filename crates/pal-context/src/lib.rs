@@ -3,6 +3,7 @@
 //! Pure: a view, a time and settings go in, decisions with their reasons come out; whoever drives carries them out.
 
 mod act;
+mod cache;
 mod call;
 mod compact;
 mod condense;
@@ -11,6 +12,7 @@ mod settings;
 mod words;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
+pub use cache::reads_fell;
 pub use compact::{
     AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
     NoSummary, Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive,

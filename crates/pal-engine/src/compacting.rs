@@ -138,7 +138,8 @@ impl Session {
         self.append(Draft::request(&request), now)?;
         let asked = errands.ask(question, now);
         if let Some((response, usage, cost)) = asked.answered {
-            let got = ResponseGot { response, source, model, usage, stop_reason: None, cost };
+            let got =
+                ResponseGot { response, source, model, usage, stop_reason: None, cost, cache_break: None };
             self.append(Draft::response(&got), now)?;
         }
         if let Reply::Failed(message) = &asked.reply {

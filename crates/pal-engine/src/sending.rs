@@ -113,6 +113,7 @@ impl Session {
             usage: answered.usage.clone(),
             stop_reason: answered.stop_reason.clone(),
             cost: answered.cost,
+            cache_break: None,
         };
         self.append(Draft::response(&got), now).map(|_| ())
     }

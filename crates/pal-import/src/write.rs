@@ -47,6 +47,7 @@ pub(crate) fn write(source: &[u8], format: Format, session: &Session<'_>, measur
         tools: Text::from(tool_schemas(&tools)),
         context: Content::default(),
         unseen_tokens,
+        notes: Default::default(),
     };
     let place = writer.push("prefix", Draft::prefix(&prefix));
     writer.snapshot.prefix = Some(Reference { id: place.0, offset: Some(place.1) });
@@ -191,6 +192,7 @@ impl Writer {
                     usage: usage.clone(),
                     stop_reason: stop_reason.as_deref().map(Into::into),
                     cost: None,
+                    cache_break: None,
                 };
                 Some(self.push("response", Draft::response(&response)))
             }

@@ -74,6 +74,12 @@ impl Draft {
         if prefix.unseen_tokens > 0 {
             draft.raw("unseen_tokens", &prefix.unseen_tokens.to_string());
         }
+        // Our own structs have string keys only, so this does not fail.
+        if !prefix.notes.is_empty()
+            && let Ok(notes) = serde_json::to_string(&prefix.notes)
+        {
+            draft.raw("notes", &notes);
+        }
         draft
     }
 

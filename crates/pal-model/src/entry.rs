@@ -170,6 +170,7 @@ impl Envelope {
                 tools: array("tools"),
                 context: content("context"),
                 unseen_tokens: find("unseen_tokens").and_then(|count| count.parse().ok()).unwrap_or(0),
+                notes: find("notes").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default(),
             }),
             "boundary" => match serde_json::from_str::<Boundary>(line) {
                 Ok(boundary) => Body::Boundary(Box::new(Boundary {

@@ -15,10 +15,12 @@
 
 mod block;
 mod boundary;
+mod cache_break;
 mod card;
 mod decision;
 mod draft;
 mod entry;
+mod guard;
 mod id;
 mod json;
 mod parts;
@@ -32,12 +34,14 @@ pub use block::{Block, BlockType, Content};
 pub use boundary::{
     Audit, Boundary, Carried, CarriedWords, Placement, Preserved, ReadFile, Reference, Snapshot, Totals,
 };
+pub use cache_break::{BreakCause, CacheBreak, Change};
 pub use card::{
     Caching, Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration,
 };
 pub use decision::{Cost, Decision, DecisionKind};
 pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
+pub use guard::{GUARDED, REMINDER, defuse, reminder, restore};
 pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
 pub use json::{
     Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, member, member_string,
@@ -45,7 +49,8 @@ pub use json::{
 };
 pub use parts::{Part, Parts};
 pub use said::{
-    Assistant, Attachment, LayerReport, Origin, Prefix, RequestSent, ResponseGot, Role, Session, Source, User,
+    Assistant, Attachment, LayerReport, Origin, Prefix, PrefixNotes, RequestSent, ResponseGot, Role,
+    SectionNote, Session, Source, SourceNote, SystemNote, User,
 };
 pub use text::Text;
 pub use time::{TimeError, Timestamp};

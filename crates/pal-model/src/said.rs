@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{Content, EntryId, ResponseId, Text, Usage};
+use crate::{CacheBreak, Content, EntryId, ResponseId, Text, Usage};
 
 /// Who speaks in a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -126,6 +126,63 @@ pub struct Prefix {
     /// Tokens of a prefix that an imported transcript does not hold: what the first call reported beyond the
     /// visible text.
     pub unseen_tokens: u64,
+    /// What the parts of it are called and come from.
+    pub notes: PrefixNotes,
+}
+
+/// What the parts of a prefix are called and come from: for whoever explains a change.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PrefixNotes {
+    /// The system blocks, in order. Empty if nothing is known of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub system: Vec<SystemNote>,
+    /// The files that went into the context, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceNote>,
+}
+
+impl PrefixNotes {
+    /// Whether nothing is noted.
+    pub fn is_empty(&self) -> bool {
+        self.system.is_empty() && self.sources.is_empty()
+    }
+}
+
+/// What a system block is made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SystemNote {
+    /// Its sections, in order.
+    pub sections: Vec<SectionNote>,
+    /// Whether it is the same for every user, machine, date and session.
+    #[serde(rename = "static")]
+    pub is_static: bool,
+    /// Whether a cache mark may stand on it.
+    pub markable: bool,
+}
+
+/// A section of a system block.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SectionNote {
+    /// Its name.
+    pub name: SmolStr,
+    /// Bytes of its text; two line ends stand between sections.
+    pub bytes: u64,
+    /// Why it may change within a session; none if it may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volatile: Option<String>,
+}
+
+/// A file that went into the context.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SourceNote {
+    /// Its path.
+    pub path: String,
+    /// A fingerprint of what it said.
+    pub print: String,
 }
 
 /// Who asks: the main thread, an agent, or one of the background queries.
@@ -213,4 +270,7 @@ pub struct ResponseGot {
     /// What it cost, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Reads from the cache that fell, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_break: Option<CacheBreak>,
 }

@@ -358,6 +358,7 @@ impl<'a> Run<'a> {
             usage: exchange.usage,
             stop_reason: Some(exchange.stop_reason.as_str().into()),
             cost: exchange.cost,
+            cache_break: None,
         };
         self.append(Draft::response(&response), entry.id, entry.at)
     }

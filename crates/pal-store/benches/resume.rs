@@ -43,8 +43,13 @@ fn generate(directory: &TempDir, bytes: u64) -> PathBuf {
     let path = directory.path().join(format!("{bytes}.jsonl"));
     let mut log = Log::create(&path, IdSource::seeded(1)).unwrap();
     let empty = Text::from("[]");
-    let prefix =
-        Prefix { system: empty.clone(), tools: empty, context: Default::default(), unseen_tokens: 0 };
+    let prefix = Prefix {
+        system: empty.clone(),
+        tools: empty,
+        context: Default::default(),
+        unseen_tokens: 0,
+        notes: Default::default(),
+    };
     let prefix = log.append(Draft::prefix(&prefix), now()).unwrap().id;
     fill(&mut log, &path, bytes - 2 * MEGABYTE - 200_000);
     let kept = log.append(Draft::user(Origin::Person, "\"go on\""), now()).unwrap().id;

@@ -138,6 +138,7 @@ impl Writer {
                 },
                 stop_reason: None,
                 cost: None,
+                cache_break: None,
             }),
             _ => return None,
         })
@@ -230,5 +231,6 @@ fn tools(names: &[&str]) -> Prefix {
         tools: Text::from(format!("[{}]", tools.join(","))),
         context: Content::default(),
         unseen_tokens: 0,
+        notes: Default::default(),
     }
 }

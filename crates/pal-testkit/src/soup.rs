@@ -197,6 +197,7 @@ impl Pot {
                 usage: Usage { input_tokens: *tokens, output_tokens: 10, ..Usage::default() },
                 stop_reason: None,
                 cost: None,
+                cache_break: None,
             }),
             Step::Decision(choice, one, two, text) => {
                 Draft::decision(&self.decision(*choice, one, two, text))
@@ -212,6 +213,7 @@ impl Pot {
                     system: list(system),
                     context: pal_model::Content::parse(&Text::from(context.as_str())),
                     unseen_tokens: 100,
+                    notes: Default::default(),
                 })
             }
             Step::Other(raw) => Draft::internal("other", raw),

@@ -40,7 +40,13 @@ pub(crate) fn plain_view(view: &View, shown: &[Shown<'_>], dropped: usize, syste
 
 fn prefix(system: &str) -> Option<Entry> {
     let system: Text = Text::from(format!("[{}]", pal_model::Block::text(system).raw()));
-    let prefix = Prefix { system, tools: Text::from("[]"), context: Content::default(), unseen_tokens: 0 };
+    let prefix = Prefix {
+        system,
+        tools: Text::from("[]"),
+        context: Content::default(),
+        unseen_tokens: 0,
+        notes: Default::default(),
+    };
     let at = Timestamp::from_milliseconds(0);
     let line = Draft::prefix(&prefix).into_line(EntryId::from_bits(u128::MAX), None, at, None);
     Entry::parse(Text::from(line)).ok()

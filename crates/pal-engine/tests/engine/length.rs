@@ -142,6 +142,7 @@ fn a_provider_that_ignores_what_it_is_asked_to_clear() {
         tools: r#"[{"name":"Bash","input_schema":{"type":"object"}}]"#.into(),
         context: pal_model::Content::default(),
         unseen_tokens: 0,
+        notes: Default::default(),
     }));
     for number in 0..60 {
         played.say(&format!("Question {number}"));
@@ -189,7 +190,7 @@ fn a_window_that_the_instructions_fill_ends_the_turn_with_an_error_that_says_so(
     let system = pal_model::Text::from(format!("[{}]", pal_model::Block::text(&prose(90_000)).raw()));
     let tools = pal_model::Text::from("[]");
     let context = pal_model::Content::default();
-    let prefix = pal_model::Prefix { system, tools, context, unseen_tokens: 0 };
+    let prefix = pal_model::Prefix { system, tools, context, unseen_tokens: 0, notes: Default::default() };
     played.append(Draft::prefix(&prefix));
     played.say("Hello?");
     let error = played.turn().unwrap_err().to_string();

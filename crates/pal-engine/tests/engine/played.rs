@@ -236,6 +236,7 @@ impl Played {
             usage: answered.usage.clone(),
             stop_reason: answered.stop_reason.clone(),
             cost: None,
+            cache_break: None,
         }));
         Ok(sent)
     }

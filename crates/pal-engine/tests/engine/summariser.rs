@@ -90,6 +90,7 @@ fn a_compaction_that_cannot_help_asks_a_bounded_number_of_times() {
         tools: "[]".into(),
         context: pal_model::Content::default(),
         unseen_tokens: 0,
+        notes: Default::default(),
     };
     let estimator = played.view().estimator();
     while estimator.total(estimator.text(&prose(bytes))) < between {

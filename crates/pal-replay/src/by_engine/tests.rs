@@ -30,6 +30,7 @@ impl Made {
             tools: Text::from(r#"[{"name":"Read","input_schema":{"type":"object"}}]"#),
             context: Content::parse(&Text::from(r#""<system-reminder>The instructions.</system-reminder>""#)),
             unseen_tokens: 0,
+            notes: Default::default(),
         }));
         made
     }
@@ -65,7 +66,15 @@ impl Made {
         let usage = Usage { input_tokens: 3, output_tokens: 20, ..Usage::default() };
         let stop_reason = Some("tool_use".into());
         let model = model.into();
-        self.push(Draft::response(&ResponseGot { response, source, model, usage, stop_reason, cost: None }));
+        self.push(Draft::response(&ResponseGot {
+            response,
+            source,
+            model,
+            usage,
+            stop_reason,
+            cost: None,
+            cache_break: None,
+        }));
     }
 
     /// A session of people's turns, each with calls whose results have so many words.

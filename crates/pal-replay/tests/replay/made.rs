@@ -30,6 +30,7 @@ impl Made {
             tools: Text::from(r#"[{"name":"Read","input_schema":{"type":"object"}}]"#),
             context: Content::default(),
             unseen_tokens,
+            notes: Default::default(),
         }));
         made
     }
@@ -81,6 +82,7 @@ impl Made {
             usage,
             stop_reason: Some("tool_use".into()),
             cost: None,
+            cache_break: None,
         }));
         self.wait(1);
         let result = format!(

@@ -160,7 +160,13 @@ impl Session {
 fn prefix() -> Draft {
     let empty = Text::from("[]");
     let (system, tools) = (empty.clone(), empty);
-    Draft::prefix(&Prefix { system, tools, context: Default::default(), unseen_tokens: 0 })
+    Draft::prefix(&Prefix {
+        system,
+        tools,
+        context: Default::default(),
+        unseen_tokens: 0,
+        notes: Default::default(),
+    })
 }
 
 /// The steps that a failing run names.

@@ -35,6 +35,7 @@ fn with_tools(tools: &str) -> String {
         tools: Text::from(tools),
         context: Default::default(),
         unseen_tokens: 0,
+        notes: Default::default(),
     };
     check(vec![Draft::prefix(&prefix), Draft::user(Origin::Person, r#""go""#)])
 }
@@ -46,6 +47,7 @@ fn marks_stand_at_the_end_of_the_head_and_of_the_last_messages() {
         tools: Text::from(r#"[{"name":"Read","input_schema":{"type":"object"}}]"#),
         context: Default::default(),
         unseen_tokens: 20_000,
+        notes: Default::default(),
     };
     let mut ids = IdSource::seeded(1);
     let at = Timestamp::from_milliseconds(1_800_000_000_000);

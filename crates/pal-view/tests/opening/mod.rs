@@ -35,6 +35,7 @@ impl Log {
             tools: Text::from("[]"),
             context: Content::parse(&Text::from(r#""The instructions""#)),
             unseen_tokens: 0,
+            notes: Default::default(),
         }));
         let head = log.push(Draft::user(Origin::Person, r#""kept question""#));
         let said = format!(r#"[{THINKING},{{"type":"text","text":"kept answer"}}]"#);
