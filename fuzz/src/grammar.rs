@@ -123,13 +123,7 @@ impl Pot {
                 Draft::assistant(response.as_ref(), Some(model), &content(rest))
             }
             'm' => Draft::attachment("reminder", &content(rest)),
-            'r' => Draft::request(&RequestSent {
-                source: Source::named(if letter == 'c' { "compact" } else { "main" }),
-                last: self.earlier(arguments.digit(0)),
-                model: "claude-opus-5-5".into(),
-                fingerprint: None,
-                marks: Vec::new(),
-            }),
+            'r' => Draft::request(&RequestSent::plain(Source::named(if letter == 'c' { "compact" } else { "main" }), self.earlier(arguments.digit(0)), "claude-opus-5-5".into())),
             's' => Draft::response(&ResponseGot {
                 response: format!("msg_{}", arguments.digit(0)).as_str().into(),
                 source: Source::main(),

@@ -6,7 +6,7 @@ use pal_model::{Card, Cards, Entry, TokenGeneration};
 use pal_view::{Estimator, Lens, Pushed, RenderOptions, Scope, View};
 use pal_wire::{Rules, check_request};
 
-const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// The window is a small one: it bounds the text that stands in for a prompt which an imported session does not
 /// hold, and a megabyte of that would only cost time.

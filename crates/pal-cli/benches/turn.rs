@@ -16,8 +16,7 @@ use pal_store::Log;
 use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
 use pal_wire::{Breakpoints, ChatServer, Conversation, Encoder, Piece};
 
-const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// A session that grows round by round.
 struct Session {
@@ -119,14 +118,7 @@ impl Session {
                 cache_break: None,
             }),
             Draft::user(Origin::Tool, &result),
-            Draft::request(&RequestSent {
-                source: Source::main(),
-                last: self.log.head(),
-                model: "claude-opus-5-5".into(),
-                fingerprint: None,
-                marks: Vec::new(),
-                layers: Vec::new(),
-            }),
+            Draft::request(&RequestSent::plain(Source::main(), self.log.head(), "claude-opus-5-5".into())),
         ]
     }
 

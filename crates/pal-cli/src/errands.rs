@@ -9,6 +9,7 @@ use pal_engine::{Asked, Errands, Outcome, Outgoing};
 use pal_model::{Block, Card, Timestamp, Usage};
 use pal_provider::{Client, Endpoint, Policy, Progress};
 use pal_wire::{Call, Delta, Event, Failure as WireFailure, FailureKind, Finished};
+use smol_str::SmolStr;
 use tokio::runtime::Runtime;
 
 use crate::arguments::ProviderName;
@@ -89,7 +90,7 @@ impl Errands for Helper {
         Outcome::Failed(String::from("this command sends no request of the conversation"))
     }
 
-    fn ask(&mut self, question: &Question, _now: Timestamp) -> Asked {
+    fn ask(&mut self, question: &Question, betas: &[SmolStr], _now: Timestamp) -> Asked {
         if self.is_hopeless {
             let why = String::from("not asked, for the same reason");
             return Asked { reply: Reply::Failed(why), answered: None };
@@ -100,7 +101,7 @@ impl Errands for Helper {
         };
         let request = &question.request;
         // Streamed, so that silence and length are told apart while the answer is written.
-        let call = call(request, &self.card, line.endpoint.dialect(), request.max_tokens());
+        let call = call(request, betas, &self.card, line.endpoint.dialect());
         let mut policy = Policy::patient();
         policy.retries.retries = question.retries;
         let client = Client::new(line.endpoint.clone(), policy);

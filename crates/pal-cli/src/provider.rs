@@ -5,7 +5,8 @@ use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRE
 use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
 use pal_sim_server::{Options, Speed, serve};
 use pal_view::Request;
-use pal_wire::{Call, ChatServer, Conversation, Dialect, Encoder, Piece, messages_call};
+use pal_wire::{Call, ChatServer, Conversation, Dialect, Encoder, Piece, messages_call_with};
+use smol_str::SmolStr;
 use tokio::net::TcpListener;
 
 use crate::arguments::ProviderName;
@@ -136,9 +137,9 @@ pub(crate) async fn simulator(
 }
 
 /// A rendered request as a call in the endpoint's dialect.
-pub(crate) fn call(request: &Request, card: &Card, dialect: Dialect, max_tokens: u64) -> Call {
+pub(crate) fn call(request: &Request, betas: &[SmolStr], card: &Card, dialect: Dialect) -> Call {
     let mut encoder = match dialect {
-        Dialect::Messages => return messages_call(card, request.parts(), true),
+        Dialect::Messages => return messages_call_with(betas, request.parts(), true),
         Dialect::Responses => Encoder::responses(card.caching.into()),
         Dialect::Chat => Encoder::chat(ChatServer::Compatible, card.caching.into()),
     };
@@ -148,7 +149,7 @@ pub(crate) fn call(request: &Request, card: &Card, dialect: Dialect, max_tokens:
         .collect();
     encoder.encode(&Conversation {
         model: &card.model,
-        max_tokens,
+        max_tokens: request.max_tokens(),
         stream: true,
         effort: None,
         cache_key: None,

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pal_context::{Place, Policy};
-use pal_engine::{Engine, EngineError};
+use pal_engine::{CacheSettings, Engine, EngineError};
 use pal_model::{Body, Card, Entry, IdSource, Text, Timestamp};
 use pal_store::OpenError;
 use pal_view::{Limits, Scope};
+use smol_str::SmolStr;
 
 use crate::failure::Failure;
 use crate::restoring::directory_around;
@@ -69,6 +70,10 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         is_attended: true,
         ways: (!settings.may_compact).then(Vec::new),
         max_tokens: MAX_TOKENS.min(card.max_output),
+        cache: CacheSettings {
+            betas: pal_wire::betas(card).into_iter().map(SmolStr::new_static).collect(),
+            ..CacheSettings::default()
+        },
         inputs: pal_engine::Inputs::default(),
     }
 }

@@ -3,21 +3,22 @@
 //! Pure: a view, a time and settings go in, decisions with their reasons come out; whoever drives carries them out.
 
 mod act;
-mod cache;
+pub mod cache;
 mod call;
 mod compact;
 mod condense;
+mod fork;
 mod layers;
 mod settings;
 mod words;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
-pub use cache::reads_fell;
 pub use compact::{
     AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
     NoSummary, Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive,
     read_summary,
 };
 pub use condense::{Asked, Condensed, condense};
+pub use fork::Standing;
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
 pub use settings::{Budgets, Policy};

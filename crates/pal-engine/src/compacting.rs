@@ -1,12 +1,12 @@
 //! Compactions, carried through; and taken back.
 
-use pal_context::{Compaction, Order, Question, Reply, Step};
+use pal_context::{Compaction, How, Order, Question, Reply, Standing, Step, cache};
 use pal_model::{
-    Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, RequestSent, ResponseGot, Source,
-    Timestamp,
+    Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, ResponseGot, Source, Timestamp,
 };
 use pal_view::View;
 
+use crate::watching::Seen;
 use crate::{Engine, EngineError, Errands, Session};
 
 /// What became of a compaction.
@@ -89,12 +89,14 @@ impl Session {
         }
         // Requests for summaries go into the log; the conversation that they are about stays as it is.
         let view = self.view.clone();
-        let order = Order { members: self.members(engine, now), ..order };
+        self.latch(engine, now)?;
+        let standing = self.standing(engine, now);
+        let order = Order { standing: standing.clone(), ..order };
         let mut compaction = Compaction::new(&view, order, &engine.limits, &engine.policy, &engine.place);
         loop {
             match compaction.next(&view) {
                 Step::Ask(question) => {
-                    let reply = self.ask(&question, now, errands)?;
+                    let reply = self.ask(&question, &standing, engine, now, errands)?;
                     compaction.answered(&view, reply);
                 }
                 Step::ReadFiles(wanted) => {
@@ -122,24 +124,34 @@ impl Session {
     pub(crate) fn ask(
         &mut self,
         question: &Question,
+        standing: &Standing,
+        engine: &Engine,
         now: Timestamp,
         errands: &mut dyn Errands,
     ) -> Result<Reply, EngineError> {
         let source = Source::named("compact");
-        let model = self.view.lens().card.model.clone();
-        let request = RequestSent {
-            source: source.clone(),
-            last: self.view.newest(),
-            model: model.clone(),
-            fingerprint: Some(question.request.fingerprint()),
-            marks: Vec::new(),
-            layers: Vec::new(),
-        };
-        self.append(Draft::request(&request), now)?;
-        let asked = errands.ask(question, now);
+        let betas = self.betas(engine);
+        let entry = self.append_request(&source, &question.request, standing, &betas, Vec::new(), now)?;
+        let asked = errands.ask(question, &betas, now);
         if let Some((response, usage, cost)) = asked.answered {
-            let got =
-                ResponseGot { response, source, model, usage, stop_reason: None, cost, cache_break: None };
+            // Only what repeats the conversation can be compared with it.
+            let cache_break = if matches!(question.how, How::Fork | How::Provider) {
+                let asked = cache::Asked { request: question.request.clone(), betas };
+                self.watch(Seen {
+                    entry,
+                    source: &source,
+                    asked,
+                    lifetime: standing.lifetime,
+                    started: now,
+                    response: &response,
+                    usage: &usage,
+                    provider: None,
+                })?
+            } else {
+                None
+            };
+            let model = self.view.lens().card.model.clone();
+            let got = ResponseGot { response, source, model, usage, stop_reason: None, cost, cache_break };
             self.append(Draft::response(&got), now)?;
         }
         if let Reply::Failed(message) = &asked.reply {

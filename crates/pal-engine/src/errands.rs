@@ -10,8 +10,8 @@ pub trait Errands {
     /// Sends a request of the conversation.
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome;
 
-    /// Asks a model for a summary.
-    fn ask(&mut self, question: &Question, now: Timestamp) -> Asked;
+    /// Asks a model for a summary, with these beta headers.
+    fn ask(&mut self, question: &Question, betas: &[SmolStr], now: Timestamp) -> Asked;
 
     /// Reads a file as it is now.
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead;
@@ -25,6 +25,10 @@ pub trait Errands {
 pub struct Outgoing<'a> {
     /// The request.
     pub request: &'a Request,
+    /// The beta headers.
+    pub betas: &'a [SmolStr],
+    /// The answer before it, as the provider knows it: it is asked to say what it could not read of that.
+    pub previous: Option<&'a ResponseId>,
     /// When it leaves.
     pub now: Timestamp,
 }
@@ -64,6 +68,8 @@ pub struct Answered {
     pub stop_reason: Option<SmolStr>,
     /// Tokens that the provider cleared of the context before the model saw it.
     pub cleared_tokens: u64,
+    /// Why the provider could not read what it had cached, in its own word; `none` if it could, none if it did not say.
+    pub cache_miss: Option<SmolStr>,
 }
 
 /// What came of a question, and what it took.

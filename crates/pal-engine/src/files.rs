@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
 
 use pal_context::SpillFile;
+use pal_model::EntryId;
 use pal_store::create_private_directory;
 
 /// Writes a spilled text: for its owner only, whole or not at all. Its path stays inside the folder.
@@ -31,4 +32,11 @@ pub(crate) fn write_spill(directory: &Path, file: &SpillFile) -> std::io::Result
         let _ = fs::remove_file(&part);
     }
     moved
+}
+
+/// Keeps the diff of two requests beside the log; where, relative to the session's folder. A diff that cannot be
+/// written is done without: the cause is in the log.
+pub(crate) fn write_break(directory: &Path, request: EntryId, diff: &str) -> Option<String> {
+    let file = SpillFile { path: format!("breaks/{request}.diff"), text: diff.to_owned() };
+    write_spill(directory, &file).ok().map(|()| file.path)
 }

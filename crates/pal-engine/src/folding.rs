@@ -76,12 +76,11 @@ impl Session {
         if size + max_tokens > engine.limits.window.min(self.view.lens().card.prompt_limit()) {
             return Ok(None);
         }
-        let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: true };
-        let fork = self.view.fork(options, &directive);
-        let members = self.members(engine, now);
-        let request = members.iter().fold(fork, |fork, (member, value)| fork.with_member(member, value));
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
+        let standing = self.standing(engine, now);
+        let request = standing.fork(&self.view, options, &directive);
         let question = Question { how: How::Fork, request, retries: 1 };
-        Ok(match self.ask(&question, now, errands)? {
+        Ok(match self.ask(&question, &standing, engine, now, errands)? {
             Reply::Said(blocks) => read_summary(&blocks).ok().or_else(|| words(&blocks)),
             Reply::TooLong { .. } | Reply::Failed(_) => None,
         })

@@ -15,6 +15,8 @@ mod pinning;
 mod preparing;
 mod sending;
 mod session;
+mod standing;
+mod watching;
 
 pub use compacting::Compacted;
 pub use editing::{edited, summary_text};
@@ -23,4 +25,5 @@ pub use error::EngineError;
 pub use pinning::pin_tokens;
 pub use preparing::Prepared;
 pub use sending::Sent;
-pub use session::{Engine, Inputs, Session};
+pub use session::{CacheSettings, Engine, Inputs, Session};
+pub use watching::Seen;

@@ -1,8 +1,9 @@
 //! Before a request: the layers, in their order, until the context is as it shall be.
 
-use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Trigger, What};
-use pal_model::{Decision, DecisionKind, LayerReport, Source, Text, Timestamp};
+use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Standing, Trigger, What};
+use pal_model::{Decision, DecisionKind, LayerReport, Source, Timestamp};
 use pal_view::{RenderOptions, Request, View};
+use smol_str::SmolStr;
 
 use crate::files::write_spill;
 use crate::{Engine, EngineError, Errands, Session};
@@ -18,12 +19,13 @@ const ANSWER_LEAST: u64 = 1_024;
 pub struct Prepared {
     /// The request.
     pub request: Request,
+    /// The beta headers that it is to be sent with.
+    pub betas: Vec<SmolStr>,
+    /// What it carries besides its content.
+    pub standing: Standing,
     /// What each layer did, or why it did nothing.
     pub reports: Vec<LayerReport>,
 }
-
-/// What the layers add to the request itself.
-pub(crate) type Members = Vec<(&'static str, Text)>;
 
 impl Session {
     /// Runs the layers and renders the request.
@@ -34,10 +36,10 @@ impl Session {
         errands: &mut dyn Errands,
     ) -> Result<Prepared, EngineError> {
         let mut reports = Vec::new();
-        let mut members = Members::new();
         for layer in LAYERS {
-            reports.push(self.run(layer, engine, now, errands, &mut members)?);
+            reports.push(self.run(layer, engine, now, errands)?);
         }
+        self.latch(engine, now)?;
         let size = self.view.size().tokens;
         if engine.limits.auto_compact.is_some() && engine.limits.fill(size).blocking {
             return Err(EngineError::Full(format!(
@@ -46,37 +48,25 @@ impl Session {
                 engine.limits.window
             )));
         }
-        Ok(self.rendered(engine, size, members, reports))
+        Ok(self.rendered(engine, size, now, reports))
     }
 
-    fn rendered(&self, engine: &Engine, size: u64, members: Members, reports: Vec<LayerReport>) -> Prepared {
+    fn rendered(&self, engine: &Engine, size: u64, now: Timestamp, reports: Vec<LayerReport>) -> Prepared {
         // An answer that does not fit behind the context would be refused before it is begun.
         let room = engine.limits.window.saturating_sub(size + size / 20).max(ANSWER_LEAST);
         let options = RenderOptions {
             max_tokens: engine.max_tokens.min(self.view.lens().card.max_output).min(room),
             stream: true,
-            marks: true,
             spell_out_unseen: true,
         };
-        let mut request = self.view.render(options);
-        for (member, value) in members {
-            request = request.with_member(member, &value);
-        }
-        Prepared { request, reports }
+        let standing = self.standing(engine, now);
+        let request = standing.request(&self.view, options);
+        Prepared { request, betas: self.betas(engine), standing, reports }
     }
 
     /// What one layer would do now.
     pub fn plan(&self, layer: &dyn Layer, engine: &Engine, now: Timestamp) -> Act {
         engine.plan(layer, &self.view, now)
-    }
-
-    /// What the layers would add to a request that left now.
-    pub(crate) fn members(&self, engine: &Engine, now: Timestamp) -> Members {
-        let added = LAYERS.iter().filter_map(|layer| match self.plan(*layer, engine, now).what {
-            What::AskProvider { member, value } => Some((member, value)),
-            _ => None,
-        });
-        added.collect()
     }
 
     /// Lets one layer act until it is content.
@@ -86,7 +76,6 @@ impl Session {
         engine: &Engine,
         now: Timestamp,
         errands: &mut dyn Errands,
-        members: &mut Members,
     ) -> Result<LayerReport, EngineError> {
         let mut report =
             LayerReport { layer: layer.name().into(), acted: false, tokens_freed: 0, reason: String::new() };
@@ -95,12 +84,9 @@ impl Session {
             let act = self.plan(layer, engine, now);
             let shows = changes_what_is_seen(&act.what);
             let goes_on = match act.what {
-                What::Nothing => false,
+                // What a layer asks of the provider goes along with every request.
+                What::Nothing | What::AskProvider { .. } => false,
                 What::Decide(proposals) => self.carry_out(proposals, now, errands)?,
-                What::AskProvider { member, value } => {
-                    members.push((member, value));
-                    false
-                }
                 What::Fold(stretch) => self.fold(stretch, engine, now, errands)?,
                 What::Compact => {
                     let order = automatic(Trigger::Auto, engine);
@@ -199,6 +185,6 @@ pub(crate) fn automatic(trigger: Trigger, engine: &Engine) -> Order {
         only: engine.ways.clone(),
         is_attended: engine.is_attended,
         world: engine.inputs.world.clone(),
-        members: Vec::new(),
+        standing: Standing::default(),
     }
 }

@@ -1,12 +1,16 @@
 //! A request leaves; and if the provider finds it too long, or its window is full before the answer ends, the context
 //! is made smaller and it leaves again (§4.16).
 
-use pal_context::{How, Trigger};
+use pal_context::{How, Standing, Trigger, cache};
 use pal_model::{
-    Block, Body, Cost, Decision, DecisionKind, Draft, RequestSent, ResponseGot, Source, Timestamp,
+    Block, Body, CacheBreak, Cost, Decision, DecisionKind, Draft, EntryId, LayerReport, RequestSent,
+    ResponseGot, Source, Timestamp,
 };
+use pal_view::{Request, Spot};
+use smol_str::SmolStr;
 
 use crate::preparing::automatic;
+use crate::watching::Seen;
 use crate::{Answered, Engine, EngineError, Errands, Outcome, Outgoing, Prepared, Session};
 
 /// A request that was answered.
@@ -18,6 +22,8 @@ pub struct Sent {
     pub prepared: Prepared,
     /// How often the provider found it too long before, or ran out of room for the answer.
     pub rejected: u64,
+    /// Reads from the cache that fell, and why; for the entry of the response.
+    pub cache_break: Option<CacheBreak>,
 }
 
 /// How often a context is made smaller for one request: with a model and without.
@@ -39,8 +45,12 @@ impl Session {
         let smaller_max = if may_compact { SMALLER_MAX } else { 0 };
         loop {
             let mut prepared = self.prepare(engine, now, errands)?;
-            self.append_request(&prepared, now)?;
-            let outgoing = Outgoing { request: &prepared.request, now };
+            let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
+            let Prepared { request, betas, standing, .. } = &prepared;
+            let entry = self.append_request(&Source::main(), request, standing, betas, reports, now)?;
+            self.sync()?;
+            let previous = self.watched.as_ref().map(|watched| watched.response().clone());
+            let outgoing = Outgoing { request, betas, previous: previous.as_ref(), now };
             match errands.send(&outgoing) {
                 Outcome::Answered(answered) if is_cut(&answered) && rejected < smaller_max => {
                     self.append_cut(&answered, now)?;
@@ -50,7 +60,8 @@ impl Session {
                 }
                 Outcome::Answered(answered) => {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
-                    return Ok(Sent { answered, prepared, rejected });
+                    let cache_break = self.watch_sent(entry, &prepared, &answered, now)?;
+                    return Ok(Sent { answered, prepared, rejected, cache_break });
                 }
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),
                 Outcome::TooLong { message, .. } if rejected == smaller_max => {
@@ -118,17 +129,52 @@ impl Session {
         self.append(Draft::response(&got), now).map(|_| ())
     }
 
-    fn append_request(&mut self, prepared: &Prepared, now: Timestamp) -> Result<(), EngineError> {
-        let request = RequestSent {
-            source: Source::main(),
-            last: self.view.newest(),
-            model: self.view.lens().card.model.clone(),
-            fingerprint: Some(prepared.request.fingerprint()),
-            marks: Vec::new(),
-            layers: prepared.reports.iter().filter(|report| report.acted).cloned().collect(),
+    /// Compares an answered request with the one before it.
+    fn watch_sent(
+        &mut self,
+        entry: EntryId,
+        prepared: &Prepared,
+        answered: &Answered,
+        now: Timestamp,
+    ) -> Result<Option<CacheBreak>, EngineError> {
+        let source = Source::main();
+        self.watch(Seen {
+            entry,
+            source: &source,
+            asked: cache::Asked { request: prepared.request.clone(), betas: prepared.betas.clone() },
+            lifetime: prepared.standing.lifetime,
+            started: now,
+            response: &answered.response,
+            usage: &answered.usage,
+            provider: answered.cache_miss.as_ref(),
+        })
+    }
+
+    /// Appends what a request was, before it leaves.
+    pub(crate) fn append_request(
+        &mut self,
+        source: &Source,
+        request: &Request,
+        standing: &Standing,
+        betas: &[SmolStr],
+        layers: Vec<LayerReport>,
+        now: Timestamp,
+    ) -> Result<EntryId, EngineError> {
+        let marked = request.marks().iter().filter_map(|mark| match mark.spot {
+            Spot::Block(at) => Some(at as u64),
+            Spot::Tool(_) | Spot::System(_) => None,
+        });
+        let members = standing.members.iter().map(|(name, value)| (SmolStr::new(name), value.to_string()));
+        let sent = RequestSent {
+            fingerprint: Some(request.fingerprint()),
+            marks: marked.collect(),
+            lifetime: Some(SmolStr::new_static(standing.lifetime.name())),
+            betas: betas.to_vec(),
+            members: members.collect(),
+            layers,
+            ..RequestSent::plain(source.clone(), self.view.newest(), self.view.lens().card.model.clone())
         };
-        self.append(Draft::request(&request), now)?;
-        self.sync()
+        self.append(Draft::request(&sent), now).map(|entry| entry.id)
     }
 
     /// What can be folded is folded; then the conversation is compacted, first by a model, the second time without.

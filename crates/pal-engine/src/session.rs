@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use pal_context::cache::Eligibility;
 use pal_context::{Notes, Place, Policy, World};
 use pal_model::{Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Timestamp};
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
+use smol_str::SmolStr;
 
 use crate::EngineError;
+use crate::watching::Watched;
 
 /// What a session runs by.
 #[derive(Clone, Debug)]
@@ -25,8 +28,21 @@ pub struct Engine {
     pub ways: Option<Vec<pal_context::How>>,
     /// Most tokens that an answer may have.
     pub max_tokens: u64,
+    /// What the provider's cache depends on.
+    pub cache: CacheSettings,
     /// What is known of the world around the session.
     pub inputs: Inputs,
+}
+
+/// What the provider's cache depends on, besides the content.
+#[derive(Clone, Debug, Default)]
+pub struct CacheSettings {
+    /// Whether marks may last for an hour.
+    pub eligibility: Eligibility,
+    /// How hard the model shall think; none for its own measure.
+    pub effort: Option<SmolStr>,
+    /// The beta headers that the model's card asks for.
+    pub betas: Vec<SmolStr>,
 }
 
 /// What whoever runs the session knows of the world around it, for compactions.
@@ -49,6 +65,8 @@ pub struct Session {
     pub(crate) log: Log,
     pub(crate) view: View,
     pub(crate) directory: PathBuf,
+    /// The newest request of the conversation, for comparing the next one with.
+    pub(crate) watched: Option<Watched>,
     problems: Vec<Problem>,
 }
 
@@ -56,14 +74,17 @@ impl Session {
     /// Makes a new, empty session; `path` is that of its log, whose folder must exist.
     pub fn create(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let log = Log::create(path, ids)?;
-        Ok(Session { log, view: View::new(lens), directory: folder(path), problems: Vec::new() })
+        let (view, directory) = (View::new(lens), folder(path));
+        Ok(Session { log, view, directory, watched: None, problems: Vec::new() })
     }
 
     /// Opens a session: reads what its view needs.
     pub fn open(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let opened = Log::open(path, ids)?;
         let view = View::of(lens, opened.branch.entries);
-        Ok(Session { log: opened.log, view, directory: folder(path), problems: opened.branch.problems })
+        let watched = Watched::of(view.branch());
+        let problems = opened.branch.problems;
+        Ok(Session { log: opened.log, view, directory: folder(path), watched, problems })
     }
 
     /// Lets go of everything and resumes from the file.

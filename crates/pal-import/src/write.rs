@@ -169,14 +169,7 @@ impl Writer {
                 Some(self.push("internal", draft))
             }
             Act::Request { model } => {
-                let request = RequestSent {
-                    source: Source::main(),
-                    last: self.last,
-                    model: model.as_ref().into(),
-                    fingerprint: None,
-                    marks: Vec::new(),
-                    layers: Vec::new(),
-                };
+                let request = RequestSent::plain(Source::main(), self.last, model.as_ref().into());
                 Some(self.push("request", Draft::request(&request)))
             }
             Act::Response { response, model, usage, stop_reason } => {

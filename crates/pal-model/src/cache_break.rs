@@ -1,5 +1,7 @@
 //! Reads from the provider's cache that fell, and why.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
@@ -128,5 +130,114 @@ impl BreakCause {
     /// Whether a decision of ours announced it.
     pub fn is_expected(&self) -> bool {
         matches!(self, BreakCause::Expected { .. })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Change::Added => "was added",
+            Change::Removed => "was removed",
+            Change::Moved => "stands elsewhere",
+            Change::Changed => "changed",
+        })
+    }
+}
+
+/// One sentence without its full stop, for people.
+impl fmt::Display for BreakCause {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BreakCause::Expected { what } if what == "boundary" => {
+                out.write_str("expected: the session was compacted")
+            }
+            BreakCause::Expected { what } => write!(out, "expected: a decision of the kind `{what}`"),
+            BreakCause::Model { from, to } => write!(out, "another model was asked: `{to}` after `{from}`"),
+            BreakCause::Tool { name, change } => write!(out, "the tool `{name}` {change}"),
+            BreakCause::Speed => out.write_str("another speed was asked for"),
+            BreakCause::Section { name, change, characters } => {
+                write!(out, "section `{name}` of the system prompt {change}{}", Longer(*characters))
+            }
+            BreakCause::Scopes => out.write_str("what is marked is cached for others than before"),
+            BreakCause::Betas { added, removed } => {
+                let listed = |sign: &'static str, names: &[SmolStr]| -> Vec<String> {
+                    names.iter().map(|name| format!("{sign}{name}")).collect()
+                };
+                let all = [listed("+", added), listed("-", removed)].concat();
+                write!(out, "other beta headers were sent: {}", all.join(", "))
+            }
+            BreakCause::Thinking => out.write_str("the model was to think in another way"),
+            BreakCause::Effort => out.write_str("another effort was asked for"),
+            BreakCause::ToolChoice => out.write_str("another choice of tools was asked for"),
+            BreakCause::Edits => out.write_str("the provider was asked to clear otherwise"),
+            BreakCause::Member { name } => write!(out, "the member `{name}` of the request changed"),
+            BreakCause::Message { message, block, change, characters } => {
+                write!(out, "block {block} of message {message} {change}{}", Longer(*characters))
+            }
+            BreakCause::Lifetimes => out.write_str("what is marked is cached for another time than before"),
+            BreakCause::LookBack { blocks } => {
+                write!(
+                    out,
+                    "{blocks} blocks were added since the last mark, more than the provider looks back"
+                )
+            }
+            BreakCause::Unmarked => out.write_str("nothing was marked for the cache"),
+            BreakCause::Expired { idle_ms, lifetime_ms } => {
+                write!(out, "idle for {}, cached for {}", Span(*idle_ms), Span(*lifetime_ms))
+            }
+            BreakCause::Unseen => out.write_str(
+                "nothing that the transcript holds changed; its system prompt and tools are not in it",
+            ),
+            BreakCause::Provider => out.write_str("nothing of ours changed: the provider lost it"),
+        }
+    }
+}
+
+/// By how many characters something became longer or shorter.
+struct Longer(i64);
+
+impl fmt::Display for Longer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            more @ 1.. => write!(out, ": {more} characters longer"),
+            fewer => write!(out, ": {} characters shorter", fewer.unsigned_abs()),
+        }
+    }
+}
+
+/// A time in milliseconds, in the two largest units that say something.
+struct Span(u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / 1_000;
+        let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+        match (days, hours, minutes, seconds % 60) {
+            (0, 0, 0, seconds) => write!(out, "{seconds} s"),
+            (0, 0, minutes, 0) => write!(out, "{minutes} min"),
+            (0, 0, minutes, seconds) => write!(out, "{minutes} min {seconds} s"),
+            (0, hours, 0, _) => write!(out, "{hours} h"),
+            (0, hours, minutes, _) => write!(out, "{hours} h {minutes} min"),
+            (days, 0, ..) => write!(out, "{days} d"),
+            (days, hours, ..) => write!(out, "{days} d {hours} h"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_sentences() {
+        let section =
+            BreakCause::Section { name: "environment".into(), change: Change::Changed, characters: 12 };
+        assert_eq!(
+            section.to_string(),
+            "section `environment` of the system prompt changed: 12 characters longer"
+        );
+        let expired = BreakCause::Expired { idle_ms: 430_000, lifetime_ms: 300_000 };
+        assert_eq!(expired.to_string(), "idle for 7 min 10 s, cached for 5 min");
     }
 }

@@ -1,5 +1,7 @@
 //! The payloads of entries that are not decisions: what was said, what was sent, what came back.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
@@ -227,12 +229,38 @@ pub struct RequestSent {
     /// The fingerprint of the rendered body, where we rendered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// Positions of cache marks, counted in blocks.
+    /// Blocks of the messages that carry a cache mark, counted over all messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<u64>,
+    /// For how long what is marked is kept: `5m` or `1h`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<SmolStr>,
+    /// The beta headers that it was sent with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub betas: Vec<SmolStr>,
+    /// What the conversation's requests carry besides their content, by name, as raw JSON.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<SmolStr, String>,
     /// What the layers did before it left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerReport>,
+}
+
+impl RequestSent {
+    /// A request of a source for a model, of which nothing else is known.
+    pub fn plain(source: Source, last: Option<EntryId>, model: SmolStr) -> RequestSent {
+        RequestSent {
+            source,
+            last,
+            model,
+            fingerprint: None,
+            marks: Vec::new(),
+            lifetime: None,
+            betas: Vec::new(),
+            members: BTreeMap::new(),
+            layers: Vec::new(),
+        }
+    }
 }
 
 /// What one layer of the pipeline did before a request.

@@ -151,6 +151,7 @@ mod policy;
 mod reading;
 mod rope;
 mod secret;
+mod stagger;
 mod transport;
 
 pub use answer::{Answer, Progress, Waiting};
@@ -158,4 +159,5 @@ pub use client::{Client, Whole};
 pub use endpoint::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, OPENAI_ADDRESS};
 pub use policy::{Policy, Timeouts};
 pub use secret::Key;
+pub use stagger::{Pass, Stagger};
 pub use transport::ClientError;

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use pal_engine::{Engine, EngineError};
+use pal_context::cache::Eligibility;
+use pal_engine::{CacheSettings, Engine, EngineError};
 use pal_model::{Body, Boundary, Card, DecisionKind, Entry, EntryId, RequestSent};
-use pal_view::{Limits, WindowSettings};
+use pal_view::{CacheLifetime, Limits, WindowSettings};
+use smol_str::SmolStr;
 
 use crate::ReplayError;
 use crate::audit::Audit;
@@ -60,6 +62,11 @@ impl Run<'_> {
                 recorded: called.usage.as_ref().filter(|_| is_answer),
                 simulated: exchange.replied.exchange.as_ref().map(|exchange| &exchange.usage),
                 cache: exchange.replied.exchange.as_ref().map(|exchange| exchange.cache),
+                cache_break: sent
+                    .as_ref()
+                    .ok()
+                    .filter(|_| is_answer)
+                    .and_then(|sent| sent.cache_break.as_ref()),
                 was_cut: self.was_cut,
             });
             if is_answer {
@@ -70,6 +77,7 @@ impl Run<'_> {
         }
         match sent {
             Ok(sent) => {
+                self.note_break(called, sent.cache_break);
                 for report in sent.prepared.reports.iter().filter(|report| report.acted) {
                     let layer = self.report.layers.entry(report.layer.to_string()).or_default();
                     layer.times += 1;
@@ -97,7 +105,7 @@ impl Run<'_> {
             })
             .collect();
         for boundary in boundaries {
-            self.cut();
+            self.was_cut = true;
             let said = self.recorded.entries().get(..at).unwrap_or_default();
             let audit = Audit::of_view(self.session.view(), said, &boundary);
             self.report.compactions.push(Compaction {
@@ -116,7 +124,7 @@ impl Run<'_> {
         let newest = self.session.view().branch().iter().rev().take_while(|entry| Some(entry.id) != since);
         let is_clear = |entry: &Entry| matches!(entry.decision(), Some(DecisionKind::ProviderClear { .. }));
         if newest.into_iter().any(is_clear) {
-            self.cut();
+            self.was_cut = true;
         }
     }
 
@@ -130,7 +138,7 @@ impl Run<'_> {
 }
 
 /// What a session of this model runs by.
-pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
+pub(crate) fn engine(options: &Options, card: &Card, lifetime: CacheLifetime) -> Engine {
     Engine {
         policy: options.layers.clone(),
         limits: Limits::new(
@@ -148,6 +156,11 @@ pub(crate) fn engine(options: &Options, card: &Card) -> Engine {
         is_attended: true,
         ways: (!options.may_compact).then(Vec::new),
         max_tokens: MAX_TOKENS,
+        cache: CacheSettings {
+            eligibility: Eligibility { is_wanted: lifetime == CacheLifetime::Hour1, is_in_overage: false },
+            effort: None,
+            betas: pal_wire::betas(card).into_iter().map(SmolStr::new_static).collect(),
+        },
         inputs: pal_engine::Inputs::default(),
     }
 }

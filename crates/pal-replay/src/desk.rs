@@ -7,12 +7,13 @@ use pal_engine::{Answered, Asked, Errands, Outcome, Outgoing};
 use pal_model::{Block, BlockType, Body, Card, ResponseId, Timestamp};
 use pal_sim::{Answer, Said};
 use pal_view::{Request, file_read};
+use smol_str::SmolStr;
 
 use crate::options::CompactWith;
 use crate::provider::{Provider, Read, Replied};
 use crate::recorded::{Called, Recorded, texts};
 
-/// Messages whose ends a request marks.
+/// Messages whose ends the recorded clients mark.
 pub(crate) const MARKED_MESSAGES: usize = 2;
 
 /// Whoever runs the errands of one request.
@@ -39,8 +40,14 @@ pub(crate) struct Sending {
 }
 
 impl Desk<'_> {
-    fn exchange(&mut self, now: Timestamp, request: &Request, answer: Option<Answer>) -> (Replied, Read) {
-        let call = self.provider.call(request, self.card);
+    fn exchange(
+        &mut self,
+        now: Timestamp,
+        request: &Request,
+        betas: &[SmolStr],
+        answer: Option<Answer>,
+    ) -> (Replied, Read) {
+        let call = self.provider.call(request, betas, self.card);
         let body = call.body.joined();
         let start = Instant::now();
         let (replied, read) = self.provider.ask_and_read(now, &call, &body, answer);
@@ -62,17 +69,20 @@ impl Desk<'_> {
 
 impl Errands for Desk<'_> {
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
-        let request = outgoing.request.clone().marked(MARKED_MESSAGES, self.called.lifetime);
-        let (replied, read) = self.exchange(outgoing.now, &request, Some(self.called.answer.clone()));
+        let request = self.provider.asking_why(outgoing.request.clone(), self.card);
+        let answer = Some(self.called.answer.clone());
+        let (replied, read) = self.exchange(outgoing.now, &request, outgoing.betas, answer);
+        replied.exchange.iter().for_each(|exchange| self.provider.answered(exchange));
         match replied.exchange {
             Some(exchange) => Outcome::Answered(Answered {
-                response: ResponseId::from(exchange.request.as_str()),
+                response: ResponseId::from(exchange.response.as_str()),
                 model: exchange.model.as_str().into(),
                 blocks: Vec::new(),
                 usage: exchange.usage,
                 cost: exchange.cost,
                 stop_reason: Some(exchange.stop_reason.as_str().into()),
                 cleared_tokens: read.cleared_tokens,
+                cache_miss: read.cache_miss,
             }),
             None => match replied.too_long {
                 Some((have, limit)) => {
@@ -83,7 +93,7 @@ impl Errands for Desk<'_> {
         }
     }
 
-    fn ask(&mut self, question: &Question, now: Timestamp) -> Asked {
+    fn ask(&mut self, question: &Question, betas: &[SmolStr], now: Timestamp) -> Asked {
         let answer = match self.compact_with {
             CompactWith::Extractive => None,
             CompactWith::Recorded => self.recorded_summary().map(|text| {
@@ -94,8 +104,7 @@ impl Errands for Desk<'_> {
                 Answer { blocks: vec![Said::Text(text)], stop: None }
             }),
         };
-        let request = question.request.clone().lasting(self.called.lifetime);
-        let (replied, read) = self.exchange(now, &request, answer);
+        let (replied, read) = self.exchange(now, &question.request, betas, answer);
         let Some(exchange) = replied.exchange else {
             let message = replied.refusal.unwrap_or_default();
             let reply = match replied.too_long {
@@ -105,7 +114,7 @@ impl Errands for Desk<'_> {
             return Asked { reply, answered: None };
         };
         let reply = Reply::of_answer(read.blocks, Some(exchange.stop_reason.as_str()));
-        let answered = Some((ResponseId::from(exchange.request.as_str()), exchange.usage, exchange.cost));
+        let answered = Some((ResponseId::from(exchange.response.as_str()), exchange.usage, exchange.cost));
         Asked { reply, answered }
     }
 

@@ -31,6 +31,7 @@ mod by_engine;
 mod desk;
 mod error;
 mod lost;
+mod marks;
 mod models;
 mod notices;
 mod options;
@@ -43,7 +44,7 @@ mod run;
 mod unseen;
 
 pub use audit::Audit;
-pub use breaks::{Break, BreakCause};
+pub use breaks::Break;
 pub use error::ReplayError;
 pub use notices::grouped_notices;
 pub use options::{CompactWith, Options, Policy, Restart};

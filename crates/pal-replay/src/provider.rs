@@ -5,12 +5,16 @@ use pal_sim::{Answer, Exchange, HttpRequest, Reply, Settings, Signatures, Simula
 use pal_view::Request;
 use pal_wire::{
     Call, Conversation, Decoder, Dialect, Encoder, Event, FailureKind, Piece, classify, count_tokens_call,
-    messages_call,
+    messages_call_with,
 };
 
 use serde_json::json;
+use smol_str::SmolStr;
 
 use crate::recital::Recital;
+
+/// Steers all requests of a replay to one cache.
+const CACHE_KEY: &str = "replay";
 
 /// The simulator and what is spoken to it.
 pub(crate) struct Provider {
@@ -18,6 +22,8 @@ pub(crate) struct Provider {
     recital: Recital,
     /// Of the vendor whose endpoint caches like this.
     encoder: Option<(Caching, Encoder)>,
+    /// The newest answer of the conversation, by the provider's own id.
+    previous: Option<String>,
 }
 
 /// What came back.
@@ -38,6 +44,8 @@ pub(crate) struct Read {
     pub(crate) blocks: Vec<Block>,
     /// Tokens that the provider cleared before.
     pub(crate) cleared_tokens: u64,
+    /// Why it could not read what it had cached.
+    pub(crate) cache_miss: Option<SmolStr>,
 }
 
 impl Provider {
@@ -46,13 +54,26 @@ impl Provider {
         // Recorded thinking was signed by somebody else.
         let settings = Settings { cards, signatures: Signatures::Learn, ..Settings::plain() };
         let simulator = Simulator::new(settings, Box::new(recital.clone()));
-        Provider { simulator, recital, encoder: None }
+        Provider { simulator, recital, encoder: None, previous: None }
+    }
+
+    /// A request of the conversation that asks the provider what it could not read of the one before.
+    pub(crate) fn asking_why(&self, request: Request, card: &Card) -> Request {
+        if !card.can.cache_diagnostics {
+            return request;
+        }
+        request.with_member("diagnostics", &json!({"previous_message_id": self.previous}).to_string())
+    }
+
+    /// The newest answer of the conversation.
+    pub(crate) fn answered(&mut self, exchange: &Exchange) {
+        self.previous = Some(exchange.response.clone());
     }
 
     /// The call that a request becomes; its answer is streamed.
-    pub(crate) fn call(&mut self, request: &Request, card: &Card) -> Call {
+    pub(crate) fn call(&mut self, request: &Request, betas: &[SmolStr], card: &Card) -> Call {
         if card.caching == Caching::Marks {
-            return messages_call(card, request.parts(), true);
+            return messages_call_with(betas, request.parts(), true);
         }
         let pieces: Vec<Piece> = request
             .pieces()
@@ -66,7 +87,7 @@ impl Provider {
             max_tokens: request.max_tokens(),
             stream: true,
             effort: None,
-            cache_key: None,
+            cache_key: Some(CACHE_KEY),
             system: request.system(),
             tools: request.tools(),
             pieces: &pieces,
@@ -144,7 +165,10 @@ fn read(dialect: Dialect, reply: &Reply) -> Read {
     for event in events {
         match event {
             Event::Block { block, .. } => read.blocks.push(block),
-            Event::Finished(finished) => read.cleared_tokens = finished.cleared_tokens(),
+            Event::Finished(finished) => {
+                read.cleared_tokens = finished.cleared_tokens();
+                read.cache_miss = finished.cache_miss();
+            }
             _ => {}
         }
     }

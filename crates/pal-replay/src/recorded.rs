@@ -30,6 +30,11 @@ pub(crate) struct Called {
 }
 
 impl Recorded {
+    /// For how long the recorded client's marks last at first.
+    pub(crate) fn lifetime(&self) -> CacheLifetime {
+        first_lifetime(&self.entries)
+    }
+
     /// Reads the entries of one branch of a log, in order.
     pub fn new(name: impl Into<String>, entries: Vec<Entry>) -> Recorded {
         let responses = responses(&entries);

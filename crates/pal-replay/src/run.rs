@@ -3,26 +3,29 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pal_engine::{Engine, Session};
+use pal_context::cache::Asked;
+use pal_engine::{Engine, Seen, Session};
 use pal_model::{
-    Body, Boundary, Card, Cards, Content, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Prefix,
-    RequestSent, ResponseGot, ResponseId, Timestamp, Usage,
+    Body, Boundary, CacheBreak, Card, Cards, Content, Decision, DecisionKind, Draft, Entry, EntryId,
+    IdSource, Prefix, RequestSent, ResponseGot, ResponseId, Timestamp, Usage,
 };
 use pal_sim::{Answer, CacheStory, Exchange};
 use pal_view::RenderOptions;
 use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 
 use crate::ReplayError;
 use crate::audit::Audit;
-use crate::breaks::{Seen, Watch, milliseconds};
+use crate::breaks::Break;
 use crate::by_engine::engine;
 use crate::desk::MARKED_MESSAGES;
 use crate::lost::lost;
+use crate::marks::as_client;
 use crate::models::{Models, lens};
 use crate::notices::grouped_notices;
 use crate::options::{Options, Policy};
 use crate::place::Place;
-use crate::provider::{Provider, Replied};
+use crate::provider::{Provider, Read, Replied};
 use crate::recorded::{Called, Recorded};
 use crate::report::{Compaction, EngineTimes, Rejection, Report};
 use crate::unseen;
@@ -51,6 +54,8 @@ pub struct Step<'a> {
     pub simulated: Option<&'a Usage>,
     /// What its cache did.
     pub cache: Option<CacheStory>,
+    /// Reads that fell, and why, announced ones included.
+    pub cache_break: Option<&'a CacheBreak>,
     /// Whether the view began anew, or was shortened, since the request before.
     pub was_cut: bool,
 }
@@ -102,7 +107,8 @@ pub(crate) struct Run<'a> {
     pub(crate) report: Report,
     /// Which request of the recording is at hand, counted from 1. More or fewer may have left.
     pub(crate) call: u64,
-    pub(crate) watch: Watch,
+    /// Reads that fell, by the recorded response.
+    pub(crate) fallen: FxHashMap<ResponseId, CacheBreak>,
     /// What stands before the messages of all sessions of the recording's client.
     pub(crate) shared: Option<Prefix>,
     /// When the request before this one started.
@@ -133,13 +139,13 @@ impl<'a> Run<'a> {
             recorded,
             options,
             session: Session::create(log, lens(&card), IdSource::seeded(0))?,
-            engine: engine(options, &card),
+            engine: engine(options, &card, recorded.lifetime()),
             provider: Provider::new(cards.clone()),
             cards,
             card,
             report,
             call: 0,
-            watch: Watch::default(),
+            fallen: FxHashMap::default(),
             shared: None,
             previous: None,
             was_cut: false,
@@ -190,7 +196,7 @@ impl<'a> Run<'a> {
             let layer = self.report.layers.entry(entry.kind().0.to_string()).or_default();
             layer.times += 1;
             layer.tokens_freed += decision.cost.tokens_freed;
-            self.cut();
+            self.was_cut = true;
         }
         Ok(())
     }
@@ -214,13 +220,17 @@ impl<'a> Run<'a> {
         });
         // The summary is a source of the next one.
         self.unsummarised = at;
-        self.cut();
+        self.was_cut = true;
         Ok(())
     }
 
-    pub(crate) fn cut(&mut self) {
-        self.watch.announce();
-        self.was_cut = true;
+    /// Keeps a fall for the entry of the response, and tells of it unless it was announced.
+    pub(crate) fn note_break(&mut self, called: &Called, found: Option<CacheBreak>) {
+        let Some(found) = found else { return };
+        self.report.breaks.extend(Break::of(self.call, &found));
+        if let Some(response) = &called.response {
+            self.fallen.insert(response.clone(), found);
+        }
     }
 
     /// Asks what was asked there.
@@ -241,24 +251,32 @@ impl<'a> Run<'a> {
             return self.by_engine(at, called, request, watch);
         }
         let max_tokens = MAX_TOKENS.min(self.card.max_output);
-        let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: true };
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
+        let betas = self.engine.cache.betas.clone();
         let (rendered, call) = self.timed(|run| {
-            let rendered = run.session.view().render(options).marked(MARKED_MESSAGES, called.lifetime);
-            let call = run.provider.call(&rendered, &run.card);
+            let rendered = run.session.view().render(options);
+            let rendered = as_client(rendered, &run.card, MARKED_MESSAGES, called.lifetime);
+            let rendered = run.provider.asking_why(rendered, &run.card);
+            let call = run.provider.call(&rendered, &betas, &run.card);
             (rendered, call)
         });
         let sent = RequestSent {
-            source: request.source.clone(),
-            last: self.session.view().newest(),
-            model: self.card.model.clone(),
             fingerprint: Some(rendered.fingerprint()),
-            marks: Vec::new(),
-            layers: Vec::new(),
+            lifetime: Some(SmolStr::new_static(called.lifetime.name())),
+            ..RequestSent::plain(
+                request.source.clone(),
+                self.session.view().newest(),
+                self.card.model.clone(),
+            )
         };
         self.append(Draft::request(&sent), entry.id, called.started)?;
         self.warm(called);
         let body = call.body.joined();
-        let replied = self.provider.ask(called.started, &call, &body, Some(called.answer.clone()));
+        let (replied, read) =
+            self.provider.ask_and_read(called.started, &call, &body, Some(called.answer.clone()));
+        replied.exchange.iter().for_each(|exchange| self.provider.answered(exchange));
+        let asked = Asked { request: rendered, betas };
+        let found = self.watched(entry.id, called, request, asked, &replied, &read)?;
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
         self.report.requests += 1;
         *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
@@ -272,23 +290,50 @@ impl<'a> Run<'a> {
             recorded: called.usage.as_ref(),
             simulated: replied.exchange.as_ref().map(|exchange| &exchange.usage),
             cache: replied.exchange.as_ref().map(|exchange| exchange.cache),
+            cache_break: found.as_ref(),
             was_cut: self.was_cut,
         });
+        self.note_break(called, found);
         self.count(called, request, replied);
         Ok(())
+    }
+
+    /// Compares a request that was answered with the one before it.
+    fn watched(
+        &mut self,
+        entry: EntryId,
+        called: &Called,
+        request: &RequestSent,
+        asked: Asked,
+        replied: &Replied,
+        read: &Read,
+    ) -> Result<Option<CacheBreak>, ReplayError> {
+        let Some(exchange) = &replied.exchange else { return Ok(None) };
+        Ok(self.session.watch(Seen {
+            entry,
+            source: &request.source,
+            asked,
+            lifetime: called.lifetime,
+            started: called.started,
+            response: &ResponseId::from(exchange.response.as_str()),
+            usage: &exchange.usage,
+            provider: read.cache_miss.as_ref(),
+        })?)
     }
 
     /// Other sessions of the same client keep what they share in the cache: where the recording read although nothing
     /// of its own could be left, somebody else has just asked.
     pub(crate) fn warm(&mut self, called: &Called) {
         let is_cold = self.previous.is_none_or(|previous| {
-            called.started.milliseconds() - previous.milliseconds() >= milliseconds(called.lifetime)
+            called.started.milliseconds() - previous.milliseconds() >= called.lifetime.milliseconds() as i64
         });
         let has_read = called.usage.as_ref().is_some_and(|usage| usage.cache_read_input_tokens > 0);
         let Some(prefix) = self.shared.as_ref().filter(|_| is_cold && has_read) else { return };
         let Some(view) = unseen::alone(prefix, self.session.view().lens()) else { return };
-        let options = RenderOptions { max_tokens: 1, stream: true, marks: true, spell_out_unseen: true };
-        let call = self.provider.call(&view.render(options).marked(0, called.lifetime), &self.card);
+        let options = RenderOptions { max_tokens: 1, stream: true, spell_out_unseen: true };
+        let request = as_client(view.render(options), &self.card, 0, called.lifetime);
+        let betas = self.engine.cache.betas.clone();
+        let call = self.provider.call(&request, &betas, &self.card);
         self.provider.ask(called.started, &call, &call.body.joined(), Some(Answer::default()));
     }
 
@@ -317,14 +362,6 @@ impl<'a> Run<'a> {
         };
         let usage = &exchange.usage;
         self.report.measured.add(usage, exchange.cost);
-        let seen = Seen {
-            request: self.call,
-            started: called.started,
-            model: self.card.model.clone(),
-            lifetime: called.lifetime,
-            read: usage.cache_read_input_tokens,
-        };
-        self.report.breaks.extend(self.watch.see(seen));
         self.was_cut = false;
         self.context_tokens = usage.context_tokens();
         if let Some(compaction) = self.report.compactions.last_mut() {
@@ -358,7 +395,7 @@ impl<'a> Run<'a> {
             usage: exchange.usage,
             stop_reason: Some(exchange.stop_reason.as_str().into()),
             cost: exchange.cost,
-            cache_break: None,
+            cache_break: self.fallen.remove(&got.response),
         };
         self.append(Draft::response(&response), entry.id, entry.at)
     }
@@ -372,7 +409,7 @@ impl<'a> Run<'a> {
     fn ask_another(&mut self, model: &str) {
         self.card = self.cards.find(model).card;
         let lens = lens(&self.card);
-        self.engine = engine(self.options, &self.card);
+        self.engine = engine(self.options, &self.card, self.recorded.lifetime());
         self.timed(|run| run.session.look_through(lens));
     }
 

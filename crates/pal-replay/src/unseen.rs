@@ -57,7 +57,7 @@ fn counted_share(lens: &Lens, provider: &mut Provider) -> f64 {
         unseen_tokens: SAMPLE,
         notes: Default::default(),
     };
-    let options = RenderOptions { max_tokens: 1, stream: false, marks: false, spell_out_unseen: true };
+    let options = RenderOptions { max_tokens: 1, stream: false, spell_out_unseen: true };
     let Some(view) = alone(&prefix, lens) else { return 1.0 };
     let request = view.render(options);
     let texts = request

@@ -36,6 +36,10 @@ pub(crate) struct Served {
     pub(crate) marks: usize,
     /// Steps from its mark back to the longest entry that was found.
     pub(crate) steps_back: Option<u64>,
+    /// Tokens of the longest prefix that was ever written.
+    pub(crate) known: u64,
+    /// Whether it has expired.
+    pub(crate) lapsed: bool,
     /// Entries to write.
     pub(crate) writes: Vec<(u128, Lifetime)>,
 }
@@ -44,6 +48,8 @@ impl PrefixCache {
     /// Looks a prompt up, and refreshes what is read. Nothing is written yet: that takes an answer that begins.
     pub(crate) fn serve(&mut self, now: Timestamp, rendered: &Rendered, look_back: u64) -> Served {
         let now = now.milliseconds();
+        // Looked for before anything is refreshed.
+        let ever = self.entries.longest_ever(now, rendered.spots.iter().map(|spot| spot.chain));
         let mut longest: Option<(usize, u64)> = None;
         for mark in &rendered.marks {
             let Some((found, steps)) = self.walk_back(now, rendered, *mark, look_back) else { continue };
@@ -70,6 +76,8 @@ impl PrefixCache {
             uncached: rendered.tokens.saturating_sub(short),
             marks: rendered.marks.len(),
             steps_back: longest.map(|(_, steps)| steps),
+            known: ever.map_or(0, |(spot, _)| tokens_at(spot)),
+            lapsed: ever.is_some_and(|(_, lapsed)| lapsed),
             writes: chains.filter(|(chain, _)| !self.entries.is_readable(now, *chain)).collect(),
         }
     }

@@ -40,6 +40,16 @@ impl<L: Lives> Entries<L> {
         self.entries.get(&chain).is_some_and(|entry| entry.readable <= now && now < entry.expires)
     }
 
+    /// The last of these places whose prefix was ever written, and whether what was written there has expired.
+    pub(crate) fn longest_ever(
+        &self,
+        now: i64,
+        chains: impl DoubleEndedIterator<Item = u128> + ExactSizeIterator,
+    ) -> Option<(usize, bool)> {
+        let known = |(at, chain)| self.entries.get(&chain).map(|entry| (at, entry.expires <= now));
+        chains.enumerate().rev().find_map(known)
+    }
+
     /// An entry that is read lives on from now.
     pub(crate) fn refresh(&mut self, now: i64, chain: u128) {
         if let Some(entry) = self.entries.get_mut(&chain) {

@@ -68,7 +68,7 @@ pub use faults::{FaultError, Faults};
 pub use ledger::{Ledger, LedgerTotals};
 pub use model::{Answer, Ask, AskMessage, Model, Said, Stop};
 pub use replay::Replay;
-pub use reply::{CacheStory, Chunk, Ending, Exchange, HttpRequest, Reply};
+pub use reply::{CacheStory, Chunk, Difference, Ending, Exchange, HttpRequest, Reply};
 pub use script::{Script, ScriptError};
 pub use settings::{Pace, Settings, Signatures};
 pub use simulator::Simulator;

@@ -12,7 +12,7 @@ use crate::compaction::beside_nothing;
 use crate::edits::{self, Edit};
 use crate::http::{Headers, MAX_BODY_BYTES, json_reply};
 use crate::recent::Print;
-use crate::reply::CacheStory;
+use crate::reply::{CacheStory, Difference};
 use crate::request::{Wanted, read_prompt};
 use crate::seal::Thought;
 use crate::settings::Signatures;
@@ -101,6 +101,7 @@ impl Simulator {
             prompt,
             print: Print::default(),
             diagnosed: None,
+            differs: None,
             head,
             chain,
             dropped,
@@ -118,6 +119,7 @@ impl Simulator {
         }
         turn.print = turn.printed();
         turn.diagnosed = self.diagnosed(&turn);
+        turn.differs = self.differs(&turn);
         if let Some(instructions) = turn.wanted.compaction.clone() {
             let outcome = self.compact_on_demand(&turn, instructions.as_deref());
             return Ok(self.speak(turn, outcome));
@@ -224,6 +226,9 @@ impl Simulator {
                     marks: served.marks,
                     steps_back: served.steps_back,
                     written: served.writes.len(),
+                    known: served.known,
+                    lapsed: served.lapsed,
+                    differs: turn.differs,
                 },
                 usage: outcome.usage,
             }),
@@ -247,6 +252,12 @@ impl Simulator {
             usage: usage::to_json(&outcome.usage, &beside),
             extras: extras(turn, outcome),
         }
+    }
+
+    /// Where the request first differs from the one that it names, for our own record: the wire says only in which layer.
+    fn differs(&self, turn: &Turn<'_>) -> Option<Difference> {
+        let previous = turn.wanted.previous.as_ref().and_then(|previous| previous.as_deref())?;
+        self.recent.differs(turn.incoming.scope, previous, &turn.print)
     }
 
     /// The `diagnostics` of the answer, where the request asks for them.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use pal_model::TokenGeneration;
 
+use crate::Difference;
 use crate::prompt::{Layer, Levels, Prompt};
 
 /// Requests that are remembered.
@@ -34,6 +35,9 @@ pub(crate) struct Print {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     layer: Layer,
+    /// The message that it stands in, and its place there; its place in the layer outside of messages.
+    message: u32,
+    index: u32,
     identity: u64,
     tokens: u32,
 }
@@ -50,6 +54,8 @@ impl Print {
     ) -> Print {
         let block = |piece: &crate::prompt::Piece<'_>| Block {
             layer: piece.layer,
+            message: u32::try_from(piece.message).unwrap_or(u32::MAX),
+            index: u32::try_from(piece.index).unwrap_or(u32::MAX),
             identity: piece.facts.cache as u64,
             tokens: u32::try_from(piece.facts.tokens(generation)).unwrap_or(u32::MAX),
         };
@@ -101,7 +107,43 @@ impl Print {
     }
 }
 
+impl Print {
+    /// Where a later request first differs from this one; none if it begins with it.
+    fn first_difference(&self, later: &Print) -> Option<Difference> {
+        if self.model != later.model {
+            return Some(Difference::Model);
+        }
+        let blocks = |print: &'_ Print, layer| -> Vec<Block> {
+            print.blocks.iter().filter(|block| block.layer == layer).copied().collect()
+        };
+        for layer in [Layer::Tools, Layer::System, Layer::Messages] {
+            if layer == Layer::Messages && self.parameters != later.parameters {
+                return Some(Difference::Parameters);
+            }
+            let (old, new) = (blocks(self, layer), blocks(later, layer));
+            let same = old.iter().zip(&new).take_while(|(one, other)| one.identity == other.identity).count();
+            // Messages may go on; tools and system may not.
+            let goes_on = same == old.len() && (layer == Layer::Messages || new.len() == old.len());
+            if goes_on && !(layer == Layer::System && self.levels.system != later.levels.system) {
+                continue;
+            }
+            let place = old.get(same).or(new.get(same)).map_or((0, 0), |block| (block.message, block.index));
+            return Some(match layer {
+                Layer::Tools => Difference::Tools { tool: same as u32 },
+                Layer::System => Difference::System { block: same as u32 },
+                Layer::Messages => Difference::Messages { message: place.0, block: place.1 },
+            });
+        }
+        None
+    }
+}
+
 impl Recent {
+    /// Where a request first differs from the one that it names.
+    pub(crate) fn differs(&self, scope: u64, previous: &str, print: &Print) -> Option<Difference> {
+        self.prints.get(&(scope, previous.to_owned()))?.first_difference(print)
+    }
+
     /// The `diagnostics` of a response, for a request that names the one before it.
     pub(crate) fn diagnose(&self, scope: u64, previous: &str, print: &Print) -> Value {
         let reason = match self.prints.get(&(scope, previous.to_owned())) {

@@ -81,6 +81,40 @@ pub struct CacheStory {
     pub steps_back: Option<u64>,
     /// Entries that were written.
     pub written: usize,
+    /// Tokens of the longest beginning of the request that was ever written, by anybody who may be read from.
+    pub known: u64,
+    /// Whether that has expired.
+    pub lapsed: bool,
+    /// Where the request first differs from the one that it names as the one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs: Option<Difference>,
+}
+
+/// Where two requests first differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "layer", rename_all = "snake_case")]
+pub enum Difference {
+    /// The model, or the speed.
+    Model,
+    /// A tool, counted from 0.
+    Tools {
+        /// Which.
+        tool: u32,
+    },
+    /// A system block, counted from 0, or what else the system layer depends on.
+    System {
+        /// Which.
+        block: u32,
+    },
+    /// Choice of tools, thinking, effort, or another parameter.
+    Parameters,
+    /// A block of a message.
+    Messages {
+        /// Which message, counted from 0.
+        message: u32,
+        /// Which of its blocks, counted from 0.
+        block: u32,
+    },
 }
 
 impl Reply {

@@ -12,6 +12,7 @@ use crate::http::Headers;
 use crate::identity::mix;
 use crate::prompt::Prompt;
 use crate::recent::Print;
+use crate::reply::Difference;
 use crate::request::{Thinking, Wanted};
 use crate::simulator::Incoming;
 
@@ -27,6 +28,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) print: Print,
     /// Where it first differs from the one that the request names, in the words of the wire.
     pub(crate) diagnosed: Option<Value>,
+    /// The same, to the block.
+    pub(crate) differs: Option<Difference>,
     /// The hash of its tools and its system prompt.
     pub(crate) head: u128,
     /// Where its conversation stands.

@@ -205,14 +205,7 @@ impl Writer {
     }
 
     fn sent(&self, source: &str) -> Draft {
-        Draft::request(&RequestSent {
-            source: Source::named(source),
-            last: self.parent,
-            model: "claude-opus-5-5".into(),
-            fingerprint: None,
-            marks: Vec::new(),
-            layers: Vec::new(),
-        })
+        Draft::request(&RequestSent::plain(Source::named(source), self.parent, "claude-opus-5-5".into()))
     }
 }
 

@@ -182,14 +182,11 @@ impl Pot {
                 Draft::assistant(response.as_ref(), Some(model), content)
             }
             Step::Attachment(content) => Draft::attachment("reminder", content),
-            Step::Request(source) => Draft::request(&RequestSent {
-                source: Source::named(source),
-                last: self.entries.last().map(|entry| entry.id),
-                model: "claude-opus-5-5".into(),
-                fingerprint: None,
-                marks: Vec::new(),
-                layers: Vec::new(),
-            }),
+            Step::Request(source) => Draft::request(&RequestSent::plain(
+                Source::named(source),
+                self.entries.last().map(|entry| entry.id),
+                "claude-opus-5-5".into(),
+            )),
             Step::Response(response, tokens) => Draft::response(&ResponseGot {
                 response: (*response).into(),
                 source: Source::main(),

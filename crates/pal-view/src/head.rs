@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pal_model::{Block, Content, Field, Prefix, Role, Text, array_items, fields, mend_surrogates, unescape};
+use pal_model::{
+    Block, Content, Field, Prefix, Role, SystemNote, Text, array_items, fields, mend_surrogates, unescape,
+};
 use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 
@@ -19,6 +21,8 @@ pub(crate) struct Head {
     /// The tools' names, in order.
     pub(crate) tool_names: Vec<SmolStr>,
     pub(crate) system: Vec<Text>,
+    /// What the system blocks are made of, one note each.
+    pub(crate) notes: Vec<SystemNote>,
     pub(crate) context: Content,
     /// Tokens of a prompt that was sent but not recorded, at most a quarter of the window.
     pub(crate) unseen_tokens: u64,
@@ -30,30 +34,46 @@ pub(crate) struct Head {
 pub(crate) struct Joined {
     pub(crate) tools: Arc<[Text]>,
     pub(crate) system: Arc<[Text]>,
+    pub(crate) notes: Arc<[SystemNote]>,
     pub(crate) text: Text,
-    /// Where a cache mark goes: into the last system block, or the last tool if there is no system block.
-    pub(crate) mark_at: Option<usize>,
+    /// Where a cache mark goes into each tool, and into each system block.
+    pub(crate) tool_marks: Arc<[usize]>,
+    pub(crate) system_marks: Arc<[usize]>,
+    /// Estimated tokens of the tools, and of all of it.
+    pub(crate) tool_tokens: f64,
+    pub(crate) tokens: f64,
 }
 
 impl Head {
     /// Puts the members together. They are large and the same for every request, so this is done once.
     pub(crate) fn joined(&self, spelled_out: bool, estimator: &Estimator) -> Joined {
-        let mut system = self.system.clone();
+        let (mut system, mut notes) = (self.system.clone(), self.notes.clone());
         if self.unseen_tokens > 0 {
             system.push(stand_in(self.unseen_tokens, spelled_out, estimator));
+            notes.push(SystemNote { markable: true, ..SystemNote::default() });
         }
         let mut json = String::new();
-        push_list(&mut json, "tools", &self.tools);
-        push_list(&mut json, "system", &system);
-        // What closes the last block, its list and the member: a mark goes before all of it.
-        let mark_at = json.len().checked_sub("}],".len());
-        Joined { tools: self.tools.as_slice().into(), system: system.into(), text: Text::from(json), mark_at }
+        let tool_marks = push_list(&mut json, "tools", &self.tools);
+        let system_marks = push_list(&mut json, "system", &system);
+        let tool_tokens = self.sums[Category::ToolSchemas];
+        Joined {
+            tools: self.tools.as_slice().into(),
+            system: system.into(),
+            notes: notes.into(),
+            text: Text::from(json),
+            tool_marks: tool_marks.into(),
+            system_marks: system_marks.into(),
+            tool_tokens,
+            tokens: self.sums.total(),
+        }
     }
 }
 
-fn push_list(json: &mut String, name: &str, items: &[Text]) {
+/// Writes a member that is a list of objects; where a mark goes into each of them.
+fn push_list(json: &mut String, name: &str, items: &[Text]) -> Vec<usize> {
+    let mut marks = Vec::with_capacity(items.len());
     if items.is_empty() {
-        return;
+        return marks;
     }
     json.push_str(&format!(r#""{name}":["#));
     for (at, item) in items.iter().enumerate() {
@@ -61,21 +81,26 @@ fn push_list(json: &mut String, name: &str, items: &[Text]) {
             json.push(',');
         }
         json.push_str(item);
+        // An item is an object, so a mark goes before its last character.
+        marks.push(json.len() - 1);
     }
     json.push_str("],");
+    marks
 }
 
 impl Head {
     pub(crate) fn new(prefix: &Prefix, cleaner: Cleaner<'_>) -> Head {
         let mut head = Head { context: prefix.context.clone(), ..Head::default() };
         head.take_tools(&prefix.tools, cleaner);
-        for raw in array_items(&prefix.system).unwrap_or_default() {
+        for (at, raw) in array_items(&prefix.system).unwrap_or_default().into_iter().enumerate() {
             let block = Block::parse(prefix.system.slice_of(raw));
             if let Some(clean) = cleaner.clean(&block, Role::System)
                 && matches!(clean.part, Part::Text | Part::Reminder)
             {
                 head.sums.add(Category::SystemPrompt, clean.tokens);
                 head.system.push(clean.text);
+                let plain = || SystemNote { markable: true, ..SystemNote::default() };
+                head.notes.push(prefix.notes.system.get(at).cloned().unwrap_or_else(plain));
             }
         }
         head.unseen_tokens = prefix.unseen_tokens.min(cleaner.card.window / 4);

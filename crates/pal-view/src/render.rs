@@ -3,14 +3,16 @@
 //! The body is never put together unless somebody asks for it whole. Rendering twice gives the same bytes; a
 //! mark is the only thing that may differ between two renderings of one block.
 
-use pal_model::{EntryId, Part, Parts, Role, Text, escape_into};
+use pal_model::{EntryId, Part, Parts, Role, SystemNote, Text, escape_into};
+use smol_str::SmolStr;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::head::Joined;
 use crate::ledger::Category;
+use crate::mark::{Mark, Spot};
 use crate::rope::{Rope, Slab};
 use crate::view::View;
-use crate::wire::{CacheLifetime, text_block};
+use crate::wire::text_block;
 
 /// What a request asks for besides its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,54 +21,43 @@ pub struct RenderOptions {
     pub max_tokens: u64,
     /// Whether the answer is streamed.
     pub stream: bool,
-    /// Whether to mark the end of the system blocks and the end of the conversation for the cache.
-    pub marks: bool,
     /// Whether a prompt that a transcript does not hold is stood in for by as many tokens of text, as a replay needs
     /// it, or only noted.
     pub spell_out_unseen: bool,
 }
 
-/// The body of a request.
+/// The body of a request. It is rendered without marks; whoever plans the cache puts them in.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The body up to the first block of the first message: the small members, and what is the same for all.
-    opening: Text,
+    /// The small members, which stand before what is the same for all requests, in order.
+    members: Vec<(SmolStr, Text)>,
     max_tokens: u64,
     prefix: Joined,
-    marks_head: bool,
-    /// Fingerprint of all of that, marks left out.
-    head_print: u128,
+    /// Fingerprint of the prefix, marks left out.
+    prefix_print: u128,
     rope: Rope,
-    /// The blocks of the messages that carry a mark, in order.
-    marks: Vec<usize>,
-    lifetime: CacheLifetime,
+    /// How many blocks the request before it held.
+    sent_blocks: usize,
+    /// In the order in which they stand.
+    marks: Vec<Mark>,
 }
 
 impl View {
-    /// The request that would leave now.
+    /// The request that would leave now, without marks.
     pub fn render(&self, options: RenderOptions) -> Request {
-        let rope = self.derived().rope_now(self.lens());
-        let sums = &self.derived().head.sums;
-        let least = self.lens().card.min_cacheable as f64;
-        let marks_head = options.marks && sums.total() >= least;
-        let marks_tail = options.marks && sums.total() + rope.extent().sums.total() >= least;
-        let mark = marks_tail.then(|| rope.pieces().rev().position(|piece| piece.markable)).flatten();
-        let opening = self.opening(options);
         let (prefix, prefix_print) = self.derived().prefix(options.spell_out_unseen, &self.lens().estimator);
         Request {
-            head_print: xxh3_128(format!("{opening}{prefix_print:032x}").as_bytes()),
-            opening: Text::from(opening),
+            members: self.members(options),
             max_tokens: options.max_tokens,
             prefix,
-            marks_head,
-            marks: mark.map(|from_end| rope.extent().blocks - 1 - from_end).into_iter().collect(),
-            lifetime: CacheLifetime::default(),
-            rope,
+            prefix_print,
+            rope: self.derived().rope_now(self.lens()),
+            sent_blocks: self.derived().closed_blocks(),
+            marks: Vec::new(),
         }
     }
 
-    /// A fork: the request that would leave now, and a directive at its end. It reads what the last request wrote to the
-    /// cache and writes nothing: its mark stands where the last request's stood.
+    /// A fork: the request that would leave now, and a directive at its end.
     pub fn fork(&self, options: RenderOptions, directive: &str) -> Request {
         let mut request = self.render(options);
         let slab = Slab {
@@ -76,11 +67,6 @@ impl View {
             tokens: self.lens().estimator.text(directive),
             attached: 0.0,
         };
-        let sent = self.derived().closed_blocks();
-        if !request.marks.is_empty() {
-            let pieces: Vec<bool> = request.rope.pieces().take(sent).map(|piece| piece.markable).collect();
-            request.marks = pieces.iter().rposition(|markable| *markable).into_iter().collect();
-        }
         request.rope.push(Role::User, slab);
         request
     }
@@ -92,99 +78,127 @@ impl View {
     }
 
     /// The members that stand before tools, system and messages.
-    fn opening(&self, options: RenderOptions) -> String {
-        let mut json = String::with_capacity(160);
-        json.push_str(r#"{"model":"#);
-        escape_into(&mut json, &self.lens().card.model);
-        json.push_str(&format!(r#","max_tokens":{},"#, options.max_tokens));
+    fn members(&self, options: RenderOptions) -> Vec<(SmolStr, Text)> {
+        let mut model = String::new();
+        escape_into(&mut model, &self.lens().card.model);
+        let member = |name: &'static str, value: &str| (SmolStr::new_static(name), Text::from(value));
+        let mut members =
+            vec![member("model", &model), member("max_tokens", &options.max_tokens.to_string())];
         if options.stream {
-            json.push_str(r#""stream":true,"#);
+            members.push(member("stream", "true"));
         }
         if self.lens().card.thinking.adaptive {
-            json.push_str(r#""thinking":{"type":"adaptive"},"#);
+            members.push(member("thinking", r#"{"type":"adaptive"}"#));
         }
-        json
+        members
     }
 }
 
 impl Request {
     /// The same request with a member more at its top level; `value` is raw JSON.
     pub fn with_member(mut self, name: &str, value: &str) -> Request {
-        let mut opening = self.opening.to_string();
-        escape_into(&mut opening, name);
-        opening.push(':');
-        opening.push_str(value);
-        opening.push(',');
-        self.head_print = xxh3_128(format!("{:032x}{name}:{value}", self.head_print).as_bytes());
-        self.opening = Text::from(opening);
+        self.members.push((SmolStr::new(name), Text::from(value)));
+        self
+    }
+
+    /// The same request with these marks and no others.
+    pub fn with_marks(mut self, mut marks: Vec<Mark>) -> Request {
+        marks.sort_by_key(|mark| mark.spot);
+        self.marks = marks;
         self
     }
 
     /// The body as shared parts, in order.
     pub fn parts(&self) -> Parts {
+        let marked = |at: usize| self.marks.iter().find(|mark| mark.spot == Spot::Block(at));
         let blocks = self.rope.pieces().enumerate().flat_map(move |(at, piece)| {
             let text = &piece.text;
-            let (open, mark, close) = if self.marks.contains(&at) {
+            let (open, mark, close) = match marked(at) {
                 // A block is an object, so a mark goes before its last character.
-                (text.slice_of(&text[..text.len() - 1]), self.lifetime.mark(), "}")
-            } else {
-                (text.clone(), "", "")
+                Some(mark) => (text.slice_of(&text[..text.len() - 1]), mark.json(), "}"),
+                None => (text.clone(), "", ""),
             };
             [Part::Fixed(joint(at, piece.opens)), Part::Shared(open), Part::Fixed(mark), Part::Fixed(close)]
         });
         let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
-        let prefix = &self.prefix.text;
-        let (before, mark, after) = match self.prefix.mark_at.filter(|_| self.marks_head) {
-            Some(at) => {
-                (prefix.slice_of(&prefix[..at]), self.lifetime.mark(), prefix.slice_of(&prefix[at..]))
-            }
-            None => (prefix.clone(), "", Text::from("")),
-        };
-        let head = [
-            Part::Shared(self.opening.clone()),
-            Part::Shared(before),
-            Part::Fixed(mark),
-            Part::Shared(after),
-            Part::Fixed(r#""messages":["#),
-        ];
-        head.into_iter().chain(blocks).chain(std::iter::once(Part::Fixed(end))).collect()
+        let opening = std::iter::once(Part::Shared(Text::from(self.opening())));
+        let head = self.head_parts().into_iter().chain(std::iter::once(Part::Fixed(r#""messages":["#)));
+        opening.chain(head).chain(blocks).chain(std::iter::once(Part::Fixed(end))).collect()
     }
 
-    /// The same request with its marks as another client sets them: at the end of each of the last `messages`
-    /// messages, all for this lifetime. A request that carries no mark gets none.
-    pub fn marked(mut self, messages: usize, lifetime: CacheLifetime) -> Request {
-        self.lifetime = lifetime;
-        if !self.marks.is_empty() {
-            self.marks = self.last_markable(messages);
+    /// The members before tools and system, each with a comma behind it.
+    fn opening(&self) -> String {
+        let mut json = String::with_capacity(160);
+        json.push('{');
+        for (name, value) in &self.members {
+            escape_into(&mut json, name);
+            json.push(':');
+            json.push_str(value);
+            json.push(',');
         }
-        self
+        json
     }
 
-    /// The same request with the same marks, for this lifetime.
-    pub fn lasting(mut self, lifetime: CacheLifetime) -> Request {
-        self.lifetime = lifetime;
-        self
+    /// Tools and system, with their marks.
+    fn head_parts(&self) -> Vec<Part> {
+        let text = &self.prefix.text;
+        let mut parts = Vec::with_capacity(5);
+        let mut from = 0;
+        for mark in &self.marks {
+            let at = match mark.spot {
+                Spot::Tool(tool) => self.prefix.tool_marks.get(tool),
+                Spot::System(block) => self.prefix.system_marks.get(block),
+                Spot::Block(_) => None,
+            };
+            let Some(&at) = at else { continue };
+            parts.push(Part::Shared(text.slice_of(&text[from..at])));
+            parts.push(Part::Fixed(mark.json()));
+            from = at;
+        }
+        parts.push(Part::Shared(text.slice_of(&text[from..])));
+        parts
     }
 
-    /// The last block that may carry a mark in each of the last messages.
-    fn last_markable(&self, messages: usize) -> Vec<usize> {
-        let mut found = Vec::new();
-        let (mut seen, mut is_found) = (0, false);
-        for (from_end, piece) in self.rope.pieces().rev().enumerate() {
-            if seen == messages {
-                break;
-            }
-            if piece.markable && !is_found {
-                found.push(self.rope.extent().blocks - 1 - from_end);
-                is_found = true;
-            }
-            if piece.opens.is_some() {
-                seen += 1;
-                is_found = false;
+    /// The marks, in the order in which they stand.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// The newest block that may carry a mark, of so many blocks from the start.
+    pub fn last_markable(&self, blocks: usize) -> Option<usize> {
+        let behind = self.rope.extent().blocks.saturating_sub(blocks);
+        let from_end = self.rope.pieces().rev().skip(behind).position(|piece| piece.markable)?;
+        Some(self.rope.extent().blocks - behind - 1 - from_end)
+    }
+
+    /// How many blocks the request before it held.
+    pub fn sent_blocks(&self) -> usize {
+        self.sent_blocks
+    }
+
+    /// How many blocks stand before the last message.
+    pub fn blocks_before_last_message(&self) -> usize {
+        let from_end = self.rope.pieces().rev().position(|piece| piece.opens.is_some());
+        self.rope.extent().blocks - from_end.map_or(0, |from_end| from_end + 1)
+    }
+
+    /// About how many tokens it has up to and including a spot.
+    pub fn tokens_until(&self, spot: Spot) -> f64 {
+        match spot {
+            Spot::Tool(_) => self.prefix.tool_tokens,
+            Spot::System(_) => self.prefix.tokens,
+            // Counted from the end, where marks stand.
+            Spot::Block(at) => {
+                let behind = self.rope.pieces().rev().take(self.rope.extent().blocks - 1 - at);
+                let behind: f64 = behind.map(|piece| piece.tokens).sum();
+                self.prefix.tokens + self.rope.extent().sums.total() - behind
             }
         }
-        found.reverse();
-        found
+    }
+
+    /// The small members, in order: what is asked besides the content, as raw JSON.
+    pub fn members(&self) -> &[(SmolStr, Text)] {
+        &self.members
     }
 
     /// The whole body in one buffer.
@@ -209,7 +223,8 @@ impl Request {
 
     /// About how many bytes the body has: all blocks and the head, less the joints between them.
     pub fn bytes(&self) -> usize {
-        self.opening.len()
+        let members: usize = self.members.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        members
             + self.prefix.text.len()
             + self.rope.extent().bytes
             + 40 * self.rope.extent().messages
@@ -218,9 +233,11 @@ impl Request {
 
     /// A fingerprint of everything but marks: equal requests have equal ones.
     pub fn fingerprint(&self) -> String {
-        let mut bytes = [0; 32];
-        bytes[..16].copy_from_slice(&self.head_print.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.rope.extent().chain.to_le_bytes());
+        let opening = xxh3_128(self.opening().as_bytes());
+        let mut bytes = [0; 48];
+        bytes[..16].copy_from_slice(&opening.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.prefix_print.to_le_bytes());
+        bytes[32..].copy_from_slice(&self.rope.extent().chain.to_le_bytes());
         format!("{:032x}", xxh3_128(&bytes))
     }
 
@@ -240,9 +257,28 @@ impl Request {
         &self.prefix.system
     }
 
+    /// What the system blocks are made of, one note each.
+    pub fn system_notes(&self) -> &[SystemNote] {
+        &self.prefix.notes
+    }
+
+    /// A fingerprint of tools and system blocks.
+    pub fn prefix_print(&self) -> u128 {
+        self.prefix_print
+    }
+
     /// The blocks of the messages: the role if it opens a message, the block, and whether it carries a mark.
     pub fn pieces(&self) -> impl Iterator<Item = (Option<Role>, &Text, bool)> {
-        self.rope.pieces().enumerate().map(|(at, piece)| (piece.opens, &piece.text, self.marks.contains(&at)))
+        let is_marked = |at| self.marks.iter().any(|mark| mark.spot == Spot::Block(at));
+        let pieces = self.rope.pieces().enumerate();
+        pieces.map(move |(at, piece)| (piece.opens, &piece.text, is_marked(at)))
+    }
+
+    /// The fingerprint of the messages up to a block, and that of the whole: two requests share what they begin with
+    /// if the shorter one's whole is the longer one's chain there.
+    pub fn chain_at(&self, block: usize) -> Option<u128> {
+        let behind = self.rope.extent().blocks.checked_sub(block + 1)?;
+        self.rope.pieces().rev().nth(behind).map(|piece| piece.chain)
     }
 }
 

@@ -107,6 +107,11 @@ impl View {
         self.derived.boundary.and_then(|position| self.branch.get(position as usize))
     }
 
+    /// Whether a part of what stands before the messages was sent but is not in the log.
+    pub fn has_unseen_prefix(&self) -> bool {
+        self.derived.state.prefix.is_none() || self.derived.head.unseen_tokens > 0
+    }
+
     /// Whether the messages open with the provider's own summary, as the block that it is.
     pub fn opens_with_provider_summary(&self) -> bool {
         self.derived.has_opening()

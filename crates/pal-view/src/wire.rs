@@ -4,26 +4,6 @@ use std::borrow::Cow;
 
 use pal_model::{BlockType, Content, Field, Text, escape_into, fields, member, unescape};
 
-/// How long what is marked stays in the provider's cache.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum CacheLifetime {
-    /// Five minutes.
-    #[default]
-    Minutes5,
-    /// An hour.
-    Hour1,
-}
-
-impl CacheLifetime {
-    /// A cache mark, to stand before the last character of an object.
-    pub(crate) fn mark(self) -> &'static str {
-        match self {
-            CacheLifetime::Minutes5 => r#","cache_control":{"type":"ephemeral"}"#,
-            CacheLifetime::Hour1 => r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#,
-        }
-    }
-}
-
 /// The fields of a block.
 pub(crate) struct Object<'a>(pub(crate) Vec<Field<'a>>);
 

@@ -3,7 +3,7 @@
 //! The order: one `Started`; deltas of a block, to be shown while it grows, then the whole `Block`, to be kept;
 //! and one last event, `Finished` or `Failed`. After that nothing comes.
 
-use pal_model::{Block, BlockType, ResponseId, Text, Usage, array_items, fields, member};
+use pal_model::{Block, BlockType, ResponseId, Text, Usage, array_items, fields, member, member_string};
 use smol_str::SmolStr;
 
 use crate::Failure;
@@ -93,11 +93,42 @@ impl Finished {
         };
         applied(&self.extras).unwrap_or(0)
     }
+
+    /// Why the provider could not read what it had cached, by the type of its reason; `none` if it had nothing to say
+    /// against it. None if it was not asked, or is still comparing.
+    pub fn cache_miss(&self) -> Option<SmolStr> {
+        let extras = fields(&self.extras).ok()?;
+        let diagnostics = member(&extras, "diagnostics")?;
+        if diagnostics == "null" {
+            return Some(SmolStr::new_static("none"));
+        }
+        let reason = fields(member(&fields(diagnostics).ok()?, "cache_miss_reason")?).ok()?;
+        member_string(&reason, "type").map(SmolStr::new)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_provider_says_what_it_could_not_read() {
+        let miss = |extras: &str| {
+            let finished = Finished {
+                response: ResponseId::from("msg_1"),
+                model: SmolStr::default(),
+                stop_reason: None,
+                usage: Usage::default(),
+                extras: Text::from(extras),
+            };
+            finished.cache_miss()
+        };
+        assert_eq!(miss("{}"), None);
+        assert_eq!(miss(r#"{"diagnostics":null}"#).as_deref(), Some("none"));
+        assert_eq!(miss(r#"{"diagnostics":{"cache_miss_reason":null}}"#), None);
+        let changed = r#"{"diagnostics":{"cache_miss_reason":{"type":"system_changed","cache_missed_input_tokens":9}}}"#;
+        assert_eq!(miss(changed).as_deref(), Some("system_changed"));
+    }
 
     #[test]
     fn what_was_cleared_is_added_up() {

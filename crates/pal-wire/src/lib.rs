@@ -46,5 +46,8 @@ pub use encode::Encoder;
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
 pub use message::Breakpoints;
-pub use messages::{count_tokens_call, messages_call, messages_headers, model_path, refresh, unparsed_input};
+pub use messages::{
+    betas, count_tokens_call, messages_call, messages_call_with, messages_headers, model_path, refresh,
+    unparsed_input,
+};
 pub use retry::RetryPolicy;

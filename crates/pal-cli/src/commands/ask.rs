@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use pal_context::Standing;
 use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
 use pal_provider::{Client, Endpoint, Policy, Progress};
 use pal_view::{RenderOptions, Scope, View};
 use pal_wire::{Call, Delta, Event, FailureKind, Finished};
 use serde_json::json;
+use smol_str::SmolStr;
 
 use crate::arguments::{Ask, ProviderName};
 use crate::failure::Failure;
@@ -38,10 +40,11 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
     );
     let runtime = runtime()?;
     let max_tokens = arguments.max_tokens.min(card.max_output);
-    let options = RenderOptions { max_tokens, stream: true, marks: true, spell_out_unseen: false };
-    let request = view.render(options);
+    let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
+    let request = Standing::default().request(&view, options);
+    let betas: Vec<SmolStr> = pal_wire::betas(&card).into_iter().map(SmolStr::new_static).collect();
     let asked = |endpoint: Endpoint| {
-        let call = call(&request, &card, endpoint.dialect(), max_tokens);
+        let call = call(&request, &betas, &card, endpoint.dialect());
         (endpoint, call)
     };
     runtime.block_on(async {

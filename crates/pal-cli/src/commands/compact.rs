@@ -150,7 +150,7 @@ fn order(arguments: &Compact, stored: &Stored, reach: Reach, only: Option<Vec<Ho
         only,
         is_attended: true,
         world: World { not_restored: vec![transcript], ..World::default() },
-        members: Vec::new(),
+        standing: pal_context::Standing::default(),
     }
 }
 

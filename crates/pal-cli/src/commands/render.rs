@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use pal_context::Standing;
 use pal_model::Entry;
 use pal_view::{Limits, RenderOptions, Scope, View};
 use serde_json::json;
@@ -25,12 +26,8 @@ pub(crate) fn render(
     let entries: Vec<Entry> = session.branch[..end].to_vec();
     let view = View::of(lens(&card, settings.estimator, scope), entries);
     let max_tokens = MAX_TOKENS.min(card.max_output);
-    let request = view.render(RenderOptions {
-        max_tokens,
-        stream: true,
-        marks: true,
-        spell_out_unseen: arguments.stand_in,
-    });
+    let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: arguments.stand_in };
+    let request = Standing::default().request(&view, options);
     if arguments.json {
         let size = view.size();
         let limits = Limits::new(&card, &settings.window_for(&model));

@@ -287,11 +287,7 @@ fn print_trouble(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "{}", yellow(&harmless(notice)))?;
     }
     for broken in report.breaks.iter().take(SHOWN_MOST) {
-        let why = match broken.cause {
-            pal_replay::BreakCause::Model => "another model was asked",
-            pal_replay::BreakCause::Idle => "what was cached had expired",
-            pal_replay::BreakCause::Prefix => "what was sent before had changed",
-        };
+        let why = harmless(&broken.cause.to_string());
         let tokens = thousands(broken.tokens);
         writeln!(out, "request {}: {tokens} tokens fewer from the cache: {why}", broken.request)?;
     }

@@ -9,8 +9,7 @@ use pal_wire::{Rules, check_request};
 
 use crate::program::imported;
 
-const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// What one session came to.
 #[derive(Default)]

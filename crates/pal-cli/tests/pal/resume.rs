@@ -10,8 +10,7 @@ use proptest::test_runner::Config;
 
 use crate::program::imported;
 
-const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 fn view(entries: Vec<Entry>) -> View {
     let card = Cards::shipped().find("claude-opus-5-5").card;

@@ -327,15 +327,16 @@ impl Compaction {
             self.attempts.push(format!("{}: {needed} tokens, and {room} fit", how.name()));
             return None;
         }
-        let options = RenderOptions { max_tokens: output, stream: true, marks: true, spell_out_unseen: true };
+        let options = RenderOptions { max_tokens: output, stream: true, spell_out_unseen: true };
         let request = if how == How::Provider {
             let mut value = String::from(r#"{"type":"summarize","instructions":"#);
             pal_model::escape_into(&mut value, &directive);
             value.push('}');
-            forked.render(options).with_member("compaction", &value)
+            // It cannot stand beside what else the provider is asked to do with the context.
+            let request = forked.render(options).with_member("compaction", &value);
+            self.order.standing.marked(request, forked, true)
         } else {
-            let fork = forked.fork(options, &directive);
-            self.order.members.iter().fold(fork, |fork, (member, value)| fork.with_member(member, value))
+            self.order.standing.fork(forked, options, &directive)
         };
         self.asked = Some(how);
         Some(Step::Ask(Box::new(Question { how, request, retries: 2 })))
@@ -369,8 +370,7 @@ impl Compaction {
             return None;
         }
         self.dropped = dropped;
-        let options =
-            RenderOptions { max_tokens: output, stream: true, marks: false, spell_out_unseen: false };
+        let options = RenderOptions { max_tokens: output, stream: true, spell_out_unseen: false };
         self.asked = Some(how);
         Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive), retries: 2 })))
     }

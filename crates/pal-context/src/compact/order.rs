@@ -1,6 +1,8 @@
 //! What is to be compacted, and what the machine is given to work with.
 
-use pal_model::{EntryId, Source, Text};
+use pal_model::{EntryId, Source};
+
+use crate::Standing;
 
 /// What is to be compacted, and why.
 #[derive(Clone, Debug)]
@@ -23,9 +25,8 @@ pub struct Order {
     pub is_attended: bool,
     /// What may be put back into sight besides files.
     pub world: World,
-    /// Members that the conversation's requests carry at their top level, such as what the provider shall clear: a fork
-    /// repeats them, or it would be another, longer request.
-    pub members: Vec<(&'static str, Text)>,
+    /// What the conversation's requests carry besides their content.
+    pub standing: Standing,
 }
 
 /// What sets a compaction off.

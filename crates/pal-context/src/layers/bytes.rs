@@ -62,7 +62,7 @@ fn compact(situation: &Situation<'_>, why: &str) -> Act {
 
 fn bytes_of(view: &View) -> usize {
     // What the options add is far below the margin.
-    let options = RenderOptions { max_tokens: 1, stream: true, marks: false, spell_out_unseen: false };
+    let options = RenderOptions { max_tokens: 1, stream: true, spell_out_unseen: false };
     view.render(options).bytes()
 }
 

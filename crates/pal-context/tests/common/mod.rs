@@ -9,7 +9,7 @@ use pal_view::{Estimator, Lens, Limits, Pushed, RenderOptions, Scope, View, Wind
 use pal_wire::{Beta, Betas, Rules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+    RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// A session that is about to send a request.
 pub(crate) struct Setting {

@@ -59,7 +59,7 @@ fn order(reach: Reach, trigger: Trigger) -> Order {
         only: None,
         is_attended: true,
         world: World::default(),
-        members: Vec::new(),
+        standing: Default::default(),
     }
 }
 
@@ -319,14 +319,7 @@ proptest! {
     ) {
         let mut setting = setting(model, long_before(soup), 200_000);
         // What no request covered may still move; what was sent stands.
-        let request = RequestSent {
-            source: Source::main(),
-            last: setting.view.newest(),
-            model: model.into(),
-            fingerprint: None,
-            marks: Vec::new(),
-            layers: Vec::new(),
-        };
+        let request = RequestSent::plain(Source::main(), setting.view.newest(), model.into());
         push(&mut setting.view, Draft::request(&request));
         let Some(id) = some_message(&setting.view, &index) else { return Ok(()) };
         let order = order(if is_from { Reach::From(id) } else { Reach::UpTo(id) }, Trigger::Manual);

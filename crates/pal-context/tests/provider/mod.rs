@@ -1,6 +1,6 @@
 //! The provider's own compaction: what is asked, and what follows when it gives no summary.
 
-use pal_context::{Compaction, How, Order, Place, Question, Reach, Reply, Step, Trigger, World};
+use pal_context::{Compaction, How, Order, Place, Question, Reach, Reply, Standing, Step, Trigger, World};
 use pal_model::{Block, Source, Text};
 
 use crate::common::Setting;
@@ -29,7 +29,7 @@ fn order(reach: Reach, instructions: Option<String>) -> Order {
         only: None,
         is_attended: true,
         world: World::default(),
-        members: vec![("context_management", Text::from("{}"))],
+        standing: Standing { members: vec![("context_management", Text::from("{}"))], ..Standing::default() },
     }
 }
 

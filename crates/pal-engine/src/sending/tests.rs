@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use pal_context::{FileRead, FileWanted, Place, Policy, Question, Reply};
 use pal_model::{Block, Body, Cards, DecisionKind, Draft, IdSource, Origin, RequestSent, Source, Usage};
 use pal_view::{Estimator, Lens, Limits, Scope, WindowSettings};
+use smol_str::SmolStr;
 
 use super::*;
 use crate::Asked;
@@ -23,7 +24,7 @@ impl Errands for Told {
         self.outcomes.pop_front().unwrap()
     }
 
-    fn ask(&mut self, _question: &Question, _now: Timestamp) -> Asked {
+    fn ask(&mut self, _question: &Question, _betas: &[SmolStr], _now: Timestamp) -> Asked {
         Asked { reply: Reply::Failed(String::from("nobody is there")), answered: None }
     }
 
@@ -45,6 +46,7 @@ fn answered(text: &str, stop_reason: &str, cleared_tokens: u64) -> Outcome {
         cost: None,
         stop_reason: Some(stop_reason.into()),
         cleared_tokens,
+        cache_miss: None,
     })
 }
 
@@ -62,6 +64,7 @@ fn engine(policy: Policy) -> Engine {
         is_attended: true,
         ways: None,
         max_tokens: 8_000,
+        cache: Default::default(),
         inputs: crate::Inputs::default(),
     }
 }
@@ -78,14 +81,7 @@ fn session(folder: &std::path::Path, rounds: usize) -> Session {
     session.append(Draft::user(Origin::Person, r#""Fix it, please""#), at(0)).unwrap();
     for round in 0..rounds {
         let second = round as i64 * 10;
-        let sent = RequestSent {
-            source: Source::main(),
-            last: session.view().newest(),
-            model: "claude-opus-4-6".into(),
-            fingerprint: None,
-            marks: Vec::new(),
-            layers: Vec::new(),
-        };
+        let sent = RequestSent::plain(Source::main(), session.view().newest(), "claude-opus-4-6".into());
         session.append(Draft::request(&sent), at(second)).unwrap();
         let call = format!(
             r#"[{{"type":"tool_use","id":"t{round}","name":"Bash","input":{{"command":"step {round}"}}}}]"#

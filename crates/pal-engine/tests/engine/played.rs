@@ -15,9 +15,10 @@ use pal_model::{
 use pal_store::Reader;
 use pal_view::{Estimator, Lens, Limits, RenderOptions, Request, Scope, View, WindowSettings};
 use pal_wire::{Betas, Rules, check_request};
+use smol_str::SmolStr;
 
 pub(crate) const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 1_000, stream: true, marks: true, spell_out_unseen: true };
+    RenderOptions { max_tokens: 1_000, stream: true, spell_out_unseen: true };
 
 /// What the provider says to requests of the conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +100,11 @@ impl Errands for Desk {
             cost: None,
             stop_reason: Some("end_turn".into()),
             cleared_tokens: 0,
+            cache_miss: None,
         })
     }
 
-    fn ask(&mut self, question: &Question, _now: Timestamp) -> Asked {
+    fn ask(&mut self, question: &Question, _betas: &[SmolStr], _now: Timestamp) -> Asked {
         let (_, tokens) = self.checked(&question.request);
         assert!(tokens < self.card.window, "a question of {tokens} tokens");
         self.asked.push(question.how);
@@ -168,6 +170,7 @@ impl Played {
             is_attended: true,
             ways: None,
             max_tokens: 8_000,
+            cache: Default::default(),
             inputs: pal_engine::Inputs::default(),
         };
         let session = Some(Session::create(&log, lens, IdSource::seeded(0)).unwrap());
@@ -292,7 +295,7 @@ pub(crate) fn by_hand(reach: Reach, only: Option<How>) -> Order {
         only: only.map(|how| vec![how]),
         is_attended: true,
         world: World::default(),
-        members: Vec::new(),
+        standing: Default::default(),
     }
 }
 

@@ -51,14 +51,11 @@ impl Made {
     fn answer(&mut self, number: usize, block: &Value) {
         let source = Source::main();
         let model = self.model;
-        self.push(Draft::request(&RequestSent {
-            source: source.clone(),
-            last: self.entries.last().map(|entry| entry.id),
-            model: model.into(),
-            fingerprint: None,
-            marks: Vec::new(),
-            layers: Vec::new(),
-        }));
+        self.push(Draft::request(&RequestSent::plain(
+            source.clone(),
+            self.entries.last().map(|entry| entry.id),
+            model.into(),
+        )));
         let response = format!("msg_{number}").as_str().into();
         let thought = json!({"type": "thinking", "thinking": format!("Thought {number}"), "signature": format!("c2ln{number:04}")});
         let said = json!([thought, block]).to_string();

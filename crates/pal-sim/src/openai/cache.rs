@@ -77,6 +77,9 @@ pub(crate) struct Served {
     pub(crate) uncached: u64,
     /// Breakpoints that counted.
     pub(crate) marks: usize,
+    /// Tokens of the longest prefix that was ever written, and whether it has expired.
+    pub(crate) known: u64,
+    pub(crate) lapsed: bool,
     pub(crate) writes: Vec<(u128, Keep)>,
 }
 
@@ -92,6 +95,13 @@ impl Default for Cache {
 }
 
 impl Cache {
+    /// Tokens of the longest prefix that was ever written, and whether it has expired.
+    fn ever(&self, now: i64, rendered: &Rendered) -> (u64, bool) {
+        let ever = self.entries.longest_ever(now, rendered.spots.iter().map(|spot| spot.chain));
+        let tokens = |at: usize| rendered.spots.get(at).map_or(0, |spot| spot.tokens);
+        ever.map_or((0, false), |(at, lapsed)| (tokens(at), lapsed))
+    }
+
     /// Looks up a prompt for a model whose cache is automatic.
     pub(crate) fn serve_automatic(
         &mut self,
@@ -101,7 +111,8 @@ impl Cache {
         least: u64,
     ) -> Served {
         let now = now.milliseconds();
-        let none = Served { uncached: rendered.tokens, ..Served::default() };
+        let (known_tokens, lapsed) = self.ever(now, rendered);
+        let none = Served { uncached: rendered.tokens, known: known_tokens, lapsed, ..Served::default() };
         if rendered.tokens < least {
             return none;
         }
@@ -131,6 +142,7 @@ impl Cache {
         least: u64,
     ) -> Served {
         let now = now.milliseconds();
+        let (known, lapsed) = self.ever(now, rendered);
         let explicit = |spot: &&Spot| spot.mark.is_some();
         let last = rendered.spots.last().filter(|_| turn.wish.is_implicit);
         let looks = rendered
@@ -160,7 +172,7 @@ impl Cache {
             wanted.push((last, turn.wish.keep));
         }
         wanted.retain(|(spot, _)| spot.tokens >= least);
-        let mut served = Served { read, marks: wanted.len(), ..Served::default() };
+        let mut served = Served { read, marks: wanted.len(), known, lapsed, ..Served::default() };
         let mut end = read;
         for (spot, keep) in wanted {
             if !self.entries.is_readable(now, spot.chain) {

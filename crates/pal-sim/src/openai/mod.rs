@@ -283,7 +283,8 @@ impl Job<'_> {
     }
 
     fn exchange(&self, outcome: &Outcome) -> Exchange {
-        let Served { read, written_short, written_long, uncached, marks, writes } = &outcome.served;
+        let Served { read, written_short, written_long, uncached, marks, known, lapsed, writes } =
+            &outcome.served;
         let usage = Usage {
             input_tokens: *uncached,
             cache_creation_input_tokens: written_short + written_long,
@@ -303,7 +304,14 @@ impl Job<'_> {
             stop_reason: outcome.stop_reason.clone(),
             cost: self.card.cost(&usage),
             usage,
-            cache: CacheStory { marks: *marks, steps_back: None, written: writes.len() },
+            cache: CacheStory {
+                marks: *marks,
+                steps_back: None,
+                written: writes.len(),
+                known: *known,
+                lapsed: *lapsed,
+                differs: None,
+            },
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn requests(entries: &[Entry], scope: Scope, mut visit: impl FnMut(&R
     let card: Card = Cards::shipped().find("claude-opus-4-5").card;
     let mut view =
         View::new(Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope });
-    let options = RenderOptions { max_tokens: 32_000, stream: true, marks: false, spell_out_unseen: false };
+    let options = RenderOptions { max_tokens: 32_000, stream: true, spell_out_unseen: false };
     for (index, entry) in entries.iter().enumerate() {
         if let Body::Request(request) = &entry.body
             && request.source.is_conversation()

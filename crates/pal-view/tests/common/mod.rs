@@ -1,11 +1,11 @@
 //! What the tests share: a lens, and a request checked by the strict validator.
 
-use pal_model::{Cards, TokenGeneration};
-use pal_view::{CacheLifetime, Estimator, Lens, RenderOptions, Request, Scope, View};
+use pal_model::{Cards, Text, TokenGeneration};
+use pal_view::{CacheLifetime, Estimator, Lens, Mark, RenderOptions, Request, Scope, Spot, View};
 use pal_wire::{Beta, Betas, Rules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, marks: true, spell_out_unseen: false };
+    RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 pub(crate) fn lens(scope: Scope) -> Lens {
     let card = Cards::shipped().find("claude-opus-5-5").card;
@@ -39,13 +39,26 @@ pub(crate) fn checked(view: &View) -> Result<Request, String> {
     };
     check(body)?;
     // Marks may stand elsewhere, and for an hour; nothing else changes with them.
-    let marked = request.clone().marked(2, CacheLifetime::Hour1);
+    let marked = marked(&request, CacheLifetime::Hour1);
     check(marked.body())?;
     if marked.fingerprint() != request.fingerprint() || unmarked(&marked.body()) != unmarked(&request.body())
     {
         return Err("other marks make another request".into());
     }
     Ok(request)
+}
+
+/// A request with a mark wherever one is likely to stand.
+pub(crate) fn marked(request: &Request, lifetime: CacheLifetime) -> Request {
+    let is_deferred = |tool: &Text| tool.contains(r#""defer_loading":true"#);
+    let spots = [
+        request.tools().iter().rposition(|tool| !is_deferred(tool)).map(Spot::Tool),
+        request.system().len().checked_sub(1).map(Spot::System),
+        request.last_markable(request.blocks_before_last_message()).map(Spot::Block),
+        request.last_markable(request.blocks()).map(Spot::Block),
+    ];
+    let marks = spots.into_iter().flatten().map(|spot| Mark { spot, lifetime, scope: None });
+    request.clone().with_marks(marks.collect())
 }
 
 /// A body without its marks.

@@ -1,7 +1,7 @@
 //! Logs that fuzzing found: each of them was rendered to a request that the validator refused.
 
 use pal_model::{Draft, Entry, IdSource, Origin, Prefix, Text, Timestamp};
-use pal_view::{CacheLifetime, Scope, View};
+use pal_view::{CacheLifetime, Mark, Scope, Spot, View};
 
 use crate::common::{checked, lens};
 
@@ -64,8 +64,9 @@ fn marks_stand_at_the_end_of_the_head_and_of_the_last_messages() {
         entries.push(Entry::parse(Text::from(draft.into_line(ids.next_id(at), parent, at, None))).unwrap());
     }
     let request = checked(&View::of(lens(Scope::Current), entries)).unwrap();
-    let marked = |count, lifetime| -> (usize, Vec<String>) {
-        let request = request.clone().marked(count, lifetime);
+    let marked = |spots: &[Spot], lifetime| -> (usize, Vec<String>) {
+        let marks = spots.iter().map(|spot| Mark { spot: *spot, lifetime, scope: None });
+        let request = request.clone().with_marks(marks.collect());
         let body: serde_json::Value = serde_json::from_str(&request.body()).unwrap();
         let ttl = |block: &serde_json::Value| block.get("cache_control").map(|mark| mark["ttl"].to_string());
         let all: Vec<String> = body["system"].as_array().unwrap().iter().filter_map(ttl).collect();
@@ -77,10 +78,12 @@ fn marks_stand_at_the_end_of_the_head_and_of_the_last_messages() {
         let texts = blocks.filter_map(|block| Some(format!("{} {}", block["text"].as_str()?, ttl(block)?)));
         (all.len(), texts.collect())
     };
-    assert_eq!(marked(1, CacheLifetime::Minutes5), (1, vec!["four null".into()]));
+    let (system, end) = (Spot::System(0), Spot::Block(request.blocks() - 1));
+    assert_eq!(marked(&[end, system], CacheLifetime::Minutes5), (1, vec!["four null".into()]));
     let hour = vec!["two \"1h\"".to_owned(), "four \"1h\"".to_owned()];
-    assert_eq!(marked(2, CacheLifetime::Hour1), (1, hour));
-    assert_eq!(marked(0, CacheLifetime::Hour1), (1, Vec::new()));
+    let two = Spot::Block(request.blocks() - 3);
+    assert_eq!(marked(&[system, two, end], CacheLifetime::Hour1), (1, hour));
+    assert_eq!(marked(&[system], CacheLifetime::Hour1), (1, Vec::new()));
 }
 
 const SEARCH: &str = r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#;

@@ -22,9 +22,15 @@ const BETAS: [(&str, Wants); 6] = [
     ("prompt-caching-scope-2026-01-05", |card| card.can.cache_scopes),
 ];
 
-/// The call that has a request answered.
+/// The call that has a request answered, with the beta headers that the card asks for.
 pub fn messages_call(card: &Card, body: Parts, stream: bool) -> Call {
-    let headers = messages_headers(card);
+    messages_call_with(&betas(card), body, stream)
+}
+
+/// The call that has a request answered, with these beta headers: a session sends the same ones from its first request
+/// on.
+pub fn messages_call_with<B: AsRef<str>>(betas: &[B], body: Parts, stream: bool) -> Call {
+    let headers = headers_with(betas);
     Call { dialect: Dialect::Messages, path: "/v1/messages", headers, body, stream }
 }
 
@@ -36,9 +42,18 @@ pub fn count_tokens_call(card: &Card, body: Parts) -> Call {
 
 /// The headers of every call of the dialect, in a fixed order; also those of `GET /v1/models/{id}`.
 pub fn messages_headers(card: &Card) -> Vec<(&'static str, String)> {
+    headers_with(&betas(card))
+}
+
+/// The beta headers that a card asks for, in a fixed order.
+pub fn betas(card: &Card) -> Vec<&'static str> {
+    BETAS.iter().filter(|(_, wants)| wants(card)).map(|(beta, _)| *beta).collect()
+}
+
+fn headers_with<B: AsRef<str>>(betas: &[B]) -> Vec<(&'static str, String)> {
     let mut headers = vec![("anthropic-version", VERSION.to_owned())];
-    let betas: Vec<&str> = BETAS.iter().filter(|(_, wants)| wants(card)).map(|(beta, _)| *beta).collect();
     if !betas.is_empty() {
+        let betas: Vec<&str> = betas.iter().map(AsRef::as_ref).collect();
         headers.push(("anthropic-beta", betas.join(",")));
     }
     headers

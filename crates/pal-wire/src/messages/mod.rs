@@ -8,7 +8,7 @@ mod stream;
 mod summary;
 mod whole;
 
-pub use call::{count_tokens_call, messages_call, messages_headers};
+pub use call::{betas, count_tokens_call, messages_call, messages_call_with, messages_headers};
 pub use growing::unparsed_input;
 pub use models::{model_path, refresh};
 pub(crate) use stream::Stream;

@@ -1,0 +1,135 @@
+//! Why reads from the cache fell from one request to the next (§5.11).
+
+use pal_model::{BreakCause, CacheBreak, Card, Timestamp, Usage};
+use pal_view::{CacheLifetime, Spot};
+use smol_str::SmolStr;
+
+use crate::cache::compare::{Asked, difference};
+
+/// A fall of the reads counts from this share of the earlier ones on …
+const SHARE_LEAST: f64 = 0.05;
+/// … and from so many tokens on.
+const TOKENS_LEAST: u64 = 2_000;
+
+/// By how many tokens reads fell from one request to the next; none if by too few to speak of.
+pub fn reads_fell(before: u64, now: u64) -> Option<u64> {
+    let fell = before.saturating_sub(now);
+    (fell > TOKENS_LEAST && fell as f64 > SHARE_LEAST * before as f64).then_some(fell)
+}
+
+/// A request that was answered, for comparing the next one with.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    /// When it started.
+    pub started: Timestamp,
+    /// For how long what it marked is kept.
+    pub lifetime: CacheLifetime,
+    /// Tokens that it read.
+    pub read: u64,
+}
+
+/// What announced that reads would fall.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expected {
+    /// The kind of the decision, `boundary` for a compaction.
+    pub what: SmolStr,
+}
+
+/// A request whose reads fell, and the one before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fall<'a> {
+    /// By how many tokens.
+    pub tokens: u64,
+    /// The request before.
+    pub baseline: &'a Baseline,
+    /// What it asked.
+    pub before: &'a Asked,
+    /// What this one asked.
+    pub now: &'a Asked,
+    /// When this one started.
+    pub started: Timestamp,
+    /// What it took.
+    pub usage: &'a Usage,
+    /// What announced it, if something did.
+    pub expected: Option<&'a Expected>,
+    /// Whether a part of what stands before the messages is not in the transcript.
+    pub has_unseen: bool,
+    /// What the provider says of it.
+    pub provider: Option<&'a SmolStr>,
+}
+
+/// The first thing that explains a fall, and what it cost.
+pub fn judge(fall: &Fall<'_>, card: &Card) -> CacheBreak {
+    CacheBreak {
+        tokens: fall.tokens,
+        cause: cause(fall, card),
+        cost: price(fall, card),
+        provider: fall.provider.cloned(),
+        diff: None,
+    }
+}
+
+fn cause(fall: &Fall<'_>, card: &Card) -> BreakCause {
+    let found = difference(fall.before, fall.now);
+    let expected = fall.expected.map(|expected| BreakCause::Expected { what: expected.what.clone() });
+    match (expected, found) {
+        // A compaction begins everything anew; other decisions change messages, and what the provider clears of them
+        // shows in no byte that we send.
+        (Some(expected), found) if is_announced(&expected, found.as_ref()) => expected,
+        // That marks last otherwise loses nothing that is still there.
+        (_, Some(BreakCause::Lifetimes)) => after_all(fall, card).unwrap_or(BreakCause::Lifetimes),
+        (_, Some(found)) => found,
+        (_, None) => after_all(fall, card).unwrap_or(BreakCause::Provider),
+    }
+}
+
+fn is_announced(expected: &BreakCause, found: Option<&BreakCause>) -> bool {
+    let is_compaction = matches!(expected, BreakCause::Expected { what } if what == "boundary");
+    is_compaction || matches!(found, None | Some(BreakCause::Message { .. } | BreakCause::Edits))
+}
+
+/// What explains a fall where the same was sent.
+fn after_all(fall: &Fall<'_>, card: &Card) -> Option<BreakCause> {
+    let idle = fall.started.milliseconds().saturating_sub(fall.baseline.started.milliseconds()).max(0) as u64;
+    let lifetime = fall.baseline.lifetime.milliseconds();
+    if idle >= lifetime {
+        return Some(BreakCause::Expired { idle_ms: idle, lifetime_ms: lifetime });
+    }
+    if fall.now.request.marks().is_empty() && !fall.before.request.marks().is_empty() {
+        return Some(BreakCause::Unmarked);
+    }
+    if let Some(blocks) = beyond_look_back(fall, card) {
+        return Some(BreakCause::LookBack { blocks });
+    }
+    fall.has_unseen.then_some(BreakCause::Unseen)
+}
+
+/// How many blocks lie between the last mark of the request before and the first mark of this one behind it, if the
+/// provider does not look back so far.
+fn beyond_look_back(fall: &Fall<'_>, card: &Card) -> Option<u64> {
+    let blocks = |asked: &Asked| -> Vec<usize> {
+        let marks = asked.request.marks().iter();
+        marks.filter_map(|mark| if let Spot::Block(at) = mark.spot { Some(at) } else { None }).collect()
+    };
+    let last = blocks(fall.before).into_iter().max()?;
+    let next = blocks(fall.now).into_iter().filter(|at| *at >= last).min()?;
+    let far = (next - last) as u64;
+    (far >= card.look_back).then_some(far)
+}
+
+/// The tokens at the price that they were paid, less what reading them would have cost.
+fn price(fall: &Fall<'_>, card: &Card) -> Option<f64> {
+    let prompt = fall.usage.prompt_tokens();
+    let prices = match card.cliff {
+        Some(cliff) if prompt > cliff.above => cliff.prices,
+        _ => card.prices?,
+    };
+    let written = fall.tokens.min(fall.usage.cache_creation_input_tokens);
+    let uncached = (fall.tokens - written).min(fall.usage.input_tokens);
+    let write = match fall.usage.cache_creation {
+        Some(kinds) if kinds.ephemeral_1h_input_tokens > 0 => prices.write_1h,
+        _ => prices.write_5m,
+    };
+    let paid = written as f64 * (write - prices.read) + uncached as f64 * (prices.input - prices.read);
+    Some(paid / 1e6)
+}

@@ -1,0 +1,13 @@
+//! The provider's cache: where marks go, what is fixed for a session so that they keep their worth, and why reads fell.
+
+mod compare;
+mod diff;
+mod judge;
+mod latch;
+mod plan;
+
+pub use compare::{Asked, difference};
+pub use diff::diff;
+pub use judge::{Baseline, Expected, Fall, judge, reads_fell};
+pub use latch::{Eligibility, LIFETIME_LATCH, latched_lifetime};
+pub use plan::{Marking, plan};
