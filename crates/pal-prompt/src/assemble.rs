@@ -55,6 +55,12 @@ impl<'a> Assembly<'a> {
     }
 }
 
+/// What sections are made of.
+pub(crate) struct Material<'a> {
+    pub(crate) assembly: &'a Assembly<'a>,
+    pub(crate) catalogue: &'a Catalogue,
+}
+
 /// Whether a person is there to be asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -121,6 +127,8 @@ pub struct Assembled {
     pub prefix: Prefix,
     /// What is not in it, and why.
     pub left_out: Vec<LeftOut>,
+    /// The tools, to find and to name them by.
+    pub catalogue: Catalogue,
     /// What is in it, in the order of the request: tools, sections, context.
     pub parts: Vec<PartNote>,
 }
@@ -189,14 +197,14 @@ impl PartNote {
 /// });
 /// assert_eq!(assembled.parts[0].name, "Bash");
 /// assert_eq!(assembled.parts.last().unwrap().name, "AGENTS.md");
-/// assert_eq!(assembled.prefix.notes.system.len(), 3);
+/// assert!(assembled.prefix.notes.system[1].is_static);
 /// assert_eq!(assembled.left_out[0].what, "git");
 /// ```
 pub fn assemble(assembly: &Assembly<'_>) -> Assembled {
     let catalogue = Catalogue::new(&assembly.tools);
     let mut left_out = catalogue.left_out().to_vec();
     let mut parts = catalogue.parts(assembly.card);
-    let blocks = system_blocks(assembly, &mut left_out);
+    let blocks = system_blocks(&Material { assembly, catalogue: &catalogue }, &mut left_out);
     parts.extend(section_parts(&blocks));
     let (system, notes) = rendered(blocks);
     let context = context::user_context(assembly, &mut left_out);
@@ -208,7 +216,7 @@ pub fn assemble(assembly: &Assembly<'_>) -> Assembled {
         unseen_tokens: 0,
         notes: PrefixNotes { system: notes, sources: context.sources },
     };
-    Assembled { prefix, left_out, parts }
+    Assembled { prefix, left_out, catalogue, parts }
 }
 
 fn section_parts(blocks: &[SystemBlock]) -> Vec<PartNote> {

@@ -6,7 +6,7 @@
 //! stands alone.
 
 use crate::LeftOut;
-use crate::assemble::Assembly;
+use crate::assemble::Material;
 use crate::registry::{DEFAULT_SECTIONS, DefaultSection, ENVIRONMENT, GIT, REMINDERS};
 use crate::section::{Lifetime, Place, Section, SystemBlock, default_blocks};
 
@@ -35,26 +35,26 @@ pub struct AgentPrompt {
 }
 
 /// The blocks of the system prompt.
-pub(crate) fn system_blocks(assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>) -> Vec<SystemBlock> {
-    let prompts = &assembly.prompts;
+pub(crate) fn system_blocks(material: &Material<'_>, left_out: &mut Vec<LeftOut>) -> Vec<SystemBlock> {
+    let prompts = &material.assembly.prompts;
     let chosen = Chosen::of(prompts);
     report_unused(prompts, &chosen, left_out);
     if let Chosen::Alone(text) = chosen {
         return vec![one_block(vec![own("override", text)])];
     }
     let mut ending: Vec<Section> = prompts.appended.iter().map(|text| own("appended", text)).collect();
-    ending.extend(GIT.section(assembly, left_out));
+    ending.extend(GIT.section(material, left_out));
     let follower = match chosen {
         Chosen::Alone(_) => None,
         Chosen::Replacing(name, text) => {
             let mut sections = vec![own(name, text)];
-            sections.extend(made(&[REMINDERS, ENVIRONMENT], assembly, left_out));
+            sections.extend(made(&[REMINDERS, ENVIRONMENT], material, left_out));
             sections.extend(ending);
             return vec![one_block(sections)];
         }
         Chosen::Default { follower } => follower.map(|text| own("agent", text)),
     };
-    let mut sections = made(DEFAULT_SECTIONS, assembly, left_out);
+    let mut sections = made(DEFAULT_SECTIONS, material, left_out);
     sections.extend(follower);
     sections.extend(ending);
     default_blocks(sections)
@@ -112,8 +112,8 @@ fn report_unused(prompts: &Prompts, chosen: &Chosen<'_>, left_out: &mut Vec<Left
     }
 }
 
-fn made(list: &[DefaultSection], assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>) -> Vec<Section> {
-    list.iter().filter_map(|section| section.section(assembly, left_out)).collect()
+fn made(list: &[DefaultSection], material: &Material<'_>, left_out: &mut Vec<LeftOut>) -> Vec<Section> {
+    list.iter().filter_map(|section| section.section(material, left_out)).collect()
 }
 
 fn own(name: &'static str, text: &str) -> Section {

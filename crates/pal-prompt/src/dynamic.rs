@@ -3,7 +3,7 @@
 use pal_model::Card;
 
 use crate::LeftOut;
-use crate::assemble::{Assembly, McpInstructions, Mode};
+use crate::assemble::{Material, McpInstructions, Mode};
 use crate::tools::Catalogue;
 use crate::words::{NAME_MOST, beginning, counted, lines, one_line, quoted};
 
@@ -13,33 +13,32 @@ const SERVER_WORDS_MOST: usize = 4_000;
 /// Most characters of a style's description.
 const STYLE_MOST: usize = 20_000;
 
-pub(crate) fn attribution(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let text = one_line(&assembly.attribution, NAME_MOST);
+pub(crate) fn attribution(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let text = one_line(&material.assembly.attribution, NAME_MOST);
     (!text.is_empty()).then_some(text)
 }
 
-pub(crate) fn mode(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let text = match assembly.mode {
+pub(crate) fn mode(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let text = match material.assembly.mode {
         Mode::Interactive => include_str!("texts/interactive.md"),
         Mode::Headless => include_str!("texts/headless.md"),
     };
     Some(text.trim().to_owned())
 }
 
-pub(crate) fn cache_breaker(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let text = assembly.facts.cache_breaker.as_ref()?;
+pub(crate) fn cache_breaker(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let text = material.assembly.facts.cache_breaker.as_ref()?;
     Some(format!("[cache breaker: {}]", one_line(text, NAME_MOST)))
 }
 
-pub(crate) fn guidance(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let mut points = assembly.facts.guidance.clone();
-    let catalogue = Catalogue::new(&assembly.tools);
-    points.extend(catalogue.guidance(assembly.card));
+pub(crate) fn guidance(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let mut points = material.assembly.facts.guidance.clone();
+    points.extend(material.catalogue.guidance(material.assembly.card));
     section("This session", &points)
 }
 
-pub(crate) fn environment(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let around = &assembly.environment;
+pub(crate) fn environment(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let around = &material.assembly.environment;
     let mut points = Vec::new();
     let mut point = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -58,13 +57,13 @@ pub(crate) fn environment(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Opti
     point("Shell", around.shell.as_deref().unwrap_or_default());
     // Without a place nothing is known of the surroundings, and the model's name alone is no environment.
     if !points.is_empty() {
-        points.push(format!("Model: {}", one_line(&assembly.card.model, NAME_MOST)));
+        points.push(format!("Model: {}", one_line(&material.assembly.card.model, NAME_MOST)));
     }
     section("Environment", &points)
 }
 
-pub(crate) fn language(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let language = one_line(assembly.facts.language.as_ref()?, 100);
+pub(crate) fn language(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let language = one_line(material.assembly.facts.language.as_ref()?, 100);
     let text = format!(
         "# Language\n\nWrite to the user in {language}. Code, identifiers, commands and quotations stay in the language that they are in; \
          comments and documents follow the language of the project."
@@ -72,8 +71,8 @@ pub(crate) fn language(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<
     Some(text)
 }
 
-pub(crate) fn output_style(assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>) -> Option<String> {
-    let style = assembly.facts.output_style.as_ref()?;
+pub(crate) fn output_style(material: &Material<'_>, left_out: &mut Vec<LeftOut>) -> Option<String> {
+    let style = material.assembly.facts.output_style.as_ref()?;
     let name = one_line(&style.name, 100);
     let (text, is_cut) = beginning(&style.text, STYLE_MOST);
     if is_cut {
@@ -85,17 +84,17 @@ pub(crate) fn output_style(assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>)
     Some(format!("# Output style: {name}\n\n{}", lines(text)))
 }
 
-pub(crate) fn scratchpad(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let folder = one_line(assembly.facts.scratchpad.as_ref()?, NAME_MOST);
+pub(crate) fn scratchpad(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let folder = one_line(material.assembly.facts.scratchpad.as_ref()?, NAME_MOST);
     let text = format!(
-        "# Scratchpad\n\nTemporary files (scripts to try something, intermediate results, downloads) go into this folder, not into the \
-         project and not into a shared temporary folder: {folder}\nIt belongs to this session; using it needs no permission."
+        "# Scratchpad\n\nTemporary files (scripts to try something, intermediate results, downloads) go into this folder of this \
+         session, not into the project and not into a shared temporary folder: {folder}"
     );
     Some(text)
 }
 
-pub(crate) fn mcp_instructions(assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>) -> Option<String> {
-    let facts = &assembly.facts;
+pub(crate) fn mcp_instructions(material: &Material<'_>, left_out: &mut Vec<LeftOut>) -> Option<String> {
+    let facts = &material.assembly.facts;
     if facts.mcp_as_deltas {
         let why = "they are sent in the conversation, as they change";
         left_out.extend(facts.mcp_instructions.iter().map(|given| LeftOut {
@@ -126,17 +125,17 @@ pub(crate) fn mcp_instructions(assembly: &Assembly<'_>, left_out: &mut Vec<LeftO
     Some(text)
 }
 
-pub(crate) fn clearing(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let text = match assembly.facts.is_clearing {
+pub(crate) fn clearing(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let text = match material.assembly.facts.is_clearing {
         false => return None,
-        true if clears_at_provider(assembly.card) => include_str!("texts/clearing_provider.md"),
+        true if clears_at_provider(material.assembly.card) => include_str!("texts/clearing_provider.md"),
         true => include_str!("texts/clearing.md"),
     };
     Some(text.trim().to_owned())
 }
 
-pub(crate) fn token_budget(assembly: &Assembly<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
-    let tokens = assembly.facts.token_budget?;
+pub(crate) fn token_budget(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let tokens = material.assembly.facts.token_budget?;
     let text = format!(
         "# Token budget\n\nThis task may use about {tokens} tokens, everything read and written together. Plan with it: do first what \
          matters most, and leave enough to verify the result and to report. Nearing the end of it, bring the work into a state that is \
@@ -170,12 +169,10 @@ impl Catalogue {
         servers.dedup();
         let of =
             if servers.is_empty() { String::new() } else { format!(" (servers: {})", servers.join(", ")) };
-        let then = match card.can.tool_search {
-            true => "and can then be called like any other tool",
-            false => "and are then called through CallTool",
-        };
+        let way = if card.can.tool_search { "like any other tool" } else { "through CallTool" };
         Some(format!(
-            "{} beyond the list{of} can be found with ToolSearch, {then}. Before saying that something cannot be done, look there.",
+            "ToolSearch finds {} beyond your list{of}, to be called {way} once found. Before you say that something cannot be \
+             done here, look there.",
             counted(deferred.len(), "tool")
         ))
     }

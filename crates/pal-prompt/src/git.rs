@@ -1,7 +1,7 @@
 //! The snapshot of the repository (the end of the system prompt), framed as data.
 
 use crate::LeftOut;
-use crate::assemble::Assembly;
+use crate::assemble::Material;
 use crate::sources::{Git, GitSnapshot};
 use crate::words::{beginning, one_line, plain};
 
@@ -12,8 +12,8 @@ const STATUS_MOST: usize = 2_000;
 const COMMITS_MOST: usize = 5;
 const COMMIT_MOST: usize = 200;
 
-pub(crate) fn section(assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>) -> Option<String> {
-    match &assembly.git {
+pub(crate) fn section(material: &Material<'_>, left_out: &mut Vec<LeftOut>) -> Option<String> {
+    match &material.assembly.git {
         Git::Snapshot(snapshot) => Some(snapshot_text(snapshot)),
         Git::Absent(why) => {
             left_out.push(LeftOut { what: String::from("git"), why: why.clone() });

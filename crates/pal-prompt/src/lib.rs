@@ -24,7 +24,7 @@ pub use assemble::{
 };
 pub use chain::{AgentPrompt, Prompts};
 pub use context::source_print;
-pub use registry::{DEFAULT_SECTIONS, DefaultSection, Words};
+pub use registry::{DEFAULT_SECTIONS, DefaultSection};
 pub use section::{Lifetime, Place, Section};
 pub use sources::{Environment, Git, GitSnapshot, Instruction, InstructionScope, LeftOut};
 pub use tools::{CALL_TOOL, Catalogue, TOOL_SEARCH, Tool, ToolOrigin, ToolSpec, built_in_tools};

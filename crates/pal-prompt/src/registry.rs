@@ -1,9 +1,9 @@
 //! The registry: every section of the default prompt, in order, in one place.
 //!
-//! A section with [`Words::Fixed`] cannot know anything of a user, machine, date or session: its text is compiled in.
+//! A section with fixed words cannot know anything of a user, machine, date or session: its text is compiled in.
 
 use crate::LeftOut;
-use crate::assemble::Assembly;
+use crate::assemble::Material;
 use crate::dynamic;
 use crate::git;
 use crate::section::{Lifetime, Place, Section};
@@ -17,18 +17,19 @@ pub struct DefaultSection {
     pub place: Place,
     /// How long it stays.
     pub lifetime: Lifetime,
-    /// What it says.
-    pub words: Words,
+    words: Words,
 }
 
 /// Where the text of a section comes from.
 #[derive(Clone, Copy, Debug)]
-pub enum Words {
+enum Words {
     /// The same text for everybody.
     Fixed(&'static str),
     /// Made of what is known of the session; none if there is nothing to say.
-    Made(fn(&Assembly<'_>, &mut Vec<LeftOut>) -> Option<String>),
+    Made(Make),
 }
+
+type Make = fn(&Material<'_>, &mut Vec<LeftOut>) -> Option<String>;
 
 /// Every section of the default prompt, in order.
 pub const DEFAULT_SECTIONS: &[DefaultSection] = &[
@@ -72,11 +73,19 @@ pub(crate) const ENVIRONMENT: DefaultSection = made("environment", Place::Dynami
 pub(crate) const GIT: DefaultSection = made("git", Place::Dynamic, git::section);
 
 impl DefaultSection {
+    /// What it says, if that is the same for everybody.
+    pub fn fixed_text(&self) -> Option<&'static str> {
+        match self.words {
+            Words::Fixed(text) => Some(text.trim()),
+            Words::Made(_) => None,
+        }
+    }
+
     /// The section as it stands in a session's prompt; none if there is nothing to say.
-    pub(crate) fn section(&self, assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>) -> Option<Section> {
+    pub(crate) fn section(&self, material: &Material<'_>, left_out: &mut Vec<LeftOut>) -> Option<Section> {
         let text = match self.words {
             Words::Fixed(text) => text.trim().to_owned(),
-            Words::Made(make) => make(assembly, left_out)?,
+            Words::Made(make) => make(material, left_out)?,
         };
         Some(Section { name: self.name, text, place: self.place, lifetime: self.lifetime })
     }
@@ -86,10 +95,6 @@ const fn fixed(name: &'static str, text: &'static str) -> DefaultSection {
     DefaultSection { name, place: Place::Static, lifetime: Lifetime::Cached, words: Words::Fixed(text) }
 }
 
-const fn made(
-    name: &'static str,
-    place: Place,
-    make: fn(&Assembly<'_>, &mut Vec<LeftOut>) -> Option<String>,
-) -> DefaultSection {
+const fn made(name: &'static str, place: Place, make: Make) -> DefaultSection {
     DefaultSection { name, place, lifetime: Lifetime::Cached, words: Words::Made(make) }
 }

@@ -56,6 +56,9 @@ impl Catalogue {
             .filter(|(score, _)| *score > 0)
             .collect();
         scored.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.wire_name.cmp(&other.1.wire_name)));
+        // Beside a tool that fits, one that only shares a word of everyday is noise.
+        let least = scored.first().map_or(0, |(best, _)| best.div_ceil(3));
+        scored.retain(|(score, _)| *score >= least);
         scored.into_iter().take(FOUND_MOST).map(|(_, tool)| tool).collect()
     }
 }
@@ -69,14 +72,14 @@ fn score(tool: &Tool, wanted: &[String]) -> usize {
         () if name.contains(word) => 12,
         () if word.len() > 2 && name.iter().any(|part| part.contains(word.as_str())) => 6,
         () if server.contains(word) => 4,
-        () if description.contains(word) => 2,
+        () if word.len() > 2 && description.contains(word) => 2,
         () if word.len() > 3 && description.iter().any(|part| part.starts_with(word.as_str())) => 1,
         () => 0,
     };
     wanted.iter().map(one).sum()
 }
 
-/// The words of a text in small letters; `createIssue` has two.
+/// The words of a text in small letters, one and many alike; `createIssues` has two: `create` and `issue`.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -90,6 +93,11 @@ fn words(text: &str) -> Vec<String> {
         }
     }
     words.retain(|word| !word.is_empty());
+    for word in &mut words {
+        if word.len() > 3 && word.ends_with('s') {
+            word.pop();
+        }
+    }
     words
 }
 
@@ -106,7 +114,7 @@ mod tests {
 
     #[test]
     fn names_are_cut_into_words() {
-        assert_eq!(words("createIssue get_HTTPPage x-2"), ["create", "issue", "get", "httppage", "x", "2"]);
+        assert_eq!(words("createIssues get_HTTPPage x-2"), ["create", "issue", "get", "httppage", "x", "2"]);
         assert!(words(" -_").is_empty());
     }
 }

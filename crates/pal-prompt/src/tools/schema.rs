@@ -1,9 +1,14 @@
 //! Schemas: whether a provider takes one, and its one rendering.
 
-use pal_model::{Text, defuse, escape_into, fields, mend_surrogates, unescape};
+use pal_model::{Field, Text, defuse, escape_into, fields, member, mend_surrogates, unescape};
+
+use crate::words::one_line;
 
 /// Deepest nesting that providers read.
 const DEPTH_MAX: usize = 100;
+
+/// Most characters of a parameter's name.
+const KEY_MOST: usize = 64;
 
 /// Members that providers refuse at the top of a schema.
 const REFUSED: [&str; 3] = ["oneOf", "anyOf", "allOf"];
@@ -19,11 +24,24 @@ pub(crate) fn rendered(schema: &str) -> Result<Text, String> {
     if let Some(name) = REFUSED.iter().find(|name| known.iter().any(|(key, _)| key == *name)) {
         return Err(format!("its schema has {name} at the top, which providers refuse"));
     }
+    if let Some(key) = refused_key(&known) {
+        return Err(format!("providers refuse the name of its parameter {}", one_line(&key, 100)));
+    }
     let (compact, depth) = compacted(schema);
     if depth > DEPTH_MAX {
         return Err(format!("its schema nests deeper than {DEPTH_MAX} levels"));
     }
     Ok(Text::from(mend_surrogates(&compact).into_owned()))
+}
+
+/// The first parameter whose name providers refuse.
+fn refused_key(schema: &[Field<'_>]) -> Option<String> {
+    let properties = fields(member(schema, "properties")?).ok()?;
+    let is_taken = |key: &str| {
+        let is_known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        (1..=KEY_MOST).contains(&key.len()) && key.bytes().all(is_known)
+    };
+    properties.into_iter().map(|(key, _)| key.into_owned()).find(|key| !is_taken(key))
 }
 
 /// Valid JSON without white space between its tokens, and how deep it nests.
@@ -106,6 +124,7 @@ mod tests {
             (r#"{"type":"array"}"#, "not that of an object"),
             (r#"{"type":"object","type":"object"}"#, "not that of an object"),
             (r#"{"type":"object","anyOf":[]}"#, "anyOf at the top"),
+            (r#"{"type":"object","properties":{"a":{},"b c":{}}}"#, "its parameter b c"),
             (deep.as_str(), "nests deeper"),
         ] {
             let error = rendered(schema).unwrap_err();

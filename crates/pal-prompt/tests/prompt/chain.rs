@@ -42,7 +42,7 @@ fn the_first_that_applies_is_taken() {
             "coordinator+reminders+environment+appended+git (agent prompt, custom prompt)".to_owned(),
         ),
         (
-            Prompts { override_all: None, coordinator: None, ..all.clone() },
+            Prompts { override_all: None, coordinator: None, ..all },
             "agent+reminders+environment+appended+git (custom prompt)".to_owned(),
         ),
         (

@@ -1,7 +1,7 @@
 //! Words of others never speak for the program.
 
 use pal_model::{GUARDED, defuse};
-use pal_prompt::{Assembly, DEFAULT_SECTIONS, Prompts, Words, assemble};
+use pal_prompt::{Assembly, DEFAULT_SECTIONS, Prompts, assemble};
 
 use crate::common::{card, context, full, system};
 
@@ -50,10 +50,10 @@ fn names_cannot_leave_their_line() {
 
 #[test]
 fn the_programs_own_tags_stand_where_they_are_explained() {
-    let fixed = DEFAULT_SECTIONS.iter().filter_map(|section| match section.words {
-        Words::Fixed(text) if tags(text) > 0 => Some((section.name, tags(text))),
-        _ => None,
-    });
+    let counted = |text: &str| Some(tags(text)).filter(|count| *count > 0);
+    let fixed = DEFAULT_SECTIONS
+        .iter()
+        .filter_map(|section| Some((section.name, section.fixed_text().and_then(counted)?)));
     assert_eq!(fixed.collect::<Vec<_>>(), [("reminders", 2)]);
 }
 

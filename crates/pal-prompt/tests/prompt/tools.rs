@@ -76,7 +76,7 @@ fn searches_find_by_words_and_by_name() {
     let catalogue = Catalogue::new(&session());
     for (query, expected) in [
         ("create an issue", "mcp__tracker__create_issue mcp__tracker__listIssues"),
-        ("issues", "mcp__tracker__listIssues"),
+        ("issues", "mcp__tracker__create_issue mcp__tracker__listIssues"),
         ("Tracker", "mcp__tracker__create_issue mcp__tracker__listIssues"),
         ("send a mail", "mcp__mail__send"),
         ("select:mcp__mail__send, LISTISSUES", "mcp__mail__send mcp__tracker__listIssues"),

@@ -73,7 +73,10 @@ fn the_guidance_names_the_way_to_deferred_tools() {
         let session = full(&card, "word");
         let prefix = assemble(&session).prefix;
         let text = system(&prefix).pop().unwrap();
-        assert!(text.contains("1 tool beyond the list (servers: word)") && text.contains(way), "{text}");
+        assert!(
+            text.contains("ToolSearch finds 1 tool beyond your list (servers: word)") && text.contains(way),
+            "{text}"
+        );
         assert_eq!(names(&prefix.tools).contains(&String::from("CallTool")), model.starts_with("gpt"));
     }
 }
