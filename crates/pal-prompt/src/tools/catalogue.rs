@@ -126,10 +126,7 @@ impl Tool {
         if spec.origin == ToolOrigin::BuiltIn && wire_name != spec.name {
             return Err(String::from("its name is not one that providers take, or is taken"));
         }
-        let (description, is_cut) = beginning(&spec.description, DESCRIPTION_MOST);
-        let cut = if is_cut { " […]" } else { "" };
-        let description = format!("{}{cut}", lines(description));
-        Ok(Tool { wire_name, spec: spec.clone(), description, schema })
+        Ok(Tool { wire_name, spec: spec.clone(), description: description(spec), schema })
     }
 
     /// The definition, as JSON.
@@ -168,6 +165,16 @@ impl Tool {
         let deferred = if self.spec.is_deferred { ", deferred" } else { "" };
         format!("{origin}{deferred}{renamed}")
     }
+}
+
+/// A description as it is sent: ours as it is, because it may speak of guarded tags; a server's defused and bounded.
+fn description(spec: &ToolSpec) -> String {
+    if spec.origin == ToolOrigin::BuiltIn {
+        return spec.description.trim().to_owned();
+    }
+    let (words, is_cut) = beginning(&spec.description, DESCRIPTION_MOST);
+    let cut = if is_cut { " […]" } else { "" };
+    format!("{}{cut}", lines(words))
 }
 
 /// What orders tools. Behind origin and name it is only there so that no order is left to chance.

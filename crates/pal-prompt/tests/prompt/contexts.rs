@@ -1,6 +1,6 @@
 //! What is told of the session's surroundings.
 
-use pal_prompt::{Assembly, Git, GitSnapshot, McpInstructions, SessionFacts, assemble};
+use pal_prompt::{Assembly, Git, GitSnapshot, McpInstructions, Prompts, SessionFacts, assemble};
 
 use crate::common::{card, context, full, system};
 
@@ -20,6 +20,8 @@ fn only_what_is_given_is_told() {
         .map(|note| note.sections.iter().map(|section| section.name.as_str()).collect())
         .collect();
     assert_eq!((names.len(), &names[0][..]), (2, &["mode"][..]));
+    let prompts = Prompts { appended: Some(String::from(" \n")), ..Prompts::default() };
+    assert_eq!(assemble(&Assembly { prompts, ..Assembly::bare(&card) }).prefix, prefix);
     assert_eq!((context(&prefix), prefix.tools.as_str()), (String::new(), "[]"));
     assert!(prefix.context.blocks().is_empty());
     let dated = assemble(&Assembly { date: Some("2026-11-16".into()), ..Assembly::bare(&card) });

@@ -100,6 +100,7 @@ fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
     let specs = [
         mcp("a b", "c", false),
         mcp("a_b", "c", false),
+        mcp("a.b", "c", false),
         mcp("a", "b__c", false),
         mcp("a__b", "c", false),
         mcp("поиск", "файл", false),
@@ -117,7 +118,7 @@ fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
     let parts = assemble(&Assembly { tools: specs.to_vec(), ..Assembly::bare(&card) }).parts;
     let renamed: Vec<&str> =
         parts.iter().filter(|part| part.reason.contains("renamed")).map(|part| part.name.as_str()).collect();
-    assert_eq!(renamed.len(), 3, "{renamed:?}");
+    assert_eq!(renamed.len(), 4, "{renamed:?}");
     let tool = catalogue.named(renamed[0]).unwrap();
     assert!(specs.contains(&tool.spec));
 }
@@ -166,6 +167,7 @@ fn built_in_tools_are_known_and_strict() {
         }
         assert!(tool["description"].as_str().unwrap().len() > 100);
     }
+    assert!(tools[2]["description"].as_str().unwrap().contains("(as in `<\\system-reminder>`)"));
     assert!(tools.len() == 9 && !rendered.contains("\": "));
 }
 
