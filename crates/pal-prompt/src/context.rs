@@ -1,7 +1,7 @@
 //! The user's context: instruction files, the index of memory and the date, as one reminder before the messages.
 
 use pal_model::{Block, Content, SourceNote, defuse, reminder};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::assemble::{Assembly, MemoryIndex, PartCategory, PartNote};
 use crate::sources::{Instruction, InstructionScope, LeftOut};
@@ -14,9 +14,10 @@ pub(crate) struct UserContext {
     pub(crate) parts: Vec<PartNote>,
 }
 
-/// The fingerprint by which a later change of a file in the context is noticed.
+/// The fingerprint by which a later change of a file in the context is noticed. White space around the text does not
+/// count, because it is not sent.
 pub fn source_print(text: &str) -> String {
-    format!("{:016x}", xxh3_64(text.as_bytes()))
+    format!("{:032x}", xxh3_128(text.trim().as_bytes()))
 }
 
 /// Renders the context. It is empty if there is nothing to tell.
@@ -52,18 +53,15 @@ impl UserContext {
             None => String::new(),
         };
         let attributes = format!("scope=\"{}\"{included}", scope_words(file.scope));
-        self.note(PartCategory::Instruction, &file.path, &file.text, &file.reason);
+        self.parts.push(PartNote::new(PartCategory::Instruction, &file.path, &file.text, &file.reason));
+        self.sources.push(SourceNote { path: file.path.clone(), print: source_print(&file.text) });
         framed(&file.path, &attributes, &file.text)
     }
 
     fn memory(&mut self, memory: &MemoryIndex) -> String {
-        self.note(PartCategory::Memory, &memory.path, &memory.text, "what is remembered of earlier sessions");
+        let reason = "what is remembered of earlier sessions";
+        self.parts.push(PartNote::new(PartCategory::Memory, &memory.path, &memory.text, reason));
         framed(&memory.path, "scope=\"memory index\"", &memory.text)
-    }
-
-    fn note(&mut self, category: PartCategory, path: &str, text: &str, reason: &str) {
-        self.parts.push(PartNote::new(category, path, text, reason));
-        self.sources.push(SourceNote { path: path.to_owned(), print: source_print(text) });
     }
 }
 

@@ -118,7 +118,8 @@ fn what_is_missing_is_reported() {
     );
     let prefix = assembled.prefix;
     assert!(!system(&prefix).concat().contains("git-snapshot"));
-    assert_eq!(prefix.notes.sources.len(), 2);
-    assert_eq!(prefix.notes.sources[0].print, source_print("Use tabs. word"));
+    // The index of memory is no source of instructions, whose changes are told.
+    assert_eq!(prefix.notes.sources.len(), 1);
+    assert_eq!(prefix.notes.sources[0].print, source_print("\nUse tabs. word "));
     assert_eq!(context(&prefix).matches("<instruction-file ").count(), 2);
 }
