@@ -1,0 +1,54 @@
+//! Tools: their definitions in a fixed order, rendered once, and those that are found when they are needed.
+//!
+//! The tools come first in a request, so nothing that happens in a session may change their list. Deferred tools
+//! stand in it marked as such where the model's endpoint looks them up; elsewhere they stay out of it, a search
+//! tells the model their definitions, and one dispatcher calls them.
+
+mod built_in;
+mod catalogue;
+mod found;
+mod names;
+mod schema;
+
+use pal_model::Text;
+use smol_str::SmolStr;
+
+pub use built_in::{CALL_TOOL, TOOL_SEARCH, built_in_tools};
+pub use catalogue::{Catalogue, Tool};
+
+/// A tool, as whoever runs it describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolSpec {
+    /// Its name: for a server's tool, the server's name for it.
+    pub name: SmolStr,
+    /// What it does.
+    pub description: String,
+    /// The schema of its input, as JSON.
+    pub schema: Text,
+    /// Who offers it.
+    pub origin: ToolOrigin,
+    /// Whether the model learns of it only when it looks for it.
+    pub is_deferred: bool,
+}
+
+/// Who offers a tool. Built-in tools come before those of servers.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ToolOrigin {
+    /// The program itself.
+    BuiltIn,
+    /// An MCP server.
+    Mcp {
+        /// The server's name.
+        server: SmolStr,
+    },
+}
+
+impl ToolOrigin {
+    /// The server that offers the tool, if one does.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            ToolOrigin::BuiltIn => None,
+            ToolOrigin::Mcp { server } => Some(server),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the tests share: cards, a session of which everything is known, and ways to look into a prefix.
+
+use pal_model::{Card, Cards, Prefix, Text, array_items, fields, member_string};
+use pal_prompt::{
+    AgentPrompt, Assembly, Environment, Git, GitSnapshot, Instruction, InstructionScope, McpInstructions,
+    MemoryIndex, Mode, OutputStyle, Prompts, SessionFacts, ToolOrigin, ToolSpec, built_in_tools,
+};
+
+pub(crate) fn card(model: &str) -> Card {
+    Cards::shipped().find(model).card
+}
+
+/// A session of which everything is known; `word` stands in every value.
+pub(crate) fn full<'a>(card: &'a Card, word: &str) -> Assembly<'a> {
+    let said = |what: &str| format!("{what} {word}");
+    let instruction = |scope, included_by: Option<&str>| Instruction {
+        path: said("/home/CLAUDE.md"),
+        scope,
+        included_by: included_by.map(said),
+        reason: said("found"),
+        text: said("Use tabs."),
+    };
+    let mut tools = built_in_tools();
+    tools.push(mcp(word, "create", true));
+    tools.push(mcp("files", word, false));
+    Assembly {
+        card,
+        attribution: said("Palimpsest"),
+        mode: Mode::Headless,
+        prompts: Prompts { appended: Some(String::from("One more thing.")), ..Prompts::default() },
+        environment: Environment {
+            directory: said("/home"),
+            added: vec![said("/srv")],
+            is_repository: true,
+            platform: said("linux"),
+            platform_version: Some(said("6.8")),
+            shell: Some(said("zsh")),
+        },
+        facts: SessionFacts {
+            guidance: vec![String::from("Edits need no permission.")],
+            language: Some(said("Danish")),
+            output_style: Some(OutputStyle { name: said("terse"), text: said("Be brief.") }),
+            scratchpad: Some(said("/scratch")),
+            mcp_instructions: vec![McpInstructions { server: said("files"), text: said("Ask first.") }],
+            mcp_as_deltas: false,
+            is_clearing: true,
+            token_budget: Some(123_456),
+            cache_breaker: Some(said("break")),
+        },
+        git: Git::Snapshot(GitSnapshot {
+            branch: said("main"),
+            default_branch: Some(said("trunk")),
+            user: Some(said("Ann")),
+            status: format!(" M {word}\n?? b"),
+            status_was_cut: false,
+            commits: vec![said("abc1234 Mend")],
+        }),
+        instructions: vec![
+            instruction(InstructionScope::Project, Some("AGENTS.md")),
+            instruction(InstructionScope::Local, None),
+        ],
+        memory: Some(MemoryIndex { path: said("MEMORY.md"), text: said("- [tabs](tabs.md)") }),
+        date: Some(said("2026-11-16")),
+        tools,
+    }
+}
+
+pub(crate) fn mcp(server: &str, name: &str, is_deferred: bool) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: format!("Makes a {name} with {server}."),
+        schema: Text::from(r#"{"type": "object", "properties": {}}"#),
+        origin: ToolOrigin::Mcp { server: server.into() },
+        is_deferred,
+    }
+}
+
+pub(crate) fn agent(text: &str, is_proactive: bool) -> Option<AgentPrompt> {
+    Some(AgentPrompt { text: text.into(), is_proactive })
+}
+
+/// The texts of the system blocks.
+pub(crate) fn system(prefix: &Prefix) -> Vec<String> {
+    let text = |raw: &str| member_string(&fields(raw).unwrap(), "text").unwrap().into_owned();
+    array_items(&prefix.system).unwrap().into_iter().map(text).collect()
+}
+
+/// The text of the context, empty if there is none.
+pub(crate) fn context(prefix: &Prefix) -> String {
+    let texts = prefix.context.blocks().iter().map(|block| block.string("text").unwrap().into_owned());
+    texts.collect()
+}
+
+/// The names of the tools that a block lists, deferred ones with a star.
+pub(crate) fn names(tools: &str) -> Vec<String> {
+    let name = |raw: &str| {
+        let known = fields(raw).unwrap();
+        let star = if known.iter().any(|(key, _)| key == "defer_loading") { "*" } else { "" };
+        format!("{}{star}", member_string(&known, "name").unwrap())
+    };
+    array_items(tools).unwrap().into_iter().map(name).collect()
+}

@@ -1,0 +1,210 @@
+//! The tools block, and tools that are found when they are needed.
+
+use std::collections::BTreeSet;
+
+use pal_model::{BlockType, Text, ToolKind, fields};
+use pal_prompt::{Assembly, Catalogue, ToolOrigin, ToolSpec, assemble, built_in_tools};
+use proptest::prelude::*;
+
+use crate::common::{card, mcp, names};
+
+fn session() -> Vec<ToolSpec> {
+    let mut tools = vec![
+        mcp("tracker", "create_issue", true),
+        mcp("tracker", "listIssues", true),
+        mcp("mail", "send", true),
+        mcp("db", "query", false),
+    ];
+    tools.extend(built_in_tools());
+    tools
+}
+
+#[test]
+fn deferred_tools_are_marked_or_stay_out() {
+    let catalogue = Catalogue::new(&session());
+    assert_eq!(
+        names(&catalogue.rendered(&card("claude-opus-5-5"))),
+        [
+            "Bash",
+            "Edit",
+            "Glob",
+            "Grep",
+            "Read",
+            "Todo",
+            "ToolSearch",
+            "Write",
+            "mcp__db__query",
+            "mcp__mail__send*",
+            "mcp__tracker__create_issue*",
+            "mcp__tracker__listIssues*"
+        ]
+    );
+    assert_eq!(
+        names(&catalogue.rendered(&card("gpt-5.5-codex"))),
+        ["Bash", "CallTool", "Edit", "Glob", "Grep", "Read", "Todo", "ToolSearch", "Write", "mcp__db__query"]
+    );
+}
+
+#[test]
+fn without_deferred_tools_there_is_no_search() {
+    for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
+        let listed = names(&Catalogue::new(&built_in_tools()).rendered(&card(model)));
+        assert_eq!(listed, ["Bash", "Edit", "Glob", "Grep", "Read", "Todo", "Write"]);
+    }
+}
+
+#[test]
+fn what_was_found_is_a_reference_or_a_definition() {
+    let catalogue = Catalogue::new(&session());
+    let hits = catalogue.search("create an issue");
+    let found = catalogue.found(&card("claude-opus-5-5"), &hits[..1]);
+    assert_eq!(
+        found.blocks()[0].raw().as_str(),
+        r#"{"type":"tool_reference","tool_name":"mcp__tracker__create_issue"}"#
+    );
+    let found = catalogue.found(&card("gpt-5.5-codex"), &hits[..1]);
+    let text = found.blocks()[0].string("text").unwrap();
+    let definition = text.lines().last().unwrap();
+    assert!(fields(definition).is_ok() && definition.contains(r#""name":"mcp__tracker__create_issue""#));
+    assert!(text.contains("CallTool") && definition.contains("input_schema"));
+    let none = catalogue.found(&card("claude-opus-5-5"), &[]);
+    assert_eq!(none.blocks()[0].kind(), BlockType::Text);
+}
+
+#[test]
+fn searches_find_by_words_and_by_name() {
+    let catalogue = Catalogue::new(&session());
+    for (query, expected) in [
+        ("create an issue", "mcp__tracker__create_issue mcp__tracker__listIssues"),
+        ("issues", "mcp__tracker__create_issue mcp__tracker__listIssues"),
+        ("Tracker", "mcp__tracker__create_issue mcp__tracker__listIssues"),
+        ("send a mail", "mcp__mail__send"),
+        ("select:mcp__mail__send, LISTISSUES", "mcp__mail__send mcp__tracker__listIssues"),
+        ("select:Read", "Read"),
+        ("query", ""),
+        ("nothing like it", ""),
+        ("", ""),
+        ("select:", ""),
+    ] {
+        let hits = catalogue.search(query);
+        let hits: Vec<&str> = hits.iter().map(|tool| tool.wire_name.as_str()).collect();
+        assert_eq!(hits.join(" "), expected, "{query}");
+    }
+    let many: Vec<ToolSpec> = (0..20).map(|n| mcp("s", &format!("thing_{n}"), true)).collect();
+    assert_eq!(Catalogue::new(&many).search("thing").len(), 5);
+}
+
+#[test]
+fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
+    let long = "n".repeat(200);
+    let specs = [
+        mcp("a b", "c", false),
+        mcp("a_b", "c", false),
+        mcp("a.b", "c", false),
+        mcp("a", "b__c", false),
+        mcp("a__b", "c", false),
+        mcp("поиск", "файл", false),
+        mcp("a", &long, false),
+    ];
+    let catalogue = Catalogue::new(&specs);
+    assert!(catalogue.left_out().is_empty());
+    let listed: BTreeSet<&str> = catalogue.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+    assert_eq!(listed.len(), specs.len());
+    let fits = |name: &&str| {
+        name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    assert!(listed.iter().all(fits), "{listed:?}");
+    let card = card("claude-opus-5-5");
+    let parts = assemble(&Assembly { tools: specs.to_vec(), ..Assembly::bare(&card) }).parts;
+    let renamed: Vec<&str> =
+        parts.iter().filter(|part| part.reason.contains("renamed")).map(|part| part.name.as_str()).collect();
+    assert_eq!(renamed.len(), 4, "{renamed:?}");
+    let tool = catalogue.named(renamed[0]).unwrap();
+    assert!(specs.contains(&tool.spec));
+}
+
+#[test]
+fn what_no_provider_takes_is_left_out_with_a_reason() {
+    let mut specs = built_in_tools();
+    specs.push(ToolSpec { description: "zzz another one".into(), ..specs[0].clone() });
+    specs.push(ToolSpec { name: "a b".into(), ..specs[0].clone() });
+    specs.push(ToolSpec { name: "ToolSearch".into(), ..specs[0].clone() });
+    specs.push(ToolSpec { schema: Text::from("{"), ..mcp("s", "broken", false) });
+    specs.push(mcp("s", "", false));
+    specs.push(mcp("", "t", false));
+    let catalogue = Catalogue::new(&specs);
+    let reports: Vec<String> =
+        catalogue.left_out().iter().map(|left| format!("{}: {}", left.what, left.why)).collect();
+    let starts = [
+        "tool Bash: another tool of this name",
+        "tool ToolSearch: its name is not one",
+        "tool a b: its name is not one",
+        "tool t of the MCP server : it has no name",
+        "tool  of the MCP server s: it has no name",
+        "tool broken of the MCP server s: its schema is no JSON object",
+    ];
+    assert_eq!(reports.len(), starts.len(), "{reports:?}");
+    assert!(reports.iter().zip(starts).all(|(report, start)| report.starts_with(start)), "{reports:?}");
+    assert_eq!(catalogue.tools().len(), 7);
+}
+
+#[test]
+fn built_in_tools_are_known_and_strict() {
+    let kinds: Vec<(String, Option<ToolKind>)> =
+        built_in_tools().iter().map(|tool| (tool.name.to_string(), ToolKind::named(&tool.name))).collect();
+    let known: Vec<&str> =
+        kinds.iter().filter(|(_, kind)| kind.is_some()).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(known, ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]);
+    let mut specs = built_in_tools();
+    specs.push(mcp("s", "t", true));
+    let rendered = Catalogue::new(&specs).rendered(&card("gpt-5.5-codex"));
+    let tools: Vec<serde_json::Value> = serde_json::from_str(&rendered).unwrap();
+    for tool in &tools {
+        let schema = &tool["input_schema"];
+        assert_eq!(schema["additionalProperties"], false, "{tool}");
+        for name in schema["required"].as_array().unwrap() {
+            assert!(schema["properties"][name.as_str().unwrap()]["description"].is_string(), "{tool}");
+        }
+        assert!(tool["description"].as_str().unwrap().len() > 100);
+    }
+    assert!(tools[2]["description"].as_str().unwrap().contains("(as in `<\\system-reminder>`)"));
+    assert!(tools.len() == 9 && !rendered.contains("\": "));
+}
+
+fn any_spec() -> impl Strategy<Value = ToolSpec> {
+    let name = prop_oneof!["[ab._]{0,3}", "[a-z]{120,140}", "\\PC{0,6}"];
+    let schema = prop_oneof![3 => Just(r#"{"type":"object"}"#), 1 => Just("{}")];
+    let origin = prop_oneof![
+        Just(ToolOrigin::BuiltIn),
+        "[ab._]{0,3}".prop_map(|server| ToolOrigin::Mcp { server: server.into() })
+    ];
+    (name, "[ab]{0,2}", schema, origin, any::<bool>()).prop_map(
+        |(name, description, schema, origin, is_deferred)| ToolSpec {
+            name: name.into(),
+            description,
+            schema: Text::from(schema),
+            origin,
+            is_deferred,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_block_does_not_depend_on_the_order_given(
+        (specs, shuffled) in prop::collection::vec(any_spec(), 0..12)
+            .prop_flat_map(|specs| (Just(specs.clone()), Just(specs).prop_shuffle())),
+    ) {
+        let (one, other) = (Catalogue::new(&specs), Catalogue::new(&shuffled));
+        prop_assert_eq!(&one, &other);
+        prop_assert_eq!(one.tools().len() + one.left_out().len(), specs.len());
+        for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
+            let listed = names(&one.rendered(&card(model)));
+            let plain: BTreeSet<&str> = listed.iter().map(|name| name.trim_end_matches('*')).collect();
+            prop_assert_eq!(plain.len(), listed.len());
+            prop_assert!(listed.is_empty() || listed.iter().any(|name| !name.ends_with('*')));
+        }
+    }
+}
