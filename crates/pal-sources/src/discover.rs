@@ -47,12 +47,9 @@ pub struct Discovered {
     pub root: String,
     #[serde(skip)]
     pub(crate) walk: Walk,
-    /// Directories below the beginning ones whose files have joined.
+    /// Directories whose files were read.
     #[serde(skip)]
-    directories: HashSet<PathBuf>,
-    /// Touches that brought something, to repeat them when everything is read again.
-    #[serde(skip)]
-    pub(crate) touches: Vec<PathBuf>,
+    pub(crate) directories: HashSet<PathBuf>,
 }
 
 /// Finds and reads the instruction files of a session.
@@ -69,18 +66,7 @@ pub fn discover(search: &Search) -> Discovered {
     walk.notes_missing = false;
     let Findings { files, left_out, waiting, questions, warnings } = findings;
     let root = shown(&walk.project.root);
-    Discovered {
-        files,
-        joined: Vec::new(),
-        left_out,
-        waiting,
-        questions,
-        warnings,
-        root,
-        walk,
-        directories,
-        touches: Vec::new(),
-    }
+    Discovered { files, joined: Vec::new(), left_out, waiting, questions, warnings, root, walk, directories }
 }
 
 impl Discovered {
@@ -94,9 +80,6 @@ impl Discovered {
         let mut findings = Findings::default();
         self.take_rules(&file, &mut findings);
         self.visit_below(&file, &mut findings);
-        if !findings.files.is_empty() {
-            self.touches.push(file);
-        }
         self.left_out.append(&mut findings.left_out);
         self.waiting.append(&mut findings.waiting);
         self.questions.append(&mut findings.questions);

@@ -15,11 +15,8 @@ pub(crate) struct Stamp {
 
 /// The stamp of what a path leads to, if it leads anywhere.
 pub(crate) fn stamp_of(path: &Path) -> Option<Stamp> {
-    path.metadata().ok().as_ref().map(of_metadata)
-}
-
-pub(crate) fn of_metadata(metadata: &Metadata) -> Stamp {
-    Stamp { bytes: metadata.len(), modified: metadata.modified().ok(), inode: inode_of(metadata) }
+    let metadata = path.metadata().ok()?;
+    Some(Stamp { bytes: metadata.len(), modified: metadata.modified().ok(), inode: inode_of(&metadata) })
 }
 
 #[cfg(unix)]

@@ -15,7 +15,7 @@ use crate::project::Project;
 use crate::reading::read_text;
 use crate::rule::{Rule, globs_of};
 use crate::search::Search;
-use crate::stamp::{Stamp, of_metadata};
+use crate::stamp::{Stamp, stamp_of};
 use crate::words::{fingerprint, named, shown};
 
 /// How deep includes go.
@@ -111,20 +111,23 @@ impl Walk {
 
     /// Notes what a path looks like now. Says whether there is anything.
     pub(crate) fn stamp(&mut self, path: &Path) -> bool {
-        let stamp = path.metadata().ok().as_ref().map(of_metadata);
+        let stamp = stamp_of(path);
         if stamp.is_some() || self.notes_missing {
             self.stamps.insert(path.to_owned(), stamp);
         }
         stamp.is_some()
     }
 
-    /// Takes a file for seen and its text for known, as one that an earlier run of the session read.
-    pub(crate) fn take_as_seen(&mut self, path: &Path, text: Option<&str>) {
+    /// Takes a file for seen and its text for known: it came into the session earlier.
+    pub(crate) fn take_as_seen(&mut self, path: &Path, text: &str) {
         self.stamp(path);
         self.seen.insert(crate::project::real(path), shown(path));
-        if let Some(text) = text {
-            self.texts.insert(fingerprint(text), shown(path));
-        }
+        self.texts.insert(fingerprint(text), shown(path));
+    }
+
+    /// Whether everything that was looked at still looks as it did.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
     }
 
     /// The real path of a file that shall be read now; nothing if there is none or it is quietly passed over; an
