@@ -5,13 +5,13 @@
 //! at the outside of each file; only when one looks different is everything read again and compared.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use pal_model::SourceNote;
 use pal_prompt::{Instruction, InstructionScope};
 
 use crate::discover::{Discovered, discover};
-use crate::front_matter::rule_text;
+use crate::front_matter::{rule_text, rules_folder};
 use crate::notice::{Became, Notice, added_text, changed_text, removed_text};
 use crate::project::real;
 use crate::reading::read_text;
@@ -154,13 +154,4 @@ fn directory_of(file: &Path) -> Option<PathBuf> {
         None if file.ends_with(".claude/CLAUDE.md") => file.parent()?.parent().map(Path::to_owned),
         None => file.parent().map(Path::to_owned),
     }
-}
-
-/// The folder of rules that a file lies in.
-fn rules_folder(file: &Path) -> Option<&Path> {
-    file.ancestors().skip(1).find(|folder| {
-        let mut names = folder.components().rev().map(Component::as_os_str);
-        names.next().is_some_and(|name| name == "rules")
-            && names.next().is_some_and(|name| name == ".claude" || name == ".pal")
-    })
 }

@@ -3,6 +3,8 @@
 //! Only rules have front matter. In any other file two lines of `---` may be rules across the page, and what stands
 //! between them instructions that nobody wants swallowed.
 
+use std::path::{Component, Path};
+
 use serde::Deserialize;
 
 /// A rule's text and what its front matter says.
@@ -43,6 +45,15 @@ pub(crate) fn rule_text(file: &str) -> RuleText {
     }
 }
 
+/// The folder of rules that a file lies in.
+pub(crate) fn rules_folder(file: &Path) -> Option<&Path> {
+    file.ancestors().skip(1).find(|folder| {
+        let mut names = folder.components().rev().map(Component::as_os_str);
+        names.next().is_some_and(|name| name == "rules")
+            && names.next().is_some_and(|name| name == ".claude" || name == ".pal")
+    })
+}
+
 /// What stands between a first line `---` and the next such line, and what follows.
 fn split(file: &str) -> Option<(&str, &str)> {
     let first = file.split_inclusive('\n').next()?;
@@ -65,7 +76,9 @@ fn parse(matter: &str) -> Result<FrontMatter, String> {
     }
     serde_saphyr::from_str(matter)
         .or_else(|err| serde_saphyr::from_str(&with_quoted_globs(matter)).map_err(|_| err))
-        .map_err(|err| err.to_string().lines().next().unwrap_or_default().to_owned())
+        .map_err(|err| {
+            err.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        })
 }
 
 /// Front matter with quotes around values that begin like a glob: `paths: **/*.ts` is what people write, but to YAML

@@ -102,6 +102,21 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     }
 }
 
+/// A path without `..`, if it still leads to the same file: behind a link, `..` is not the directory before it.
+pub(crate) fn tidied(path: PathBuf) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            Component::CurDir => {}
+            other => tidy.push(other),
+        }
+    }
+    if tidy.canonicalize().ok() == path.canonicalize().ok() { tidy } else { path }
+}
+
 /// Whether a directory is the top of a submodule: git keeps its data in the `modules` of the repository around it.
 fn is_submodule(root: &Path) -> bool {
     crate::reading::read_text(&root.join(".git"))

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use pal_prompt::{Instruction, InstructionScope, LeftOut};
 use serde::Serialize;
 
-use crate::front_matter::rule_text;
+use crate::front_matter::{rule_text, rules_folder};
 use crate::includes::{looks_like_path, readings, references};
-use crate::project::Project;
+use crate::project::{Project, real, tidied};
 use crate::reading::read_text;
 use crate::rule::{Rule, globs_of};
 use crate::search::Search;
@@ -121,7 +121,7 @@ impl Walk {
     /// Takes a file for seen and its text for known: it came into the session earlier.
     pub(crate) fn take_as_seen(&mut self, path: &Path, text: &str) {
         self.stamp(path);
-        self.seen.insert(crate::project::real(path), shown(path));
+        self.seen.insert(real(path), shown(path));
         self.texts.insert(fingerprint(text), shown(path));
     }
 
@@ -169,6 +169,10 @@ impl Walk {
             Err(why) => return findings.left_out.push(LeftOut { what: shown(&candidate.path), why }),
         };
         match candidate.rule_base.clone() {
+            // Whoever includes a rule wants what it says, whatever it is for.
+            None if rules_folder(&candidate.path).is_some() => {
+                self.take(candidate, real, rule_text(&text).text, findings);
+            }
             None => self.take(candidate, real, text, findings),
             Some(base) => {
                 let mut rule = rule_of(candidate, &text, base, findings);
@@ -177,6 +181,7 @@ impl Walk {
                 if is_due {
                     self.take(candidate, real, rule.text, findings);
                 } else {
+                    self.seen.remove(real);
                     findings.waiting.push(rule);
                 }
             }
@@ -186,8 +191,11 @@ impl Walk {
     /// Takes a rule whose time has come.
     pub(crate) fn take_rule(&mut self, rule: Rule, reason: &'static str, findings: &mut Findings) {
         let candidate = Candidate::new(rule.file, rule.scope, reason);
-        let real = crate::project::real(&candidate.path);
-        self.take(&candidate, &real, rule.text, findings);
+        let real = real(&candidate.path);
+        if !self.seen.contains_key(&real) {
+            self.seen.insert(real.clone(), shown(&candidate.path));
+            self.take(&candidate, &real, rule.text, findings);
+        }
     }
 
     /// Takes a text: first what it includes, then itself, unless it is already there.
@@ -254,7 +262,7 @@ impl Walk {
                 None => includer.parent()?.join(reading.trim_start_matches("./")),
             };
             if path.is_file() {
-                return Some(path);
+                return Some(tidied(path));
             }
             last = Some(path);
         }
