@@ -43,7 +43,9 @@ impl Project {
 
     /// Whether a file (all links followed) is part of the project or of an added directory.
     pub(crate) fn holds(&self, real: &Path) -> bool {
-        real.starts_with(&self.root) || self.added.iter().any(|added| real.starts_with(added))
+        real.starts_with(&self.root)
+            || real.starts_with(&self.directory)
+            || self.added.iter().any(|added| real.starts_with(added))
     }
 
     /// Whether the user allowed a file outside.
@@ -80,9 +82,29 @@ pub(crate) fn down_to(top: &Path, bottom: &Path) -> Vec<PathBuf> {
     chain
 }
 
-/// The top of the repository around a directory.
+/// The top of the repository around a directory. Whoever can write to a folder above (`/tmp`) could make that one a
+/// repository, so it must have the same owner as the directory, or the machine's; git is as careful.
 pub(crate) fn repository_around(directory: &Path) -> Option<PathBuf> {
-    directory.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned)
+    let owner = owner_of(directory)?;
+    directory
+        .ancestors()
+        .find(|above| owner_of(&above.join(".git")).is_some_and(|other| other == owner || other == ROOT_USER))
+        .map(Path::to_owned)
+}
+
+/// The user who owns the machine.
+const ROOT_USER: u32 = 0;
+
+/// Who owns what a path leads to, if it leads anywhere.
+#[cfg(unix)]
+fn owner_of(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().ok().map(|metadata| metadata.uid())
+}
+
+#[cfg(not(unix))]
+fn owner_of(path: &Path) -> Option<u32> {
+    path.metadata().ok().map(|_| ROOT_USER)
 }
 
 /// A path with all links followed, as far as it exists.

@@ -21,6 +21,12 @@ use crate::words::{fingerprint, named, shown};
 /// How deep includes go.
 const INCLUDE_DEPTH_MAX: usize = 5;
 
+/// The most bytes of all files together. What is more is not meant to be read, by whoever wrote it.
+const TOTAL_BYTES_MAX: usize = 10_000_000;
+
+/// What a file counts at least, so that many small ones end, too.
+const FILE_BYTES_MIN: usize = 4_096;
+
 /// How the names of files begin that another program put there for itself.
 const INJECTED: &str = ".claude-injected-";
 
@@ -83,6 +89,7 @@ pub(crate) struct Walk {
     texts: HashMap<u128, String>,
     open: Vec<PathBuf>,
     asked: HashSet<PathBuf>,
+    bytes: usize,
 }
 
 impl Walk {
@@ -97,6 +104,7 @@ impl Walk {
             texts: HashMap::new(),
             open: Vec::new(),
             asked: HashSet::new(),
+            bytes: 0,
         }
     }
 
@@ -164,7 +172,7 @@ impl Walk {
     }
 
     fn read(&mut self, candidate: &Candidate, real: &Path, findings: &mut Findings) {
-        let text = match read_text(real) {
+        let text = match self.text_of(real) {
             Ok(text) => text,
             Err(why) => return findings.left_out.push(LeftOut { what: shown(&candidate.path), why }),
         };
@@ -186,6 +194,15 @@ impl Walk {
                 }
             }
         }
+    }
+
+    fn text_of(&mut self, real: &Path) -> Result<String, String> {
+        if self.bytes >= TOTAL_BYTES_MAX {
+            return Err(format!("more than {TOTAL_BYTES_MAX} bytes of instruction files"));
+        }
+        let text = read_text(real)?;
+        self.bytes += text.len().max(FILE_BYTES_MIN);
+        Ok(text)
     }
 
     /// Takes a rule whose time has come.

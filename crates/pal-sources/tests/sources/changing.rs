@@ -97,6 +97,11 @@ fn files_that_joined_are_watched_and_join_once() {
         ],
     );
     assert_eq!(discovered.touched(&touched), []);
+    assert!(
+        discovered.left_out.is_empty(),
+        "nor is there anything to say about it: {:?}",
+        discovered.left_out
+    );
     assert_eq!(discovered.changes(), []);
     fs::remove_file(place.root.join("home/project/b/CLAUDE.md")).unwrap();
     check(&place, &discovered.changes(), &[("home/project/b/CLAUDE.md", Became::Removed, "")]);

@@ -497,6 +497,22 @@ fn too_much_is_told_and_dropped_only_if_asked() {
 }
 
 #[test]
+fn a_flood_of_files_ends() {
+    let place = Place::new("repo home/project");
+    let words: String = (0..900).map(|count| format!("@{count}.md ")).collect();
+    place.write("home/project/CLAUDE.md", words.as_bytes());
+    for count in 0..900 {
+        place
+            .write(&format!("home/project/{count}.md"), format!("{count} {}", "x".repeat(50_000)).as_bytes());
+    }
+    let discovered = discover(&place.search);
+    let bytes: usize = discovered.files.iter().map(|file| file.text.len()).sum();
+    assert!((9_000_000..11_000_000).contains(&bytes), "{bytes}");
+    assert_eq!(discovered.left_out.len(), 901 - discovered.files.len());
+    assert_eq!(discovered.left_out[0].why, "more than 10000000 bytes of instruction files");
+}
+
+#[test]
 fn a_worktree_is_a_project_of_its_own() {
     let place =
         Place::new("dir home/main\nfile home/main/CLAUDE.md | main\nfile home/main/sub/AGENTS.md | sub");
