@@ -1,6 +1,7 @@
 //! What it costs to gather everything around a session in a repository of 50 000 files, and to look for changes before
 //! each further turn.
-#![allow(missing_docs)]
+// A bench that cannot go on has failed.
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::hint::black_box;
@@ -66,6 +67,7 @@ fn search(root: &Path, home: &Path) -> Search {
         root: None,
         added: Vec::new(),
         allowed: Vec::new(),
+        refused: Vec::new(),
         is_on: true,
         is_bare: false,
         limit: Limit { tokens_max: 40_000, drops: false, measure: Arc::new(|text| text.len() as u64 / 4) },

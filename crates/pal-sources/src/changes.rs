@@ -95,10 +95,10 @@ impl Discovered {
         let file = PathBuf::from(path);
         let waiting =
             self.waiting.iter().position(|rule| rule.path == path).map(|at| self.waiting.remove(at));
-        let text = match waiting {
-            Some(rule) => Some(rule.text),
-            None if self.may_read(&real(&file)) => text_now(&file),
-            None => None,
+        let (text, scope) = match waiting {
+            Some(rule) => (Some(rule.text), rule.scope),
+            None if self.may_read(&real(&file)) => (text_now(&file), scope),
+            None => (None, scope),
         };
         let Some(text) = text else { return };
         self.walk.take_as_seen(&file, &text);

@@ -15,6 +15,7 @@
 //!     root: None,
 //!     added: Vec::new(),
 //!     allowed: Vec::new(),
+//!     refused: Vec::new(),
 //!     is_on: true,
 //!     is_bare: false,
 //!     limit: Limit { tokens_max: INSTRUCTION_TOKENS_MAX, drops: false, measure },

@@ -21,6 +21,7 @@ pub(crate) struct Project {
     /// The added directories.
     pub(crate) added: Vec<PathBuf>,
     allowed: Vec<PathBuf>,
+    refused: Vec<PathBuf>,
 }
 
 impl Project {
@@ -34,6 +35,7 @@ impl Project {
         };
         Project {
             added: search.added.iter().map(|added| real(added)).collect(),
+            refused: search.refused.iter().map(|refused| real(refused)).collect(),
             allowed: search.allowed.iter().map(|allowed| real(allowed)).collect(),
             directory,
             root,
@@ -51,6 +53,11 @@ impl Project {
     /// Whether the user allowed a file outside.
     pub(crate) fn allows(&self, real: &Path) -> bool {
         self.allowed.iter().any(|allowed| real.starts_with(allowed))
+    }
+
+    /// Whether the user does not want to be asked for a file outside.
+    pub(crate) fn refuses(&self, real: &Path) -> bool {
+        self.refused.iter().any(|refused| real.starts_with(refused))
     }
 
     /// The directories from the top down to the working directory.

@@ -25,6 +25,8 @@ pub struct Search {
     pub added: Vec<PathBuf>,
     /// Files outside of the project, or folders of them, that the user allowed to be read.
     pub allowed: Vec<PathBuf>,
+    /// Files outside of the project, or folders of them, that the user does not want to be asked for again.
+    pub refused: Vec<PathBuf>,
     /// Whether instruction files are read at all.
     pub is_on: bool,
     /// Whether only added directories are looked at.

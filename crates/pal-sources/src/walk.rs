@@ -153,9 +153,17 @@ impl Walk {
             return Ok(None);
         }
         if let Some(earlier) = self.seen.get(&real) {
-            return Err(format!("the same file as {}", named(earlier)));
+            let is_same_path = *earlier == shown(&candidate.path);
+            return Err(if is_same_path {
+                "already read".into()
+            } else {
+                format!("the same file as {}", named(earlier))
+            });
         }
         if !candidate.is_trusted && !self.project.holds(&real) && !self.project.allows(&real) {
+            if self.project.refuses(&real) {
+                return Err("outside of the project, and the user did not allow it".to_owned());
+            }
             self.ask(candidate, real, findings);
             return Ok(None);
         }

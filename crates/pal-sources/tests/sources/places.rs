@@ -7,7 +7,7 @@
 //! | `hex PATH \| BYTES` | writes bytes |
 //! | `size PATH \| BYTES` | writes a file of that many letters |
 //! | `link PATH -> TARGET` | makes a symbolic link |
-//! | `in DIR`, `add DIR`, `allow PATH`, `bare`, `off`, `limit TOKENS`, `drop` | say how to search |
+//! | `in DIR`, `add DIR`, `allow PATH`, `refuse PATH`, `bare`, `off`, `limit TOKENS`, `drop` | say how to search |
 //! | `touch PATH` | touches a file after the search |
 
 use std::fmt::Write;
@@ -42,6 +42,7 @@ impl Place {
             root: None,
             added: Vec::new(),
             allowed: Vec::new(),
+            refused: Vec::new(),
             is_on: true,
             is_bare: false,
             limit: Limit {
@@ -149,6 +150,7 @@ impl Place {
             "in" => self.search.directory = self.root.join(path),
             "add" => self.search.added.push(self.root.join(path)),
             "allow" => self.search.allowed.push(self.root.join(path)),
+            "refuse" => self.search.refused.push(self.root.join(path)),
             "bare" => self.search.is_bare = true,
             "off" => self.search.is_on = false,
             "limit" => self.search.limit.tokens_max = path.parse().unwrap(),

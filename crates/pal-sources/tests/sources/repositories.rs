@@ -126,7 +126,7 @@ fn why_there_is_no_snapshot() {
     assert_eq!(absent(&git_snapshot(&place.root.join("home/project"), PATIENCE)), "not in a git repository");
     let why = git_snapshot(&place.root.join("home/broken"), PATIENCE);
     assert!(absent(&why).starts_with("git: fatal: "), "{why:?}");
-    let off = gather(&Request { search: place.search.clone(), git_time: None, shell: None });
+    let off = gather(&Request { search: place.search, git_time: None, shell: None });
     assert_eq!(absent(&off.git), "switched off");
 }
 
