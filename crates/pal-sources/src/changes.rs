@@ -1,0 +1,157 @@
+//! What became of the instruction files since they were read: on disk, by a change of directory, or while the session
+//! was not running.
+//!
+//! What was sent stays as it was sent; a change is told by a notice behind it. Without a change this costs one look
+//! at the outside of each file; only when one looks different is everything read again and compared.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use pal_model::SourceNote;
+use pal_prompt::{Instruction, InstructionScope};
+
+use crate::discover::{Discovered, discover};
+use crate::front_matter::{rule_text, rules_folder};
+use crate::notice::{Became, Notice, added_text, changed_text, removed_text};
+use crate::project::real;
+use crate::reading::read_text;
+use crate::search::Search;
+use crate::words::{fingerprint, print_of};
+
+impl Discovered {
+    /// What changed on disk since the files were read, or since this was asked last.
+    pub fn changes(&mut self) -> Vec<Notice> {
+        if self.walk.is_unchanged() {
+            return Vec::new();
+        }
+        self.renew(&self.walk.search.clone(), "on disk")
+    }
+
+    /// The working directory is another now: which files apply that did not, and which no longer do. Files that
+    /// joined because something was touched stay.
+    pub fn moved(&mut self, directory: &Path) -> Vec<Notice> {
+        let directory = real(&self.walk.project.directory.join(directory));
+        self.renew(&Search { directory, ..self.walk.search.clone() }, "with the working directory")
+    }
+
+    /// The user allowed a file outside of the project, or a folder of them: what joins for it.
+    pub fn allowed(&mut self, path: &Path) -> Vec<Notice> {
+        let mut search = self.walk.search.clone();
+        search.allowed.push(path.to_owned());
+        self.renew(&search, "because the user allowed it")
+    }
+
+    /// An earlier run of the session noted these files: what changed since. They count as read and do not join
+    /// again.
+    pub fn resumed(&mut self, noted: &[SourceNote]) -> Vec<Notice> {
+        let beginning: HashSet<String> = self.files.iter().map(|file| file.path.clone()).collect();
+        for note in noted.iter().filter(|note| !beginning.contains(&note.path)) {
+            self.rejoin(&note.path, InstructionScope::Project);
+        }
+        let prints: HashMap<&str, &str> =
+            noted.iter().map(|note| (note.path.as_str(), note.print.as_str())).collect();
+        let known: HashSet<&str> = prints.values().copied().collect();
+        let mut notices = self.gone_since(noted);
+        for file in self.loaded() {
+            let print = print_of(&file.text);
+            let what = match prints.get(file.path.as_str()) {
+                Some(noted) if *noted == print => continue,
+                Some(_) => Became::Changed,
+                None if known.contains(print.as_str()) => continue,
+                None => Became::Added,
+            };
+            let text = added_text(&file.path, &file.text, what, "since the session was left");
+            notices.push(Notice { path: file.path.clone(), what, text });
+        }
+        notices
+    }
+
+    /// Notices of noted files that are gone, and whose text no other file has taken over.
+    fn gone_since(&self, noted: &[SourceNote]) -> Vec<Notice> {
+        let paths: HashSet<&str> = self.loaded().map(|file| file.path.as_str()).collect();
+        let prints: HashSet<String> = self.loaded().map(|file| print_of(&file.text)).collect();
+        noted
+            .iter()
+            .filter(|note| !paths.contains(note.path.as_str()) && !prints.contains(&note.print))
+            .map(|note| removed(&note.path, "since the session was left"))
+            .collect()
+    }
+
+    /// Reads everything again and tells what is different.
+    fn renew(&mut self, search: &Search, how: &str) -> Vec<Notice> {
+        let mut fresh = discover(search);
+        let beginning: HashSet<String> = fresh.files.iter().map(|file| file.path.clone()).collect();
+        for file in self.joined.iter().filter(|file| !beginning.contains(&file.path)) {
+            fresh.rejoin(&file.path, file.scope);
+        }
+        let before: Vec<Instruction> = self.loaded().cloned().collect();
+        let notices = compare(&before, &fresh, how);
+        *self = fresh;
+        notices
+    }
+
+    /// Reads a file that joined the session earlier, if it is still there and may still be read.
+    fn rejoin(&mut self, path: &str, scope: InstructionScope) {
+        let file = PathBuf::from(path);
+        let waiting =
+            self.waiting.iter().position(|rule| rule.path == path).map(|at| self.waiting.remove(at));
+        let (text, scope) = match waiting {
+            Some(rule) => (Some(rule.text), rule.scope),
+            None if self.may_read(&real(&file)) => (text_now(&file), scope),
+            None => (None, scope),
+        };
+        let Some(text) = text else { return };
+        self.walk.take_as_seen(&file, &text);
+        self.directories.extend(directory_of(&file));
+        let reason = "read earlier in the session".to_owned();
+        self.joined.push(Instruction { path: path.to_owned(), scope, included_by: None, reason, text });
+    }
+
+    fn may_read(&self, real: &Path) -> bool {
+        self.walk.project.holds(real) || self.walk.project.allows(real)
+    }
+}
+
+fn removed(path: &str, how: &str) -> Notice {
+    Notice { path: path.to_owned(), what: Became::Removed, text: removed_text(path, how) }
+}
+
+/// What is different between two states. A text that only has another path now is no change for whoever read it.
+fn compare(before: &[Instruction], now: &Discovered, how: &str) -> Vec<Notice> {
+    let old: HashMap<&str, &Instruction> = before.iter().map(|file| (file.path.as_str(), file)).collect();
+    let old_texts: HashSet<u128> = before.iter().map(|file| fingerprint(&file.text)).collect();
+    let new_paths: HashSet<&str> = now.loaded().map(|file| file.path.as_str()).collect();
+    let new_texts: HashSet<u128> = now.loaded().map(|file| fingerprint(&file.text)).collect();
+    let mut notices: Vec<Notice> = before
+        .iter()
+        .filter(|file| !new_paths.contains(file.path.as_str()))
+        .filter(|file| !new_texts.contains(&fingerprint(&file.text)))
+        .map(|file| removed(&file.path, how))
+        .collect();
+    for file in now.loaded() {
+        let print = fingerprint(&file.text);
+        let (what, text) = match old.get(file.path.as_str()) {
+            Some(earlier) if fingerprint(&earlier.text) == print => continue,
+            Some(earlier) => (Became::Changed, changed_text(&file.path, &earlier.text, &file.text, how)),
+            None if old_texts.contains(&print) => continue,
+            None => (Became::Added, added_text(&file.path, &file.text, Became::Added, how)),
+        };
+        notices.push(Notice { path: file.path.clone(), what, text });
+    }
+    notices
+}
+
+/// What a file says now, without front matter if it is a rule.
+fn text_now(file: &Path) -> Option<String> {
+    let text = read_text(file).ok()?;
+    Some(if rules_folder(file).is_some() { rule_text(&text).text } else { text })
+}
+
+/// The directory whose instructions a file belongs to.
+fn directory_of(file: &Path) -> Option<PathBuf> {
+    match rules_folder(file) {
+        Some(folder) => folder.parent()?.parent().map(Path::to_owned),
+        None if file.ends_with(".claude/CLAUDE.md") => file.parent()?.parent().map(Path::to_owned),
+        None => file.parent().map(Path::to_owned),
+    }
+}

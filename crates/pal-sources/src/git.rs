@@ -1,0 +1,152 @@
+//! A snapshot of the repository around a directory, within a time box.
+//!
+//! The repository may be anybody's, so nothing that its configuration names is run: no file system monitor, no
+//! filters, no signature checks, no hooks, no fetching of missing objects, no status of submodules (which have a
+//! configuration of their own). Filters that the user set up for all repositories stay. Nothing is written, no lock is
+//! taken, nothing is asked on the terminal.
+
+mod config;
+mod run;
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pal_prompt::{Git, GitSnapshot};
+
+use crate::project::{real, repository_around};
+use config::Config;
+use run::{Call, Ended, run};
+
+/// How long a snapshot may take, unless a setting says otherwise.
+pub const GIT_TIME: Duration = Duration::from_millis(300);
+
+/// The most characters of the list of changed files.
+const STATUS_CHARACTERS_MAX: usize = 2_000;
+
+/// The most characters of a name or a subject.
+const LINE_CHARACTERS_MAX: usize = 200;
+
+/// How many commits are told.
+const COMMITS: &str = "--max-count=5";
+
+/// The repository around a directory as it is now, as far as git can tell within the limit.
+pub fn git_snapshot(directory: &Path, limit: Duration) -> Git {
+    let directory = real(directory);
+    if repository_around(&directory).is_none() {
+        return Git::Absent("not in a git repository".to_owned());
+    }
+    let call = Call { directory, deadline: Instant::now() + limit, overrides: Vec::new() };
+    let too_slow = |what: &str| format!("{what} took longer than {} ms", limit.as_millis());
+    let config = match Config::read(&call) {
+        Ok(config) => config,
+        Err(Ended::Slow) => return Git::Absent(too_slow("git")),
+        Err(Ended::Missing) => return Git::Absent("git is not installed".to_owned()),
+        Err(Ended::Failed(why)) => return Git::Absent(format!("git: {}", line(&why))),
+    };
+    let call = Call { overrides: config.overrides.clone(), ..call };
+    snapshot(&call, &config, too_slow)
+}
+
+fn snapshot(call: &Call, config: &Config, too_slow: impl Fn(&str) -> String) -> Git {
+    let (head, refs, commits, status) = thread::scope(|scope| {
+        let refs = scope.spawn(|| default_branch(call, config));
+        let commits = scope.spawn(|| commits(call));
+        let status = scope.spawn(|| status(call));
+        let head = run(call, &["symbolic-ref", "--quiet", "--short", "HEAD"]);
+        (head, refs.join(), commits.join(), status.join())
+    });
+    let commits = match commits.unwrap_or_else(|_| Err(Ended::Failed(String::new()))) {
+        Ok(commits) => commits,
+        Err(Ended::Slow) => vec![format!("(unknown: {})", too_slow("git log"))],
+        // A repository without commits.
+        Err(_) => Vec::new(),
+    };
+    let branch = match head {
+        Ok(name) => line(&name),
+        Err(Ended::Slow) => return Git::Absent(too_slow("git")),
+        Err(Ended::Failed(why)) if !why.is_empty() => return Git::Absent(format!("git: {}", line(&why))),
+        Err(_) => commits.first().and_then(|commit| commit.split(' ').next()).unwrap_or("HEAD").to_owned(),
+    };
+    let status = match status.unwrap_or_else(|_| Err(Ended::Failed(String::new()))) {
+        Ok(status) => status,
+        Err(Ended::Slow) => format!("(unknown: {})", too_slow("git status")),
+        Err(Ended::Failed(why)) => format!("(unknown: git status failed: {})", line(&why)),
+        Err(Ended::Missing) => "(unknown: git is not installed)".to_owned(),
+    };
+    let (status, status_was_cut) = cut_at_line(&status);
+    Git::Snapshot(GitSnapshot {
+        branch,
+        default_branch: refs.ok().flatten(),
+        user: config.user.as_deref().map(line),
+        status,
+        status_was_cut,
+        commits,
+    })
+}
+
+fn status(call: &Call) -> Result<String, Ended> {
+    run(call, &["status", "--porcelain=v1", "--ignore-submodules=dirty"])
+}
+
+fn commits(call: &Call) -> Result<Vec<String>, Ended> {
+    let arguments =
+        ["log", COMMITS, "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%h %s"];
+    Ok(run(call, &arguments)?.lines().map(line).collect())
+}
+
+/// The branch that the remote repository names as its own, else a local one of the usual names.
+fn default_branch(call: &Call, config: &Config) -> Option<String> {
+    let mut usual: Vec<&str> = config.default_branch.as_deref().into_iter().collect();
+    usual.extend(["main", "master"]);
+    let patterns: Vec<String> = usual.iter().map(|name| format!("refs/heads/{name}")).collect();
+    let mut arguments = vec!["for-each-ref", "--format=%(refname) %(symref)", "refs/remotes/origin/HEAD"];
+    arguments.extend(patterns.iter().map(String::as_str));
+    let listed = run(call, &arguments).ok()?;
+    let remote =
+        listed.lines().find_map(|line| line.strip_prefix("refs/remotes/origin/HEAD refs/remotes/origin/"));
+    let local = || {
+        patterns
+            .iter()
+            .zip(&usual)
+            .find(|(reference, _)| listed.lines().any(|line| line.trim_end() == reference.as_str()))
+    };
+    remote.map(line).or_else(|| local().map(|(_, name)| line(name)))
+}
+
+/// One line of bounded length.
+fn line(text: &str) -> String {
+    let text = text.lines().next().unwrap_or_default().trim();
+    match text.char_indices().nth(LINE_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The lines that fit, and whether some did not.
+fn cut_at_line(status: &str) -> (String, bool) {
+    let status = status.trim_end();
+    match status.char_indices().nth(STATUS_CHARACTERS_MAX) {
+        None => (status.to_owned(), false),
+        Some((end, _)) => {
+            // A line end right behind the last character that fits counts, too.
+            let end = status[..=end].rfind('\n').unwrap_or(end);
+            (status[..end].to_owned(), true)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_changes_is_cut_at_a_line_end() {
+        assert_eq!(cut_at_line(" M a\n M b\n"), (" M a\n M b".to_owned(), false));
+        let (cut, was_cut) = cut_at_line(&"?? é\n".repeat(500));
+        assert_eq!((cut.chars().count(), was_cut), (1_999, true));
+        assert!(cut.ends_with("?? é"));
+        assert_eq!(cut_at_line(&"x".repeat(3_000)), ("x".repeat(2_000), true));
+        assert_eq!(cut_at_line(&format!("{}\nb", "x".repeat(2_000))), ("x".repeat(2_000), true));
+    }
+}

@@ -1,0 +1,141 @@
+//! Runs one git command, read-only and never longer than until its deadline.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The most bytes of an answer that are read; a list of files may be of any length.
+const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+
+/// How often a command that has closed its output is asked whether it has ended.
+const POLL: Duration = Duration::from_millis(1);
+
+/// Variables that would send git elsewhere than to the directory, or give it settings of another command.
+const UNWANTED: &[&str] = &[
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ATTR_SOURCE",
+];
+
+/// Settings for every command.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("log.showSignature", "false"),
+    ("status.submoduleSummary", "false"),
+    ("submodule.recurse", "false"),
+    // A directory in a checkout can be made to look like a bare repository with a configuration of its own.
+    ("safe.bareRepository", "explicit"),
+];
+
+/// Where and until when git commands run.
+pub(super) struct Call {
+    pub(super) directory: PathBuf,
+    pub(super) deadline: Instant,
+    /// Settings that go before all others.
+    pub(super) overrides: Vec<(String, String)>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The deadline passed.
+    Slow,
+    /// There is no git.
+    Missing,
+    /// Git said no; with what it said about that.
+    Failed(String),
+}
+
+/// What a git command prints.
+pub(super) fn run(call: &Call, arguments: &[&str]) -> Result<String, Ended> {
+    let mut child = command(call, arguments).spawn().map_err(|err| match err.kind() {
+        std::io::ErrorKind::NotFound => Ended::Missing,
+        kind => Ended::Failed(kind.to_string()),
+    })?;
+    let output = reader(child.stdout.take());
+    let trouble = reader(child.stderr.take());
+    let text = output.recv_timeout(left(call));
+    let ended = end(&mut child, call);
+    match (text, ended) {
+        (Ok(text), Some(true)) => Ok(text),
+        // What did not fit was not read, so the command could not end well.
+        (Ok(text), _) if text.len() as u64 >= OUTPUT_BYTES_MAX => Ok(text),
+        (Ok(_), Some(false)) => {
+            let said = trouble.recv_timeout(Duration::from_millis(10)).unwrap_or_default();
+            Err(Ended::Failed(said.trim().to_owned()))
+        }
+        _ => Err(Ended::Slow),
+    }
+}
+
+fn command(call: &Call, arguments: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command
+        .args(["--no-optional-locks", "--no-pager", "--literal-pathspecs", "-C"])
+        .arg(&call.directory)
+        .args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for variable in UNWANTED {
+        command.env_remove(variable);
+    }
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    // Objects that are missing in a partial clone stay so.
+    command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
+    let overrides = call.overrides.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let mut count = 0;
+    for (key, value) in SETTINGS.iter().copied().chain(overrides) {
+        command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
+        count += 1;
+    }
+    command.env("GIT_CONFIG_COUNT", count.to_string());
+    command
+}
+
+/// Reads in a thread of its own, which ends when the command does, since that closes the pipe. Closing our end when
+/// enough was read ends a command that goes on writing.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    if let Some(pipe) = pipe {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            // Nobody may be waiting any more, and then nobody misses it.
+            let _ = read.map(|_| sender.send(text));
+        });
+    }
+    receiver
+}
+
+/// Whether the command ended well; nothing if it had to be ended.
+fn end(child: &mut Child, call: &Call) -> Option<bool> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status.success()),
+            Ok(None) if !left(call).is_zero() => thread::sleep(POLL.min(left(call))),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+fn left(call: &Call) -> Duration {
+    call.deadline.saturating_duration_since(Instant::now())
+}

@@ -1,0 +1,213 @@
+//! Finds what a Markdown text includes: words such as `@docs/style.md`.
+//!
+//! Markdown decides what is text: nothing in code spans, code blocks, HTML tags or comments counts. The words
+//! themselves are taken from the source, because the parser cuts texts at `_` and `*`, which file names may hold.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Parser, Tag};
+
+/// The most references of one file that are followed. More is not a text that includes others.
+const REFERENCES_MAX: usize = 1_000;
+
+/// What may stand right behind a path without belonging to it.
+const TRAILING: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '*', '_', '>', '|', '`'];
+
+/// The words behind `@` in the text of a Markdown document, in order, each once.
+pub(crate) fn references(markdown: &str) -> Vec<String> {
+    if !markdown.contains('@') {
+        return Vec::new();
+    }
+    let hidden = hidden_ranges(markdown);
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for (at, _) in markdown.match_indices('@') {
+        let next_hidden = hidden.partition_point(|range| range.end <= at);
+        let end = match hidden.get(next_hidden) {
+            Some(range) if range.start <= at => continue,
+            Some(range) => range.start,
+            None => markdown.len(),
+        };
+        if !opens_word(&markdown[..at]) {
+            continue;
+        }
+        let word = word_of(&markdown[at + 1..end]);
+        if !word.is_empty() && seen.insert(word.clone()) {
+            found.push(word);
+        }
+        if found.len() == REFERENCES_MAX {
+            break;
+        }
+    }
+    found
+}
+
+/// The paths that a word may mean, the longest first: what stands behind it may be punctuation or a heading's name.
+pub(crate) fn readings(word: &str) -> Vec<&str> {
+    let mut readings = vec![word];
+    let mut rest = word;
+    while let Some(shorter) = rest.strip_suffix(TRAILING) {
+        readings.push(shorter);
+        rest = shorter;
+    }
+    // The name of a heading, or the target of a link around the word.
+    for behind in ["#", "]("] {
+        if let Some((path, _)) = rest.split_once(behind) {
+            readings.push(path);
+        }
+    }
+    readings.retain(|reading| !reading.is_empty());
+    readings
+}
+
+/// Whether a word was meant as a path, so that its author wants to know that there is no such file. Decorators,
+/// packages and names of people were not.
+pub(crate) fn looks_like_path(word: &str) -> bool {
+    let word = word.trim_end_matches(TRAILING);
+    let word = word.split_once('#').map_or(word, |(path, _)| path);
+    ["./", "../", "~/", "/"].iter().any(|start| word.starts_with(start))
+        || [".md", ".mdc", ".markdown", ".txt", ".rst", ".adoc"].iter().any(|ending| word.ends_with(ending))
+}
+
+/// Whether a word may begin behind this text: an `@` within a word is an e-mail address.
+fn opens_word(before: &str) -> bool {
+    before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || "([{*_\"'|>:,".contains(letter))
+}
+
+/// The word at the start of a text: up to white space, with `\ ` for a space in it.
+fn word_of(text: &str) -> String {
+    let mut word = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek() == Some(&' ') => {
+                word.push(' ');
+                letters.next();
+            }
+            _ if letter.is_whitespace() || letter.is_control() => break,
+            _ => word.push(letter),
+        }
+    }
+    word
+}
+
+/// What is not text, in order and without overlaps.
+fn hidden_ranges(markdown: &str) -> Vec<Range<usize>> {
+    let mut hidden = Vec::new();
+    for (event, range) in Parser::new(markdown).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) | Event::Code(_) | Event::InlineHtml(_) => hidden.push(range),
+            Event::Start(Tag::HtmlBlock) => hide_markup(markdown, range, &mut hidden),
+            _ => {}
+        }
+    }
+    hidden.sort_unstable_by_key(|range| range.start);
+    merged(hidden)
+}
+
+/// Joins ranges that overlap, so that they can be searched by their ends.
+fn merged(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// Hides the tags and comments of an HTML block and the elements that hold code. What else stands in it is text:
+/// people put instructions between tags of their own.
+fn hide_markup(markdown: &str, block: Range<usize>, hidden: &mut Vec<Range<usize>>) {
+    let mut at = block.start;
+    while let Some(open) = markdown[at..block.end].find('<').map(|found| at + found) {
+        let rest = &markdown[open..block.end];
+        let length = match closing_of(rest) {
+            Some(closing) => {
+                find_ignoring_case(rest, closing).map_or(rest.len(), |found| found + closing.len())
+            }
+            None => rest.find('>').map_or(rest.len(), |found| found + 1),
+        };
+        hidden.push(open..open + length);
+        at = open + length;
+    }
+}
+
+/// What ends a comment or an element that holds code, if one begins here.
+fn closing_of(markup: &str) -> Option<&'static str> {
+    [
+        ("<!--", "-->"),
+        ("<pre", "</pre>"),
+        ("<code", "</code>"),
+        ("<script", "</script>"),
+        ("<style", "</style>"),
+    ]
+    .into_iter()
+    .find(|(open, _)| markup.get(..open.len()).is_some_and(|start| start.eq_ignore_ascii_case(open)))
+    .map(|(_, close)| close)
+}
+
+fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {
+    text.as_bytes().windows(wanted.len()).position(|window| window.eq_ignore_ascii_case(wanted.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(markdown: &str, expected: &[&str]) {
+        assert_eq!(references(markdown), expected, "in {markdown:?}");
+    }
+
+    #[test]
+    fn words_in_text_count() {
+        check("@a.md", &["a.md"]);
+        check(
+            "See @./docs/my_file_name.md and @~/x/*y*.md, (@/abs.txt)",
+            &["./docs/my_file_name.md", "~/x/*y*.md,", "/abs.txt)"],
+        );
+        check(
+            "- item\n  - @docs/__init__.md\n\n> @quoted.md\n\n# @heading.md",
+            &["docs/__init__.md", "quoted.md", "heading.md"],
+        );
+        check("**@bold.md** _@it.md_ [@link.md](x)", &["bold.md**", "it.md_", "link.md](x)"]);
+        check("@a.md @a.md", &["a.md"]);
+        check("@with\\ space.md next", &["with space.md"]);
+        check("<rules>\n@inside.md\n</rules>", &["inside.md"]);
+        check("| a |\n|---|\n|@cell.md|", &["cell.md|"]);
+    }
+
+    #[test]
+    fn code_html_and_addresses_do_not() {
+        check("`@a.md` and `` x @b.md ``", &[]);
+        check("```\n@a.md\n```\n\n~~~rust\n@b.md\n~~~\n\n    @c.md\n", &[]);
+        check("- x\n\n  ```\n  @a.md\n  ```", &[]);
+        check("<!-- @a.md -->\n\ntext <!-- @b.md --> text\n\n<!--\n\n@c.md\n\n-->", &[]);
+        check("<pre>\n@a.md\n</PRE>", &[]);
+        check("<a href=\" @a.md\">x</a>\n\ny <b title=' @b.md'>z</b>", &[]);
+        check("me@example.com <mailto:me@example.com> git@github.com:a/b", &[]);
+        check("@ alone, @", &[]);
+        check("@half`@code.md`", &["half"]);
+        check("```\n@never closed", &[]);
+    }
+
+    #[test]
+    fn punctuation_behind_a_path_is_cut_step_by_step() {
+        assert_eq!(readings("a.md)."), ["a.md).", "a.md)", "a.md"]);
+        assert_eq!(readings("a.md#part"), ["a.md#part", "a.md"]);
+        assert_eq!(readings("..."), ["...", "..", "."]);
+    }
+
+    #[test]
+    fn what_was_meant_as_a_path() {
+        for word in ["./a", "../b", "~/c", "/d", "docs/a.md", "a.md,", "b.txt#x"] {
+            assert!(looks_like_path(word), "{word}");
+        }
+        for word in ["decorator", "scope/package", "types/node.", "alice", "param"] {
+            assert!(!looks_like_path(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Rules that wait until a file that they are for is touched.
+
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use pal_prompt::InstructionScope;
+use serde::Serialize;
+
+/// The most patterns of one rule.
+const PATTERNS_MAX: usize = 100;
+
+/// The longest pattern, in bytes.
+const PATTERN_BYTES_MAX: usize = 1_000;
+
+/// A rule that waits until a file that it is for is touched.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rule {
+    /// Its path.
+    pub path: String,
+    /// Where it comes from.
+    pub scope: InstructionScope,
+    /// The patterns of files that it is for, relative to the directory that holds its `.claude` or `.pal` folder; for
+    /// rules of the user, to the project's top.
+    pub patterns: Vec<String>,
+    #[serde(skip)]
+    pub(crate) file: PathBuf,
+    #[serde(skip)]
+    pub(crate) text: String,
+    #[serde(skip)]
+    pub(crate) base: PathBuf,
+    #[serde(skip)]
+    pub(crate) globs: Vec<Glob>,
+    /// Put together when it is first asked, which for most rules of most sessions is never.
+    #[serde(skip)]
+    pub(crate) set: Option<GlobSet>,
+}
+
+impl Rule {
+    /// Whether the rule is for this file.
+    pub(crate) fn is_for(&mut self, file: &Path) -> bool {
+        let Ok(relative) = file.strip_prefix(&self.base) else { return false };
+        let globs = &self.globs;
+        self.set.get_or_insert_with(|| set_of(globs)).is_match(relative)
+    }
+}
+
+/// The patterns that can be understood, and a word on each that cannot.
+pub(crate) fn globs_of(patterns: &[String]) -> (Vec<Glob>, Vec<String>) {
+    let mut globs = Vec::new();
+    let mut troubles = Vec::new();
+    for pattern in patterns.iter().take(PATTERNS_MAX) {
+        match glob_of(pattern) {
+            Ok(more) => globs.extend(more),
+            Err(trouble) => troubles.push(trouble),
+        }
+    }
+    if patterns.len() > PATTERNS_MAX {
+        troubles.push(format!("more than {PATTERNS_MAX} patterns"));
+    }
+    (globs, troubles)
+}
+
+/// A pattern as globs: itself, and all below it if it names a folder.
+fn glob_of(pattern: &str) -> Result<Vec<Glob>, String> {
+    if pattern.len() > PATTERN_BYTES_MAX {
+        return Err(format!("a pattern of more than {PATTERN_BYTES_MAX} bytes"));
+    }
+    let trimmed = pattern.trim_start_matches("./").trim_start_matches('/').trim_end_matches('/');
+    let mut globs = vec![build(trimmed)?];
+    let last = trimmed.rsplit('/').next().unwrap_or_default();
+    if !last.contains(['*', '?', '[', '{']) {
+        globs.push(build(&format!("{trimmed}/**"))?);
+    }
+    Ok(globs)
+}
+
+fn build(pattern: &str) -> Result<Glob, String> {
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .map_err(|err| format!("a pattern that cannot be understood ({})", err.kind()))
+}
+
+fn set_of(globs: &[Glob]) -> GlobSet {
+    let mut builder = GlobSetBuilder::new();
+    for glob in globs {
+        builder.add(glob.clone());
+    }
+    builder.build().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+        let (globs, troubles) = globs_of(&[pattern.to_owned()]);
+        assert!(troubles.is_empty());
+        let set = set_of(&globs);
+        for file in matching {
+            assert!(set.is_match(file), "{pattern} is for {file}");
+        }
+        for file in others {
+            assert!(!set.is_match(file), "{pattern} is not for {file}");
+        }
+    }
+
+    #[test]
+    fn patterns_mean_what_people_mean() {
+        check("src/**/*.rs", &["src/a.rs", "src/b/c/d.rs"], &["a.rs", "src/a.ts"]);
+        check("*.md", &["README.md"], &["docs/a.md"]);
+        check("**/*.{ts,tsx}", &["a.ts", "b/c.tsx"], &["a.rs"]);
+        check("./src/", &["src/a", "src/b/c"], &["lib/src/a"]);
+        check("src/*", &["src/a"], &["src/b/c"]);
+        check("Makefile", &["Makefile"], &["a/Makefile"]);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_told() {
+        assert_eq!(globs_of(&["[".to_owned(), "a".to_owned()]).1.len(), 1);
+        assert_eq!(globs_of(&["x".repeat(1_001)]).1.len(), 1);
+        assert_eq!(globs_of(&vec!["x".to_owned(); 101]).1.len(), 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! What the model is told when instruction files change under a session.
+
+use std::fs;
+
+use pal_sources::{Became, Discovered, Notice, discover};
+
+use crate::places::Place;
+
+const SCRIPT: &str = "
+    repo home/project
+    file home/project/CLAUDE.md | one
+    file home/project/AGENTS.md | two @more.md
+    file home/project/more.md | three
+    file home/project/a/CLAUDE.md | of a
+    file home/project/b/CLAUDE.md | of b
+    file home/project/.claude/rules/b.md | ---\\npaths: b/**\\n---\\nrule for b
+";
+
+#[track_caller]
+fn check(place: &Place, notices: &[Notice], expected: &[(&str, Became, &str)]) {
+    let found: Vec<(String, Became)> =
+        notices.iter().map(|notice| (place.short(&notice.path), notice.what)).collect();
+    let wanted: Vec<(String, Became)> =
+        expected.iter().map(|(path, what, _)| ((*path).to_owned(), *what)).collect();
+    assert_eq!(found, wanted);
+    for (notice, (_, _, part)) in notices.iter().zip(expected) {
+        assert!(notice.text.contains(part), "{:?} has no {part:?}", notice.text);
+    }
+}
+
+fn begin() -> (Place, Discovered) {
+    let place = Place::new(SCRIPT);
+    let discovered = discover(&place.search);
+    (place, discovered)
+}
+
+#[test]
+fn nothing_changed_nothing_told() {
+    let (place, mut discovered) = begin();
+    discovered.touched(&place.root.join("home/project/b/x"));
+    assert_eq!(discovered.changes(), []);
+    // Another time, the same text.
+    place.write("home/project/CLAUDE.md", b"one\n");
+    assert_eq!(discovered.changes(), []);
+}
+
+#[test]
+fn changes_on_disk_are_told_once() {
+    let (place, mut discovered) = begin();
+    place.write("home/project/more.md", b"three and a half");
+    fs::remove_file(place.root.join("home/project/CLAUDE.md")).unwrap();
+    place.write("home/project/CLAUDE.local.md", b"mine <system-reminder>");
+    place.write("home/project/.pal/rules/new.md", b"---\ndescription: x\n---\nnew rule");
+    check(
+        &place,
+        &discovered.changes(),
+        &[
+            ("home/project/CLAUDE.md", Became::Removed, "no longer applies"),
+            ("home/project/more.md", Became::Changed, "three and a half"),
+            ("home/project/.pal/rules/new.md", Became::Added, "<instruction-file>\nnew rule\n"),
+            ("home/project/CLAUDE.local.md", Became::Added, "mine <\\system-reminder>"),
+        ],
+    );
+    assert_eq!(discovered.changes(), []);
+}
+
+#[test]
+fn a_file_that_was_included_in_vain_is_noticed_when_it_comes() {
+    let place = Place::new("repo home/project\nfile home/project/CLAUDE.md | see @docs/later.md.");
+    let mut discovered = discover(&place.search);
+    assert_eq!(discovered.changes(), []);
+    place.write("home/project/docs/later.md", b"here I am");
+    check(&place, &discovered.changes(), &[("home/project/docs/later.md", Became::Added, "here I am")]);
+}
+
+#[test]
+fn a_moved_text_is_no_change() {
+    let (place, mut discovered) = begin();
+    let project = place.root.join("home/project");
+    fs::rename(project.join("CLAUDE.md"), project.join("CLAUDE.local.md")).unwrap();
+    assert_eq!(discovered.changes(), []);
+}
+
+#[test]
+fn files_that_joined_are_watched_and_join_once() {
+    let (place, mut discovered) = begin();
+    let touched = place.root.join("home/project/b/x");
+    assert_eq!(discovered.touched(&touched).len(), 2);
+    place.write("home/project/b/CLAUDE.md", b"of b, now");
+    place.write("home/project/.claude/rules/b.md", b"---\npaths: b/**\n---\nrule for b, now");
+    check(
+        &place,
+        &discovered.changes(),
+        &[
+            ("home/project/.claude/rules/b.md", Became::Changed, "<instruction-file>\nrule for b, now\n"),
+            ("home/project/b/CLAUDE.md", Became::Changed, "of b, now"),
+        ],
+    );
+    assert_eq!(discovered.touched(&touched), []);
+    assert!(
+        discovered.left_out.is_empty(),
+        "nor is there anything to say about it: {:?}",
+        discovered.left_out
+    );
+    assert_eq!(discovered.changes(), []);
+    fs::remove_file(place.root.join("home/project/b/CLAUDE.md")).unwrap();
+    check(&place, &discovered.changes(), &[("home/project/b/CLAUDE.md", Became::Removed, "")]);
+}
+
+#[test]
+fn a_change_of_directory_tells_what_applies() {
+    let mut place = Place::new(SCRIPT);
+    place.search.directory = place.root.join("home/project/a");
+    let mut discovered = discover(&place.search);
+    check(
+        &place,
+        &discovered.moved(&place.root.join("home/project/b")),
+        &[
+            ("home/project/a/CLAUDE.md", Became::Removed, "with the working directory"),
+            ("home/project/b/CLAUDE.md", Became::Added, "of b"),
+        ],
+    );
+    assert_eq!(discovered.changes(), []);
+    check(&place, &discovered.moved("..".as_ref()), &[("home/project/b/CLAUDE.md", Became::Removed, "")]);
+}
+
+#[test]
+fn an_answer_lets_a_file_in() {
+    let place =
+        Place::new("repo home/project\nfile home/out.md | outside\nfile home/project/CLAUDE.md | @../out.md");
+    let mut discovered = discover(&place.search);
+    let asked = discovered.questions[0].path.clone();
+    let notices = discovered.allowed(asked.as_ref());
+    check(&place, &notices, &[("home/out.md", Became::Added, "because the user allowed it")]);
+    assert!(discovered.questions.is_empty());
+}
+
+#[test]
+fn a_resumed_session_is_told_what_changed_meanwhile() {
+    let (place, mut discovered) = begin();
+    let touched = place.root.join("home/project/b/x");
+    discovered.touched(&touched);
+    let notes = discovered.notes();
+    let mut again = discover(&place.search);
+    assert_eq!(again.resumed(&notes), []);
+    assert_eq!(again.touched(&touched), [], "what joined before does not join again");
+    place.write("home/project/CLAUDE.md", b"one, but other");
+    place.write("home/project/a/AGENTS.md", b"not touched yet");
+    fs::remove_file(place.root.join("home/project/.claude/rules/b.md")).unwrap();
+    let mut later = discover(&place.search);
+    check(
+        &place,
+        &later.resumed(&notes),
+        &[
+            ("home/project/.claude/rules/b.md", Became::Removed, "since the session was left"),
+            ("home/project/CLAUDE.md", Became::Changed, "one, but other"),
+        ],
+    );
+    assert_eq!(later.changes(), []);
+}
+
+#[test]
+fn a_link_that_is_turned_to_the_outside_is_not_followed() {
+    let (place, mut discovered) = begin();
+    discovered.touched(&place.root.join("home/project/b/x"));
+    place.write("home/secret.md", b"secret");
+    let nested = place.root.join("home/project/b/CLAUDE.md");
+    fs::remove_file(&nested).unwrap();
+    std::os::unix::fs::symlink("../../secret.md", &nested).unwrap();
+    let notices = discovered.changes();
+    check(&place, &notices, &[("home/project/b/CLAUDE.md", Became::Removed, "")]);
+    assert!(!notices[0].text.contains("secret"));
+}

@@ -1,0 +1,10 @@
+//! What is gathered around a session, on real folders and real repositories.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod changing;
+mod including;
+mod layouts;
+mod places;
+mod repositories;
+mod ruling;

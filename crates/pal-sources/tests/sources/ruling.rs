@@ -1,0 +1,117 @@
+//! Layouts with rules and nested files: what waits, and what joins when a file is touched.
+
+use pal_sources::discover;
+
+use crate::places::{Place, check};
+
+#[test]
+fn rules_wait_for_the_files_that_they_are_for() {
+    check(
+        "
+        repo home/project
+        in home/project/sub
+        file home/.claude/rules/rust.md | ---\\npaths: '**/*.rs'\\n---\\nmine
+        file home/project/.claude/rules/api.md | ---\\npaths: [src/api/**, 'lib/*.ts']\\n---\\nabout @detail.md
+        file home/project/.claude/rules/detail.md | ---\\npaths: never/**\\n---\\ndetail
+        file home/project/.claude/rules/later.md | ---\\npaths: later/**\\n---\\nlater
+        file home/project/.claude/rules/broken.md | ---\\npaths: [a\\n---\\nbroken
+        file home/project/sub/.pal/rules/here.md | ---\\npaths: x/*\\n---\\nhere
+        touch home/project/README.md
+        touch home/project/src/api/a/b.rs
+        touch home/project/src/api/a/b.rs
+        touch home/project/never/x
+        touch home/project/sub/x/y
+        touch home/elsewhere/x.rs
+        ",
+        "
+        project home/project/.claude/rules/broken.md
+        home/project/src/api/a/b.rs brings user home/.claude/rules/rust.md
+        home/project/src/api/a/b.rs brings project home/project/.claude/rules/detail.md for home/project/.claude/rules/api.md
+        home/project/src/api/a/b.rs brings project home/project/.claude/rules/api.md
+        home/project/sub/x/y brings project home/project/sub/.pal/rules/here.md
+        waits home/project/.claude/rules/later.md later/**
+        warns home/project/.claude/rules/broken.md: front matter: line 1 column 8: unclosed bracket '['
+        ",
+    );
+}
+
+#[test]
+fn front_matter_does_not_reach_the_model() {
+    let place = Place::new(
+        "
+        repo home/project
+        file home/project/.claude/rules/a.md | ---\\ndescription: about\\n---\\nthe rule
+        file home/project/CLAUDE.md | ---\\nNote: stays\\n---\\ntext
+        ",
+    );
+    let texts: Vec<String> = discover(&place.search).files.into_iter().map(|file| file.text).collect();
+    assert_eq!(texts, ["---\nNote: stays\n---\ntext", "the rule"]);
+}
+
+#[test]
+fn nested_files_join_when_something_below_is_touched() {
+    check(
+        "
+        repo home/project
+        in home/project/a
+        file home/project/CLAUDE.md | top
+        file home/project/a/CLAUDE.md | a
+        file home/project/a/b/CLAUDE.md | b @more.md
+        file home/project/a/b/more.md | more
+        file home/project/a/b/.claude/rules/c.md | ---\\npaths: c/**\\n---\\nfor c
+        file home/project/a/b/.claude/rules/d.md | ---\\npaths: d/**\\n---\\nfor d
+        file home/project/z/AGENTS.md | z
+        file home/project/z/node_modules/lib/CLAUDE.md | a dependency speaks
+        file home/project/z/.claude-injected-x/CLAUDE.md | injected
+        touch home/project/a/b/c/new.rs
+        touch home/project/a/b/c/new.rs
+        touch home/project/z/node_modules/lib/index.js
+        touch home/project/z/.claude-injected-x/file
+        touch home/project/a/b/d/x
+        ",
+        "
+        project home/project/CLAUDE.md
+        project home/project/a/CLAUDE.md
+        home/project/a/b/c/new.rs brings project home/project/a/b/more.md for home/project/a/b/CLAUDE.md
+        home/project/a/b/c/new.rs brings project home/project/a/b/CLAUDE.md
+        home/project/a/b/c/new.rs brings project home/project/a/b/.claude/rules/c.md
+        home/project/z/node_modules/lib/index.js brings project home/project/z/AGENTS.md
+        home/project/a/b/d/x brings project home/project/a/b/.claude/rules/d.md
+        ",
+    );
+}
+
+#[test]
+fn injected_files_are_skipped() {
+    check(
+        "
+        repo home/project
+        file home/project/CLAUDE.md | @.claude-injected-note.md
+        file home/project/.claude-injected-note.md | x
+        file home/project/.claude/rules/.claude-injected-a.md | y
+        file home/project/.claude/rules/.claude-injected-b/c.md | z
+        ",
+        "
+        project home/project/CLAUDE.md
+        without home/project/.claude-injected-note.md: its name says that another program put it there
+        without home/project/.claude/rules/.claude-injected-a.md: its name says that another program put it there
+        ",
+    );
+}
+
+#[test]
+fn links_among_rules_do_not_run_in_circles() {
+    check(
+        "
+        repo home/project
+        file home/project/.claude/rules/a.md | a
+        link home/project/.claude/rules/loop -> ../rules
+        file home/shared/s.md | s
+        link home/project/.claude/rules/shared -> ../../../shared
+        ",
+        "
+        project home/project/.claude/rules/a.md
+        asks home/shared/s.md for home/project/.claude/rules/shared/s.md
+        ",
+    );
+}
