@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bytes;
+mod cache;
 mod common;
 mod compaction;
 mod fold;

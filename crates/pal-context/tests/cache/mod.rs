@@ -1,12 +1,12 @@
 //! Marks and their order of need; and each input of the cache's key changed in turn, with the cause that is named.
 
+use pal_context::Standing;
 use pal_context::cache::{
     Asked, Baseline, Eligibility, Expected, Fall, Marking, diff, difference, judge, latched_lifetime, plan,
 };
-use pal_context::Standing;
 use pal_model::{
-    BreakCause, Card, Cards, Change, Content, Draft, Entry, IdSource, Origin, Prefix, PrefixNotes, RequestSent,
-    SectionNote, Snapshot, Source, SystemNote, Text, Timestamp, Usage,
+    BreakCause, Card, Cards, Change, Content, Draft, Entry, IdSource, Origin, Prefix, PrefixNotes,
+    RequestSent, SectionNote, Snapshot, Source, SystemNote, Text, Timestamp, Usage,
 };
 use pal_view::{CacheLifetime, CacheScope, Estimator, Lens, RenderOptions, Scope, Spot, View};
 
@@ -20,6 +20,8 @@ struct Parts {
     sections: Vec<(&'static str, String, bool)>,
     tools: Vec<String>,
     messages: Vec<String>,
+    /// Words that were said at the end and have not been sent.
+    unsent: usize,
     standing: Standing,
     betas: Vec<&'static str>,
 }
@@ -27,7 +29,10 @@ struct Parts {
 impl Parts {
     fn new() -> Parts {
         let tool = |name: &str| {
-            format!(r#"{{"name":"{name}","description":"{}","input_schema":{{"type":"object"}}}}"#, "It helps. ".repeat(60))
+            format!(
+                r#"{{"name":"{name}","description":"{}","input_schema":{{"type":"object"}}}}"#,
+                "It helps. ".repeat(60)
+            )
         };
         Parts {
             card: Cards::shipped().find("claude-opus-5-5").card,
@@ -37,7 +42,8 @@ impl Parts {
                 ("environment", "Linux. ".repeat(200), false),
             ],
             tools: ["Bash", "Edit", "Read"].map(tool).into(),
-            messages: (0..6).map(|number| format!("message {number}: {}", "words ".repeat(300))).collect(),
+            messages: (0..7).map(|number| format!("message {number}: {}", "words ".repeat(300))).collect(),
+            unsent: 0,
             standing: Standing::default(),
             betas: vec!["one", "two"],
         }
@@ -65,8 +71,7 @@ impl Parts {
         }
     }
 
-    /// The view of it; the last `open` messages have not been sent yet.
-    fn view(&self, open: usize) -> View {
+    fn view(&self) -> View {
         let mut ids = IdSource::seeded(7);
         let at = Timestamp::default();
         let lens = Lens {
@@ -87,16 +92,22 @@ impl Parts {
                 _ => Draft::assistant(Some(&format!("msg_{number}").as_str().into()), None, &content),
             };
             push(&mut view, draft);
-            if number % 2 == 0 && number + open < self.messages.len() {
+            if number % 2 == 0 && number + 1 < self.messages.len() {
                 let last = view.newest();
-                push(&mut view, Draft::request(&RequestSent::plain(Source::main(), last, self.card.model.clone())));
+                push(
+                    &mut view,
+                    Draft::request(&RequestSent::plain(Source::main(), last, self.card.model.clone())),
+                );
             }
+        }
+        for _ in 0..self.unsent {
+            push(&mut view, Draft::user(Origin::Person, r#""and""#));
         }
         view
     }
 
     fn asked(&self) -> Asked {
-        let request = self.standing.request(&self.view(0), OPTIONS);
+        let request = self.standing.request(&self.view(), OPTIONS);
         Asked { request, betas: self.betas.iter().map(|beta| (*beta).into()).collect() }
     }
 }
@@ -105,7 +116,7 @@ impl Parts {
 fn named(change: impl Fn(&mut Parts)) -> Option<BreakCause> {
     let before = Parts::new();
     let mut now = before.clone();
-    now.messages.push(String::from("and on"));
+    now.messages.extend(["an answer", "and on"].map(String::from));
     change(&mut now);
     difference(&before.asked(), &now.asked())
 }
@@ -117,25 +128,32 @@ fn appending_is_no_difference() {
 
 #[test]
 fn each_input_of_the_key_is_named_and_nothing_else() {
-    let section = |name: &str, change, characters| {
-        Some(BreakCause::Section { name: name.into(), change, characters })
-    };
+    let section =
+        |name: &str, change, characters| Some(BreakCause::Section { name: name.into(), change, characters });
     let tool = |name: &str, change| Some(BreakCause::Tool { name: name.into(), change });
-    let message = |message, change, characters| {
-        Some(BreakCause::Message { message, block: 0, change, characters })
-    };
+    let message =
+        |message, change, characters| Some(BreakCause::Message { message, block: 0, change, characters });
     assert_eq!(named(|parts| parts.sections[1].1.push_str("!!")), section("tone", Change::Changed, 2));
-    assert_eq!(named(|parts| parts.sections[2].1 = "Lunix".into()), section("environment", Change::Changed, 5 - 1_400));
+    assert_eq!(
+        named(|parts| parts.sections[2].1 = "Lunix".into()),
+        section("environment", Change::Changed, 5 - 1_400)
+    );
     assert_eq!(named(|parts| drop(parts.sections.remove(1))), section("tone", Change::Removed, -400));
     assert_eq!(
         named(|parts| parts.sections.insert(1, ("style", "Loud.".into(), true))),
         section("style", Change::Added, 5)
     );
     assert_eq!(named(|parts| parts.sections.swap(0, 1)), section("identity", Change::Moved, 0));
-    assert_eq!(named(|parts| parts.tools[1] = parts.tools[1].replacen("It", "That", 1)), tool("Edit", Change::Changed));
+    assert_eq!(
+        named(|parts| parts.tools[1] = parts.tools[1].replacen("It", "That", 1)),
+        tool("Edit", Change::Changed)
+    );
     assert_eq!(named(|parts| parts.tools.swap(0, 1)), tool("Bash", Change::Moved));
     assert_eq!(named(|parts| drop(parts.tools.pop())), tool("Read", Change::Removed));
-    assert_eq!(named(|parts| parts.tools.push(parts.tools[0].replace("Bash", "Write"))), tool("Write", Change::Added));
+    assert_eq!(
+        named(|parts| parts.tools.push(parts.tools[0].replace("Bash", "Write"))),
+        tool("Write", Change::Added)
+    );
     assert_eq!(
         named(|parts| {
             let deferred = parts.tools[0].replace("\"Bash\"", "\"Web\",\"defer_loading\":true");
@@ -164,11 +182,11 @@ fn each_input_of_the_key_is_named_and_nothing_else() {
     assert_eq!(member("inference_geo", r#""eu""#), Some(BreakCause::Member { name: "inference_geo".into() }));
     assert_eq!(member("metadata", "{}"), None, "no part of the key");
     assert_eq!(named(|parts| parts.standing.lifetime = CacheLifetime::Hour1), Some(BreakCause::Lifetimes));
-    for k in 0..6 {
+    for k in 0..7 {
         let changed = named(|parts| parts.messages[k] = parts.messages[k].replacen('w', "W", 1));
         assert_eq!(changed, message(k as u64, Change::Changed, 0), "a byte of message {k}");
     }
-    assert_eq!(named(|parts| parts.messages.truncate(4)), message(4, Change::Removed, 1_829));
+    assert_eq!(named(|parts| parts.messages.truncate(5)), message(5, Change::Removed, -1_836));
 }
 
 /// A fall between two requests of which the second came so many milliseconds later.
@@ -202,7 +220,8 @@ fn judged(change: impl Fn(&mut Parts), idle_ms: i64, expected: Option<&str>) -> 
 #[test]
 fn the_first_thing_that_explains_a_fall_is_its_cause() {
     let edit = |parts: &mut Parts| parts.messages[2].push('!');
-    let changed = |characters| BreakCause::Message { message: 2, block: 0, change: Change::Changed, characters };
+    let changed =
+        |characters| BreakCause::Message { message: 2, block: 0, change: Change::Changed, characters };
     assert_eq!(judged(edit, 400_000, None), changed(1), "a change of ours comes before the time");
     assert_eq!(judged(edit, 0, Some("clear")), BreakCause::Expected { what: "clear".into() });
     let section = judged(|parts| parts.sections[0].1.push('!'), 0, Some("clear"));
@@ -223,17 +242,19 @@ fn the_first_thing_that_explains_a_fall_is_its_cause() {
 fn a_diff_shows_what_changed_and_not_what_was_added() {
     let before = Parts::new();
     let mut now = before.clone();
-    now.messages.push(String::from("appended"));
+    now.messages.extend(["an answer", "appended"].map(String::from));
     now.messages[2] = String::from("another text");
     now.sections[2].1 = String::from("Another machine.");
     let text = diff(&before.asked(), &now.asked());
-    assert!(text.contains("+another text") && text.contains("-message 2") && text.contains("+Another machine."));
-    assert!(!text.contains("+appended") && !text.contains("identity"), "{text}");
+    assert!(
+        text.contains("+another text") && text.contains("-message 2") && text.contains("+Another machine.")
+    );
+    assert!(!text.contains("+appended") && !text.contains("@@ -1,1 +1,1 @@"), "{text}");
     assert_eq!(diff(&before.asked(), &before.asked()), "");
 }
 
-fn spots(parts: &Parts, open: usize, is_fork: bool) -> Vec<Spot> {
-    let view = parts.view(open);
+fn spots(parts: &Parts, is_fork: bool) -> Vec<Spot> {
+    let view = parts.view();
     let request = if is_fork { view.fork(OPTIONS, "Sum up.") } else { view.render(OPTIONS) };
     let marking = Marking { lifetime: CacheLifetime::Minutes5, is_fork };
     plan(&request, &parts.card, marking).iter().map(|mark| mark.spot).collect()
@@ -243,22 +264,19 @@ fn spots(parts: &Parts, open: usize, is_fork: bool) -> Vec<Spot> {
 fn marks_stand_where_they_are_needed_most() {
     let mut parts = Parts::new();
     // Tools, the static part, the whole system prompt, the tail.
-    assert_eq!(
-        spots(&parts, 0, false),
-        [Spot::Tool(2), Spot::System(0), Spot::System(1), Spot::Block(5)]
-    );
+    assert_eq!(spots(&parts, false), [Spot::Tool(2), Spot::System(0), Spot::System(1), Spot::Block(6)]);
     // A fork writes nothing: its mark stands where the last request's stood.
-    assert_eq!(spots(&parts, 2, true)[3], Spot::Block(2));
+    assert_eq!(spots(&parts, true)[3], Spot::Block(4));
     // Much was added since: the end of the request before is marked instead of the last tool.
-    parts.messages.extend((0..30).map(|number| format!("more {number}")));
-    let far = spots(&parts, 32, false);
-    assert_eq!(far, [Spot::System(0), Spot::System(1), Spot::Block(4), Spot::Block(35)]);
+    parts.unsent = 15;
+    let far = spots(&parts, false);
+    assert_eq!(far, [Spot::System(0), Spot::System(1), Spot::Block(4), Spot::Block(21)]);
     // Below the card's minimum nothing is marked.
     parts.card.min_cacheable = 1_000_000;
-    assert_eq!(spots(&parts, 0, false), []);
+    assert_eq!(spots(&parts, false), []);
     parts.card.min_cacheable = 1_500;
     parts.tools[2] = parts.tools[2].replace("\"Read\"", "\"Read\",\"defer_loading\":true");
-    assert!(!spots(&parts, 0, false).contains(&Spot::Tool(2)), "a deferred tool carries no mark");
+    assert!(!spots(&parts, false).contains(&Spot::Tool(2)), "a deferred tool carries no mark");
 }
 
 #[test]
@@ -266,10 +284,14 @@ fn scopes_follow_the_tools() {
     let mut parts = Parts::new();
     parts.card.can.cache_scopes = true;
     let scopes = |parts: &Parts| -> Vec<(Spot, Option<CacheScope>)> {
-        let request = parts.view(0).render(OPTIONS);
+        let request = parts.view().render(OPTIONS);
         let marking = Marking { lifetime: CacheLifetime::Hour1, is_fork: false };
         let marks = plan(&request, &parts.card, marking);
-        marks.iter().filter(|mark| matches!(mark.spot, Spot::System(_))).map(|mark| (mark.spot, mark.scope)).collect()
+        marks
+            .iter()
+            .filter(|mark| matches!(mark.spot, Spot::System(_)))
+            .map(|mark| (mark.spot, mark.scope))
+            .collect()
     };
     assert_eq!(scopes(&parts), [(Spot::System(0), Some(CacheScope::Global))]);
     parts.tools.push(parts.tools[0].replace("Bash", "mcp__server__tool"));

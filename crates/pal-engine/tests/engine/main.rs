@@ -3,8 +3,10 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod cached;
 mod disk;
 mod length;
 mod played;
+mod simulated;
 mod summariser;
 mod undo;

@@ -76,7 +76,10 @@ impl Desk {
 impl Errands for Desk {
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
         let previous = outgoing.previous.map_or("null".into(), |id| format!("\"{id}\""));
-        let request = outgoing.request.clone().with_member("diagnostics", &format!(r#"{{"previous_message_id":{previous}}}"#));
+        let request = outgoing
+            .request
+            .clone()
+            .with_member("diagnostics", &format!(r#"{{"previous_message_id":{previous}}}"#));
         let (blocks, finished) = self.exchange(&request, outgoing.betas, outgoing.now);
         let (cleared_tokens, cache_miss) = (finished.cleared_tokens(), finished.cache_miss());
         let Finished { response, model, usage, stop_reason, .. } = finished;
@@ -158,7 +161,8 @@ impl Simulated {
         };
         session.append(Draft::response(&got), now).unwrap();
         for id in answered.blocks.iter().filter_map(|block| block.tool_use_id()) {
-            let text = format!("pub fn part() -> u64 {{\n    // {id}\n    {}\n}}\n", "1 + ".repeat(150) + "1");
+            let text =
+                format!("pub fn part() -> u64 {{\n    // {id}\n    {}\n}}\n", "1 + ".repeat(150) + "1");
             let mut content = String::new();
             escape_into(&mut content, &text);
             let result = format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":{content}}}]"#);
