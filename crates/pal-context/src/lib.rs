@@ -8,6 +8,7 @@ mod call;
 mod compact;
 mod condense;
 mod layers;
+mod ledger;
 mod settings;
 mod words;
 
@@ -20,4 +21,7 @@ pub use compact::{
 };
 pub use condense::{Asked, Condensed, condense};
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
+pub use ledger::{
+    Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals, cause_name, price_of_break,
+};
 pub use settings::{Budgets, Policy};
