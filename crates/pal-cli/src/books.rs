@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use pal_context::Ledger;
 use pal_model::Body;
 
+use crate::colour::clipped;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -40,6 +41,12 @@ impl Books {
         }
         Ok(Books { name: name(&session, &path), path, ledger })
     }
+}
+
+/// A session's name and what is said of it in one line: the name is cut where both do not fit.
+pub(crate) fn heading(name: &str, said: &str, columns: usize) -> String {
+    let room = columns.saturating_sub(said.chars().count() + 2).max(12);
+    clipped(&format!("{}: {said}", clipped(name, room)), columns)
 }
 
 /// Says that a large file is being read, where a person waits.

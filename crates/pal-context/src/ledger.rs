@@ -7,6 +7,7 @@
 mod booking;
 mod fall;
 mod price;
+mod row;
 mod totals;
 
 use pal_model::{CacheBreak, Cards, Entry, LayerReport, Source, Timestamp};

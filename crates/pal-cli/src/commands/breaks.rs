@@ -11,7 +11,7 @@ use pal_context::{Fall, FallTotals, Ledger, LedgerRow, cause_name};
 use serde_json::{Value, json};
 
 use crate::arguments::Breaks;
-use crate::books::Books;
+use crate::books::{Books, heading};
 use crate::colour::{Colours, clipped, columns, wrapped};
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -55,8 +55,8 @@ struct Page<'a> {
 impl Page<'_> {
     fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let breaks: Vec<_> = self.ledger.breaks().collect();
-        let heading = format!("{}: {}", self.name, self.headline(&breaks));
-        writeln!(out, "{}", self.colours.bold(&clipped(&heading, self.columns)))?;
+        let heading = heading(self.name, &self.headline(&breaks), self.columns);
+        writeln!(out, "{}", self.colours.bold(&heading))?;
         if let Some(share) = self.ledger.all.share_read() {
             writeln!(out, "{} of all prompt tokens were read from the cache.", percent(share))?;
         }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use pal_context::{FallTotals, Ledger, Totals};
 
 use crate::arguments::Cost;
-use crate::books::Books;
+use crate::books::{Books, heading};
 use crate::colour::{Colours, clipped, columns, wrapped};
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -42,8 +42,8 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let heading = format!("{}: {}", self.books.name, self.headline());
-        writeln!(out, "{}", self.colours.bold(&clipped(&heading, self.columns)))?;
+        let heading = heading(&self.books.name, &self.headline(), self.columns);
+        writeln!(out, "{}", self.colours.bold(&heading))?;
         if self.ledger.rows.is_empty() {
             writeln!(out, "The session has no responses.")?;
             return Ok(());
@@ -81,7 +81,7 @@ impl Page<'_> {
             by_source.iter().for_each(|(source, totals)| table.row(sums_row(source.as_str(), totals)));
         }
         if by_model.len() > 1 || by_source.len() <= 1 {
-            by_model.iter().for_each(|(model, totals)| table.row(sums_row(model, totals)));
+            by_model.iter().for_each(|(model, totals)| table.row(sums_row(&undated(model), totals)));
         }
         if by_source.len() > 1 || by_model.len() > 1 {
             table.row(sums_row("all", all));
@@ -181,7 +181,7 @@ impl Page<'_> {
                 thousands(saving.decisions),
                 thousands(saving.tokens_freed),
                 thousands(saving.tokens_not_sent),
-                money(saving.cost),
+                if self.ledger.all.known_cost().is_some() { money(saving.cost) } else { String::from("–") },
             ]);
         }
         table.write(out)?;
@@ -202,6 +202,13 @@ impl Page<'_> {
 /// What falls cost, if that is known of any.
 fn known_cost(falls: &FallTotals) -> Option<String> {
     (falls.falls > falls.unpriced).then(|| money(falls.cost))
+}
+
+/// A model's name without the date of its release, in a width that leaves room for numbers.
+fn undated(model: &str) -> String {
+    let (name, date) = model.rsplit_once('-').unwrap_or((model, ""));
+    let is_dated = date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit());
+    clipped(if is_dated { name } else { model }, 20)
 }
 
 fn sums_row(name: &str, totals: &Totals) -> Vec<String> {

@@ -1,16 +1,17 @@
 //! The one pass: entries become rows, decisions become savings, falls get their causes.
 
 use pal_model::{
-    Body, Boundary, CacheBreak, Card, Cards, Decision, DecisionKind, Entry, EntryId, Prefix, RequestSent,
-    ResponseGot, Source, Timestamp, Usage,
+    Body, Boundary, Card, Cards, Decision, DecisionKind, Entry, EntryId, Prefix, RequestSent, ResponseGot,
+    Source, Timestamp,
 };
-use pal_view::{Estimator, Lens, Moment, Scope, View};
+use pal_view::{Category, Estimator, Lens, Moment, Scope, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use super::fall::{Asked, BOUNDARY, Lane};
-use super::price::{cost_without_cache, price_of_break, prices};
-use super::{Compacting, Fall, Ledger, LedgerRow, PromptTokens, Saving, Totals};
+use super::price::prices;
+use super::row::{fall, paid};
+use super::{Compacting, Ledger, LedgerRow, Saving, Totals};
 
 /// The pass over a log, as far as it has come.
 pub(super) struct Booking<'a> {
@@ -125,6 +126,8 @@ impl<'a> Booking<'a> {
         let model = if response.model.is_empty() { asked_model } else { response.model.clone() };
         let card = self.card(&model);
         let usage = &response.usage;
+        let by_category = self.view.by_category();
+        let is_beginning_unseen = self.is_beginning_unseen(&by_category);
         let lane = self.lanes.entry(lane_of(&response.source)).or_default();
         let idle_ms = lane.idle_ms(started);
         let asked = Asked {
@@ -133,7 +136,7 @@ impl<'a> Booking<'a> {
             card: &card,
             started,
             moment,
-            is_beginning_unseen: self.prefix.as_ref().is_none_or(|prefix| prefix.unseen_tokens > 0),
+            is_beginning_unseen,
         };
         let judged = lane.judge(asked, usage);
         let is_conversation = response.source.is_conversation();
@@ -142,7 +145,7 @@ impl<'a> Booking<'a> {
             source: response.source.clone(),
             started,
             idle_ms,
-            by_category: if is_conversation { self.view.by_category() } else { Vec::new() },
+            by_category: if is_conversation { by_category } else { Vec::new() },
             layers: request.map_or(Vec::new(), |request| request.layers),
             decisions: std::mem::take(&mut self.decisions),
             fall: fall(response, judged, &card),
@@ -152,6 +155,14 @@ impl<'a> Booking<'a> {
             self.count_savings(&row, &card);
         }
         self.ledger.take(row);
+    }
+
+    /// Whether the transcript lacks what stands before the messages, or a part of it: tools that were called are
+    /// described somewhere.
+    fn is_beginning_unseen(&self, by_category: &[(Category, f64)]) -> bool {
+        let has = |wanted| by_category.iter().any(|(category, tokens)| *category == wanted && *tokens > 0.0);
+        self.prefix.as_ref().is_none_or(|prefix| prefix.unseen_tokens > 0)
+            || (has(Category::ToolCalls) && !has(Category::ToolSchemas))
     }
 
     fn prefix(&mut self, prefix: &Prefix) {
@@ -178,9 +189,10 @@ impl<'a> Booking<'a> {
     }
 
     fn boundary(&mut self, entry: &Entry, boundary: &Boundary) {
-        let before = boundary.tokens_before.unwrap_or_else(|| self.view.size().tokens);
+        // Not what the boundary says: other agents count only the messages, and one of the two sizes.
+        let before = self.view.size().tokens;
         self.view.push(entry.clone());
-        let after = boundary.tokens_after.unwrap_or_else(|| self.view.size().tokens);
+        let after = self.view.size().tokens;
         self.announce(BOUNDARY);
         self.free(entry.id, SmolStr::new_static(BOUNDARY), before.saturating_sub(after));
         self.ledger.compactions.push(Compacting {
@@ -274,62 +286,6 @@ fn changes_what_is_sent(kind: &DecisionKind) -> bool {
             | DecisionKind::CacheEdit { .. }
             | DecisionKind::ProviderClear { .. }
     )
-}
-
-/// The part of a row that follows from what a response reports.
-fn paid(response: &ResponseGot, model: SmolStr, card: &Card) -> LedgerRow {
-    let usage = &response.usage;
-    let is_reported = usage.has_prompt();
-    let cost = card.cost(usage).filter(|_| is_reported);
-    LedgerRow {
-        model,
-        prompt: is_reported.then(|| prompt_tokens(usage)),
-        output: usage.output_tokens,
-        beside: tokens_beside(usage),
-        // What was written down then was paid then, whatever the prices are now.
-        cost: response.cost.filter(|_| is_reported).or(cost),
-        saved: cost.and_then(|cost| Some(cost_without_cache(card, usage)? - cost)),
-        context: is_reported.then(|| usage.context_tokens()),
-        number: 0,
-        source: response.source.clone(),
-        started: None,
-        idle_ms: None,
-        by_category: Vec::new(),
-        layers: Vec::new(),
-        decisions: Vec::new(),
-        fall: None,
-    }
-}
-
-fn prompt_tokens(usage: &Usage) -> PromptTokens {
-    let written = usage.cache_creation_input_tokens;
-    let written_1h = usage.cache_creation.map_or(0, |written| written.ephemeral_1h_input_tokens).min(written);
-    PromptTokens {
-        read: usage.cache_read_input_tokens,
-        written_1h,
-        written: written - written_1h,
-        uncached: usage.input_tokens,
-    }
-}
-
-fn tokens_beside(usage: &Usage) -> u64 {
-    let passes = usage.iterations.iter().flatten().filter(|pass| pass.kind == "compaction");
-    passes.fold(0, |sum, pass| sum.saturating_add(pass.prompt_tokens()).saturating_add(pass.output_tokens))
-}
-
-/// The verdict that was recorded, else the one that was drawn; with its price.
-fn fall(response: &ResponseGot, judged: Option<(u64, pal_model::BreakCause)>, card: &Card) -> Option<Fall> {
-    let usage = &response.usage;
-    match &response.cache_break {
-        Some(recorded) => {
-            let cost = recorded.cost.or_else(|| price_of_break(card, usage, recorded.tokens));
-            Some(Fall { what: CacheBreak { cost, ..recorded.clone() }, is_recorded: true })
-        }
-        None => judged.map(|(tokens, cause)| {
-            let cost = price_of_break(card, usage, tokens);
-            Fall { what: CacheBreak { tokens, cause, cost, provider: None, diff: None }, is_recorded: false }
-        }),
-    }
 }
 
 /// The first member of what stands before the messages that is another.

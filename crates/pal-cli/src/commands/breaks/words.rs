@@ -44,9 +44,9 @@ pub(super) fn in_words(cause: &BreakCause) -> String {
         BreakCause::Expired { idle_ms, lifetime_ms } => {
             format!("idle for {}, cached for {}", duration(*idle_ms), duration(*lifetime_ms))
         }
-        BreakCause::Unseen => plain(
-            "nothing in the transcript changed; the system prompt and the tools are not in it, and may have",
-        ),
+        BreakCause::Unseen => {
+            plain("nothing in the transcript changed; the system prompt and tools are not in it")
+        }
         BreakCause::Provider => plain("nothing of ours changed: the provider lost it"),
     }
 }

@@ -42,10 +42,10 @@ const KINDS: [Kind; 8] = [
     Kind { name: "summaries", categories: &[Category::Summaries], pattern: '▚', colour: 35 },
     Kind { name: "user", categories: &[Category::UserText], pattern: '▌', colour: 32 },
     Kind { name: "reminders", categories: &[Category::Attachments], pattern: '▖', colour: 92 },
-    Kind { name: "thinking", categories: &[Category::Thinking], pattern: '▞', colour: 34 },
+    Kind { name: "thinking", categories: &[Category::Thinking], pattern: '▞', colour: 95 },
     Kind { name: "assistant", categories: &[Category::AssistantText], pattern: '▒', colour: 36 },
     Kind { name: "tool calls", categories: &[Category::ToolCalls], pattern: '▓', colour: 33 },
-    Kind { name: "tool results", categories: &[Category::ToolResults], pattern: '█', colour: 94 },
+    Kind { name: "tool results", categories: &[Category::ToolResults], pattern: '█', colour: 34 },
 ];
 
 /// Lower eighths of a cell.

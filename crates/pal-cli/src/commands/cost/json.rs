@@ -7,9 +7,8 @@ use crate::books::Books;
 
 pub(super) fn of(books: &Books) -> Value {
     let ledger = &books.ledger;
-    let named = |totals: &[(_, Totals)], name: fn(&_) -> String| -> Map<String, Value> {
-        totals.iter().map(|(key, totals)| (name(key), sums(totals))).collect()
-    };
+    let sources: Map<String, Value> =
+        ledger.by_source.iter().map(|(source, totals)| (source.as_str().to_owned(), sums(totals))).collect();
     let causes: Map<String, Value> =
         ledger.falls_by_cause().iter().map(|(name, totals)| ((*name).to_owned(), falls(totals))).collect();
     let models: Map<String, Value> =
@@ -18,7 +17,7 @@ pub(super) fn of(books: &Books) -> Value {
         "session": books.path.to_string_lossy(),
         "name": books.name,
         "all": sums(&ledger.all),
-        "by_source": named(&ledger.by_source, |source: &pal_model::Source| source.as_str().to_owned()),
+        "by_source": sources,
         "by_model": models,
         "falls_by_cause": causes,
         "savings": ledger.savings.iter().map(saving).collect::<Vec<_>>(),
