@@ -4,7 +4,7 @@ use pal_model::{
     Body, Boundary, Card, Cards, Decision, DecisionKind, Entry, EntryId, Prefix, RequestSent, ResponseGot,
     Source, Timestamp,
 };
-use pal_view::{Category, Estimator, Lens, Moment, Scope, View};
+use pal_view::{Estimator, Lens, Moment, Scope, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
@@ -126,8 +126,7 @@ impl<'a> Booking<'a> {
         let model = if response.model.is_empty() { asked_model } else { response.model.clone() };
         let card = self.card(&model);
         let usage = &response.usage;
-        let by_category = self.view.by_category();
-        let is_beginning_unseen = self.is_beginning_unseen(&by_category);
+        let is_beginning_unseen = self.is_beginning_unseen(request.as_ref());
         let lane = self.lanes.entry(lane_of(&response.source)).or_default();
         let idle_ms = lane.idle_ms(started);
         let asked = Asked {
@@ -145,7 +144,7 @@ impl<'a> Booking<'a> {
             source: response.source.clone(),
             started,
             idle_ms,
-            by_category: if is_conversation { by_category } else { Vec::new() },
+            by_category: if is_conversation { self.view.by_category() } else { Vec::new() },
             layers: request.map_or(Vec::new(), |request| request.layers),
             decisions: std::mem::take(&mut self.decisions),
             fall: fall(response, judged, &card),
@@ -157,12 +156,13 @@ impl<'a> Booking<'a> {
         self.ledger.take(row);
     }
 
-    /// Whether the transcript lacks what stands before the messages, or a part of it: tools that were called are
-    /// described somewhere.
-    fn is_beginning_unseen(&self, by_category: &[(Category, f64)]) -> bool {
-        let has = |wanted| by_category.iter().any(|(category, tokens)| *category == wanted && *tokens > 0.0);
-        self.prefix.as_ref().is_none_or(|prefix| prefix.unseen_tokens > 0)
-            || (has(Category::ToolCalls) && !has(Category::ToolSchemas))
+    /// Whether the log lacks what stands before the messages of a request, or a part of it. Tools of a request that we did
+    /// not render are those that were called, with descriptions that nobody sent.
+    fn is_beginning_unseen(&self, request: Option<&RequestSent>) -> bool {
+        let is_ours = request.is_some_and(|request| request.fingerprint.is_some());
+        self.prefix
+            .as_ref()
+            .is_none_or(|prefix| prefix.unseen_tokens > 0 || (!is_ours && prefix.tools.trim() != "[]"))
     }
 
     fn prefix(&mut self, prefix: &Prefix) {

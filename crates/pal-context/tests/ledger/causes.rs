@@ -124,6 +124,10 @@ fn what_stands_before_the_messages() {
     tape.turn(10, used(0, 102_000, 0));
     assert_eq!(cause(&tape), BreakCause::Unseen, "no prefix is in the log");
     let mut tape = warm();
+    tape.is_ours = false;
+    tape.turn(10, used(0, 102_000, 0));
+    assert_eq!(cause(&tape), BreakCause::Unseen, "the tools of others are not in the log");
+    let mut tape = warm();
     tape.prefix("You are another test.");
     tape.turn(10, used(0, 102_000, 0));
     assert_eq!(cause(&tape), BreakCause::Member { name: "system".into() });

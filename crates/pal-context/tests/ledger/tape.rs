@@ -15,6 +15,8 @@ pub(crate) struct Tape {
     now: i64,
     pub(crate) model: &'static str,
     pub(crate) source: &'static str,
+    /// Whether its requests are rendered by us.
+    pub(crate) is_ours: bool,
     /// What the next request says of the layers.
     pub(crate) layers: Vec<LayerReport>,
     /// The verdict that the next response carries.
@@ -55,6 +57,7 @@ impl Tape {
             now: 1_800_000_000_000,
             model: MODEL,
             source: "main",
+            is_ours: true,
             layers: Vec::new(),
             verdict: None,
         }
@@ -98,7 +101,7 @@ impl Tape {
             source: Source::named(self.source),
             last: self.parent,
             model: self.model.into(),
-            fingerprint: None,
+            fingerprint: self.is_ours.then(|| String::from("f")),
             marks: Vec::new(),
             layers: std::mem::take(&mut self.layers),
         };

@@ -200,3 +200,74 @@ fn short(tokens: f64) -> String {
         tokens => format!("{tokens:.0}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pal_context::{Compacting, PromptTokens};
+    use pal_model::{Source, Timestamp};
+
+    use super::*;
+    use crate::arguments::ColourName;
+
+    fn row(number: usize) -> LedgerRow {
+        LedgerRow {
+            number,
+            source: Source::main(),
+            model: "m".into(),
+            started: None,
+            idle_ms: None,
+            prompt: Some(PromptTokens { read: 900, written: 100, ..PromptTokens::default() }),
+            output: 1,
+            beside: 0,
+            cost: Some(0.5),
+            saved: Some(0.1),
+            context: Some(1_000 * number as u64),
+            by_category: vec![(Category::SystemPrompt, 300.0), (Category::ToolResults, 100.0)],
+            layers: Vec::new(),
+            decisions: Vec::new(),
+            fall: None,
+        }
+    }
+
+    fn ledger(rows: usize) -> Ledger {
+        let compaction = |before_row| Compacting {
+            before_row,
+            at: Timestamp::default(),
+            trigger: "auto".into(),
+            how: "fork".into(),
+            tokens_before: 9,
+            tokens_after: 1,
+        };
+        let compactions = vec![compaction(1), compaction(rows + 1)];
+        Ledger { rows: (1..=rows).map(row).collect(), compactions, ..Ledger::default() }
+    }
+
+    #[test]
+    fn any_number_of_requests_fits_any_width() {
+        for count in [1, 2, 3, 70, 71, 72, 500, 5_000] {
+            for width in [40, 80, 81, 133, 240] {
+                let lines = lines(&ledger(count), width, Colours::of(ColourName::Never));
+                let widest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+                assert!(widest <= width, "{count} requests in {width}: {widest}\n{}", lines.join("\n"));
+                let marks = lines.iter().find(|line| line.starts_with("compact")).unwrap();
+                let count_of = |mark| marks.chars().filter(|character| *character == mark).count();
+                assert_eq!(count_of('▼') + 2 * count_of('2'), 2, "{count} requests in {width}: {marks}");
+            }
+        }
+        assert!(lines(&Ledger::default(), 80, Colours::of(ColourName::Never)).is_empty());
+    }
+
+    #[test]
+    fn columns_are_as_high_as_their_contexts_and_show_their_shares() {
+        let lines = lines(&ledger(12), 80, Colours::of(ColourName::Never));
+        let cells = |level: usize| lines[2 + HEIGHT - 1 - level].chars().skip(GUTTER).collect::<String>();
+        assert_eq!(cells(0).chars().filter(|cell| *cell == '░').count(), 12 * WIDEST);
+        assert_eq!(cells(11).trim_start(), "████", "only the last context reaches the top");
+        assert_eq!(
+            cells(8).trim_start(),
+            format!("{}{}", "█".repeat(12), "░".repeat(4)),
+            "three quarters are system"
+        );
+        assert!(lines.iter().any(|line| line.contains("░ system and tools 75.0 %  █ tool results 25.0 %")));
+    }
+}
