@@ -49,7 +49,7 @@ breaks   none; 1 expected fall, 18 981 tokens, $0.1086
 compact                  ▼
  cached  ▁▁▁▁████████████▁▁▁▁████
    cost  ████▁▁▁▁▁▁▁▁▁▁▁▁████▁▁▁▁
-         a full bar: 100 % read from the cache, $0.1211
+         full: 100 % cached, $0.1211
 ";
     assert!(out.contains(chart), "{out}");
     assert_eq!(out.lines().filter(|line| line.contains("░░░░")).count(), 12, "{out}");

@@ -6,7 +6,7 @@
 use pal_context::{Ledger, LedgerRow};
 use pal_view::Category;
 
-use crate::colour::Colours;
+use crate::colour::{Colours, clipped};
 use crate::table::{money, percent, thousands};
 
 mod cells;
@@ -61,7 +61,7 @@ pub(super) fn lines(ledger: &Ledger, width: usize, colours: Colours) -> Vec<Stri
         return Vec::new();
     }
     let chart = Chart { wide: (room / columns.len()).clamp(1, WIDEST), columns, most, colours };
-    let mut lines = vec![String::new(), colours.bold(&chart.heading(rows.len()))];
+    let mut lines = vec![String::new(), colours.bold(&clipped(&chart.heading(rows.len()), width))];
     lines.extend((0..HEIGHT).rev().map(|level| chart.level(level)));
     lines.push(chart.axis(rows.len()));
     lines.extend(chart.below());
@@ -130,11 +130,7 @@ impl Chart {
         if dearest > 0.0 {
             let line = self.bars(|column| column.has_cost.then(|| column.cost / dearest));
             lines.push(format!("{:>7}  {}", "cost", self.colours.painted("33", line.trim_end())));
-            let full = self.colours.dim(&format!(
-                "{:>7}  a full bar: 100 % read from the cache, {}",
-                "",
-                money(dearest)
-            ));
+            let full = self.colours.dim(&format!("{:>7}  full: 100 % cached, {}", "", money(dearest)));
             lines.push(full);
         }
         lines
