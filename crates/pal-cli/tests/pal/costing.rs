@@ -1,6 +1,6 @@
 //! `pal cost` and `pal breaks`: on the demo session, on stored ones, and on every recorded one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pal_model::{BreakCause, CacheBreak, Change, Draft, RequestSent, ResponseGot, Source, Timestamp, Usage};
 use pal_testkit::session_files;
@@ -187,7 +187,7 @@ fn a_diff_is_read_only_inside_the_folder_of_the_session() {
 }
 
 /// One recorded session through both commands.
-fn walk(home: &Home, file: &PathBuf) {
+fn walk(home: &Home, file: &Path) {
     let name = file.to_str().unwrap();
     let out = good(home.run(&["cost", name]));
     fits(&out, 80);
