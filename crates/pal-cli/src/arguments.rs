@@ -1,9 +1,13 @@
 //! What the user typed, before it means anything.
 
+mod ledger;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
+
+pub(crate) use ledger::{Breaks, Cost};
 
 /// The context and memory engine for coding agents.
 #[derive(Parser)]
@@ -20,6 +24,8 @@ pub(crate) enum Command {
     Render(Render),
     Check(Check),
     View(View),
+    Cost(Cost),
+    Breaks(Breaks),
     Compact(Compact),
     Uncompact(Uncompact),
     Pin(Pin),

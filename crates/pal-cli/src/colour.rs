@@ -27,6 +27,10 @@ impl Colours {
         Colours { is_on }
     }
 
+    pub(crate) fn is_on(self) -> bool {
+        self.is_on
+    }
+
     pub(crate) fn bold(self, text: &str) -> String {
         self.painted("1", text)
     }
@@ -47,9 +51,16 @@ impl Colours {
         self.painted("32", text)
     }
 
-    fn painted(self, code: &str, text: &str) -> String {
+    /// A text in a colour or style by its code.
+    pub(crate) fn painted(self, code: &str, text: &str) -> String {
         if self.is_on && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
+}
+
+/// Columns of the terminal that our output goes to; as many as every terminal has if it goes elsewhere.
+pub(crate) fn columns() -> usize {
+    let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    width.map_or(COLUMNS, |width| width.clamp(40, 240))
 }
 
 /// The beginning of a text in one line of at most so many columns, without anything that drives a terminal.

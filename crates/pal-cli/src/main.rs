@@ -1,6 +1,7 @@
 //! The `pal` program: parses, calls, prints. It decides nothing.
 
 mod arguments;
+mod books;
 mod colour;
 mod commands;
 mod errands;
@@ -48,6 +49,8 @@ fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<Exi
         Command::Render(render) => commands::render(&render, settings, out),
         Command::Check(check) => commands::check(&check, settings, out),
         Command::View(view) => commands::view(&view, settings, out),
+        Command::Cost(cost) => commands::cost(&cost, settings, out),
+        Command::Breaks(breaks) => commands::breaks(&breaks, settings, out),
         Command::Compact(compact) => commands::compact(&compact, settings, out),
         Command::Uncompact(uncompact) => commands::uncompact(&uncompact, settings, out),
         Command::Pin(pin) => commands::pin(&pin, settings, out),

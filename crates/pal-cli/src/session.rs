@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pal_import::{Format, Measure, Options, detect};
 use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
-use pal_store::{OpenError, Reader};
+use pal_store::{OpenError, ReadError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
 use crate::arguments::EstimatorName;
@@ -34,7 +34,31 @@ impl Session {
             drop(source);
             return Session::read_log(path).map_err(|error| Failure::new(error.to_string()));
         }
-        let imported = import_source(path, &source, false, settings)?;
+        Session::imported(path, &source, settings)
+    }
+
+    /// Reads all entries of a session file of any format, those of branches that were left included.
+    pub(crate) fn read_all(path: &Path, settings: &Settings) -> Result<Session, Failure> {
+        let source = read_file(path)?;
+        if detect(&source) != Some(Format::Palimpsest) {
+            return Session::imported(path, &source, settings);
+        }
+        drop(source);
+        let log = Reader::open(path).map_err(|error| Failure::new(error.to_string()))?;
+        let mut whole = Session { branch: Vec::new(), problems: Vec::new() };
+        for line in log.lines() {
+            match line {
+                Ok(line) => whole.branch.push(line.entry),
+                Err(ReadError::Bad(bad)) => whole.problems.push(bad.to_string()),
+                Err(error) => return Err(Failure::new(error.to_string())),
+            }
+        }
+        Ok(whole)
+    }
+
+    /// A session of another agent, imported in memory.
+    fn imported(path: &Path, source: &[u8], settings: &Settings) -> Result<Session, Failure> {
+        let imported = import_source(path, source, false, settings)?;
         let mut branch = Vec::new();
         let whole = Text::from(imported.log);
         for line in whole.lines() {

@@ -77,6 +77,33 @@ pub(crate) fn rounded(tokens: f64) -> String {
     thousands(tokens.max(0.0).round() as u64)
 }
 
+/// US dollars: cents where there are many of them, fractions where there are few.
+pub(crate) fn money(dollars: f64) -> String {
+    let sign = if dollars < 0.0 { "−" } else { "" };
+    let dollars = dollars.abs();
+    if dollars >= 100.0 { format!("{sign}${dollars:.2}") } else { format!("{sign}${dollars:.4}") }
+}
+
+/// A share of one as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A time as its two largest units.
+pub(crate) fn duration(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1_000;
+    let pair = |large: u64, large_name: &str, small: u64, small_name: &str| match small {
+        0 => format!("{large} {large_name}"),
+        _ => format!("{large} {large_name} {small} {small_name}"),
+    };
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => pair(seconds / 60, "min", seconds % 60, "s"),
+        3_600..86_400 => pair(seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
+        _ => pair(seconds / 86_400, "d", seconds % 86_400 / 3_600, "h"),
+    }
+}
+
 /// What a response took, by kind of token, and what it cost.
 pub(crate) fn usage_line(usage: &Usage, cost: Option<f64>) -> String {
     let [read, written, uncached, output] = [
@@ -131,6 +158,13 @@ mod tests {
             String::from_utf8(out).unwrap(),
             "name       tokens\na       1 234 567\nlonger         12\n"
         );
+    }
+
+    #[test]
+    fn money_and_times_are_short() {
+        assert_eq!([0.0, 0.01234, -1.5, 1234.567].map(money), ["$0.0000", "$0.0123", "−$1.5000", "$1234.57"]);
+        let times = [999, 60_000, 430_000, 3_600_000, 3_780_000, 187_200_000].map(duration);
+        assert_eq!(times, ["0 s", "1 min", "7 min 10 s", "1 h", "1 h 3 min", "2 d 4 h"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod compact;
 mod condense;
 mod fork;
 mod layers;
+mod ledger;
 mod settings;
 mod words;
 
@@ -21,4 +22,7 @@ pub use compact::{
 pub use condense::{Asked, Condensed, condense};
 pub use fork::Standing;
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
+pub use ledger::{
+    Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals, cause_name, price_of_break,
+};
 pub use settings::{Budgets, Policy};

@@ -7,6 +7,7 @@ mod common;
 mod compaction;
 mod fold;
 mod laws;
+mod ledger;
 mod microcompact;
 mod provider;
 mod snip;

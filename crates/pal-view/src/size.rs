@@ -88,6 +88,12 @@ impl View {
 
     /// What fills the context.
     pub fn ledger(&self) -> Ledger {
+        let scale = self.estimator().scale();
+        Ledger { by_category: self.by_category(), wasted_on_rereads: scale * self.wasted_on_rereads() }
+    }
+
+    /// Estimated tokens by category, prefix included. Costs the open turn, not the session.
+    pub fn by_category(&self) -> Vec<(Category, f64)> {
         let rope = self.derived().rope_now(self.lens());
         let (head, messages) = (&self.derived().head.sums, &rope.extent().sums);
         let scale = self.estimator().scale();
@@ -96,7 +102,7 @@ impl View {
             let scale = if category == Category::UnseenPrefix { 1.0 } else { scale };
             (category, scale * (head[category] + messages[category]))
         });
-        Ledger { by_category: by_category.to_vec(), wasted_on_rereads: scale * self.wasted_on_rereads() }
+        by_category.to_vec()
     }
 
     /// The newest response of the conversation behind the boundary whose usage is known.

@@ -1,8 +1,10 @@
 //! One file a command: each takes what was typed and the settings, calls the crates, and prints.
 
 mod ask;
+mod breaks;
 mod check;
 mod compact;
+mod cost;
 mod import;
 mod pin;
 mod render;
@@ -13,8 +15,10 @@ mod uncompact;
 mod view;
 
 pub(crate) use ask::ask;
+pub(crate) use breaks::breaks;
 pub(crate) use check::check;
 pub(crate) use compact::compact;
+pub(crate) use cost::cost;
 pub(crate) use import::import;
 pub(crate) use pin::pin;
 pub(crate) use render::render;

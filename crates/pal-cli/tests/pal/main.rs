@@ -6,6 +6,7 @@
 mod bad_input;
 mod commands;
 mod compacting;
+mod costing;
 mod pinning;
 mod program;
 mod real_sessions;
