@@ -110,7 +110,7 @@ fn is_token(tag: &str, alphabet: Alphabet) -> bool {
         return false;
     }
     let mut length = 0;
-    for letter in letters.by_ref() {
+    while let Some(letter) = letters.next() {
         if is_bar(letter) {
             return length > 0 && letters.next().is_none_or(is_closer);
         }
