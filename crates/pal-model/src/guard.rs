@@ -32,6 +32,9 @@ pub const REMINDER: &str = "system-reminder";
 /// Names of tags that only the program may write.
 pub const GUARDED: [&str; 3] = [REMINDER, "git-snapshot", "instruction-file"];
 
+/// How a text begins that stands for a tool result whose call is gone: nobody's words, whatever follows.
+pub const EARLIER_RESULT: &str = "[Result of an earlier tool call, ";
+
 /// A text in which no guarded tag stands, for whatever a file, a tool or a repository says. Takes time in proportion to
 /// the text, and copies nothing if there is no such tag.
 ///

@@ -42,7 +42,8 @@ pub use decision::{Cost, Decision, DecisionKind};
 pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
 pub use guard::{
-    GUARDED, REMINDER, defuse, defuse_json, one_line, reminded, reminder, restore, without_nested,
+    EARLIER_RESULT, GUARDED, REMINDER, defuse, defuse_json, one_line, reminded, reminder, restore,
+    without_nested,
 };
 pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
 pub use json::{

@@ -9,7 +9,7 @@
 //! reminders, inside the nearest result or behind it. A message of the system must be the last one or be followed by
 //! the model's: should the user's side speak next, because no answer came, the rope puts words to that effect between.
 
-use pal_model::{BlockType, Role, Text, ToolUseId, defuse, fields};
+use pal_model::{BlockType, EARLIER_RESULT, Role, Text, ToolUseId, defuse, fields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part, wire_id};
@@ -202,7 +202,7 @@ impl Normaliser<'_> {
 
     /// A result whose call is not in the view: what it says, as text, and the pictures that it holds.
     fn orphan(&self, id: &ToolUseId, clean: &Clean) -> Vec<Slab> {
-        let mut said = format!("[Result of an earlier tool call, {}]", wire_id(id));
+        let mut said = format!("{EARLIER_RESULT}{}]", wire_id(id));
         let mut media = Vec::new();
         for block in result_content(&clean.text).blocks() {
             match self.cleaner.clean(block, Role::User) {

@@ -9,3 +9,4 @@ mod items;
 mod laws;
 mod opening;
 mod scenarios;
+mod spoofing;
