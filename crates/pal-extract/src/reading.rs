@@ -3,7 +3,7 @@
 //! The two sources differ in one thing: a request says only which side speaks, so a person's words are told from
 //! inserted ones by their tags; a log says who spoke.
 
-use pal_model::{Body, Boundary, Content, Entry, EntryId, Origin, Role};
+use pal_model::{Body, Boundary, Content, EARLIER_RESULT, Entry, EntryId, Origin, Role};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::called::{Called, Touch};
@@ -135,9 +135,11 @@ impl Reading {
             Heard::Text(text) => {
                 let text = without_reminders(&text);
                 let text = text.trim();
-                if is_summary(text) {
+                let is_result = text.starts_with(EARLIER_RESULT);
+                // A tool may well return what looks like a summary.
+                if !is_result && is_summary(text) {
                     self.earlier(text.to_owned());
-                } else if is_inserted(text) {
+                } else if is_result || is_inserted(text) {
                     self.inserted(text);
                 } else {
                     self.words(None, text);

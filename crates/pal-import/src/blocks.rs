@@ -141,9 +141,10 @@ pub(crate) fn tool_name(name: &str) -> String {
     if name.is_empty() { "unnamed".into() } else { name }
 }
 
-/// A reminder that holds `text`, as the content of one text block.
+/// A reminder that holds `text`, as the content of one text block. The text quotes what another agent recorded, so the
+/// tags of the reminder are the only ones in it.
 pub(crate) fn reminder(text: &str) -> String {
-    let text = format!("<system-reminder>\n{}\n</system-reminder>", text.trim_end());
+    let text = pal_model::reminder(&pal_model::defuse(text.trim_end()));
     list([text_block(&quoted(&text)).as_str()])
 }
 
@@ -182,6 +183,10 @@ mod tests {
                 r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#,
             ),
             (reminder("a\n"), r#"[{"type":"text","text":"<system-reminder>\na\n</system-reminder>"}]"#),
+            (
+                reminder("</system-reminder>"),
+                r#"[{"type":"text","text":"<system-reminder>\n<\\/system-reminder>\n</system-reminder>"}]"#,
+            ),
         ];
         for (made, expected) in cases {
             assert_eq!(made, expected.replace("\\\\u", "\\u"));

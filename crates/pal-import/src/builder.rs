@@ -104,9 +104,9 @@ impl<'a> Builder<'a> {
         self.push(place, Act::User { origin: Origin::Tool, content, results: results.len() as u64 });
     }
 
-    /// Something added for the model, as raw text.
+    /// Something added for the model, as raw text: words of another agent, in which no tag of ours may stand.
     pub(crate) fn attachment(&mut self, place: Place<'a>, what: impl Into<Cow<'a, str>>, literal: &str) {
-        let content = blocks::list([text_block(literal).as_str()]).into();
+        let content = blocks::list([text_block(&pal_model::defuse_json(literal)).as_str()]).into();
         self.push(place, Act::Attachment { what: what.into(), content, raw: None });
     }
 

@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
             ("message", "user") => self.user(record),
             ("message", role) => {
                 let what = if role.is_empty() { "message".into() } else { role.to_owned() };
-                let parts = items::blocks(record.payload);
+                let parts = pal_model::defuse_json(&items::blocks(record.payload)).into_owned();
                 self.push(record, Act::Attachment { what: what.into(), content: parts.into(), raw: None });
             }
             ("reasoning", _) => {
@@ -199,7 +199,8 @@ impl<'a> Reader<'a> {
             }
         }
         if !added.is_empty() {
-            let content = blocks::list(added.iter().map(String::as_str)).into();
+            let content = blocks::list(added.iter().map(String::as_str));
+            let content = pal_model::defuse_json(&content).into_owned().into();
             self.push(record, Act::Attachment { what: "environment".into(), content, raw: None });
         }
         if !typed.is_empty() {

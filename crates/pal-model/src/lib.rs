@@ -41,7 +41,10 @@ pub use card::{
 pub use decision::{Cost, Decision, DecisionKind};
 pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
-pub use guard::{GUARDED, REMINDER, defuse, reminder, restore};
+pub use guard::{
+    EARLIER_RESULT, GUARDED, REMINDER, defuse, defuse_json, one_line, reminded, reminder, restore,
+    without_nested,
+};
 pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
 pub use json::{
     Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, member, member_string,

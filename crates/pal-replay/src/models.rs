@@ -6,7 +6,7 @@ use pal_model::{Card, Cards};
 use pal_view::{Estimator, Lens, Scope};
 
 use crate::ReplayError;
-use crate::options::Options;
+use crate::options::{Options, Policy};
 use crate::recorded::Recorded;
 
 /// Cards for all models that are going to be asked.
@@ -54,9 +54,12 @@ fn with_stand_in(cards: &Cards, model: &str) -> Result<Cards, ReplayError> {
     if cards.find(model).notice.is_some() { Err(failure()) } else { Ok(cards) }
 }
 
-/// What a view for this model sees by.
-pub(crate) fn lens(card: &Card) -> Lens {
-    Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope: Scope::Current }
+/// What a view for this model sees by. Without a policy the replay imitates the client that was recorded, and those
+/// clients put what the system says into reminders.
+pub(crate) fn lens(card: &Card, policy: Policy) -> Lens {
+    let mut card = card.clone();
+    card.can.system_messages &= policy != Policy::None;
+    Lens { estimator: Estimator::shipped(card.generation), card, scope: Scope::Current }
 }
 
 #[cfg(test)]

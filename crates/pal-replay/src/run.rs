@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
         Ok(Run {
             recorded,
             options,
-            session: Session::create(log, lens(&card), IdSource::seeded(0))?,
+            session: Session::create(log, lens(&card, options.policy), IdSource::seeded(0))?,
             engine: engine(options, &card, recorded.lifetime()),
             provider: Provider::new(cards.clone()),
             cards,
@@ -408,7 +408,7 @@ impl<'a> Run<'a> {
     /// From here on the recording asks another model.
     fn ask_another(&mut self, model: &str) {
         self.card = self.cards.find(model).card;
-        let lens = lens(&self.card);
+        let lens = lens(&self.card, self.options.policy);
         self.engine = engine(self.options, &self.card, self.recorded.lifetime());
         self.timed(|run| run.session.look_through(lens));
     }

@@ -4,11 +4,18 @@
 //! that the provider knows, or becomes text, so that nothing that was said is lost; only thinking that cannot be
 //! sent back, and empty text, are dropped. What happens to a block depends on the block and the card alone, so
 //! it is done once, when the block's entry is appended.
+//!
+//! Whose words they are decides what they may hold (§6.4). Only the program speaks for the system, by its attachments
+//! and by what stands before the messages. What people typed and what the model said goes verbatim: neither can be
+//! mistaken for the system, and both are taken at their word. Everything else, and every tool result whoever hands it
+//! over, is content, in which guarded tags are defused. So a reminder is what an attachment says, never what a text
+//! looks like. Results of tools that the provider runs are the provider's own and go back as they came.
 
 use std::borrow::Cow;
 
 use pal_model::{
-    Block, BlockType, Card, Role, Text, ToolUseId, has_lone_surrogate, mend_surrogates, unescape,
+    Block, BlockType, Card, Role, Text, ToolUseId, defuse, defuse_json, fields, has_lone_surrogate,
+    mend_surrogates, reminded, reminder, unescape, without_nested,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -28,7 +35,7 @@ pub(crate) struct Clean {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Text,
-    /// Text in a system reminder.
+    /// What the system says, in a reminder.
     Reminder,
     Media,
     Thinking,
@@ -42,6 +49,17 @@ pub(crate) enum Part {
     Edits,
 }
 
+/// Whose words a block holds, as far as it decides what they may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Voice {
+    /// The program, for the system: what it says becomes a reminder.
+    System,
+    /// A person, or the model: their own words, kept verbatim.
+    Own(Role),
+    /// Tools, files, other agents, summaries of all that: content.
+    Content,
+}
+
 /// What cleaning needs to know.
 #[derive(Clone, Copy)]
 pub(crate) struct Cleaner<'a> {
@@ -53,7 +71,54 @@ pub(crate) struct Cleaner<'a> {
 const DEPTH_MAX: usize = 100;
 
 impl Cleaner<'_> {
-    /// The block as a part of a message of `role`; none if there is nothing to send.
+    /// The block in somebody's words; none if there is nothing to send.
+    pub(crate) fn heard(self, block: &Block, voice: Voice) -> Option<Clean> {
+        match voice {
+            Voice::Own(role) => self.clean(block, role),
+            Voice::System => Some(self.reminding(self.clean(block, Role::User)?)),
+            // What a provider wrapped and takes back is opaque.
+            Voice::Content
+                if block.kind() == BlockType::Compaction && self.takes_extra(Some("compaction")) =>
+            {
+                self.clean(block, Role::User)
+            }
+            // Results defuse their content themselves: their ids must stay as they are.
+            Voice::Content if block.kind() == BlockType::ToolResult => self.clean(block, Role::User),
+            Voice::Content => match defuse_json(block.raw()) {
+                Cow::Borrowed(_) => self.clean(block, Role::User),
+                Cow::Owned(defused) => self.clean(&Block::parse(Text::from(defused)), Role::User),
+            },
+        }
+    }
+
+    /// What the system says, in a reminder: exactly one pair of tags, around all of it.
+    fn reminding(self, clean: Clean) -> Clean {
+        let said = (clean.part == Part::Text).then(|| said(&clean)).flatten();
+        let Some(said) = said else { return clean };
+        let inside = reminded(&said);
+        match (inside, without_nested(inside.unwrap_or(&said))) {
+            (Some(_), Cow::Borrowed(_)) => Clean { part: Part::Reminder, ..clean },
+            (_, inside) => {
+                let text = reminder(&inside);
+                let tokens = self.estimator.text(&text);
+                Clean { part: Part::Reminder, text: text_block(&text), tokens }
+            }
+        }
+    }
+
+    /// What a reminder says, without its tags, for a message of the system.
+    pub(crate) fn unwrapped(self, reminder: &Clean) -> Clean {
+        let said = said(reminder).unwrap_or_default();
+        match reminded(&said).filter(|inside| !inside.trim().is_empty()) {
+            Some(inside) => {
+                let (text, tokens) = (text_block(inside), self.estimator.text(inside));
+                Clean { part: Part::Reminder, text, tokens }
+            }
+            None => reminder.clone(),
+        }
+    }
+
+    /// The block as a part of a message of `role`, its words kept; none if there is nothing to send.
     pub(crate) fn clean(self, block: &Block, role: Role) -> Option<Clean> {
         let Some(known) = block.fields().map(Object) else { return Some(self.plain(block)) };
         if role == Role::Assistant { self.model_block(block, &known) } else { self.user_block(block, &known) }
@@ -134,9 +199,8 @@ impl Cleaner<'_> {
         }
         let cited = role == Role::Assistant && known.get("citations").is_some_and(is_citations);
         let allowed: &[&str] = if cited { &["type", "text", "citations"] } else { &["type", "text"] };
-        let part = if is_reminder(&text) { Part::Reminder } else { Part::Text };
         let tokens = self.estimator.text(&text);
-        Some(Clean { part, text: self.kept(block.raw(), known, allowed), tokens })
+        Some(Clean { part: Part::Text, text: self.kept(block.raw(), known, allowed), tokens })
     }
 
     /// Thinking goes back as it came or not at all.
@@ -230,13 +294,22 @@ impl Cleaner<'_> {
             return self.plain(block);
         };
         let content = known.get("content").filter(|raw| *raw != "null");
+        let is_null = known.get("content") != content;
+        let defused = content.map(defuse_json).and_then(|content| match content {
+            Cow::Owned(defused) => Some(Text::from(defused)),
+            Cow::Borrowed(_) => None,
+        });
+        let (whole, content) = match &defused {
+            Some(defused) => (defused, Some(defused.as_str())),
+            None => (block.raw(), content),
+        };
         let failed = known.get("is_error") == Some("true");
         let (wire_content, inner_tokens) =
-            self.result_content(block.raw(), content).unwrap_or_else(|| self.said_nothing(failed));
+            self.result_content(whole, content).unwrap_or_else(|| self.said_nothing(failed));
         let wire_id = wire_id(id);
         let error = known.get("is_error").is_none_or(|raw| matches!(raw, "true" | "false"));
         let exact =
-            wire_id == id.as_str() && wire_content.is_none() && error && known.get("content") == content;
+            wire_id == id.as_str() && wire_content.is_none() && error && !is_null && defused.is_none();
         let text = if exact {
             self.kept(block.raw(), known, &["type", "tool_use_id", "content", "is_error"])
         } else {
@@ -373,7 +446,9 @@ impl Cleaner<'_> {
                 tokens: self.estimator.json(block.raw()),
             };
         }
+        // JSON of any origin: a person's or a model's words are in blocks that are known.
         let text = as_text(block.kind(), block.raw());
+        let text = defuse(&text);
         Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) }
     }
 
@@ -410,9 +485,9 @@ fn with_reference(result: &Text, reference: &str) -> Text {
     Text::from(json)
 }
 
-/// Whether a text is a system reminder.
-pub(crate) fn is_reminder(text: &str) -> bool {
-    text.trim_start().starts_with("<system-reminder>")
+/// The words of a text block that is fit for the wire.
+fn said(clean: &Clean) -> Option<String> {
+    fields(&clean.text).ok().map(Object)?.string("text").map(Cow::into_owned)
 }
 
 /// The id as the provider takes it: letters, digits, `_` and `-`. A changed id ends in a hash of the original,

@@ -364,9 +364,10 @@ impl Derived {
             .filter_map(|at| match (&self.items[at], self.fold_of.get(at).copied().flatten()) {
                 (Item::Said(node), Some(fold)) if self.shows(at, node) == Shows::Fold => {
                     let fold = &self.effects.folds()[fold as usize];
-                    let text = text_block(&fold.text);
-                    let tokens = cleaner.estimator.text(&fold.text);
-                    let clean = if fold.text.trim().is_empty() {
+                    // Like any summary, it quotes what it sums up.
+                    let said = pal_model::defuse(&fold.text);
+                    let (text, tokens) = (text_block(&said), cleaner.estimator.text(&said));
+                    let clean = if said.trim().is_empty() {
                         Vec::new()
                     } else {
                         vec![Clean { part: Part::Text, text, tokens }]

@@ -1,9 +1,10 @@
 //! The decisions in force, as far as they change what a node shows.
 //!
 //! Effects are sets keyed by what they act on, the newest decision about a thing counting. The view is a function of
-//! the nodes and of the effects, however they were arrived at.
+//! the nodes and of the effects, however they were arrived at. What a decision shows in place of content quotes that
+//! content, as it was before it was made fit for the wire: so guarded tags in it are defused here.
 
-use pal_model::{Decision, DecisionKind, EntryId, Text, ToolUseId, fields};
+use pal_model::{Decision, DecisionKind, EntryId, Origin, Text, ToolUseId, defuse, fields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part};
@@ -170,14 +171,17 @@ impl Effects {
         for clean in &node.clean {
             let clean = match &clean.part {
                 Part::Thinking if void => continue,
-                Part::Text if spilled_entry.is_some() => match spill.take() {
-                    Some(text) => plain(text, cleaner),
+                Part::Text | Part::Reminder if spilled_entry.is_some() => match spill.take() {
+                    // A person's words stay verbatim, shortened or not.
+                    Some(text) if node.speaker == Speaker::User(Origin::Person) => plain(text, cleaner),
+                    Some(text) => plain(&defuse(text), cleaner),
                     None => continue,
                 },
-                Part::Media if let Some(text) = stripped => plain(text, cleaner),
+                Part::Media if let Some(text) = stripped => plain(&defuse(text), cleaner),
                 Part::Result(id) => {
                     let spilled = || self.spilled.get(id).map(|spilled| &spilled.text);
                     let shown = if let Some(text) = self.cleared.get(id).or_else(spilled) {
+                        let text = &defuse(text);
                         with_content(clean, &quoted(text), cleaner.estimator.text(text), cleaner)
                     } else if let Some(text) = stripped {
                         without_media(clean, text, cleaner)
@@ -232,7 +236,7 @@ fn without_media(clean: &Clean, text: &str, cleaner: Cleaner<'_>) -> Clean {
     let mut parts: Vec<Text> = Vec::new();
     for block in result_content(&clean.text).blocks() {
         let Some(inner) = cleaner.clean(block, pal_model::Role::User) else { continue };
-        let inner = if inner.part == Part::Media { plain(text, cleaner) } else { inner };
+        let inner = if inner.part == Part::Media { plain(&defuse(text), cleaner) } else { inner };
         replaced |= inner.text != *block.raw();
         tokens += inner.tokens;
         parts.push(inner.text);

@@ -3,7 +3,7 @@
 use pal_model::{Body, Content, DecisionKind, Entry, EntryId, Origin, ResponseId, Role};
 use smol_str::SmolStr;
 
-use crate::clean::{Clean, Cleaner, Part};
+use crate::clean::{Clean, Cleaner, Part, Voice};
 use crate::ledger::Category;
 
 /// Who speaks in a node.
@@ -62,17 +62,20 @@ impl Node {
         content: &Content,
         cleaner: Cleaner<'_>,
     ) -> Node {
-        let role = speaker.role();
-        let clean = content.blocks().iter().filter_map(|block| cleaner.clean(block, role)).collect();
+        let voice = speaker.voice();
+        let clean = content.blocks().iter().filter_map(|block| cleaner.heard(block, voice)).collect();
         Node { entry, position, speaker, clean }
     }
 }
 
 impl Speaker {
-    pub(crate) fn role(&self) -> Role {
+    /// Whose words these are. A summary quotes whatever it sums up, so it is content as well.
+    fn voice(&self) -> Voice {
         match self {
-            Speaker::Model(_) => Role::Assistant,
-            Speaker::User(_) | Speaker::System | Speaker::Summary | Speaker::Cache => Role::User,
+            Speaker::Model(_) => Voice::Own(Role::Assistant),
+            Speaker::User(Origin::Person) => Voice::Own(Role::User),
+            Speaker::System => Voice::System,
+            Speaker::User(_) | Speaker::Summary | Speaker::Cache => Voice::Content,
         }
     }
 

@@ -66,6 +66,8 @@ pub(crate) struct Extent {
     pub(crate) last_role: Option<Role>,
     /// Whether the last message, the model's, may stay last: the provider goes on from it.
     pub(crate) may_end_here: bool,
+    /// Whether the model has answered a message.
+    pub(crate) has_answer: bool,
     pub(crate) sums: Sums,
 }
 
@@ -74,10 +76,20 @@ impl Rope {
         &self.extent
     }
 
-    /// Adds a block; it joins the last message if that has the same role.
+    /// Adds a block; it joins the last message if that has the same role. Between a message of the system and one of the
+    /// user's side, which may not follow it, stands what there is to say for the model.
     pub(crate) fn push(&mut self, role: Role, slab: Slab) {
+        if role == Role::User && self.extent.last_role == Some(Role::System) {
+            self.add(Role::Assistant, no_answer());
+        }
+        self.add(role, slab);
+    }
+
+    fn add(&mut self, role: Role, slab: Slab) {
         let opens = (self.extent.last_role != Some(role)).then_some(role);
         let extent = &mut self.extent;
+        // A summary of the provider comes in the model's name, but first.
+        extent.has_answer |= role == Role::Assistant && extent.blocks > 0;
         extent.chain = link(extent.chain, opens, &slab.text);
         extent.blocks += 1;
         extent.messages += usize::from(opens.is_some());
@@ -128,6 +140,17 @@ impl Rope {
     pub(crate) fn pieces(&self) -> impl DoubleEndedIterator<Item = &Piece> {
         let full = self.full.iter().flat_map(|chunk| chunk.iter());
         full.chain(self.last.iter()).chain(self.own.iter().flatten())
+    }
+}
+
+/// What stands for an answer that never came, or has not come yet.
+fn no_answer() -> Slab {
+    Slab {
+        text: Text::from(r#"{"type":"text","text":"[No answer yet.]"}"#),
+        markable: true,
+        category: Category::Attachments,
+        tokens: 6.0,
+        attached: 0.0,
     }
 }
 

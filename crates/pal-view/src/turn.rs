@@ -3,8 +3,13 @@
 //! The branch is cut into turns where a request left or another response began, and what a turn becomes does not
 //! depend on later turns. So old turns are never looked at again, and whatever the log holds, the messages that
 //! come out follow the provider's rules (§1.7–1.16).
+//!
+//! What the system says goes where the card has a place for it (§6.4): as messages of the system, behind all that the
+//! user's side says in the turn, where the provider takes such messages and the model has spoken already; elsewhere as
+//! reminders, inside the nearest result or behind it. A message of the system must be the last one or be followed by
+//! the model's: should the user's side speak next, because no answer came, the rope puts words to that effect between.
 
-use pal_model::{BlockType, Origin, Role, Text, ToolUseId, fields};
+use pal_model::{BlockType, EARLIER_RESULT, Role, Text, ToolUseId, defuse, fields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner, Part, wire_id};
@@ -52,6 +57,8 @@ struct Turn {
     answered: FxHashSet<ToolUseId>,
     after_results: Vec<Slab>,
     rest: Vec<Slab>,
+    /// What the system says in its own name, in reminders still.
+    notices: Vec<Clean>,
     /// Edits of the provider's cache, which are no part of what is said.
     edits: Vec<Slab>,
     said_nothing: bool,
@@ -75,8 +82,13 @@ impl Normaliser<'_> {
         let is_first = rope.extent().blocks == 0;
         let mut turn = Turn::default();
         self.model_side(&mut turn, nodes.clone());
+        let has_answer = rope.extent().has_answer || !turn.model.is_empty();
         for node in nodes.filter(|node| !matches!(node.speaker, Speaker::Model(_))) {
-            self.user_side(&mut turn, node, is_first);
+            if has_answer && self.is_notice(node) {
+                turn.notices.extend(self.effects.apply(node, self.cleaner));
+            } else {
+                self.user_side(&mut turn, node, is_first);
+            }
         }
         self.emit(turn, rope, is_first, end)
     }
@@ -135,17 +147,23 @@ impl Normaliser<'_> {
                 continue;
             }
             let text = format!("[server tool block without its partner, kept as text] {}", clean.text);
-            *clean = self.text(&text);
+            *clean = self.text(&defuse(&text));
             *category = Category::AssistantText;
         }
         used
+    }
+
+    /// Whether the system says this in its own name. Such a message takes nothing but words.
+    fn is_notice(&self, node: &Node) -> bool {
+        self.cleaner.card.can.system_messages
+            && node.speaker == Speaker::System
+            && node.clean.iter().all(|clean| clean.part == Part::Reminder)
     }
 
     /// What followed: results in front, each once; attachments right behind the results or inside them.
     fn user_side(&self, turn: &mut Turn, node: &Node, is_first: bool) {
         let begins = is_first && turn.model.is_empty() && turn.rest.is_empty();
         turn.said_nothing |= node.clean.is_empty() && matches!(node.speaker, Speaker::User(_));
-        let injected = matches!(node.speaker, Speaker::System | Speaker::User(Origin::Agent | Origin::Tool));
         for clean in self.effects.apply(node, self.cleaner) {
             let category = node.speaker.category(&clean.part);
             match clean.part.clone() {
@@ -161,10 +179,7 @@ impl Normaliser<'_> {
                 }
                 Part::Result(id) => turn.rest.extend(self.orphan(&id, &clean)),
                 Part::Edits => turn.edits.push(slab(clean, category)),
-                Part::Text | Part::Reminder
-                    if matches!(node.speaker, Speaker::System)
-                        || (injected && clean.part == Part::Reminder) =>
-                {
+                Part::Text | Part::Reminder if node.speaker == Speaker::System => {
                     self.place_reminder(turn, clean);
                 }
                 _ if matches!(node.speaker, Speaker::System) && !turn.model.is_empty() => {
@@ -187,7 +202,7 @@ impl Normaliser<'_> {
 
     /// A result whose call is not in the view: what it says, as text, and the pictures that it holds.
     fn orphan(&self, id: &ToolUseId, clean: &Clean) -> Vec<Slab> {
-        let mut said = format!("[Result of an earlier tool call, {}]", wire_id(id));
+        let mut said = format!("{EARLIER_RESULT}{}]", wire_id(id));
         let mut media = Vec::new();
         for block in result_content(&clean.text).blocks() {
             match self.cleaner.clean(block, Role::User) {
@@ -234,6 +249,14 @@ impl Normaliser<'_> {
         if rope.extent().blocks == model_end && turn.said_nothing {
             user(rope, NOTHING_SAID);
         }
+        // Behind the model's message the system has no place of its own.
+        let (notices, reminders) = match rope.extent().last_role {
+            Some(Role::User | Role::System) => (turn.notices, Vec::new()),
+            Some(Role::Assistant) | None => (Vec::new(), turn.notices),
+        };
+        for reminder in reminders {
+            rope.push(Role::User, slab(reminder, Category::Attachments));
+        }
         if end == End::Request || !turn.edits.is_empty() {
             match (rope.extent().last_role, rope.extent().may_end_here) {
                 (None, _) => user(rope, START),
@@ -243,6 +266,9 @@ impl Normaliser<'_> {
         }
         for slab in turn.edits {
             rope.push(Role::User, slab);
+        }
+        for notice in notices {
+            rope.push(Role::System, slab(self.cleaner.unwrapped(&notice), Category::Attachments));
         }
         made
     }

@@ -10,3 +10,4 @@ mod items;
 mod laws;
 mod opening;
 mod scenarios;
+mod spoofing;

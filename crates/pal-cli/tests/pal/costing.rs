@@ -109,14 +109,7 @@ fn what_was_left_by_a_rewind_was_paid_for() {
 fn broken(stored: &Stored, verdict: CacheBreak) {
     let at = "2026-11-16T09:00:00.000Z".parse::<Timestamp>().unwrap();
     let mut log = stored.held();
-    let request = RequestSent {
-        source: Source::main(),
-        last: None,
-        model: "claude-opus-4-6".into(),
-        fingerprint: Some("f".into()),
-        marks: Vec::new(),
-        layers: Vec::new(),
-    };
+    let request = RequestSent::plain(Source::main(), None, "claude-opus-4-6".into());
     log.append(Draft::request(&request), at).unwrap();
     let got = ResponseGot {
         response: "msg_broken".into(),

@@ -4,7 +4,7 @@ use pal_model::{BreakCause, Caching, Card, Change, Source, Timestamp, Usage};
 use pal_view::{FirstChanged, Moment};
 use smol_str::SmolStr;
 
-use crate::reads_fell;
+use crate::cache::reads_fell;
 
 const MINUTE_MS: u64 = 60_000;
 /// How a compaction is called among decisions.

@@ -138,7 +138,7 @@ fn a_spilled_result_says_where_it_is() {
 #[test]
 fn pressure_hides_old_memories_and_wants_enough_to_clear() {
     let reason =
-        "177 232 tokens are past the warning at 160 000: 5 old results cleared, 1 old memory note hidden";
+        "177 259 tokens are past the warning at 160 000: 5 old results cleared, 1 old memory note hidden";
     let log = rounds(&["Bash"; 8], 80_000).replace("user: go\n", "user: go\nnote memory: ~2000~\n");
     check(
         "microcompact",

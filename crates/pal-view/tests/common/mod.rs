@@ -19,6 +19,13 @@ pub(crate) fn editing_lens(scope: Scope) -> Lens {
     Lens { card, ..lens(scope) }
 }
 
+/// The same, for a model that takes no messages of the system inside the conversation.
+pub(crate) fn reminding_lens(scope: Scope) -> Lens {
+    let mut lens = lens(scope);
+    lens.card.can.system_messages = false;
+    lens
+}
+
 /// Renders and lets the validator judge; a refusal is shown with the body.
 pub(crate) fn checked(view: &View) -> Result<Request, String> {
     let request = view.render(OPTIONS);
@@ -26,7 +33,8 @@ pub(crate) fn checked(view: &View) -> Result<Request, String> {
     if body != view.render(OPTIONS).body() {
         return Err("rendered twice, the bytes differ".into());
     }
-    let mut rules = Rules { betas: Betas::none(), ..Rules::newest() };
+    let system_messages = view.lens().card.can.system_messages;
+    let mut rules = Rules { betas: Betas::none(), system_messages, ..Rules::newest() };
     if view.lens().card.can.cache_edits {
         rules.betas = rules.betas.with(Beta::CacheEdits);
     }

@@ -1,13 +1,13 @@
 //! Laws that hold for any log. `PAL_CASES` asks for more cases than the usual ones.
 
-use pal_model::{BlockType, Body, DecisionKind, Entry, EntryId, Origin, array_items, fields, unescape};
+use pal_model::{BlockType, Body, DecisionKind, Entry, EntryId, Origin, Role, array_items, fields, unescape};
 use pal_testkit::{Soup, cases, soup};
 use pal_view::{Pushed, Scope, View};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use rustc_hash::FxHashSet;
 
-use crate::common::{OPTIONS, checked, editing_lens, lens};
+use crate::common::{OPTIONS, checked, editing_lens, lens, reminding_lens};
 
 const EVERYTHING: Soup = Soup { steps: 40, decisions: true, boundaries: true, rewinds: true, prefixes: true };
 const SAID_ONLY: Soup =
@@ -33,10 +33,10 @@ proptest! {
     /// The law that everything rests on. Any soup's beginning is a soup too, so comparing now and then is enough.
     #[test]
     fn growing_equals_deriving(entries in soup(EVERYTHING), every in 3..20usize) {
-        for scope in [Scope::Current, Scope::Whole] {
-            let mut grown = View::new(lens(scope));
+        for lens in [lens(Scope::Current), reminding_lens(Scope::Whole)] {
+            let mut grown = View::new(lens.clone());
             for (at, entry) in entries.iter().enumerate() {
-                let derived = || View::of(lens(scope), branch_of(&entries[..=at]));
+                let derived = || View::of(lens.clone(), branch_of(&entries[..=at]));
                 match grown.push(entry.clone()) {
                     Pushed::Added => {}
                     // It continues an entry of a branch that was left.
@@ -67,23 +67,24 @@ proptest! {
     /// Whatever the log holds, the strict validator takes the request.
     #[test]
     fn any_soup_is_a_valid_request(entries in soup(EVERYTHING)) {
-        for scope in [Scope::Current, Scope::Whole] {
-            let view = View::of(lens(scope), branch_of(&entries));
+        for lens in [lens(Scope::Current), lens(Scope::Whole), reminding_lens(Scope::Current)] {
+            let view = View::of(lens, branch_of(&entries));
             prop_assert!(checked(&view).is_ok(), "{}", checked(&view).err().unwrap_or_default());
         }
     }
 
     /// As long as nothing is decided, what was sent stays as it was sent, and more follows it.
     #[test]
-    fn what_was_sent_is_never_changed(entries in soup(SAID_ONLY)) {
-        let mut view = View::new(lens(Scope::Current));
-        let mut sent: Vec<(bool, String)> = Vec::new();
+    fn what_was_sent_is_never_changed(entries in soup(SAID_ONLY), reminds in any::<bool>()) {
+        let lens = if reminds { reminding_lens(Scope::Current) } else { lens(Scope::Current) };
+        let mut view = View::new(lens);
+        let mut sent: Vec<(Option<Role>, String)> = Vec::new();
         for entry in entries {
             let leaves = matches!(&entry.body, Body::Request(request) if request.source.is_conversation());
             view.push(entry);
             let request = view.render(OPTIONS);
-            let now: Vec<(bool, String)> =
-                request.pieces().map(|(opens, text, _)| (opens.is_some(), text.to_string())).collect();
+            let now: Vec<(Option<Role>, String)> =
+                request.pieces().map(|(opens, text, _)| (opens, text.to_string())).collect();
             prop_assert!(now.starts_with(&sent), "{sent:#?}\n{now:#?}");
             if leaves {
                 sent = now;

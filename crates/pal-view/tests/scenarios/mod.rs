@@ -6,7 +6,7 @@ use pal_model::{Block, BlockType, Content};
 use pal_testkit::{scenarios, script};
 use pal_view::{Estimator, Pushed, Scope, View};
 
-use crate::common::{checked, lens};
+use crate::common::{checked, lens, reminding_lens};
 
 /// Runs every case of a file: derived at once, grown entry by entry, and always valid.
 fn check(file: &str) {
@@ -14,7 +14,7 @@ fn check(file: &str) {
         let entries = script(&case.log).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         for (name, expected) in &case.expected {
             let scope = if name == "whole" { Scope::Whole } else { Scope::Current };
-            let mut lens = lens(scope);
+            let mut lens = if name == "reminders" { reminding_lens(scope) } else { lens(scope) };
             if name == "size" {
                 lens.estimator = Estimator::classic();
             }

@@ -86,6 +86,19 @@ fn a_responses_request_is_stateless_and_whole() {
 }
 
 #[test]
+fn what_the_system_says_on_the_way_is_a_developers_word() {
+    let blocks = [("u", r#"{"type":"text","text":"go"}"#), ("s", r#"{"type":"text","text":"note"}"#)];
+    check_input(
+        Breakpoints::Never,
+        &blocks,
+        json!([
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "note"}]},
+        ]),
+    );
+}
+
+#[test]
 fn a_chat_request_is_spelled_for_its_server() {
     let blocks = [("u", r#"{"type":"text","text":"go"}"#), ("s", r#"{"type":"text","text":"note"}"#)];
     let openai = body(&mut Encoder::chat(ChatServer::OpenAi, Breakpoints::Never), &blocks);
