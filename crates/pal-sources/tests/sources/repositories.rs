@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use pal_prompt::{Git, GitSnapshot};
@@ -154,14 +155,32 @@ fn a_slow_status_leaves_the_rest() {
     assert_eq!((snapshot.branch.as_str(), snapshot.commits.len()), ("trunk", 1));
 }
 
-#[test]
-fn a_repository_cannot_make_us_run_its_programs() {
-    let place = repository();
+/// A program that leaves a trace when it runs, and where.
+fn program(place: &Place) -> (String, PathBuf) {
     let program = place.root.join("home/project/.git/program");
     let trace = place.root.join("trace");
     fs::write(&program, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat\n", trace.display())).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let program = program.to_str().unwrap();
+    (program.to_str().unwrap().to_owned(), trace)
+}
+
+#[test]
+fn a_submodule_cannot_either() {
+    let place = repository();
+    place.git("home", &["clone", "-q", "project", "library"]);
+    place.git("home/project", &["submodule", "--quiet", "add", "../library", "library"]);
+    place.git("home/project", &["commit", "-qm", "with a library"]);
+    let (program, trace) = program(&place);
+    place.git("home/project/library", &["config", "core.fsmonitor", &program]);
+    place.write("home/project/library/a.txt", b"changed");
+    assert_eq!(snapshot(&place, "home/project").status, "");
+    assert!(!trace.exists(), "ran: {}", fs::read_to_string(&trace).unwrap());
+}
+
+#[test]
+fn a_repository_cannot_make_us_run_its_programs() {
+    let place = repository();
+    let (program, trace) = program(&place);
     for key in [
         "core.fsmonitor",
         "core.pager",
@@ -178,13 +197,13 @@ fn a_repository_cannot_make_us_run_its_programs() {
         "alias.status",
         "core.askPass",
     ] {
-        place.git("home/project", &["config", key, program]);
+        place.git("home/project", &["config", key, &program]);
     }
     place.git("home/project", &["config", "log.showSignature", "true"]);
     place.git("home/project", &["config", "filter.evil.required", "true"]);
     fs::create_dir_all(place.root.join("home/project/.git/hooks")).unwrap();
     for hook in ["post-index-change", "fsmonitor-watchman", "reference-transaction"] {
-        fs::copy(program, place.root.join("home/project/.git/hooks").join(hook)).unwrap();
+        fs::copy(&program, place.root.join("home/project/.git/hooks").join(hook)).unwrap();
     }
     place.write("home/project/.gitattributes", b"*.txt filter=evil diff=evil\nb.txt filter=e.v=il\n");
     // As long as before, so that git has to look at the text to see that it is another.
