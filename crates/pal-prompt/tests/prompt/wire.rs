@@ -7,8 +7,7 @@ use pal_wire::{Rules, check_request};
 
 use crate::common::{card, full, names, system};
 
-const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 fn rendered(session: &Assembly<'_>) -> Request {
     let card = session.card.clone();
