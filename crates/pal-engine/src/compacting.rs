@@ -145,8 +145,9 @@ impl Session {
                     started: now,
                     response: &response,
                     usage: &usage,
+                    cleared_tokens: 0,
                     provider: None,
-                })?
+                })
             } else {
                 None
             };

@@ -60,7 +60,7 @@ impl Session {
                 }
                 Outcome::Answered(answered) => {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
-                    let cache_break = self.watch_sent(entry, &prepared, &answered, now)?;
+                    let cache_break = self.watch_sent(entry, &prepared, &answered, now);
                     return Ok(Sent { answered, prepared, rejected, cache_break });
                 }
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),
@@ -136,7 +136,7 @@ impl Session {
         prepared: &Prepared,
         answered: &Answered,
         now: Timestamp,
-    ) -> Result<Option<CacheBreak>, EngineError> {
+    ) -> Option<CacheBreak> {
         let source = Source::main();
         self.watch(Seen {
             entry,
@@ -146,6 +146,7 @@ impl Session {
             started: now,
             response: &answered.response,
             usage: &answered.usage,
+            cleared_tokens: answered.cleared_tokens,
             provider: answered.cache_miss.as_ref(),
         })
     }

@@ -10,7 +10,7 @@ use pal_model::{
 use pal_view::{CacheLifetime, RenderOptions};
 use smol_str::SmolStr;
 
-use crate::{EngineError, Session};
+use crate::Session;
 
 /// What is known of the newest request of the conversation that was answered.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Watched {
     entry: EntryId,
     /// The answer's id, as the provider knows it.
     response: ResponseId,
+    /// Tokens that the provider cleared of it.
+    cleared_tokens: u64,
     /// What was asked; none in a session that was resumed, where it is rendered again if it is needed.
     asked: Option<Asked>,
 }
@@ -41,6 +43,8 @@ pub struct Seen<'a> {
     pub response: &'a ResponseId,
     /// What it took.
     pub usage: &'a Usage,
+    /// Tokens that the provider cleared of it.
+    pub cleared_tokens: u64,
     /// What the provider says of its cache.
     pub provider: Option<&'a SmolStr>,
 }
@@ -67,6 +71,7 @@ impl Watched {
             },
             entry: entry.id,
             response: response.response.clone(),
+            cleared_tokens: cleared_tokens(branch),
             asked: None,
         })
     }
@@ -75,6 +80,15 @@ impl Watched {
     pub(crate) fn response(&self) -> &ResponseId {
         &self.response
     }
+}
+
+/// Tokens that the provider cleared of the newest request, as far as the log says.
+fn cleared_tokens(branch: &[Entry]) -> u64 {
+    let cleared = branch.iter().rev().find_map(|entry| match entry.decision() {
+        Some(DecisionKind::ProviderClear { cleared_tokens }) => Some(*cleared_tokens),
+        _ => None,
+    });
+    cleared.unwrap_or(0)
 }
 
 /// For how long a request's marks last: as it says itself, or as the provider counted.
@@ -87,19 +101,22 @@ fn lifetime_of(request: &RequestSent, usage: &Usage) -> CacheLifetime {
 impl Session {
     /// Compares a request with the one before it and remembers it; the break that it shows, if it shows one. Requests
     /// that the session sends itself are compared as they are answered.
-    pub fn watch(&mut self, seen: Seen<'_>) -> Result<Option<CacheBreak>, EngineError> {
+    pub fn watch(&mut self, seen: Seen<'_>) -> Option<CacheBreak> {
         let before = self.watched.take();
-        let found = match &before {
-            Some(before) => self.fallen(before, &seen)?,
-            None => None,
-        };
+        let found = before.as_ref().and_then(|before| self.fallen(before, &seen));
         let baseline = Baseline {
             started: seen.started,
             lifetime_ms: cache::kept_ms(&self.view.lens().card, seen.lifetime),
             read: seen.usage.cache_read_input_tokens,
         };
         self.watched = Some(if seen.source.is_conversation() {
-            Watched { baseline, entry: seen.entry, response: seen.response.clone(), asked: Some(seen.asked) }
+            Watched {
+                baseline,
+                entry: seen.entry,
+                response: seen.response.clone(),
+                cleared_tokens: seen.cleared_tokens,
+                asked: Some(seen.asked),
+            }
         } else {
             // A fork reads what the conversation wrote, and so keeps it alive; the next request does not go on from it.
             match before {
@@ -108,29 +125,30 @@ impl Session {
                     Watched { baseline, ..before }
                 }
                 Some(before) => before,
-                None => return Ok(found),
+                None => return found,
             }
         });
-        Ok(found)
+        found
     }
 
-    fn fallen(&self, before: &Watched, seen: &Seen<'_>) -> Result<Option<CacheBreak>, EngineError> {
-        let Some(tokens) = cache::reads_fell(before.baseline.read, seen.usage.cache_read_input_tokens) else {
-            return Ok(None);
-        };
-        let expected = self.announced_since(before.entry, seen.entry);
+    fn fallen(&self, before: &Watched, seen: &Seen<'_>) -> Option<CacheBreak> {
+        let tokens = cache::reads_fell(before.baseline.read, seen.usage.cache_read_input_tokens)?;
+        // What it was asked to clear, the provider clears of every request anew; more or less of it is another prompt.
+        let clears_otherwise = seen.source.is_conversation() && before.cleared_tokens != seen.cleared_tokens;
+        let cleared = || clears_otherwise.then(|| Expected { what: SmolStr::new_static("provider_clear") });
+        let expected = self.announced_since(before.entry, seen.entry).or_else(cleared);
         let rendered = || self.asked_again(before.entry, &seen.asked);
         let Some(asked) = before.asked.clone().or_else(rendered) else {
             // What was sent before lies behind a boundary that the session was resumed from.
             let what = expected.map_or(SmolStr::new_static("boundary"), |expected| expected.what);
             let cause = BreakCause::Expected { what };
-            return Ok(Some(CacheBreak {
+            return Some(CacheBreak {
                 tokens,
                 cause,
                 cost: None,
                 provider: seen.provider.cloned(),
                 diff: None,
-            }));
+            });
         };
         let fall = Fall {
             tokens,
@@ -150,7 +168,7 @@ impl Session {
                 found.diff = crate::files::write_break(&self.directory, seen.entry, &diff);
             }
         }
-        Ok(Some(found))
+        Some(found)
     }
 
     /// What changed the view on purpose between two requests.

@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
             self.provider.ask_and_read(called.started, &call, &body, Some(called.answer.clone()));
         replied.exchange.iter().for_each(|exchange| self.provider.answered(exchange));
         let asked = Asked { request: rendered, betas };
-        let found = self.watched(entry.id, called, request, asked, &replied, &read)?;
+        let found = self.watched(entry.id, called, request, asked, &replied, &read);
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
         self.report.requests += 1;
         *self.report.models.entry(self.card.model.to_string()).or_default() += 1;
@@ -310,9 +310,9 @@ impl<'a> Run<'a> {
         asked: Asked,
         replied: &Replied,
         read: &Read,
-    ) -> Result<Option<CacheBreak>, ReplayError> {
-        let Some(exchange) = &replied.exchange else { return Ok(None) };
-        Ok(self.session.watch(Seen {
+    ) -> Option<CacheBreak> {
+        let exchange = replied.exchange.as_ref()?;
+        self.session.watch(Seen {
             entry,
             source: &request.source,
             asked,
@@ -320,8 +320,9 @@ impl<'a> Run<'a> {
             started: called.started,
             response: &ResponseId::from(exchange.response.as_str()),
             usage: &exchange.usage,
+            cleared_tokens: read.cleared_tokens,
             provider: read.cache_miss.as_ref(),
-        })?)
+        })
     }
 
     /// Other sessions of the same client keep what they share in the cache: where the recording read although nothing

@@ -117,9 +117,6 @@ impl Print {
             print.blocks.iter().filter(|block| block.layer == layer).copied().collect()
         };
         for layer in [Layer::Tools, Layer::System, Layer::Messages] {
-            if layer == Layer::Messages && self.parameters != later.parameters {
-                return Some(Difference::Parameters);
-            }
             let (old, new) = (blocks(self, layer), blocks(later, layer));
             let same = old.iter().zip(&new).take_while(|(one, other)| one.identity == other.identity).count();
             // Messages may go on; tools and system may not.
@@ -134,7 +131,7 @@ impl Print {
                 Layer::Messages => Difference::Messages { message: place.0, block: place.1 },
             });
         }
-        None
+        (self.parameters != later.parameters).then_some(Difference::Parameters)
     }
 }
 

@@ -14,7 +14,8 @@ pub struct Asked {
 }
 
 /// Members that have no part in the cache's key.
-const INDIFFERENT: [&str; 6] = ["model", "max_tokens", "stream", "diagnostics", "metadata", "stop_sequences"];
+pub(super) const INDIFFERENT: [&str; 6] =
+    ["model", "max_tokens", "stream", "diagnostics", "metadata", "stop_sequences"];
 
 /// The first thing in which a request differs from the one before it, by what it changes; none if it begins with all of
 /// it. Appending is no difference.

@@ -4,7 +4,7 @@ use pal_model::{Text, fields, member_string};
 use pal_view::Request;
 use similar::TextDiff;
 
-use crate::cache::compare::Asked;
+use crate::cache::compare::{Asked, INDIFFERENT};
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -21,8 +21,11 @@ pub fn diff(before: &Asked, now: &Asked) -> String {
     part(&mut out, "headers", &betas(before), &betas(now));
     let (old, new) = (&before.request, &now.request);
     let members = |request: &Request| {
-        let lines = request.members().iter().map(|(name, value)| format!("{name}: {value}"));
-        lines.collect::<Vec<_>>().join("\n")
+        let told = request
+            .members()
+            .iter()
+            .filter(|(name, _)| name == "model" || !INDIFFERENT.contains(&name.as_str()));
+        told.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
     };
     part(&mut out, "members", &members(old), &members(new));
     list(&mut out, "tools", old.tools(), new.tools());

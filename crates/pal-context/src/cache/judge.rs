@@ -1,6 +1,6 @@
 //! Why reads from the cache fell from one request to the next (§5.11).
 
-use pal_model::{BreakCause, CacheBreak, Caching, Card, Timestamp, Usage};
+use pal_model::{Block, BlockType, BreakCause, CacheBreak, Caching, Card, Role, Timestamp, Usage};
 use pal_view::{CacheLifetime, Spot};
 use smol_str::SmolStr;
 
@@ -11,6 +11,9 @@ use crate::price::price_of_break;
 const SHARE_LEAST: f64 = 0.05;
 /// … and from so many tokens on.
 const TOKENS_LEAST: u64 = 2_000;
+
+/// What announces a fall where the model itself leaves the thinking of earlier turns out.
+const FORGOTTEN_THINKING: &str = "forgotten_thinking";
 
 /// By how many tokens reads fell from one request to the next; none if by too few to speak of.
 pub fn reads_fell(before: u64, now: u64) -> Option<u64> {
@@ -83,7 +86,9 @@ pub fn judge(fall: &Fall<'_>, card: &Card) -> CacheBreak {
 
 fn cause(fall: &Fall<'_>, card: &Card) -> BreakCause {
     let found = difference(fall.before, fall.now);
-    let expected = fall.expected.map(|expected| BreakCause::Expected { what: expected.what.clone() });
+    let forgotten = || forgets(fall, card).then(|| SmolStr::new_static(FORGOTTEN_THINKING));
+    let what = fall.expected.map(|expected| expected.what.clone()).or_else(forgotten);
+    let expected = what.map(|what| BreakCause::Expected { what });
     match (expected, found) {
         // A compaction begins everything anew; other decisions change messages, and what the provider clears of them
         // shows in no byte that we send.
@@ -93,6 +98,32 @@ fn cause(fall: &Fall<'_>, card: &Card) -> BreakCause {
         (_, Some(found)) => found,
         (_, None) => after_all(fall, card).unwrap_or(BreakCause::Provider),
     }
+}
+
+/// Whether the model leaves the thinking of earlier turns out as soon as the user says something new, and the user did
+/// since a turn in which it thought: the same bytes are another prompt then.
+fn forgets(fall: &Fall<'_>, card: &Card) -> bool {
+    if !card.can.forgets_thinking {
+        return false;
+    }
+    let sent = fall.before.request.blocks();
+    let (mut role, mut thought, mut is_forgotten) = (None, false, false);
+    for (at, (opens, block, _)) in fall.now.request.pieces().enumerate() {
+        role = opens.or(role);
+        let kind = Block::parse(block.clone()).kind();
+        match role {
+            Some(Role::User) if kind != BlockType::ToolResult => {
+                is_forgotten |= thought && at >= sent;
+                thought = false;
+            }
+            // What was not sent before cannot have been read.
+            Some(Role::Assistant) if at < sent => {
+                thought |= matches!(kind, BlockType::Thinking | BlockType::RedactedThinking);
+            }
+            _ => {}
+        }
+    }
+    is_forgotten
 }
 
 fn is_announced(expected: &BreakCause, found: Option<&BreakCause>) -> bool {

@@ -31,11 +31,14 @@ fn confirms(cause: &BreakCause, story: &CacheStory, before: u64, now: u64) -> bo
             BreakCause::Effort
             | BreakCause::Thinking
             | BreakCause::ToolChoice
-            | BreakCause::Edits
             | BreakCause::Betas { .. }
             | BreakCause::Member { .. },
             Some(differs),
         ) => differs == Difference::Parameters,
+        // What is cleared otherwise is another prompt from there on.
+        (BreakCause::Edits, Some(differs)) => {
+            matches!(differs, Difference::Parameters | Difference::Messages { .. })
+        }
         // The provider does not compare for this model: that it is another request has to do.
         (BreakCause::Unseen | BreakCause::Provider | BreakCause::Unmarked | BreakCause::Lifetimes, _) => {
             false
@@ -52,7 +55,9 @@ fn agrees(found: &CacheBreak) -> bool {
         BreakCause::Model { .. } | BreakCause::Speed => &["model_changed"],
         BreakCause::Tool { .. } => &["tools_changed"],
         BreakCause::Section { .. } => &["system_changed"],
-        BreakCause::Message { .. } | BreakCause::Expected { .. } => &["messages_changed"],
+        BreakCause::Message { .. } => &["messages_changed"],
+        // A decision may come with a parameter that makes requests incomparable.
+        BreakCause::Expected { .. } => &["messages_changed", "unavailable"],
         BreakCause::Expired { .. } | BreakCause::LookBack { .. } => &[],
         _ => &["unavailable"],
     };
