@@ -10,6 +10,7 @@ mod show;
 mod slices;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pal_context::Standing;
@@ -18,6 +19,7 @@ use pal_model::{Body, Prefix, Source};
 use pal_view::{Limits, RenderOptions, Request, Scope, Size, View};
 
 use crate::arguments::Context;
+use crate::books;
 use crate::colour::{Colours, columns};
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
@@ -48,7 +50,12 @@ enum Subject {
     /// A session that would start.
     Start(Box<Here>),
     /// A session that is stored.
-    Stored { path: std::path::PathBuf, size: Size },
+    Stored {
+        /// How people call it.
+        name: String,
+        path: PathBuf,
+        size: Size,
+    },
 }
 
 pub(crate) fn context(
@@ -95,6 +102,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
         eprintln!("pal: {problem}");
     }
     let card = model_card(&session, arguments.model.as_deref(), settings)?;
+    let name = books::name(&session, &path);
     let view = View::of(lens(&card, settings.estimator, Scope::Current), session.branch);
     let limits = Limits::new(&card, &settings.window_for(&card.model));
     let request = next_request(&view, settings);
@@ -102,7 +110,15 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
     let size = view.size();
     let slices = slices::scaled(slices::of(&view, &contents, |_| true), size.tokens);
     let tokens = size.tokens;
-    Ok(Look { subject: Subject::Stored { path, size }, view, request, limits, tokens, contents, slices })
+    Ok(Look {
+        subject: Subject::Stored { name, path, size },
+        view,
+        request,
+        limits,
+        tokens,
+        contents,
+        slices,
+    })
 }
 
 /// The newest prefix of a session.

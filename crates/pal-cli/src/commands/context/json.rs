@@ -44,8 +44,8 @@ pub(super) fn of(look: &Look) -> Value {
 fn subject(subject: &Subject) -> Map<String, Value> {
     let members = match subject {
         Subject::Start(here) => start(here),
-        Subject::Stored { path, size } => json!({
-            "session": path.to_string_lossy(),
+        Subject::Stored { name, path, size } => json!({
+            "session": path.to_string_lossy(), "name": name,
             "anchor": size.anchor.as_ref().map(|anchor| json!({"response": anchor.response, "tokens": anchor.tokens})),
         }),
     };

@@ -23,31 +23,30 @@ pub(super) fn noted(look: &Look) -> Vec<Noted> {
     look.request.marks().iter().map(note).collect()
 }
 
-/// The same in sentences; why there is none, if so.
-pub(super) fn sentences(look: &Look) -> Vec<String> {
+/// Why there are no marks.
+pub(super) fn why_none(look: &Look) -> String {
     let card = &look.view.lens().card;
-    let noted = noted(look);
-    if card.caching == Caching::Automatic {
-        return vec![String::from("none: the provider keeps by itself what two requests begin with")];
+    match card.caching {
+        Caching::Automatic => String::from("none: the provider keeps by itself what two requests begin with"),
+        Caching::Marks | Caching::Breakpoints => {
+            let least = rounded(card.min_cacheable as f64);
+            format!("none: the provider keeps nothing of fewer than {least} tokens")
+        }
     }
-    if noted.is_empty() {
-        let least = rounded(card.min_cacheable as f64);
-        return vec![format!("none: the provider keeps nothing of fewer than {least} tokens")];
-    }
-    noted.iter().map(sentence).collect()
 }
 
-fn sentence(noted: &Noted) -> String {
-    let lifetime = match noted.mark.lifetime {
+/// For how long and for whom what a mark covers is kept.
+pub(super) fn kept(mark: &Mark) -> String {
+    let lifetime = match mark.lifetime {
         CacheLifetime::Minutes5 => "5 minutes",
         CacheLifetime::Hour1 => "an hour",
     };
-    let scope = match noted.mark.scope {
+    let scope = match mark.scope {
         None => "",
         Some(CacheScope::Global) => ", for everybody",
         Some(CacheScope::Organisation) => ", for the organisation",
     };
-    format!("behind {}: about {} tokens, kept for {lifetime}{scope}", noted.behind, rounded(noted.tokens))
+    format!("kept for {lifetime}{scope}")
 }
 
 fn behind(look: &Look, spot: Spot) -> String {
@@ -58,7 +57,7 @@ fn behind(look: &Look, spot: Spot) -> String {
             format!("the tools (`{name}`)")
         }
         Spot::System(at) if contents.blocks.get(at).is_some_and(|block| block.is_static) => {
-            String::from("the part of the system prompt that is the same for everybody")
+            String::from("the static part of the system prompt")
         }
         Spot::System(at) if at + 1 == contents.blocks.len() => String::from("the system prompt"),
         Spot::System(at) => format!("block {} of the system prompt", at + 1),
@@ -79,6 +78,10 @@ fn until(look: &Look, spot: Spot) -> f64 {
     let tools = contents.tokens_of_tools(contents.tools.len());
     match spot {
         Spot::Tool(at) => contents.tokens_of_tools(at + 1),
+        // What a transcript does not hold of the prompt is counted there, too.
+        Spot::System(at) if at + 1 == contents.blocks.len() => {
+            look.request.tokens_until(spot) * look.view.estimator().scale()
+        }
         Spot::System(at) => {
             tools + contents.blocks.iter().take(at + 1).map(|block| block.extent.tokens).sum::<f64>()
         }

@@ -32,7 +32,7 @@ pub(super) fn print(
     if let Subject::Start(here) = &look.subject {
         lines.extend(page.around(here));
     }
-    lines.extend(page.listed("cache marks", marks::sentences(look)));
+    lines.extend(page.marks());
     for line in lines {
         writeln!(out, "{line}")?;
     }
@@ -58,15 +58,12 @@ impl Page<'_> {
                     format!("about {tokens} tokens before its first message, estimated for {model}"),
                 )
             }
-            Subject::Stored { path, size } => {
+            Subject::Stored { name, size, .. } => {
                 let how = match &size.anchor {
                     Some(_) => "reported by its newest response, what came since estimated",
                     None => "estimated",
                 };
-                (
-                    format!("The session {}", self.path(&path.to_string_lossy())),
-                    format!("{tokens} tokens for {model}, {how}"),
-                )
+                (format!("The session {name}"), format!("{tokens} tokens for {model}, {how}"))
             }
         };
         let mut lines: Vec<String> =
@@ -110,12 +107,9 @@ impl Page<'_> {
         }
         let mut lines = self.title("system prompt", self.look.contents.system_tokens().1);
         for (at, block) in blocks.iter().enumerate() {
-            lines.push(
-                self.colours
-                    .cyan(&clipped(&format!("  block {}{}", at + 1, block_words(block)), self.columns)),
-            );
+            lines.push(self.colours.cyan(&format!("  block {}{}", at + 1, block_words(block))));
             if block.sections.is_empty() {
-                lines.extend(self.row(Some(block.extent), "(of a prompt whose sections are not known)", ""));
+                lines.extend(self.row(Some(block.extent), self.unknown_block(at), ""));
             }
             for section in &block.sections {
                 let volatile = section.volatile.as_ref().map(|why| format!("volatile: {why}"));
@@ -127,6 +121,15 @@ impl Page<'_> {
             }
         }
         lines
+    }
+
+    /// What a block is called whose sections are not known.
+    fn unknown_block(&self, at: usize) -> &'static str {
+        let is_last = at + 1 == self.look.contents.blocks.len();
+        match self.look.view.has_unseen_prefix() && is_last {
+            true => "a note in place of the prompt, which the transcript does not hold",
+            false => "its sections are not known",
+        }
     }
 
     /// Instruction files, memory, date.
@@ -187,6 +190,21 @@ impl Page<'_> {
         lines.extend(
             self.listed("warnings", found.warnings.iter().map(|text| self.shortened(text)).collect()),
         );
+        lines
+    }
+
+    /// Where the provider's cache is marked.
+    fn marks(&self) -> Vec<String> {
+        let noted = marks::noted(self.look);
+        if noted.is_empty() {
+            return self.listed("cache marks", vec![marks::why_none(self.look)]);
+        }
+        let mut lines = vec![String::new(), self.colours.bold("cache marks, and what they cover")];
+        for noted in noted {
+            let extent = Extent { tokens: noted.tokens, bytes: 0 };
+            let behind = format!("behind {}", noted.behind);
+            lines.extend(self.row(Some(extent), &behind, &marks::kept(&noted.mark)));
+        }
         lines
     }
 
@@ -284,7 +302,7 @@ pub(super) fn scope_name(scope: InstructionScope) -> &'static str {
 fn git_words(here: &Here) -> String {
     let took = here.gathered.took_with_git.as_millis();
     match &here.gathered.git {
-        Git::Absent(why) => format!("no snapshot: {why} (everything together took {took} ms)"),
+        Git::Absent(why) => format!("no snapshot: {why}; all was gathered in {took} ms"),
         Git::Snapshot(git) => {
             let changed = match git.status.lines().filter(|line| !line.is_empty()).count() {
                 0 => String::from("clean"),
@@ -293,7 +311,7 @@ fn git_words(here: &Here) -> String {
                 count => counted(count, "changed file"),
             };
             let commits = counted(git.commits.len(), "commit");
-            format!("branch {}, {changed}, {commits} (everything together took {took} ms)", git.branch)
+            format!("branch {}, {changed}, {commits}; it was in after {took} ms", git.branch)
         }
     }
 }

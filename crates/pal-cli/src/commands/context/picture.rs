@@ -173,27 +173,26 @@ fn threshold_lines(limits: &Limits, wide: usize, colours: Colours) -> Vec<String
     lines
 }
 
-/// What is what: tokens, and the share of the window.
+/// What is what: tokens, their share of what is used, and of the window.
 fn legend(slices: &[Slice], limits: &Limits, colours: Colours) -> Vec<String> {
+    let (window, effective) = (limits.window as f64, limits.effective as f64);
     let used: f64 = slices.iter().map(|slice| slice.tokens).sum();
-    let mut rows: Vec<(String, &str, f64)> = slices
-        .iter()
-        .map(|slice| {
-            let sample = if colours.is_on() { '█' } else { slice.kind.pattern };
-            let sample = colours.painted(&slice.kind.colour.to_string(), &sample.to_string());
-            (sample, slice.kind.name, slice.tokens)
-        })
-        .collect();
-    let effective = limits.effective as f64;
-    rows.push((colours.dim(&FREE.to_string()), "free", (effective - used).max(0.0)));
-    let reserved = limits.window as f64 - effective;
-    rows.push((colours.dim(&RESERVED.to_string()), "kept for the answer", reserved));
-    let name_width = rows.iter().map(|(_, name, _)| name.chars().count()).max().unwrap_or(0);
-    let row = |(sample, name, tokens): &(String, &str, f64)| {
-        let share = percent(tokens / limits.window as f64);
-        format!("{sample} {name:<name_width$}  {:>9}  {share:>7}", rounded(*tokens))
+    let mut rows: Vec<(String, &str, f64, String)> = Vec::new();
+    for slice in slices {
+        let sample = if colours.is_on() { '█' } else { slice.kind.pattern };
+        let sample = colours.painted(&slice.kind.colour.to_string(), &sample.to_string());
+        rows.push((sample, slice.kind.name, slice.tokens, percent(slice.tokens / used.max(1.0))));
+    }
+    let empty = |sign: char| colours.dim(&sign.to_string());
+    rows.push((empty(FREE), "free", (effective - used).max(0.0), String::new()));
+    rows.push((empty(RESERVED), "kept for the answer", window - effective, String::new()));
+    let width = rows.iter().map(|row| row.1.chars().count()).max().unwrap_or(0);
+    let heading = format!("  {:width$}  {:>9}  {:>7}  {:>9}", "", "tokens", "of used", "of window");
+    let row = |(sample, name, tokens, of_used): &(String, &str, f64, String)| {
+        let of_window = percent(tokens / window);
+        format!("{sample} {name:<width$}  {:>9}  {of_used:>7}  {of_window:>9}", rounded(*tokens))
     };
-    rows.iter().map(row).collect()
+    std::iter::once(colours.dim(&heading)).chain(rows.iter().map(row)).collect()
 }
 
 #[cfg(test)]
@@ -217,18 +216,19 @@ mod tests {
     fn a_window_that_is_half_full_in_eighty_columns() {
         let limits = limits("claude-haiku-4-5");
         let picture = plain([10_000.0, 20_000.0, 30_000.0, 40_000.0], &limits, 80).join("\n");
-        let expected = "\
+        let expected = "
   ░░░░▜▜▜▜▜▜▜▜▟▟▟▟▟▟▟▟▟▟▟████████████████·······························╱╱╱╱╱╱╱╱
                                                                 w  c   be
   w warning 160 000   c auto-compact 167 000   b blocking 177 000
   e effective window 180 000
-  ░ tools                                     10 000    5.0 %
-  ▜ system prompt, the same for everybody     20 000   10.0 %
-  ▟ instruction files                         30 000   15.0 %
-  █ tool results                              40 000   20.0 %
-  · free                                      80 000   40.0 %
-  ╱ kept for the answer                       20 000   10.0 %";
-        assert_eq!(picture, expected, "\n{picture}");
+                              tokens  of used  of window
+  ░ tools                     10 000   10.0 %      5.0 %
+  ▜ system prompt, static     20 000   20.0 %     10.0 %
+  ▟ instruction files         30 000   30.0 %     15.0 %
+  █ tool results              40 000   40.0 %     20.0 %
+  · free                      80 000              40.0 %
+  ╱ kept for the answer       20 000              10.0 %";
+        assert_eq!(format!("\n{picture}"), expected, "\n{picture}");
     }
 
     #[test]
@@ -244,12 +244,12 @@ mod tests {
     fn every_width_fits_whatever_is_used() {
         for model in ["claude-haiku-4-5", "claude-opus-5-5"] {
             let limits = limits(model);
-            for tokens in [[0.0; 4], [1.0, 0.0, 0.0, 0.0], [5e3, 5e3, 5e5, 9e5], [9e9; 4]] {
+            for tokens in [[0.0; 4], [1.0, 0.0, 0.0, 0.0], [5e3, 5e3, 5e5, 9e5], [9e5; 4]] {
                 for columns in [40, 80, 120, 240] {
                     let plain = plain(tokens, &limits, columns);
-                    let names = 63;
+                    let legend = 60;
                     let widest = plain.iter().map(|line| line.chars().count()).max().unwrap();
-                    assert!(widest <= columns.max(names), "{columns}: {widest}\n{}", plain.join("\n"));
+                    assert!(widest <= columns.max(legend), "{columns}: {widest}\n{}", plain.join("\n"));
                     let coloured = lines(&made(tokens), &limits, columns, Colours::of(ColourName::Always));
                     assert_eq!(coloured.len(), plain.len());
                     assert_eq!(plain[0].chars().count(), columns, "{}", plain[0]);

@@ -22,8 +22,8 @@ pub(super) struct Kind {
 
 const TOOLS: Kind = kind("tools", '░', 90);
 const SERVER_TOOLS: Kind = kind("tools of MCP servers", '▛', 93);
-const STATIC: Kind = kind("system prompt, the same for everybody", '▜', 37);
-const SYSTEM: Kind = kind("system prompt of this session", '▙', 96);
+const STATIC: Kind = kind("system prompt, static", '▜', 37);
+const SYSTEM: Kind = kind("system prompt, dynamic", '▙', 96);
 const UNSEEN: Kind = kind("unseen prefix", '▗', 90);
 const FILES: Kind = kind("instruction files", '▟', 94);
 const REMINDERS: Kind = kind("reminders", '▖', 92);
