@@ -8,6 +8,7 @@ mod commands;
 mod compacting;
 mod contexts;
 mod costing;
+mod filled;
 mod pinning;
 mod program;
 mod real_sessions;

@@ -63,10 +63,11 @@ impl Here {
 
 /// A directory that exists, by its full path.
 fn directory(path: &Path) -> Result<PathBuf, Failure> {
-    let full = path.canonicalize().map_err(|error| Failure::of_file(path, &error))?;
-    if full.is_dir() {
-        return Ok(full);
-    }
-    let what = format!("{}: this is no directory", path.display());
+    let trouble = match path.canonicalize() {
+        Ok(full) if full.is_dir() => return Ok(full),
+        Ok(_) => String::from("this is no directory"),
+        Err(error) => error.to_string(),
+    };
+    let what = format!("{}: {trouble}", path.display());
     Err(Failure::with_hint(what, "name a directory; --session looks at a session"))
 }

@@ -127,7 +127,7 @@ impl Page<'_> {
     fn unknown_block(&self, at: usize) -> &'static str {
         let is_last = at + 1 == self.look.contents.blocks.len();
         match self.look.view.has_unseen_prefix() && is_last {
-            true => "a note in place of the prompt, which the transcript does not hold",
+            true => "a note in place of a prompt that is not recorded",
             false => "its sections are not known",
         }
     }

@@ -21,11 +21,11 @@ pub(super) struct Kind {
 }
 
 const TOOLS: Kind = kind("tools", '░', 90);
-const SERVER_TOOLS: Kind = kind("tools of MCP servers", '▛', 93);
-const STATIC: Kind = kind("system prompt, static", '▜', 37);
+const SERVER_TOOLS: Kind = kind("tools of MCP servers", '▛', 37);
+const STATIC: Kind = kind("system prompt, static", '▜', 94);
 const SYSTEM: Kind = kind("system prompt, dynamic", '▙', 96);
 const UNSEEN: Kind = kind("unseen prefix", '▗', 90);
-const FILES: Kind = kind("instruction files", '▟', 94);
+const FILES: Kind = kind("instruction files", '▟', 93);
 const REMINDERS: Kind = kind("reminders", '▖', 92);
 const SUMMARIES: Kind = kind("summaries", '▚', 35);
 const USER: Kind = kind("user", '▌', 32);
