@@ -231,7 +231,7 @@ impl Page<'_> {
             "" => vec![format!("{numbers} {name}")],
             // Reasons of tools and sections are short and stand beside them; paths are long.
             _ if beside <= room && !name.contains('/') => {
-                vec![format!("{numbers} {name}  {}", self.colours.dim(why))]
+                vec![format!("{numbers} {name}  {}", self.colours.dim(&clipped(why, room)))]
             }
             _ => {
                 let mut lines = vec![format!("{numbers} {name}")];
