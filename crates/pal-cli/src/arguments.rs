@@ -1,5 +1,6 @@
 //! What the user typed, before it means anything.
 
+mod context;
 mod ledger;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 
+pub(crate) use context::{Context, PartName};
 pub(crate) use ledger::{Breaks, Cost};
 
 /// The context and memory engine for coding agents.
@@ -23,6 +25,7 @@ pub(crate) enum Command {
     Tokens(Tokens),
     Render(Render),
     Check(Check),
+    Context(Context),
     View(View),
     Cost(Cost),
     Breaks(Breaks),

@@ -19,7 +19,7 @@ const BYTES_TOLD_FROM: u64 = 8 << 20;
 /// A session and its ledger.
 pub(crate) struct Books {
     pub(crate) path: PathBuf,
-    /// How people call it: its title, else the name of its file or folder.
+    /// How people call it.
     pub(crate) name: String,
     pub(crate) ledger: Ledger,
 }
@@ -59,7 +59,8 @@ fn tell(path: &Path) -> bool {
     told
 }
 
-fn name(session: &Session, path: &Path) -> String {
+/// How people call a session: its title, else the name of its file or folder.
+pub(crate) fn name(session: &Session, path: &Path) -> String {
     let title = session.branch.iter().rev().find_map(|entry| match &entry.body {
         Body::Decision(decision) => match &decision.kind {
             pal_model::DecisionKind::Title { title } => Some(title.clone()),

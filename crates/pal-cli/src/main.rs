@@ -12,6 +12,7 @@ mod restoring;
 mod session;
 mod settings;
 mod stored;
+mod surroundings;
 mod table;
 
 use std::io::Write;
@@ -49,6 +50,7 @@ fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<Exi
         Command::Render(render) => commands::render(&render, settings, out),
         Command::Check(check) => commands::check(&check, settings, out),
         Command::View(view) => commands::view(&view, settings, out),
+        Command::Context(context) => commands::context(&context, settings, out),
         Command::Cost(cost) => commands::cost(&cost, settings, out),
         Command::Breaks(breaks) => commands::breaks(&breaks, settings, out),
         Command::Compact(compact) => commands::compact(&compact, settings, out),

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pal_model::Cards;
-use pal_view::{Threshold, WindowSettings};
+use pal_view::{CacheLifetime, Threshold, WindowSettings};
 use serde::Deserialize;
+use smol_str::SmolStr;
 
 use crate::arguments::EstimatorName;
 use crate::failure::Failure;
 use crate::provider::Credentials;
+use crate::surroundings::{Choices, Surroundings};
 
 /// The variable that switches off all compaction.
 const DISABLE_COMPACT: &str = "PAL_DISABLE_COMPACT";
@@ -37,6 +39,12 @@ pub(crate) struct Settings {
     pub(crate) switched_off: Option<&'static str>,
     /// The user's editor.
     pub(crate) editor: Option<String>,
+    /// What a session that starts looks at around it.
+    pub(crate) surroundings: Surroundings,
+    /// For how long the provider's cache is asked to keep what is marked.
+    pub(crate) cache_lifetime: CacheLifetime,
+    /// How hard models shall think; none for their own measure.
+    pub(crate) effort: Option<SmolStr>,
     /// Values that were ignored, and why.
     pub(crate) warnings: Vec<String>,
 }
@@ -49,6 +57,46 @@ struct File {
     auto_compact: Option<bool>,
     threshold: Option<RawThreshold>,
     thresholds: BTreeMap<String, RawThreshold>,
+    instructions: Option<bool>,
+    instruction_tokens_max: Option<u64>,
+    instruction_tokens_drop: Option<bool>,
+    allow_includes: Vec<String>,
+    git: Option<bool>,
+    git_limit_ms: Option<u64>,
+    cache_lifetime: Option<RawLifetime>,
+    effort: Option<Effort>,
+}
+
+/// For how long the provider's cache is asked to keep what is marked.
+#[derive(Clone, Copy, Deserialize)]
+enum RawLifetime {
+    #[serde(rename = "5m")]
+    Minutes5,
+    #[serde(rename = "1h")]
+    Hour1,
+}
+
+/// How hard a model shall think, in the provider's words.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Effort {
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl Effort {
+    fn name(self) -> &'static str {
+        match self {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+            Effort::Xhigh => "xhigh",
+            Effort::Max => "max",
+        }
+    }
 }
 
 /// Where to compact: one of the three.
@@ -102,13 +150,26 @@ impl Settings {
         for (model, threshold) in file.thresholds {
             thresholds.insert(model, threshold.resolve().map_err(wrong)?);
         }
-        let warnings = read_variables(&mut window, &mut thresholds, &variable);
+        let mut warnings = read_variables(&mut window, &mut thresholds, &variable);
         let may_compact = !is_on(&variable, DISABLE_COMPACT);
         let switched_off =
             [DISABLE_COMPACT, DISABLE_AUTO_COMPACT].into_iter().find(|name| is_on(&variable, name));
         let filled = |name| variable(name).filter(|value| !value.trim().is_empty());
         let editor = filled("VISUAL").or_else(|| filled("EDITOR"));
+        let choices = Choices {
+            instructions: file.instructions.unwrap_or(true),
+            instruction_tokens_max: file.instruction_tokens_max,
+            instruction_tokens_drop: file.instruction_tokens_drop.unwrap_or(false),
+            allow_includes: file.allow_includes,
+            git: file.git.unwrap_or(true),
+            git_limit_ms: file.git_limit_ms,
+        };
+        let surroundings = Surroundings::resolve(home.as_deref(), choices, &variable, &mut warnings);
         let credentials = Credentials::read(variable);
+        let cache_lifetime = match file.cache_lifetime {
+            None | Some(RawLifetime::Minutes5) => CacheLifetime::Minutes5,
+            Some(RawLifetime::Hour1) => CacheLifetime::Hour1,
+        };
         let estimator = file.estimator.unwrap_or(EstimatorName::Calibrated);
         Ok(Settings {
             home,
@@ -120,6 +181,9 @@ impl Settings {
             may_compact,
             switched_off,
             editor,
+            surroundings,
+            cache_lifetime,
+            effort: file.effort.map(|effort| SmolStr::new_static(effort.name())),
             warnings,
         })
     }
@@ -208,6 +272,22 @@ mod tests {
                 (Threshold::Standard, 1),
                 "{value}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_around_a_session_and_the_cache_have_their_settings() {
+        let settings = with("", &[]).unwrap();
+        assert_eq!((settings.cache_lifetime, settings.effort), (CacheLifetime::Minutes5, None));
+        let file =
+            "cache_lifetime = \"1h\"\neffort = \"xhigh\"\nallow_includes = [\"docs/a.md\", \"/srv/b.md\"]\n";
+        let settings = with(file, &[]).unwrap();
+        assert_eq!(settings.cache_lifetime, CacheLifetime::Hour1);
+        assert_eq!(settings.effort.as_deref(), Some("xhigh"));
+        assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
+        assert!(settings.warnings[0].contains("docs/a.md"), "a path that depends on where one stands");
+        for wrong in ["cache_lifetime = \"2h\"", "effort = \"most\"", "git_limit_ms = -1"] {
+            assert!(toml::from_str::<File>(wrong).is_err(), "{wrong}");
         }
     }
 

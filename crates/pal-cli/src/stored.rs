@@ -7,11 +7,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pal_context::cache::Eligibility;
 use pal_context::{Place, Policy};
 use pal_engine::{CacheSettings, Engine, EngineError};
 use pal_model::{Body, Card, Entry, IdSource, Text, Timestamp};
 use pal_store::OpenError;
-use pal_view::{Limits, Scope};
+use pal_view::{CacheLifetime, Limits, Scope};
 use smol_str::SmolStr;
 
 use crate::failure::Failure;
@@ -71,11 +72,17 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         ways: (!settings.may_compact).then(Vec::new),
         max_tokens: MAX_TOKENS.min(card.max_output),
         cache: CacheSettings {
+            eligibility: eligibility(settings),
+            effort: settings.effort.clone(),
             betas: pal_wire::betas(card).into_iter().map(SmolStr::new_static).collect(),
-            ..CacheSettings::default()
         },
         inputs: pal_engine::Inputs::default(),
     }
+}
+
+/// Whether marks of the provider's cache may last for an hour.
+pub(crate) fn eligibility(settings: &Settings) -> Eligibility {
+    Eligibility { is_wanted: settings.cache_lifetime == CacheLifetime::Hour1, is_in_overage: false }
 }
 
 /// The card of the model that is named, or that the session asks next.

@@ -6,7 +6,9 @@
 mod bad_input;
 mod commands;
 mod compacting;
+mod contexts;
 mod costing;
+mod filled;
 mod pinning;
 mod program;
 mod real_sessions;

@@ -1,0 +1,114 @@
+//! Everything as one JSON object.
+
+use pal_view::{CacheScope, Spot};
+use serde_json::{Map, Value, json};
+
+use super::contents::{Contents, Extent, File, Section, SystemPart, Tool};
+use super::here::Here;
+use super::marks::{Noted, noted};
+use super::{Look, Subject};
+
+pub(super) fn of(look: &Look) -> Value {
+    let limits = &look.limits;
+    let fill = limits.fill(look.tokens);
+    let slices: Vec<Value> = look
+        .slices
+        .iter()
+        .map(|slice| json!({"name": slice.kind.name, "tokens": slice.tokens.round()}))
+        .collect();
+    let Contents { tools, blocks, context } = &look.contents;
+    let mut object = json!({
+        "model": look.view.lens().card.model,
+        "tokens": look.tokens,
+        "categories": slices,
+        "limits": {"window": limits.window, "reserve": limits.reserve, "effective": limits.effective,
+            "auto_compact": limits.auto_compact, "warning": limits.warning, "blocking": limits.blocking},
+        "state": {"percent_left": fill.percent_left, "warning": fill.warning, "auto_compact": fill.auto_compact,
+            "blocking": fill.blocking},
+        "tools": tools.iter().map(tool).collect::<Vec<_>>(),
+        "system": blocks.iter().map(block).collect::<Vec<_>>(),
+        "context": {
+            "tokens": context.extent.tokens.round(), "bytes": context.extent.bytes,
+            "files": context.files.iter().map(file).collect::<Vec<_>>(),
+            "other_tokens": context.others.round(),
+        },
+        "marks": noted(look).iter().map(mark).collect::<Vec<_>>(),
+    });
+    if let Some(members) = object.as_object_mut() {
+        members.extend(subject(&look.subject));
+    }
+    object
+}
+
+/// What is only known of a session that would start, or of one that is stored.
+fn subject(subject: &Subject) -> Map<String, Value> {
+    let members = match subject {
+        Subject::Start(here) => start(here),
+        Subject::Stored { name, path, size } => json!({
+            "session": path.to_string_lossy(), "name": name,
+            "anchor": size.anchor.as_ref().map(|anchor| json!({"response": anchor.response, "tokens": anchor.tokens})),
+        }),
+    };
+    members.as_object().cloned().unwrap_or_default()
+}
+
+fn start(here: &Here) -> Value {
+    let gathered = &here.gathered;
+    let found = &gathered.instructions;
+    let left_out: Vec<_> = found.left_out.iter().chain(&here.assembled.left_out).collect();
+    json!({
+        "directory": here.directory.to_string_lossy(),
+        "project": found.root,
+        "environment": gathered.environment,
+        "git": gathered.git,
+        "left_out": left_out,
+        "waiting": found.waiting,
+        "questions": found.questions,
+        "warnings": found.warnings,
+        "took_ms": gathered.took.as_millis() as u64,
+        "took_with_git_ms": gathered.took_with_git.as_millis() as u64,
+    })
+}
+
+fn tool(tool: &Tool) -> Value {
+    json!({
+        "name": tool.name, "tokens": tool.extent.tokens.round(), "bytes": tool.extent.bytes,
+        "mcp": tool.is_of_server, "deferred": tool.is_deferred,
+    })
+}
+
+fn block(block: &SystemPart) -> Value {
+    let section = |section: &Section| {
+        json!({"name": section.name, "tokens": section.extent.tokens.round(), "bytes": section.extent.bytes,
+            "volatile": section.volatile})
+    };
+    json!({
+        "static": block.is_static, "markable": block.is_markable, "tokens": block.extent.tokens.round(),
+        "bytes": block.extent.bytes, "sections": block.sections.iter().map(section).collect::<Vec<_>>(),
+    })
+}
+
+fn file(file: &File) -> Value {
+    let extent = |number: fn(Extent) -> Value| file.extent.map_or(Value::Null, number);
+    json!({
+        "path": file.path, "scope": file.scope, "included_by": file.included_by, "reason": file.reason,
+        "tokens": extent(|extent| json!(extent.tokens.round())), "bytes": extent(|extent| json!(extent.bytes)),
+        "memory": file.is_memory,
+    })
+}
+
+fn mark(noted: &Noted) -> Value {
+    let (kind, at) = match noted.mark.spot {
+        Spot::Tool(at) => ("tool", at),
+        Spot::System(at) => ("system", at),
+        Spot::Block(at) => ("block", at),
+    };
+    let scope = noted.mark.scope.map(|scope| match scope {
+        CacheScope::Global => "global",
+        CacheScope::Organisation => "org",
+    });
+    json!({
+        "on": kind, "index": at, "behind": noted.behind, "tokens": noted.tokens.round(),
+        "lifetime": noted.mark.lifetime.name(), "scope": scope,
+    })
+}
