@@ -7,6 +7,7 @@ mod bad_input;
 mod commands;
 mod compacting;
 mod costing;
+mod forks;
 mod pinning;
 mod program;
 mod real_sessions;
