@@ -448,7 +448,11 @@ pub(crate) struct Ask {
 }
 
 fn text_to_ask(text: &str) -> Result<String, &'static str> {
-    if text.trim().is_empty() { Err("there is nothing to ask: the text is empty") } else { Ok(text.to_owned()) }
+    if text.trim().is_empty() {
+        Err("there is nothing to ask: the text is empty")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// A provider, by the dialect that it is spoken to in.

@@ -23,7 +23,9 @@ impl Session {
     /// What is to be told follows from `view().state().announced` and what there is.
     pub fn announce(&mut self, announced: &Announced, now: Timestamp) -> Result<Entry, EngineError> {
         if announced.text.trim().is_empty() {
-            return Err(EngineError::NotPossible(String::from("there is nothing to announce: the text is empty")));
+            return Err(EngineError::NotPossible(String::from(
+                "there is nothing to announce: the text is empty",
+            )));
         }
         let mut content = String::with_capacity(announced.text.len() + 2);
         escape_into(&mut content, &announced.text);

@@ -28,5 +28,4 @@ pub use pinning::pin_tokens;
 pub use preparing::Prepared;
 pub use sending::Sent;
 pub use session::{CacheSettings, Engine, Inputs, Session};
-pub use standing::latched_betas;
 pub use watching::Seen;

@@ -9,8 +9,8 @@ use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
-use crate::{Announced, EngineError};
 use crate::watching::Watched;
+use crate::{Announced, EngineError};
 
 /// What a session runs by.
 #[derive(Clone, Debug)]

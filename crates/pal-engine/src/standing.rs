@@ -3,7 +3,6 @@
 use pal_context::cache::latched_lifetime;
 use pal_context::{LAYERS, Standing, What};
 use pal_model::{Decision, DecisionKind, Source, Text, Timestamp};
-use pal_view::View;
 use smol_str::SmolStr;
 
 use crate::{Engine, EngineError, Session};
@@ -19,7 +18,7 @@ impl Session {
             self.decide(&decision, now)?;
         }
         let betas = self.betas(engine);
-        if betas != latched_betas(&self.view) {
+        if betas != self.latched_betas() {
             let value = betas.join(",");
             let reason = format!("beta headers that are sent from now on: {value}");
             let kind = DecisionKind::Latch { name: SmolStr::new_static(BETAS_LATCH), value };
@@ -46,16 +45,15 @@ impl Session {
 
     /// The beta headers: those that were sent before, and what the model's card asks for.
     pub(crate) fn betas(&self, engine: &Engine) -> Vec<SmolStr> {
-        let mut betas = latched_betas(&self.view);
+        let mut betas = self.latched_betas();
         betas.extend(
             engine.cache.betas.iter().filter(|beta| !betas.contains(beta)).cloned().collect::<Vec<_>>(),
         );
         betas
     }
-}
 
-/// The beta headers that the requests of a session carry since they were first sent.
-pub fn latched_betas(view: &View) -> Vec<SmolStr> {
-    let latched = view.state().latches.get(BETAS_LATCH).map_or("", String::as_str);
-    latched.split(',').filter(|beta| !beta.is_empty()).map(SmolStr::new).collect()
+    fn latched_betas(&self) -> Vec<SmolStr> {
+        let latched = self.view.state().latches.get(BETAS_LATCH).map_or("", String::as_str);
+        latched.split(',').filter(|beta| !beta.is_empty()).map(SmolStr::new).collect()
+    }
 }

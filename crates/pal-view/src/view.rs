@@ -272,7 +272,13 @@ impl View {
             Shows::Lead | Shows::Entry => (Speaker::Summary, &boundary.lead),
         };
         if !content.blocks().is_empty() {
-            let node = Node::new(entry.id, position as u32, speaker, content, self.lens.cleaner(&derived.head.referable));
+            let node = Node::new(
+                entry.id,
+                position as u32,
+                speaker,
+                content,
+                self.lens.cleaner(&derived.head.referable),
+            );
             derived.add_node(node);
         }
     }

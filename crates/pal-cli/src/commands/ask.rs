@@ -11,11 +11,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use pal_context::Standing;
-use pal_context::cache::{Eligibility, latched_lifetime};
-use pal_engine::latched_betas;
-use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Source, Text, Timestamp, escape_into};
+use pal_model::{
+    Block, BlockType, Body, Card, Draft, Entry, IdSource, Origin, RequestSent, Text, Timestamp, escape_into,
+};
 use pal_provider::{Client, Endpoint, Policy, Progress, Waiting, Whole};
-use pal_view::{RenderOptions, Request, Scope, View};
+use pal_view::{CacheLifetime, RenderOptions, Request, Scope, View};
 use pal_wire::{Call, Delta, Event};
 use serde_json::json;
 use smol_str::SmolStr;
@@ -45,9 +45,11 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
     let view = View::of(lens(&card, settings.estimator, Scope::Current), session.branch);
     let max_tokens = arguments.max_tokens.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
+    let last = last_request(&view, &card);
     let forks: Result<Vec<Request>, Failure> =
-        arguments.questions.iter().map(|question| fork(&view, question, options)).collect();
-    let desk = Desk { questions: &arguments.questions, forks: forks?, betas: betas(&view, &card), card: &card };
+        arguments.questions.iter().map(|question| fork(&view, last, question, options)).collect();
+    let desk =
+        Desk { questions: &arguments.questions, forks: forks?, betas: betas(last, &card), card: &card };
     let json = arguments.json;
     runtime()?.block_on(async {
         match provider {
@@ -64,17 +66,35 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
 
 /// The session's next request with a question at its end. It is not continued, so it writes nothing to the cache that the
 /// session itself has not written.
-fn fork(view: &View, question: &str, options: RenderOptions) -> Result<Request, Failure> {
+fn fork(
+    view: &View,
+    last: Option<&RequestSent>,
+    question: &str,
+    options: RenderOptions,
+) -> Result<Request, Failure> {
     let mut asked = view.clone();
     asked.push(entry(question, view.branch().last())?);
-    let (lifetime, _) = latched_lifetime(view.state(), &Source::main(), Eligibility::default());
-    let standing = Standing { lifetime, ..Standing::default() };
-    Ok(standing.marked(asked.render(options), &asked, true))
+    let members = last.into_iter().flat_map(|last| &last.members);
+    let request =
+        members.fold(asked.render(options), |request, (name, value)| request.with_member(name, value));
+    let lifetime = last.and_then(|last| CacheLifetime::named(last.lifetime.as_ref()?));
+    let standing = Standing { lifetime: lifetime.unwrap_or_default(), ..Standing::default() };
+    Ok(standing.marked(request, &asked, true))
+}
+
+/// The session's last request, if it went to the model that is asked: what it carried besides its content is in the
+/// key of the cache.
+fn last_request<'a>(view: &'a View, card: &Card) -> Option<&'a RequestSent> {
+    let mut requests = view.branch().iter().rev().filter_map(|entry| match &entry.body {
+        Body::Request(request) if request.source.is_conversation() => Some(request),
+        _ => None,
+    });
+    requests.next().filter(|request| request.model == card.model)
 }
 
 /// The beta headers that the session sends, and those that the model's card asks for.
-fn betas(view: &View, card: &Card) -> Vec<SmolStr> {
-    let mut betas = latched_betas(view);
+fn betas(last: Option<&RequestSent>, card: &Card) -> Vec<SmolStr> {
+    let mut betas = last.map(|last| last.betas.clone()).unwrap_or_default();
     for beta in pal_wire::betas(card) {
         if !betas.contains(&SmolStr::new_static(beta)) {
             betas.push(SmolStr::new_static(beta));
@@ -104,7 +124,12 @@ struct Desk<'a> {
 
 impl Desk<'_> {
     /// Asks, and shows the answers: while it comes if it is one, else one after the other.
-    async fn converse(&self, endpoint: Endpoint, json: bool, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    async fn converse(
+        &self,
+        endpoint: Endpoint,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> Result<ExitCode, Failure> {
         let dialect = endpoint.dialect();
         let client =
             Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;

@@ -83,10 +83,8 @@ fn of_six_questions_the_first_writes_and_the_others_read() {
     let slow = Slow::start();
     let log = home.file("log.jsonl", as_lines(&session()));
     let variables = [("ANTHROPIC_BASE_URL", slow.address.as_str())];
-    let said = home.run_with_environment(
-        &[&["ask", "--json", "--session", &log][..], &QUESTIONS].concat(),
-        &variables,
-    );
+    let said = home
+        .run_with_environment(&[&["ask", "--json", "--session", &log][..], &QUESTIONS].concat(), &variables);
     assert_eq!(said.code, 0, "{}", said.err);
     let answers: Vec<serde_json::Value> =
         said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -61,7 +61,11 @@ fn only_what_changed_is_told() {
     offer.tools.remove(0);
     offer.agents.push(offered("tester", "Runs tests."));
     let second = announce(&announced, &offer).unwrap();
-    assert!(second.text.contains("no longer there; calls of them fail:\n\n- mcp__mail__send"), "{}", second.text);
+    assert!(
+        second.text.contains("no longer there; calls of them fail:\n\n- mcp__mail__send"),
+        "{}",
+        second.text
+    );
     assert!(second.text.contains("- tester: Runs tests.") && !second.text.contains("reviewer"));
     assert!(!second.text.contains("Ask first") && !second.text.contains("release"), "{}", second.text);
     let announced = after(&announced, &second);

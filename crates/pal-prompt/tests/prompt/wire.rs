@@ -7,8 +7,7 @@ use pal_wire::{Rules, check_request};
 
 use crate::common::{card, full, names, system};
 
-const OPTIONS: RenderOptions =
-    RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
+const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 fn rendered(session: &Assembly<'_>) -> Request {
     rendered_with(session, Vec::new())
@@ -66,8 +65,7 @@ fn references_that_a_search_returns_reach_the_provider() {
     let content = found.join(",");
     let call = r#"[{"type":"tool_use","id":"toolu_1","name":"ToolSearch","input":{"query":"word"}}]"#;
     let result = format!(r#"[{{"type":"tool_result","tool_use_id":"toolu_1","content":[{content}]}}]"#);
-    let said =
-        vec![Draft::assistant(Some(&"msg_1".into()), None, call), Draft::user(Origin::Tool, &result)];
+    let said = vec![Draft::assistant(Some(&"msg_1".into()), None, call), Draft::user(Origin::Tool, &result)];
     let body = rendered_with(&session, said).body();
     assert!(!found.is_empty() && body.contains(&content), "{body}");
     check(&card, &body);
