@@ -6,7 +6,6 @@
 
 mod booking;
 mod fall;
-mod price;
 mod row;
 mod totals;
 
@@ -15,7 +14,6 @@ use pal_view::Category;
 use smol_str::SmolStr;
 
 pub use fall::cause_name;
-pub use price::price_of_break;
 pub use totals::{FallTotals, Saving, Totals};
 
 /// What a session took, request by request, and in all.

@@ -10,6 +10,7 @@ mod condense;
 mod fork;
 mod layers;
 mod ledger;
+mod price;
 mod settings;
 mod words;
 
@@ -22,7 +23,6 @@ pub use compact::{
 pub use condense::{Asked, Condensed, condense};
 pub use fork::Standing;
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
-pub use ledger::{
-    Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals, cause_name, price_of_break,
-};
+pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals, cause_name};
+pub use price::price_of_break;
 pub use settings::{Budgets, Policy};

@@ -84,7 +84,7 @@ impl Session {
     pub fn open(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let opened = Log::open(path, ids)?;
         let view = View::of(lens, opened.branch.entries);
-        let watched = Watched::of(view.branch());
+        let watched = Watched::of(view.branch(), &view.lens().card);
         let problems = opened.branch.problems;
         Ok(Session { log: opened.log, view, directory: folder(path), watched, problems })
     }

@@ -4,7 +4,7 @@
 use pal_context::Standing;
 use pal_context::cache::{self, Asked, Baseline, Expected, Fall};
 use pal_model::{
-    Body, BreakCause, CacheBreak, DecisionKind, Entry, EntryId, RequestSent, ResponseId, Source, Text,
+    Body, BreakCause, CacheBreak, Card, DecisionKind, Entry, EntryId, RequestSent, ResponseId, Source, Text,
     Timestamp, Usage,
 };
 use pal_view::{CacheLifetime, RenderOptions};
@@ -47,7 +47,7 @@ pub struct Seen<'a> {
 
 impl Watched {
     /// Of a session that was resumed: its newest request of the conversation that reports what it read.
-    pub(crate) fn of(branch: &[Entry]) -> Option<Watched> {
+    pub(crate) fn of(branch: &[Entry], card: &Card) -> Option<Watched> {
         let (answered, response) =
             branch.iter().enumerate().rev().find_map(|(at, entry)| match &entry.body {
                 Body::Response(got) if got.source.is_conversation() && got.usage.has_prompt() => {
@@ -62,7 +62,7 @@ impl Watched {
         Some(Watched {
             baseline: Baseline {
                 started: entry.at,
-                lifetime: lifetime_of(request, &response.usage),
+                lifetime_ms: cache::kept_ms(card, lifetime_of(request, &response.usage)),
                 read: response.usage.cache_read_input_tokens,
             },
             entry: entry.id,
@@ -95,7 +95,7 @@ impl Session {
         };
         let baseline = Baseline {
             started: seen.started,
-            lifetime: seen.lifetime,
+            lifetime_ms: cache::kept_ms(&self.view.lens().card, seen.lifetime),
             read: seen.usage.cache_read_input_tokens,
         };
         self.watched = Some(if seen.source.is_conversation() {

@@ -67,6 +67,7 @@ impl Run<'_> {
                     .ok()
                     .filter(|_| is_answer)
                     .and_then(|sent| sent.cache_break.as_ref()),
+                is_answer,
                 was_cut: self.was_cut,
             });
             if is_answer {

@@ -56,6 +56,8 @@ pub struct Step<'a> {
     pub cache: Option<CacheStory>,
     /// Reads that fell, and why, announced ones included.
     pub cache_break: Option<&'a CacheBreak>,
+    /// Whether it is the conversation's own request that was answered, not one beside it or one that was refused.
+    pub is_answer: bool,
     /// Whether the view began anew, or was shortened, since the request before.
     pub was_cut: bool,
 }
@@ -291,6 +293,7 @@ impl<'a> Run<'a> {
             simulated: replied.exchange.as_ref().map(|exchange| &exchange.usage),
             cache: replied.exchange.as_ref().map(|exchange| exchange.cache),
             cache_break: found.as_ref(),
+            is_answer: replied.exchange.is_some(),
             was_cut: self.was_cut,
         });
         self.note_break(called, found);

@@ -141,9 +141,15 @@ impl Walk {
     /// The real path of a file that shall be read now; nothing if there is none or it is quietly passed over; an
     /// error is the reason why it is left out.
     fn admit(&mut self, candidate: &Candidate, findings: &mut Findings) -> Result<Option<PathBuf>, String> {
+        // Most candidates are not there, and one look must be enough for them.
+        if candidate.path.symlink_metadata().is_err() {
+            if self.notes_missing {
+                self.stamps.insert(candidate.path.clone(), None);
+            }
+            return Ok(None);
+        }
         if !self.stamp(&candidate.path) {
-            let is_link = candidate.path.symlink_metadata().is_ok();
-            return if is_link { Err("a link that leads nowhere".to_owned()) } else { Ok(None) };
+            return Err("a link that leads nowhere".to_owned());
         }
         if is_injected(&candidate.path) {
             return Err("its name says that another program put it there".to_owned());

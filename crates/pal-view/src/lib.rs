@@ -5,7 +5,6 @@
 //! clock, environment or randomness. It holds no policy: what to shorten, and when, is decided elsewhere and
 //! arrives here as entries.
 
-mod changed;
 mod clean;
 mod derived;
 mod effects;
@@ -27,7 +26,6 @@ mod view;
 mod window;
 mod wire;
 
-pub use changed::{FirstChanged, Moment};
 pub use clean::wire_id;
 pub use estimate::*;
 pub use ledger::{Category, Sums};

@@ -3,7 +3,6 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod changed;
 mod common;
 mod found;
 mod items;

@@ -1,10 +1,11 @@
 //! Why reads from the cache fell from one request to the next (§5.11).
 
-use pal_model::{BreakCause, CacheBreak, Card, Timestamp, Usage};
+use pal_model::{BreakCause, CacheBreak, Caching, Card, Timestamp, Usage};
 use pal_view::{CacheLifetime, Spot};
 use smol_str::SmolStr;
 
 use crate::cache::compare::{Asked, difference};
+use crate::price::price_of_break;
 
 /// A fall of the reads counts from this share of the earlier ones on …
 const SHARE_LEAST: f64 = 0.05;
@@ -22,10 +23,21 @@ pub fn reads_fell(before: u64, now: u64) -> Option<u64> {
 pub struct Baseline {
     /// When it started.
     pub started: Timestamp,
-    /// For how long what it marked is kept.
-    pub lifetime: CacheLifetime,
+    /// For how long what it wrote is kept.
+    pub lifetime_ms: u64,
     /// Tokens that it read.
     pub read: u64,
+}
+
+/// For how long what a request writes is kept: for as long as its marks say, or where the provider decides, for the time
+/// that its documents name.
+pub fn kept_ms(card: &Card, lifetime: CacheLifetime) -> u64 {
+    const MINUTE_MS: u64 = 60_000;
+    match card.caching {
+        Caching::Marks => lifetime.milliseconds(),
+        Caching::Automatic => 10 * MINUTE_MS,
+        Caching::Breakpoints => 30 * MINUTE_MS,
+    }
 }
 
 /// What announced that reads would fall.
@@ -63,7 +75,7 @@ pub fn judge(fall: &Fall<'_>, card: &Card) -> CacheBreak {
     CacheBreak {
         tokens: fall.tokens,
         cause: cause(fall, card),
-        cost: price(fall, card),
+        cost: price_of_break(card, fall.usage, fall.tokens),
         provider: fall.provider.cloned(),
         diff: None,
     }
@@ -91,9 +103,9 @@ fn is_announced(expected: &BreakCause, found: Option<&BreakCause>) -> bool {
 /// What explains a fall where the same was sent.
 fn after_all(fall: &Fall<'_>, card: &Card) -> Option<BreakCause> {
     let idle = fall.started.milliseconds().saturating_sub(fall.baseline.started.milliseconds()).max(0) as u64;
-    let lifetime = fall.baseline.lifetime.milliseconds();
-    if idle >= lifetime {
-        return Some(BreakCause::Expired { idle_ms: idle, lifetime_ms: lifetime });
+    let lifetime_ms = fall.baseline.lifetime_ms;
+    if idle >= lifetime_ms {
+        return Some(BreakCause::Expired { idle_ms: idle, lifetime_ms });
     }
     if fall.now.request.marks().is_empty() && !fall.before.request.marks().is_empty() {
         return Some(BreakCause::Unmarked);
@@ -115,21 +127,4 @@ fn beyond_look_back(fall: &Fall<'_>, card: &Card) -> Option<u64> {
     let next = blocks(fall.now).into_iter().filter(|at| *at >= last).min()?;
     let far = (next - last) as u64;
     (far >= card.look_back).then_some(far)
-}
-
-/// The tokens at the price that they were paid, less what reading them would have cost.
-fn price(fall: &Fall<'_>, card: &Card) -> Option<f64> {
-    let prompt = fall.usage.prompt_tokens();
-    let prices = match card.cliff {
-        Some(cliff) if prompt > cliff.above => cliff.prices,
-        _ => card.prices?,
-    };
-    let written = fall.tokens.min(fall.usage.cache_creation_input_tokens);
-    let uncached = (fall.tokens - written).min(fall.usage.input_tokens);
-    let write = match fall.usage.cache_creation {
-        Some(kinds) if kinds.ephemeral_1h_input_tokens > 0 => prices.write_1h,
-        _ => prices.write_5m,
-    };
-    let paid = written as f64 * (write - prices.read) + uncached as f64 * (prices.input - prices.read);
-    Some(paid / 1e6)
 }

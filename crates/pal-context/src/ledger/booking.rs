@@ -4,14 +4,15 @@ use pal_model::{
     Body, Boundary, Card, Cards, Decision, DecisionKind, Entry, EntryId, Prefix, RequestSent, ResponseGot,
     Source, Timestamp,
 };
-use pal_view::{Estimator, Lens, Moment, Scope, View};
+use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use super::fall::{Asked, BOUNDARY, Lane};
-use super::price::prices;
 use super::row::{fall, paid};
 use super::{Compacting, Ledger, LedgerRow, Saving, Totals};
+use crate::cache;
+use crate::price::prices;
 
 /// The pass over a log, as far as it has come.
 pub(super) struct Booking<'a> {
@@ -35,7 +36,7 @@ pub(super) struct Booking<'a> {
 struct Open {
     started: Timestamp,
     request: RequestSent,
-    moment: Option<Moment>,
+    asked: Option<cache::Asked>,
 }
 
 impl<'a> Booking<'a> {
@@ -97,18 +98,25 @@ impl<'a> Booking<'a> {
         if is_conversation && !request.model.is_empty() {
             self.look_through(&request.model);
         }
-        let moment = is_conversation.then(|| self.view.moment());
-        let open = Open { started: entry.at, request: request.clone(), moment };
+        let asked = is_conversation.then(|| self.asked(request));
+        let open = Open { started: entry.at, request: request.clone(), asked };
         self.open.insert(request.source.clone(), open);
+    }
+
+    /// A request of the conversation as it would be rendered: what it carried besides its content is in its entry.
+    fn asked(&self, request: &RequestSent) -> cache::Asked {
+        const OPTIONS: RenderOptions = RenderOptions { max_tokens: 1, stream: true, spell_out_unseen: false };
+        let rendered = self.view.render(OPTIONS);
+        let rendered =
+            request.members.iter().fold(rendered, |all, (name, value)| all.with_member(name, value));
+        cache::Asked { request: rendered, betas: request.betas.clone() }
     }
 
     /// Looks at the conversation with the eyes of the model that is asked, if those are others.
     fn look_through(&mut self, model: &SmolStr) {
         let card = self.card(model);
         let now = &self.view.lens().card;
-        let sees_alike =
-            now.generation == card.generation && now.can == card.can && now.thinking == card.thinking;
-        if !sees_alike {
+        if now.model != card.model {
             self.view = self.view.through(lens(card));
         }
     }
@@ -121,7 +129,7 @@ impl<'a> Booking<'a> {
     fn response(&mut self, response: &ResponseGot) {
         let open = self.open.remove(&response.source);
         let started = open.as_ref().map(|open| open.started);
-        let (request, moment) = open.map_or((None, None), |open| (Some(open.request), open.moment));
+        let (request, asked) = open.map_or((None, None), |open| (Some(open.request), open.asked));
         let asked_model = request.as_ref().map_or(SmolStr::default(), |request| request.model.clone());
         let model = if response.model.is_empty() { asked_model } else { response.model.clone() };
         let card = self.card(&model);
@@ -129,14 +137,7 @@ impl<'a> Booking<'a> {
         let is_beginning_unseen = self.is_beginning_unseen(request.as_ref());
         let lane = self.lanes.entry(lane_of(&response.source)).or_default();
         let idle_ms = lane.idle_ms(started);
-        let asked = Asked {
-            source: &response.source,
-            model: &model,
-            card: &card,
-            started,
-            moment,
-            is_beginning_unseen,
-        };
+        let asked = Asked { source: &response.source, card: &card, started, asked, is_beginning_unseen };
         let judged = lane.judge(asked, usage);
         let is_conversation = response.source.is_conversation();
         let row = LedgerRow {
@@ -166,10 +167,7 @@ impl<'a> Booking<'a> {
     }
 
     fn prefix(&mut self, prefix: &Prefix) {
-        let before = self.prefix.replace(prefix.clone());
-        if let Some(member) = before.and_then(|before| first_changed(&before, prefix)) {
-            self.lanes.values_mut().for_each(|lane| lane.change_prefix(member));
-        }
+        self.prefix = Some(prefix.clone());
     }
 
     fn decision(&mut self, entry: &Entry, decision: &Decision) {
@@ -286,17 +284,6 @@ fn changes_what_is_sent(kind: &DecisionKind) -> bool {
             | DecisionKind::CacheEdit { .. }
             | DecisionKind::ProviderClear { .. }
     )
-}
-
-/// The first member of what stands before the messages that is another.
-fn first_changed(before: &Prefix, now: &Prefix) -> Option<&'static str> {
-    if before.tools != now.tools {
-        Some("tools")
-    } else if before.system != now.system {
-        Some("system")
-    } else {
-        (before.context != now.context).then_some("context")
-    }
 }
 
 /// Whose cache a source shares.

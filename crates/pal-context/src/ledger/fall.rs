@@ -1,10 +1,10 @@
 //! Falls of the reads, judged from what a log holds: for sessions whose requests were not watched as they left.
 
-use pal_model::{BreakCause, Caching, Card, Change, Source, Timestamp, Usage};
-use pal_view::{FirstChanged, Moment};
+use pal_model::{BreakCause, CacheBreak, Card, Source, Timestamp, Usage};
 use smol_str::SmolStr;
 
-use crate::cache::reads_fell;
+use crate::cache::{self, Baseline, Expected, judge, kept_ms, reads_fell};
+use crate::price::price_of_break;
 
 const MINUTE_MS: u64 = 60_000;
 /// How a compaction is called among decisions.
@@ -15,33 +15,25 @@ const COMPACT: &str = "compact";
 /// Requests that find each other's prompts in the cache.
 #[derive(Default)]
 pub(super) struct Lane {
-    /// The newest request of which it is known what it read.
-    previous: Option<Previous>,
+    /// What the newest request read of which that is known.
+    read: Option<u64>,
     /// When the newest request that was answered left.
     last_started: Option<Timestamp>,
-    /// The messages of the newest request that carried the conversation.
-    moment: Option<Moment>,
+    /// The newest request that carried the conversation.
+    asked: Option<cache::Asked>,
     /// For how long what was written last is kept, where responses say so.
     reported_ms: Option<u64>,
     /// What was announced since the previous request.
-    expected: Option<SmolStr>,
-    /// What changed before the messages since the previous request.
-    prefix_changed: Option<&'static str>,
-}
-
-struct Previous {
-    read: u64,
-    model: SmolStr,
+    expected: Option<Expected>,
 }
 
 /// A request that was answered, as it is compared with those before.
 pub(super) struct Asked<'a> {
     pub(super) source: &'a Source,
-    pub(super) model: &'a SmolStr,
     pub(super) card: &'a Card,
     pub(super) started: Option<Timestamp>,
-    /// Its messages; none for requests beside the conversation.
-    pub(super) moment: Option<Moment>,
+    /// As it would be rendered; none for requests beside the conversation.
+    pub(super) asked: Option<cache::Asked>,
     /// What stands before the messages is not, or not all, in the transcript.
     pub(super) is_beginning_unseen: bool,
 }
@@ -50,13 +42,8 @@ impl Lane {
     /// A decision changes what will be sent. A compaction counts more than what else was decided with it.
     pub(super) fn announce(&mut self, what: &str) {
         if what == BOUNDARY || self.expected.is_none() {
-            self.expected = Some(SmolStr::new(what));
+            self.expected = Some(Expected { what: SmolStr::new(what) });
         }
-    }
-
-    /// What stands before the messages is another from here on.
-    pub(super) fn change_prefix(&mut self, member: &'static str) {
-        self.prefix_changed.get_or_insert(member);
     }
 
     /// Milliseconds from the newest request that was answered to one that left at this time.
@@ -65,57 +52,54 @@ impl Lane {
         Some(u64::try_from(idle).unwrap_or(0))
     }
 
-    /// By how many tokens the reads fell with a response, and why. The next one is compared with this one.
-    pub(super) fn judge(&mut self, asked: Asked<'_>, usage: &Usage) -> Option<(u64, BreakCause)> {
+    /// The fall that a response shows, if it shows one. The next one is compared with this one.
+    pub(super) fn judge(&mut self, asked: Asked<'_>, usage: &Usage) -> Option<CacheBreak> {
         if !usage.has_prompt() {
             self.last_started = asked.started.or(self.last_started);
             return None;
         }
         let read = usage.cache_read_input_tokens;
-        let fell = self.previous.as_ref().and_then(|previous| reads_fell(previous.read, read));
-        let verdict = fell.map(|tokens| (tokens, self.cause(&asked)));
-        self.previous = Some(Previous { read, model: asked.model.clone() });
+        let fell = self.read.and_then(|before| reads_fell(before, read));
+        let verdict = fell.map(|tokens| self.verdict(tokens, &asked, usage));
+        self.read = Some(read);
         self.last_started = asked.started.or(self.last_started);
-        self.moment = asked.moment.or(self.moment.take());
+        self.asked = asked.asked.or(self.asked.take());
         self.reported_ms = lifetime_of(usage).or(self.reported_ms);
         self.expected = None;
-        self.prefix_changed = None;
         verdict
     }
 
-    /// The first that explains a fall: what we announced, what we changed, the time that passed, somebody else.
-    fn cause(&self, asked: &Asked<'_>) -> BreakCause {
-        if let Some(what) = &self.expected {
-            return BreakCause::Expected { what: what.clone() };
-        }
-        if let Some(previous) = &self.previous
-            && previous.model != *asked.model
-        {
-            return BreakCause::Model { from: previous.model.clone(), to: asked.model.clone() };
-        }
-        if let Some(name) = self.prefix_changed {
-            return BreakCause::Member { name: name.into() };
-        }
-        if let Some((before, now)) = self.moment.as_ref().zip(asked.moment.as_ref())
-            && let Some(changed) = before.first_changed(now)
-        {
-            let FirstChanged { message, block, is_gone, characters } = changed;
-            let change = if is_gone { Change::Removed } else { Change::Changed };
-            return BreakCause::Message { message, block, change, characters };
-        }
-        let lifetime_ms = self.reported_ms.unwrap_or_else(|| usual_lifetime(asked.card));
-        if let Some(idle_ms) = self.idle_ms(asked.started)
-            && idle_ms >= lifetime_ms
-        {
-            return BreakCause::Expired { idle_ms, lifetime_ms };
-        }
-        if asked.source.as_str() == COMPACT {
+    fn verdict(&self, tokens: u64, asked: &Asked<'_>, usage: &Usage) -> CacheBreak {
+        let lifetime_ms = self.reported_ms.unwrap_or_else(|| kept_ms(asked.card, Default::default()));
+        let started = self.last_started.or(asked.started).unwrap_or_default();
+        let (Some(before), Some(now)) = (&self.asked, &asked.asked) else {
+            let cause = self.cause_beside(asked, lifetime_ms);
+            let cost = price_of_break(asked.card, usage, tokens);
+            return CacheBreak { tokens, cause, cost, provider: None, diff: None };
+        };
+        let fall = cache::Fall {
+            tokens,
+            baseline: &Baseline { started, lifetime_ms, read: self.read.unwrap_or(0) },
+            before,
+            now,
+            started: asked.started.unwrap_or(started),
+            usage,
+            expected: self.expected.as_ref(),
+            has_unseen: asked.is_beginning_unseen,
+            provider: None,
+        };
+        judge(&fall, asked.card)
+    }
+
+    /// Why reads fell with a request that is not the conversation's own.
+    fn cause_beside(&self, asked: &Asked<'_>, lifetime_ms: u64) -> BreakCause {
+        match (&self.expected, self.idle_ms(asked.started)) {
+            (Some(expected), _) => BreakCause::Expected { what: expected.what.clone() },
+            (None, Some(idle_ms)) if idle_ms >= lifetime_ms => BreakCause::Expired { idle_ms, lifetime_ms },
             // A summary may be asked for by a request of its own, which shares nothing.
-            BreakCause::Expected { what: COMPACT.into() }
-        } else if asked.is_beginning_unseen {
-            BreakCause::Unseen
-        } else {
-            BreakCause::Provider
+            _ if asked.source.as_str() == COMPACT => BreakCause::Expected { what: COMPACT.into() },
+            _ if asked.is_beginning_unseen => BreakCause::Unseen,
+            _ => BreakCause::Provider,
         }
     }
 }
@@ -127,15 +111,6 @@ fn lifetime_of(usage: &Usage) -> Option<u64> {
         (0, 0) => None,
         (0, _) => Some(5 * MINUTE_MS),
         _ => Some(60 * MINUTE_MS),
-    }
-}
-
-/// For how long prompts are kept when nobody says otherwise.
-fn usual_lifetime(card: &Card) -> u64 {
-    match card.caching {
-        Caching::Marks => 5 * MINUTE_MS,
-        Caching::Automatic => 10 * MINUTE_MS,
-        Caching::Breakpoints => 30 * MINUTE_MS,
     }
 }
 

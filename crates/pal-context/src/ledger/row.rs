@@ -1,10 +1,10 @@
 //! What a row takes from the response: tokens by kind, money, and the fall with its price.
 
-use pal_model::{BreakCause, CacheBreak, Card, ResponseGot, Usage};
+use pal_model::{CacheBreak, Card, ResponseGot, Usage};
 use smol_str::SmolStr;
 
-use super::price::{cost_without_cache, price_of_break};
 use super::{Fall, LedgerRow, PromptTokens};
+use crate::price::{cost_without_cache, price_of_break};
 
 /// The part of a row that follows from what a response reports.
 pub(super) fn paid(response: &ResponseGot, model: SmolStr, card: &Card) -> LedgerRow {
@@ -48,16 +48,13 @@ fn tokens_beside(usage: &Usage) -> u64 {
 }
 
 /// The verdict that was recorded, else the one that was drawn; with its price.
-pub(super) fn fall(response: &ResponseGot, judged: Option<(u64, BreakCause)>, card: &Card) -> Option<Fall> {
+pub(super) fn fall(response: &ResponseGot, judged: Option<CacheBreak>, card: &Card) -> Option<Fall> {
     let usage = &response.usage;
     match &response.cache_break {
         Some(recorded) => {
             let cost = recorded.cost.or_else(|| price_of_break(card, usage, recorded.tokens));
             Some(Fall { what: CacheBreak { cost, ..recorded.clone() }, is_recorded: true })
         }
-        None => judged.map(|(tokens, cause)| {
-            let cost = price_of_break(card, usage, tokens);
-            Fall { what: CacheBreak { tokens, cause, cost, provider: None, diff: None }, is_recorded: false }
-        }),
+        None => judged.map(|what| Fall { what, is_recorded: false }),
     }
 }

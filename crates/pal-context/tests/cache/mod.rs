@@ -194,8 +194,7 @@ fn judged(change: impl Fn(&mut Parts), idle_ms: i64, expected: Option<&str>) -> 
     let before = Parts::new();
     let mut now = before.clone();
     change(&mut now);
-    let baseline =
-        Baseline { started: Timestamp::default(), lifetime: CacheLifetime::Minutes5, read: 50_000 };
+    let baseline = Baseline { started: Timestamp::default(), lifetime_ms: 300_000, read: 50_000 };
     let expected = expected.map(|what| Expected { what: what.into() });
     let usage = Usage { cache_creation_input_tokens: 50_000, ..Usage::default() };
     let found = judge(

@@ -130,7 +130,8 @@ fn what_stands_before_the_messages() {
     let mut tape = warm();
     tape.prefix("You are another test.");
     tape.turn(10, used(0, 102_000, 0));
-    assert_eq!(cause(&tape), BreakCause::Member { name: "system".into() });
+    let section = BreakCause::Section { name: "block 0".into(), change: Change::Changed, characters: 6 };
+    assert_eq!(cause(&tape), section, "a block without notes is one section");
     let mut tape = warm();
     tape.prefix("You are a test.");
     tape.turn(10, used(0, 102_000, 0));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pal_context::{Ledger, reads_fell};
+use pal_context::Ledger;
+use pal_context::cache::reads_fell;
 use pal_import::{Measure, Options};
 use pal_model::{Body, BreakCause, Cards, Entry, Text};
 use pal_testkit::session_files;

@@ -98,12 +98,9 @@ impl Tape {
     pub(crate) fn ask(&mut self, seconds: i64) {
         self.now += 1_000 * seconds;
         let request = RequestSent {
-            source: Source::named(self.source),
-            last: self.parent,
-            model: self.model.into(),
             fingerprint: self.is_ours.then(|| String::from("f")),
-            marks: Vec::new(),
             layers: std::mem::take(&mut self.layers),
+            ..RequestSent::plain(Source::named(self.source), self.parent, self.model.into())
         };
         self.append(Draft::request(&request));
     }

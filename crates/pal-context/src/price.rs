@@ -13,7 +13,7 @@ pub fn price_of_break(card: &Card, usage: &Usage, tokens: u64) -> Option<f64> {
 }
 
 /// What the same response would have cost without any cache.
-pub(super) fn cost_without_cache(card: &Card, usage: &Usage) -> Option<f64> {
+pub(crate) fn cost_without_cache(card: &Card, usage: &Usage) -> Option<f64> {
     let plain = |pass: &Iteration| Iteration {
         kind: pass.kind.clone(),
         input_tokens: pass.prompt_tokens(),
@@ -29,7 +29,7 @@ pub(super) fn cost_without_cache(card: &Card, usage: &Usage) -> Option<f64> {
 }
 
 /// The prices that hold for a prompt of this size.
-pub(super) fn prices(card: &Card, prompt_tokens: u64) -> Option<Prices> {
+pub(crate) fn prices(card: &Card, prompt_tokens: u64) -> Option<Prices> {
     match card.cliff {
         Some(cliff) if prompt_tokens > cliff.above => Some(cliff.prices),
         _ => card.prices,
