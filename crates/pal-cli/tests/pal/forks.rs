@@ -1,5 +1,6 @@
 //! Several questions to one session: what they share is written once and read by all others.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ struct Slow {
 }
 
 impl Slow {
-    fn start() -> Slow {
+    fn start(record: Option<PathBuf>) -> Slow {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -36,7 +37,7 @@ impl Slow {
                 heard.lock().unwrap().push(exchange.usage.clone());
             }
         });
-        let options = Options { speed: Speed::Real, record: None, notice };
+        let options = Options { speed: Speed::Real, record, notice };
         runtime.spawn(serve(listener, simulator, options, std::future::pending()));
         Slow { runtime, address, usages }
     }
@@ -80,7 +81,7 @@ fn as_lines(entries: &[Entry]) -> String {
 #[test]
 fn of_six_questions_the_first_writes_and_the_others_read() {
     let home = Home::new();
-    let slow = Slow::start();
+    let slow = Slow::start(None);
     let log = home.file("log.jsonl", as_lines(&session()));
     let variables = [("ANTHROPIC_BASE_URL", slow.address.as_str())];
     let said = home
@@ -107,8 +108,43 @@ fn of_six_questions_the_first_writes_and_the_others_read() {
 }
 
 #[test]
+fn a_question_carries_what_the_sessions_requests_carry() {
+    let home = Home::new();
+    let record = home.path().join("record");
+    let slow = Slow::start(Some(record.clone()));
+    let mut entries = session();
+    let last = entries.last().unwrap();
+    let mut request = RequestSent::plain(Source::main(), Some(last.id), card().model);
+    request.lifetime = Some("1h".into());
+    request.members = [("output_config".into(), String::from(r#"{"effort":"low"}"#))].into();
+    let id = IdSource::seeded(9).next_id(last.at);
+    let line = Draft::request(&request).into_line(id, Some(last.id), last.at, None);
+    entries.push(Entry::parse(Text::from(line)).unwrap());
+    let log = home.file("log.jsonl", as_lines(&entries));
+    let variables = [("ANTHROPIC_BASE_URL", slow.address.as_str())];
+    let sent = |model: &str| {
+        let arguments = ["ask", "--session", &log, "--model", model, "What is left?"];
+        let said = home.run_with_environment(&arguments, &variables);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(&record).unwrap().map(|file| file.unwrap().path()).collect();
+        files.sort();
+        let texts = files.iter().map(|file| {
+            let text = std::fs::read_to_string(file).unwrap();
+            std::fs::remove_file(file).unwrap();
+            text
+        });
+        texts.collect::<String>()
+    };
+    let body = sent("claude-opus-5-5");
+    assert!(body.contains("\"effort\":\"low\"") && body.contains("\"ttl\":\"1h\""), "{body:.2000}");
+    let body = sent("claude-sonnet-5-5");
+    assert!(!body.contains("effort") && !body.contains("\"1h\""), "what was meant for another model");
+}
+
+#[test]
 fn sent_at_once_without_waiting_they_would_all_write() {
-    let slow = Slow::start();
+    let slow = Slow::start(None);
     let card = card();
     let lens =
         Lens { estimator: Estimator::shipped(card.generation), card: card.clone(), scope: Scope::Current };
