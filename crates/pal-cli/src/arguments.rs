@@ -417,20 +417,22 @@ pub(crate) enum SpeedName {
     Virtual,
 }
 
-/// Ask a model one question, on its own or at the end of a stored session; nothing is kept
+/// Ask a model, on its own or at the end of a stored session; nothing is kept
 ///
 /// With --session the model sees what that session's next request would carry, and the question after it; the log stays
-/// as it is. The provider follows from the model: Claude is asked at ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY or
+/// as it is. Each TEXT is a question of its own that knows nothing of the others: put a question of several words in
+/// quotes. Several are on their way at once; the first goes alone until its answer begins, so that the others read what
+/// they share with it from the provider's cache. The provider follows from the model: Claude is asked at ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY or
 /// ANTHROPIC_AUTH_TOKEN, GPT at OPENAI_BASE_URL with OPENAI_API_KEY. Retries are counted down on standard error, where the
 /// answer's tokens and its price stand, too.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal ask --provider sim 'Is anybody there?'\n  pal ask --session log.jsonl 'Which files did we change?'\n  OPENAI_BASE_URL=http://127.0.0.1:11434/v1 pal ask --provider chat --model qwen3 'Hello'"
+    after_help = "Examples:\n  pal ask --provider sim 'Is anybody there?'\n  pal ask --session log.jsonl 'Which files did we change?'\n  pal ask --session log.jsonl 'What is left to do?' 'Which tests fail?' 'What would you do otherwise?'\n  OPENAI_BASE_URL=http://127.0.0.1:11434/v1 pal ask --provider chat --model qwen3 'Hello'"
 )]
 pub(crate) struct Ask {
-    /// The question
-    #[arg(value_name = "TEXT")]
-    pub(crate) text: String,
+    /// The question, or several
+    #[arg(value_name = "TEXT", required = true, value_parser = text_to_ask)]
+    pub(crate) questions: Vec<String>,
     /// Ask at the end of this session: a log of ours or another agent's file
     #[arg(long, value_name = "FILE")]
     pub(crate) session: Option<PathBuf>,
@@ -443,9 +445,17 @@ pub(crate) struct Ask {
     /// Most tokens that the answer may have
     #[arg(long, value_name = "N", default_value_t = 4_000)]
     pub(crate) max_tokens: u64,
-    /// Print one JSON object when the answer is whole
+    /// Print one JSON object a question when its answer is whole
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn text_to_ask(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        Err("there is nothing to ask: the text is empty")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// A provider, by the dialect that it is spoken to in.

@@ -35,6 +35,9 @@ impl Session {
         let compacted = self.compaction(order, engine, now, errands)?;
         if let Compacted::Done { boundary, attempts } = &compacted {
             self.append_boundary(boundary, now)?;
+            if let Some(announced) = &engine.inputs.announcement {
+                self.announce(announced, now)?;
+            }
             for attempt in attempts {
                 errands.notice(&format!("compaction: {attempt}"));
             }

@@ -5,6 +5,7 @@
 //! through, and recovers from a provider that finds a request too long. Models, files and clocks are behind
 //! [`Errands`]: the driver decides nothing and knows no network.
 
+mod announcing;
 mod compacting;
 mod editing;
 mod errands;
@@ -18,6 +19,7 @@ mod session;
 mod standing;
 mod watching;
 
+pub use announcing::Announced;
 pub use compacting::Compacted;
 pub use editing::{edited, summary_text};
 pub use errands::{Answered, Asked, Errands, Outcome, Outgoing};

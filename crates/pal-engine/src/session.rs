@@ -9,8 +9,8 @@ use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
-use crate::EngineError;
 use crate::watching::Watched;
+use crate::{Announced, EngineError};
 
 /// What a session runs by.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ pub struct Inputs {
     pub notes: Option<Notes>,
     /// What may be put back into sight besides files.
     pub world: World,
+    /// Everything that the model can draw on, to be told behind a compaction, which makes it forget what it was told.
+    pub announcement: Option<Announced>,
 }
 
 /// A session that is open for going on.

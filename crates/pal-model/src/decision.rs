@@ -122,6 +122,9 @@ pub enum DecisionKind {
         what: SmolStr,
         /// The names.
         names: Vec<SmolStr>,
+        /// Names that were announced before, and of which the model was told that they are gone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gone: Vec<SmolStr>,
     },
     /// Another model from here on.
     Model {

@@ -7,6 +7,7 @@
 //! for every user, machine, date and session, and what is true of this session. All words of others that go into it
 //! (paths, branch names, commits, files, servers' instructions) are defused first.
 
+mod announce;
 mod assemble;
 mod chain;
 mod context;
@@ -18,6 +19,7 @@ mod sources;
 mod tools;
 mod words;
 
+pub use announce::{Announcement, Offer, Offered, announce};
 pub use assemble::{
     Assembled, Assembly, McpInstructions, MemoryIndex, Mode, OutputStyle, PartCategory, PartNote,
     SessionFacts, assemble,

@@ -19,7 +19,7 @@ pub struct Stagger {
 enum Prefix {
     /// A request is on its way and nothing of its answer has come; the others wait here.
     Away(Arc<Notify>),
-    /// An answer began then.
+    /// An answer began: what was written can be read until then.
     Begun(Instant),
 }
 
@@ -28,25 +28,29 @@ enum Prefix {
 pub struct Pass {
     stagger: Stagger,
     prefix: u128,
+    /// For how long what is written, or read, stays in the cache.
+    lifetime: Duration,
     /// Whether others wait for this one.
     leads: bool,
 }
 
 impl Stagger {
-    /// Waits until a request with this prefix may be sent: at once if an answer to one began within `lifetime`, or if none
-    /// is on its way; else when the one on its way is answered, or has failed.
+    /// Waits until a request with this prefix may be sent: at once if what an answered one wrote is still kept, or if
+    /// none is on its way; else when the one on its way is answered, or has failed. What is written is kept for `lifetime`.
     pub async fn enter(&self, prefix: u128, lifetime: Duration) -> Pass {
+        let pass = |leads| Pass { stagger: self.clone(), prefix, lifetime, leads };
         loop {
             let away = {
                 let mut prefixes = self.lock();
+                let now = Instant::now();
                 match prefixes.get(&prefix) {
-                    Some(Prefix::Begun(then)) if then.elapsed() < lifetime => {
-                        return Pass { stagger: self.clone(), prefix, leads: false };
-                    }
+                    Some(Prefix::Begun(until)) if now < *until => return pass(false),
                     Some(Prefix::Away(away)) => Arc::clone(away),
                     Some(Prefix::Begun(_)) | None => {
+                        // Whoever leads clears away what has expired, so that the table does not grow for ever.
+                        prefixes.retain(|_, known| !matches!(known, Prefix::Begun(until) if *until <= now));
                         prefixes.insert(prefix, Prefix::Away(Arc::default()));
-                        return Pass { stagger: self.clone(), prefix, leads: true };
+                        return pass(true);
                     }
                 }
             };
@@ -67,10 +71,13 @@ impl Stagger {
 }
 
 impl Pass {
-    /// The answer has begun: the others may follow.
+    /// The answer has begun: the others may follow. A read keeps what was written for as long again.
     pub fn begun(&mut self) {
+        let until = Instant::now() + self.lifetime;
         if std::mem::take(&mut self.leads) {
-            self.release(Some(Prefix::Begun(Instant::now())));
+            self.release(Some(Prefix::Begun(until)));
+        } else if let Some(Prefix::Begun(known)) = self.stagger.lock().get_mut(&self.prefix) {
+            *known = until.max(*known);
         }
     }
 
@@ -122,7 +129,13 @@ mod tests {
         drop(first);
         assert!(!stagger.enter(1, LONG).await.leads, "what was written is still there");
         tokio::time::sleep(LONG).await;
-        assert!(stagger.enter(1, LONG).await.leads, "it has expired");
+        let mut again = stagger.enter(1, LONG).await;
+        assert!(again.leads, "it has expired");
+        again.begun();
+        tokio::time::sleep(LONG / 2).await;
+        stagger.enter(1, LONG).await.begun();
+        tokio::time::sleep(LONG / 2).await;
+        assert!(!stagger.enter(1, LONG).await.leads, "a read keeps it");
     }
 
     #[tokio::test(start_paused = true)]

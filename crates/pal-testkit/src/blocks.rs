@@ -69,12 +69,27 @@ fn image() -> impl Strategy<Value = String> {
     prop_oneof![1 => Just(String::from(good)), 2 => prop::sample::select(bad.to_vec()).prop_map(String::from)]
 }
 
+/// A reference to a tool that a prefix may or may not declare.
+fn reference() -> impl Strategy<Value = String> {
+    let references = [
+        r#"{"type":"tool_reference","tool_name":"Read"}"#,
+        r#"{"type":"tool_reference","tool_name":"Bash"}"#,
+        r#"{"tool_name":"\u0042ash","type":"tool_reference","cache_control":{"type":"ephemeral"}}"#,
+        r#"{"type":"tool_reference","tool_name":"mcp__server__tool"}"#,
+        r#"{"type":"tool_reference","tool_name":"Read","tool_name":"Bash"}"#,
+        r#"{"type":"tool_reference","tool_name":"<system-reminder>"}"#,
+        r#"{"type":"tool_reference","tool_name":7}"#,
+        r#"{"type":"tool_reference","name":"Read"}"#,
+    ];
+    prop::sample::select(references.to_vec()).prop_map(String::from)
+}
+
 fn result_content() -> impl Strategy<Value = String> {
     let inner = prop_oneof![
         4 => text(),
         2 => image(),
         1 => odd(),
-        1 => Just(String::from(r#"{"type":"tool_reference","tool_name":"Read"}"#)),
+        2 => reference(),
         1 => Just(String::from(r#"{"type":"tool_use","id":"toolu_a","name":"Read","input":{}}"#)),
     ];
     prop_oneof![

@@ -102,6 +102,7 @@ fn step(kind: Soup) -> BoxedStrategy<Step> {
         &[
             r#"[]"#,
             r#"[{"name":"Read","description":"","input_schema":{"type":"object"}},{"name":"Read","input_schema":{"type":"object"}}]"#,
+            r#"[{"name":"Read","input_schema":{"type":"object"}},{"name":"Bash","input_schema":{"type":"object"},"defer_loading":true},{"name":"mcp__server__tool","input_schema":{"type":"object"},"defer_loading":true}]"#,
             r#"[{"name":"Bash","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"},"defer_loading":true},{"name":"no schema"},7]"#,
         ][..],
     );

@@ -2,8 +2,8 @@
 //!
 //! A block that the provider would take goes as it stands, byte for byte. Any other is rebuilt from the fields
 //! that the provider knows, or becomes text, so that nothing that was said is lost; only thinking that cannot be
-//! sent back, and empty text, are dropped. What happens to a block depends on the block and the card alone, so
-//! it is done once, when the block's entry is appended.
+//! sent back, and empty text, are dropped. What happens to a block depends on the block, the card and the tools of the
+//! session alone, so it is done once, when the block's entry is appended.
 //!
 //! Whose words they are decides what they may hold (§6.4). Only the program speaks for the system, by its attachments
 //! and by what stands before the messages. What people typed and what the model said goes verbatim: neither can be
@@ -17,6 +17,7 @@ use pal_model::{
     Block, BlockType, Card, Role, Text, ToolUseId, defuse, defuse_json, fields, has_lone_surrogate,
     mend_surrogates, reminded, reminder, unescape, without_nested,
 };
+use smol_str::SmolStr;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::estimate::Estimator;
@@ -65,6 +66,16 @@ pub(crate) enum Voice {
 pub(crate) struct Cleaner<'a> {
     pub(crate) card: &'a Card,
     pub(crate) estimator: &'a Estimator,
+    /// The tools that a result may refer to.
+    pub(crate) tools: &'a [Referable],
+}
+
+/// A tool that the provider knows by the session's prefix and puts in where a result refers to it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Referable {
+    pub(crate) name: SmolStr,
+    /// Tokens of its definition, if it does not stand before the messages already.
+    pub(crate) tokens: f64,
 }
 
 /// Deeper JSON than this is sent as a string: readers with a depth limit refuse it.
@@ -383,19 +394,32 @@ impl Cleaner<'_> {
     }
 
     /// A block inside a tool result.
-    fn inside_result(self, block: &Block) -> Option<Clean> {
+    pub(crate) fn inside_result(self, block: &Block) -> Option<Clean> {
         let Some(known) = block.fields().map(Object) else { return Some(self.plain(block)) };
         match block.kind() {
             BlockType::Text => self.text(block, &known, Role::User),
             BlockType::Image | BlockType::Document | BlockType::SearchResult => {
                 Some(self.media(block, &known))
             }
-            BlockType::ToolReference => known.string("tool_name").map(|name| {
-                let text = format!("Tool found: {name}");
-                Clean { part: Part::Text, tokens: self.estimator.text(&text), text: text_block(&text) }
-            }),
+            BlockType::ToolReference => self.reference(block, &known),
             _ => Some(self.plain(block)),
         }
+    }
+
+    /// A reference to a tool: the provider puts the definition in its place, if it knows the tool. To any other it is
+    /// told in words.
+    fn reference(self, block: &Block, known: &Object<'_>) -> Option<Clean> {
+        let name = known.string("tool_name")?;
+        let Some(tool) = self.tools.iter().find(|tool| *tool.name == *name) else {
+            let text = told_reference(block)?;
+            return Some(Clean {
+                part: Part::Text,
+                tokens: self.estimator.text(&text),
+                text: text_block(&text),
+            });
+        };
+        let text = self.kept(block.raw(), known, &["type", "tool_name"]);
+        Some(Clean { part: Part::Text, tokens: self.estimator.json(&text) + tool.tokens, text })
     }
 
     fn media(self, block: &Block, known: &Object<'_>) -> Clean {
@@ -468,6 +492,12 @@ impl Cleaner<'_> {
     fn takes_extra(self, name: Option<&str>) -> bool {
         name.is_some_and(|name| self.card.extra.iter().any(|extra| extra == name))
     }
+}
+
+/// A reference to a tool in words.
+pub(crate) fn told_reference(block: &Block) -> Option<String> {
+    let name = block.string("tool_name").filter(|_| block.kind() == BlockType::ToolReference)?;
+    Some(format!("Tool found: {name}"))
 }
 
 fn is_list_of_objects(raw: &str) -> bool {

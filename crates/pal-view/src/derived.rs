@@ -426,7 +426,7 @@ impl Derived {
     /// The messages of a request that would leave now.
     pub(crate) fn rope_now(&self, lens: &Lens) -> Rope {
         let mut rope = self.grown.rope.fork();
-        self.add_open_turn(&mut rope, self.items.len(), End::Request, lens.cleaner());
+        self.add_open_turn(&mut rope, self.items.len(), End::Request, lens.cleaner(&self.head.referable));
         rope
     }
 

@@ -235,7 +235,7 @@ fn without_media(clean: &Clean, text: &str, cleaner: Cleaner<'_>) -> Clean {
     let mut tokens = 0.0;
     let mut parts: Vec<Text> = Vec::new();
     for block in result_content(&clean.text).blocks() {
-        let Some(inner) = cleaner.clean(block, pal_model::Role::User) else { continue };
+        let Some(inner) = cleaner.inside_result(block) else { continue };
         let inner = if inner.part == Part::Media { plain(&defuse(text), cleaner) } else { inner };
         replaced |= inner.text != *block.raw();
         tokens += inner.tokens;

@@ -9,7 +9,7 @@ use pal_model::{
 use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 
-use crate::clean::{Cleaner, Part, is_shallow, wire_name};
+use crate::clean::{Cleaner, Part, Referable, is_shallow, wire_name};
 use crate::estimate::Estimator;
 use crate::ledger::{Category, Sums};
 use crate::wire::{Object, text_block};
@@ -20,6 +20,8 @@ pub(crate) struct Head {
     pub(crate) tools: Vec<Text>,
     /// The tools' names, in order.
     pub(crate) tool_names: Vec<SmolStr>,
+    /// The tools that a result may refer to: all of them, where the provider looks tools up.
+    pub(crate) referable: Arc<[Referable]>,
     pub(crate) system: Vec<Text>,
     /// What the system blocks are made of, one note each.
     pub(crate) notes: Vec<SystemNote>,
@@ -121,9 +123,18 @@ impl Head {
         }
         let name_of = |tool: &Text| fields(tool).map(Object).ok()?.string("name").map(SmolStr::new);
         self.tool_names = usable.iter().filter_map(name_of).collect();
+        let finds = cleaner.card.can.tool_search;
+        let mut referable = Vec::new();
         for tool in usable {
-            self.sums.add(Category::ToolSchemas, cleaner.estimator.json(&tool));
+            let tokens = cleaner.estimator.json(&tool);
+            // A deferred tool takes room where a result refers to it, not here.
+            let (here, there) = if finds && is_deferred(&tool) { (0.0, tokens) } else { (tokens, 0.0) };
+            self.sums.add(Category::ToolSchemas, here);
+            referable.extend(name_of(&tool).map(|name| Referable { name, tokens: there }));
             self.tools.push(tool);
+        }
+        if finds {
+            self.referable = referable.into();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use pal_model::Card;
 
-use crate::clean::Cleaner;
+use crate::clean::{Cleaner, Referable};
 use crate::estimate::Estimator;
 
 /// What a view is for: a model and a way to count.
@@ -26,8 +26,8 @@ pub enum Scope {
 }
 
 impl Lens {
-    /// What makes blocks fit for the wire, for this model.
-    pub(crate) fn cleaner(&self) -> Cleaner<'_> {
-        Cleaner { card: &self.card, estimator: &self.estimator }
+    /// What makes blocks fit for the wire, for this model and a session that has these tools.
+    pub(crate) fn cleaner<'a>(&'a self, tools: &'a [Referable]) -> Cleaner<'a> {
+        Cleaner { card: &self.card, estimator: &self.estimator, tools }
     }
 }

@@ -31,7 +31,7 @@ pub use estimate::*;
 pub use ledger::{Category, Sums};
 pub use lens::{Lens, Scope};
 pub use mark::{CacheLifetime, CacheScope, Mark, Spot};
-pub use render::{RenderOptions, Request};
+pub use render::{OUTSIDE_THE_KEY, RenderOptions, Request};
 pub use shown::{Showing, Shown, ShownPart, ShownResult};
 pub use size::{Anchor, Ledger, Size};
 pub use state::file_read;

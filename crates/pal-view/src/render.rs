@@ -26,6 +26,9 @@ pub struct RenderOptions {
     pub spell_out_unseen: bool,
 }
 
+/// Members that have no part in the key of the provider's cache: requests that differ in them share what they begin with.
+pub const OUTSIDE_THE_KEY: [&str; 5] = ["max_tokens", "stream", "diagnostics", "metadata", "stop_sequences"];
+
 /// The body of a request. It is rendered without marks; whoever plans the cache puts them in.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -239,6 +242,26 @@ impl Request {
         bytes[16..32].copy_from_slice(&self.prefix_print.to_le_bytes());
         bytes[32..].copy_from_slice(&self.rope.extent().chain.to_le_bytes());
         format!("{:032x}", xxh3_128(&bytes))
+    }
+
+    /// A fingerprint of what a request shares with the other forks of its conversation: tools and system, the members
+    /// that are in the key of the provider's cache, and the messages up to where the conversation's last request ended.
+    /// Marks and whatever was said since have no part in it. Requests with equal ones read one entry of the cache, so
+    /// those that start together are sent one behind the other until it is written (§5.7).
+    pub fn shared_print(&self) -> u128 {
+        let mut key = String::new();
+        for (name, value) in &self.members {
+            if !OUTSIDE_THE_KEY.contains(&name.as_str()) {
+                escape_into(&mut key, name);
+                key.push_str(value);
+            }
+        }
+        let sent = self.sent_blocks.checked_sub(1).and_then(|last| self.chain_at(last)).unwrap_or_default();
+        let mut bytes = [0; 48];
+        bytes[..16].copy_from_slice(&xxh3_128(key.as_bytes()).to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.prefix_print.to_le_bytes());
+        bytes[32..].copy_from_slice(&sent.to_le_bytes());
+        xxh3_128(&bytes)
     }
 
     /// The fingerprint of the messages up to and including each block. Two requests share the provider's cache up

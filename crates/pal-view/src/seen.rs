@@ -10,7 +10,7 @@ impl View {
     /// applied. What is snipped or folded has none. Pairing and merging of whole messages come after this.
     pub fn seen(&self) -> impl Iterator<Item = (Shown<'_>, Vec<Block>)> {
         let derived = self.derived();
-        let cleaner = self.lens().cleaner();
+        let cleaner = self.cleaner();
         self.shown().zip(derived.showing()).map(move |(shown, (node, showing))| {
             let blocks = match showing {
                 Showing::Itself => {

@@ -84,7 +84,7 @@ impl View {
     /// What the view shows, in the model's order; snipped and folded entries are among them.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let derived = self.derived();
-        let cleaner = self.lens().cleaner();
+        let cleaner = self.cleaner();
         let mut rounds = Rounds::default();
         let mut summaries_seen = false;
         derived.showing().map(move |(node, showing)| {
@@ -164,7 +164,7 @@ impl View {
         let is_result =
             |block: &&Block| block.kind() == BlockType::ToolResult && block.tool_use_id() == Some(id);
         let effects = self.derived().effects();
-        let shown = effects.apply(node, self.lens().cleaner());
+        let shown = effects.apply(node, self.cleaner());
         let shown = shown.iter().find(|clean| matches!(&clean.part, Part::Result(shown) if shown == id))?;
         Some(ShownResult {
             entry,

@@ -133,7 +133,7 @@ impl View {
         let derived = self.derived();
         let is_own =
             |node: &&Node| matches!(&node.speaker, Speaker::Model(Some(id)) if *id == anchor.response);
-        let cleaner = self.lens().cleaner();
+        let cleaner = self.cleaner();
         self.nodes_behind(anchor.first_record)
             .filter(|node| !is_own(node))
             .flat_map(|node| derived.effects().apply(node, cleaner))

@@ -39,8 +39,10 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
         DecisionKind::Latch { name, value } => {
             state.latches.insert(name.clone(), value.clone());
         }
-        DecisionKind::Announce { what, names } => {
-            state.announced.entry(what.clone()).or_default().extend(names.iter().cloned());
+        DecisionKind::Announce { what, names, gone } => {
+            let announced = state.announced.entry(what.clone()).or_default();
+            announced.retain(|name| !gone.contains(name));
+            announced.extend(names.iter().cloned());
         }
         DecisionKind::Model { model } => state.model = Some(model.clone()),
         DecisionKind::Title { title } => state.title = Some(title.clone()),

@@ -12,7 +12,7 @@
 use pal_model::{BlockType, EARLIER_RESULT, Role, Text, ToolUseId, defuse, fields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::clean::{Clean, Cleaner, Part, wire_id};
+use crate::clean::{Clean, Cleaner, Part, told_reference, wire_id};
 use crate::effects::{Effects, RESULT_FIELDS};
 use crate::ledger::Category;
 use crate::node::{Node, Speaker};
@@ -205,11 +205,14 @@ impl Normaliser<'_> {
         let mut said = format!("{EARLIER_RESULT}{}]", wire_id(id));
         let mut media = Vec::new();
         for block in result_content(&clean.text).blocks() {
-            match self.cleaner.clean(block, Role::User) {
+            match self.cleaner.inside_result(block) {
                 Some(clean) if clean.part == Part::Media => media.push(slab(clean, Category::ToolResults)),
                 _ => {
                     said.push('\n');
-                    said.push_str(&block.string("text").unwrap_or_default());
+                    match told_reference(block) {
+                        Some(told) => said.push_str(&told),
+                        None => said.push_str(&block.string("text").unwrap_or_default()),
+                    }
                 }
             }
         }
@@ -283,7 +286,7 @@ impl Normaliser<'_> {
         if let Ok(known) = fields(&clean.text).map(Object) {
             for block in result_content(&clean.text).blocks() {
                 // An empty string as content is the one block that may not be sent.
-                parts.extend(self.cleaner.clean(block, Role::User).map(|clean| clean.text));
+                parts.extend(self.cleaner.inside_result(block).map(|clean| clean.text));
             }
             for name in RESULT_FIELDS {
                 if let Some(value) = known.get(name) {

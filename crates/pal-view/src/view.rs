@@ -3,10 +3,12 @@
 //! A view grows with each entry by what the entry adds. Rare events (a boundary, an undo, a rewind, a new prefix)
 //! derive everything anew. Either way the result equals [`View::of`] all entries: that law is the first property test.
 
+use std::sync::Arc;
+
 use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::clean::Clean;
+use crate::clean::{Clean, Cleaner};
 use crate::derived::Derived;
 use crate::effects::Stretch;
 use crate::head::Head;
@@ -121,6 +123,11 @@ impl View {
         &self.derived
     }
 
+    /// What makes blocks fit for the wire, for this view's model and tools.
+    pub(crate) fn cleaner(&self) -> Cleaner<'_> {
+        self.lens.cleaner(&self.derived.head.referable)
+    }
+
     pub(crate) fn positions(&self) -> &FxHashMap<EntryId, u32> {
         &self.positions
     }
@@ -170,7 +177,8 @@ impl View {
         }
         derived.take_sent(entry, &self.positions);
         derived.take_anchor(entry, position as u32);
-        let cleaner = self.lens.cleaner();
+        let tools = Arc::clone(&derived.head.referable);
+        let cleaner = self.lens.cleaner(&tools);
         match &entry.body {
             Body::Decision(_) => {
                 derived.add_item(entry, position as u32, cleaner);
@@ -187,7 +195,6 @@ impl View {
 
     /// Derives everything from the branch.
     fn derive(&mut self) {
-        let cleaner = self.lens.cleaner();
         let undone = self.undone();
         let counts = |entry: &Entry| !undone.contains(&entry.id);
         let mut derived = Derived::default();
@@ -213,6 +220,8 @@ impl View {
             derived.take_anchor(entry, at as u32);
         }
         derived.set_head(self.head(&derived.state), &self.lens.estimator);
+        let tools = Arc::clone(&derived.head.referable);
+        let cleaner = self.lens.cleaner(&tools);
         for Step { position, shows } in order {
             match shows {
                 // What was said cannot be taken back; an edit of the cache can.
@@ -236,7 +245,7 @@ impl View {
                 _ => None,
             }
         });
-        prefix.map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner()))
+        prefix.map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner(&[])))
     }
 
     /// The provider's own summary, if what is shown first begins with one.
@@ -250,7 +259,7 @@ impl View {
         let mut contents =
             contents.filter(|content| content.is_none_or(|content| !content.blocks().is_empty()));
         let first = contents.next()??.blocks().first()?;
-        self.lens.cleaner().opening_summary(first)
+        self.lens.cleaner(&[]).opening_summary(first)
     }
 
     /// What a boundary shows besides its summary.
@@ -263,7 +272,13 @@ impl View {
             Shows::Lead | Shows::Entry => (Speaker::Summary, &boundary.lead),
         };
         if !content.blocks().is_empty() {
-            let node = Node::new(entry.id, position as u32, speaker, content, self.lens.cleaner());
+            let node = Node::new(
+                entry.id,
+                position as u32,
+                speaker,
+                content,
+                self.lens.cleaner(&derived.head.referable),
+            );
             derived.add_node(node);
         }
     }

@@ -8,5 +8,6 @@ mod found;
 mod items;
 mod laws;
 mod opening;
+mod references;
 mod scenarios;
 mod spoofing;

@@ -1,13 +1,22 @@
-//! `pal ask`: one question to a model, of its own or at the end of a stored session. Nothing is kept.
+//! `pal ask`: questions to a model, on their own or at the end of a stored session. Nothing is kept.
+//!
+//! Every question is a fork of the session (§8.2): it repeats what the session's last request held, byte for byte, and
+//! writes nothing to the provider's cache beyond that. Several are on their way at once, but the first alone until its
+//! answer begins, so that the others read what it had to write (§5.7).
+
+mod several;
+mod words;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use pal_context::Standing;
-use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
-use pal_provider::{Client, Endpoint, Policy, Progress};
-use pal_view::{RenderOptions, Scope, View};
-use pal_wire::{Call, Delta, Event, FailureKind, Finished};
+use pal_model::{
+    Block, BlockType, Body, Card, Draft, Entry, IdSource, Origin, RequestSent, Text, Timestamp, escape_into,
+};
+use pal_provider::{Client, Endpoint, Policy, Progress, Waiting, Whole};
+use pal_view::{CacheLifetime, RenderOptions, Request, Scope, View};
+use pal_wire::{Call, Delta, Event};
 use serde_json::json;
 use smol_str::SmolStr;
 
@@ -33,123 +42,209 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
     let card = card(settings, model.as_deref().unwrap_or(MODEL));
     let provider = arguments.provider.unwrap_or_else(|| usual_provider(&card));
-    let question = question(&arguments.text, session.branch.last())?;
-    let view = View::of(
-        lens(&card, settings.estimator, Scope::Current),
-        session.branch.into_iter().chain(std::iter::once(question)),
-    );
-    let runtime = runtime()?;
+    let view = View::of(lens(&card, settings.estimator, Scope::Current), session.branch);
     let max_tokens = arguments.max_tokens.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
-    let request = Standing::default().request(&view, options);
-    let betas: Vec<SmolStr> = pal_wire::betas(&card).into_iter().map(SmolStr::new_static).collect();
-    let asked = |endpoint: Endpoint| {
-        let call = call(&request, &betas, &card, endpoint.dialect());
-        (endpoint, call)
-    };
-    runtime.block_on(async {
+    let last = last_request(&view, &card);
+    let forks: Result<Vec<Request>, Failure> =
+        arguments.questions.iter().map(|question| fork(&view, last, question, options)).collect();
+    let desk =
+        Desk { questions: &arguments.questions, forks: forks?, betas: betas(last, &card), card: &card };
+    let json = arguments.json;
+    runtime()?.block_on(async {
         match provider {
             ProviderName::Sim => {
                 let (endpoint, server) = simulator(settings, usual_dialect(&card)).await?;
-                let (endpoint, call) = asked(endpoint);
-                let answered = converse(arguments, &card, endpoint, call, out).await;
+                let answered = desk.converse(endpoint, json, out).await;
                 server.abort();
                 answered
             }
-            _ => {
-                let (endpoint, call) = asked(endpoint(provider, &settings.credentials)?);
-                converse(arguments, &card, endpoint, call, out).await
-            }
+            _ => desk.converse(endpoint(provider, &settings.credentials)?, json, out).await,
         }
     })
 }
 
-/// The question as the entry that would follow the last one.
-fn question(text: &str, last: Option<&Entry>) -> Result<Entry, Failure> {
+/// The session's next request with a question at its end. It is not continued, so it writes nothing to the cache that the
+/// session itself has not written.
+fn fork(
+    view: &View,
+    last: Option<&RequestSent>,
+    question: &str,
+    options: RenderOptions,
+) -> Result<Request, Failure> {
+    let mut asked = view.clone();
+    asked.push(entry(question, view.branch().last())?);
+    let members = last.into_iter().flat_map(|last| &last.members);
+    let request =
+        members.fold(asked.render(options), |request, (name, value)| request.with_member(name, value));
+    let lifetime = last.and_then(|last| CacheLifetime::named(last.lifetime.as_ref()?));
+    let standing = Standing { lifetime: lifetime.unwrap_or_default(), ..Standing::default() };
+    Ok(standing.marked(request, &asked, true))
+}
+
+/// The session's last request, if it went to the model that is asked: what it carried besides its content is in the
+/// key of the cache.
+fn last_request<'a>(view: &'a View, card: &Card) -> Option<&'a RequestSent> {
+    let mut requests = view.branch().iter().rev().filter_map(|entry| match &entry.body {
+        Body::Request(request) if request.source.is_conversation() => Some(request),
+        _ => None,
+    });
+    requests.next().filter(|request| request.model == card.model)
+}
+
+/// The beta headers that the session sends, and those that the model's card asks for.
+fn betas(last: Option<&RequestSent>, card: &Card) -> Vec<SmolStr> {
+    let mut betas = last.map(|last| last.betas.clone()).unwrap_or_default();
+    for beta in pal_wire::betas(card) {
+        if !betas.contains(&SmolStr::new_static(beta)) {
+            betas.push(SmolStr::new_static(beta));
+        }
+    }
+    betas
+}
+
+/// A question as the entry that would follow the last one.
+fn entry(question: &str, last: Option<&Entry>) -> Result<Entry, Failure> {
     let mut content = String::new();
-    escape_into(&mut content, text);
+    escape_into(&mut content, question);
     let at = last.map_or(Timestamp::default(), |entry| entry.at);
     let id = IdSource::seeded(0).next_id(at);
     let line = Draft::user(Origin::Person, &content).into_line(id, last.map(|entry| entry.id), at, None);
     Entry::parse(Text::from(line)).map_err(|error| Failure::new(format!("the question: {error}")))
 }
 
-/// Sends the call and shows the answer while it comes.
-async fn converse(
-    arguments: &Ask,
-    card: &Card,
-    endpoint: Endpoint,
+/// What is asked.
+struct Desk<'a> {
+    questions: &'a [String],
+    /// One request a question.
+    forks: Vec<Request>,
+    betas: Vec<SmolStr>,
+    card: &'a Card,
+}
+
+impl Desk<'_> {
+    /// Asks, and shows the answers: while it comes if it is one, else one after the other.
+    async fn converse(
+        &self,
+        endpoint: Endpoint,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> Result<ExitCode, Failure> {
+        let dialect = endpoint.dialect();
+        let client =
+            Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;
+        let calls = self.forks.iter().map(|fork| call(fork, &self.betas, self.card, dialect));
+        let mut calls: Vec<Call> = calls.collect();
+        match (self.questions, calls.pop()) {
+            ([question], Some(call)) => self.one(question, &client, call, json, out).await,
+            (_, Some(last)) => {
+                calls.push(last);
+                self.several(&client, calls, json, out).await
+            }
+            (_, None) => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    async fn one(
+        &self,
+        question: &str,
+        client: &Client,
+        call: Call,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> Result<ExitCode, Failure> {
+        let mut countdown = Countdown::default();
+        let whole = answer(client, call, |told| {
+            match told {
+                Told::Waiting(wait) => countdown.show(wait),
+                _ => countdown.end(),
+            }
+            match told {
+                Told::Text(text) if !json => {
+                    write!(out, "{}", harmless_lines(text))?;
+                    out.flush()
+                }
+                Told::Block(block) if !json => show_block(block, out),
+                _ => Ok(()),
+            }
+        })
+        .await?;
+        // The answer comes before what is said of it on standard error.
+        out.flush()?;
+        if json {
+            writeln!(out, "{}", self.json(question, &whole))?;
+        } else {
+            self.tell_end(&whole, "");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// An answer as one object.
+    fn json(&self, question: &str, whole: &Whole) -> String {
+        let finished = &whole.finished;
+        let head = json!({
+            "question": question, "model": finished.model.as_str(), "response": finished.response.as_str(),
+            "stop_reason": finished.stop_reason.as_deref(), "usage": finished.usage,
+            "cost_usd": self.card.cost(&finished.usage),
+        })
+        .to_string();
+        let raw: Vec<&str> = whole.blocks.iter().map(|block| block.raw().as_str()).collect();
+        // Blocks go in as they came: putting them through a JSON tree would change their bytes.
+        format!("{},\"content\":[{}]}}", head.strip_suffix('}').unwrap_or(&head), raw.join(","))
+    }
+
+    /// How an answer ended and what it took, on standard error.
+    fn tell_end(&self, whole: &Whole, label: &str) {
+        let finished = &whole.finished;
+        if let Some(notice) = finished.stop_reason.as_deref().and_then(words::early_end) {
+            eprintln!("pal: {label}{notice}");
+        }
+        let cost = self.card.cost(&finished.usage);
+        eprintln!("{label}{}: {}", finished.model, usage_line(&finished.usage, cost));
+    }
+}
+
+/// What happens while an answer comes.
+#[derive(Clone, Copy)]
+enum Told<'a> {
+    /// The provider has begun to answer.
+    Begun,
+    Text(&'a str),
+    Block(&'a Block),
+    Waiting(&'a Waiting),
+}
+
+/// Sends a call and tells what happens, until the answer is whole.
+async fn answer(
+    client: &Client,
     call: Call,
-    out: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
-    let client = Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;
+    mut tell: impl FnMut(Told<'_>) -> std::io::Result<()>,
+) -> Result<Whole, Failure> {
     let mut answer = client.send(call);
     let mut blocks = Vec::new();
-    let mut countdown = Countdown::default();
     while let Some(progress) = answer.next().await {
-        if let Progress::Event(_) = progress {
-            countdown.end();
-        }
         match progress {
-            Progress::Waiting(wait) => countdown.show(&wait),
-            Progress::Event(Event::Grew { delta: Delta::Text(text), .. }) if !arguments.json => {
-                write!(out, "{}", harmless_lines(&text))?;
-                out.flush()?;
-            }
+            Progress::Waiting(wait) => tell(Told::Waiting(&wait))?,
+            Progress::Event(Event::Grew { delta: Delta::Text(text), .. }) => tell(Told::Text(&text))?,
             Progress::Event(Event::Block { block, .. }) => {
-                if !arguments.json {
-                    show_block(&block, out)?;
-                }
+                tell(Told::Block(&block))?;
                 blocks.push(block);
             }
             Progress::Event(Event::Finished(finished)) => {
-                return show_end(arguments, card, &blocks, &finished, out);
+                tell(Told::Begun)?;
+                return Ok(Whole { blocks, finished });
             }
             Progress::Event(Event::Failed(failure)) => {
                 let wait = failure.retry_after.map_or(String::new(), |wait| {
                     format!(" (the provider asks to wait {} s)", wait.as_secs_f64().ceil())
                 });
                 let what = format!("{}{wait}", harmless(&failure.message));
-                return Err(Failure::with_hint(what, way_on(failure.kind)));
+                return Err(Failure::with_hint(what, words::way_on(failure.kind)));
             }
-            Progress::Event(_) => {}
+            Progress::Event(_) => tell(Told::Begun)?,
         }
     }
     Err(Failure::new("the answer ended without an end"))
-}
-
-/// What a reader must know of an answer that did not come to its own end.
-fn early_end(stop_reason: &str) -> Option<String> {
-    Some(match stop_reason {
-        "end_turn" | "tool_use" | "stop_sequence" => return None,
-        "max_tokens" => "the answer was cut at --max-tokens".to_owned(),
-        "refusal" => "the model refused to answer".to_owned(),
-        "model_context_window_exceeded" => "the answer was cut at the end of the model's window".to_owned(),
-        other => format!("the answer stopped early: {}", harmless(other)),
-    })
-}
-
-/// What to do about a failure.
-fn way_on(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::TooLong { .. } | FailureKind::TooLarge => {
-            "ask a model with a larger window (--model), or a shorter session"
-        }
-        FailureKind::Authentication | FailureKind::Permission => {
-            "check the key: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY"
-        }
-        FailureKind::Billing => "look at the account's balance and limits with the provider",
-        FailureKind::NotFound => "check the name of the model (--model) and the address",
-        FailureKind::Connection => "check that the server runs and that the address is right",
-        FailureKind::Invalid => "pal render and pal check show what is sent",
-        FailureKind::RateLimited | FailureKind::Overloaded => "wait a little, then ask again",
-        FailureKind::Conflict
-        | FailureKind::Server
-        | FailureKind::Timeout
-        | FailureKind::Cut
-        | FailureKind::Silent
-        | FailureKind::Malformed => "ask again; nothing was kept",
-    }
 }
 
 /// What is not shown while it grows: a call, which nobody carries out here.
@@ -163,32 +258,4 @@ fn show_block(block: &Block, out: &mut dyn Write) -> std::io::Result<()> {
         BlockType::Text => writeln!(out),
         _ => Ok(()),
     }
-}
-
-fn show_end(
-    arguments: &Ask,
-    card: &Card,
-    blocks: &[Block],
-    finished: &Finished,
-    out: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
-    let cost = card.cost(&finished.usage);
-    // The answer comes before what is said of it on standard error.
-    out.flush()?;
-    if arguments.json {
-        let head = json!({
-            "model": finished.model.as_str(), "response": finished.response.as_str(),
-            "stop_reason": finished.stop_reason.as_deref(), "usage": finished.usage, "cost_usd": cost,
-        })
-        .to_string();
-        let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
-        // Blocks go in as they came: putting them through a JSON tree would change their bytes.
-        writeln!(out, "{},\"content\":[{}]}}", head.strip_suffix('}').unwrap_or(&head), raw.join(","))?;
-    } else {
-        if let Some(notice) = finished.stop_reason.as_deref().and_then(early_end) {
-            eprintln!("pal: {notice}");
-        }
-        eprintln!("{}: {}", finished.model, usage_line(&finished.usage, cost));
-    }
-    Ok(ExitCode::SUCCESS)
 }

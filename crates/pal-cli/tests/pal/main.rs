@@ -9,6 +9,7 @@ mod compacting;
 mod contexts;
 mod costing;
 mod filled;
+mod forks;
 mod pinning;
 mod program;
 mod real_sessions;

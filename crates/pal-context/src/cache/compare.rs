@@ -1,7 +1,7 @@
 //! Where two requests differ, in the order in which the provider's cache looks at them.
 
 use pal_model::{BreakCause, Change, Role, SystemNote, Text, fields, member_string, unescape};
-use pal_view::Request;
+use pal_view::{OUTSIDE_THE_KEY, Request};
 use smol_str::SmolStr;
 
 /// A request as it was sent: the body and what stands in headers.
@@ -12,10 +12,6 @@ pub struct Asked {
     /// The beta headers.
     pub betas: Vec<SmolStr>,
 }
-
-/// Members that have no part in the cache's key.
-pub(super) const INDIFFERENT: [&str; 6] =
-    ["model", "max_tokens", "stream", "diagnostics", "metadata", "stop_sequences"];
 
 /// The first thing in which a request differs from the one before it, by what it changes; none if it begins with all of
 /// it. Appending is no difference.
@@ -150,7 +146,7 @@ fn parameters(old: &Request, new: &Request) -> Option<BreakCause> {
     let names = old.members().iter().chain(new.members()).map(|(name, _)| name);
     let other = names
         .into_iter()
-        .find(|name| !INDIFFERENT.contains(&name.as_str()) && changed_member(old, new, name).is_some());
+        .find(|name| !OUTSIDE_THE_KEY.contains(&name.as_str()) && changed_member(old, new, name).is_some());
     other.map(|name| BreakCause::Member { name: name.clone() })
 }
 

@@ -1,10 +1,10 @@
 //! What changed between two requests, for people to read.
 
 use pal_model::{Text, fields, member_string};
-use pal_view::Request;
+use pal_view::{OUTSIDE_THE_KEY, Request};
 use similar::TextDiff;
 
-use crate::cache::compare::{Asked, INDIFFERENT};
+use crate::cache::compare::Asked;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -21,10 +21,7 @@ pub fn diff(before: &Asked, now: &Asked) -> String {
     part(&mut out, "headers", &betas(before), &betas(now));
     let (old, new) = (&before.request, &now.request);
     let members = |request: &Request| {
-        let told = request
-            .members()
-            .iter()
-            .filter(|(name, _)| name == "model" || !INDIFFERENT.contains(&name.as_str()));
+        let told = request.members().iter().filter(|(name, _)| !OUTSIDE_THE_KEY.contains(&name.as_str()));
         told.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
     };
     part(&mut out, "members", &members(old), &members(new));

@@ -293,7 +293,12 @@ fn snapshot(material: &Material<'_>, how: How, carried: Carried) -> Snapshot {
         (false, true) => state.summary_failures + 1,
         (false, false) => state.summary_failures,
     };
+    // What was announced is behind the summary now and is announced again, from what there is then. Skills are not: the
+    // ones in use are put back whole.
+    let mut announced = state.announced.clone();
+    announced.retain(|what, _| what == "skills");
     Snapshot {
+        announced,
         latches: Default::default(),
         read_files: Default::default(),
         prefetched: Default::default(),

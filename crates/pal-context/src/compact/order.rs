@@ -118,7 +118,8 @@ pub struct World {
     pub plan: Option<String>,
     /// What background agents are doing.
     pub agents: Option<String>,
-    /// Names of tools, agents and servers that are there now.
+    /// Texts about what is there now, for a driver whose announcements the log does not know. What the log knows counts as
+    /// not announced any more behind a boundary, and is announced anew by an attachment.
     pub announcements: Vec<String>,
     /// What hooks said.
     pub hooks: Vec<String>,

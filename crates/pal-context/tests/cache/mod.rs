@@ -279,6 +279,36 @@ fn marks_stand_where_they_are_needed_most() {
 }
 
 #[test]
+fn forks_of_one_conversation_share_what_its_last_request_held() {
+    let parts = Parts::new();
+    let print = |parts: &Parts, directive: &str| {
+        let options = RenderOptions { max_tokens: 20_000, stream: false, ..OPTIONS };
+        parts.standing.fork(&parts.view(), options, directive).shared_print()
+    };
+    let shared = print(&parts, "Sum up.");
+    assert_eq!(shared, print(&parts, "What next?"));
+    assert_eq!(shared, parts.asked().request.shared_print(), "the length of the answer has no part in it");
+    let changed = |change: &dyn Fn(&mut Parts)| {
+        let mut parts = parts.clone();
+        change(&mut parts);
+        print(&parts, "Sum up.")
+    };
+    let unsent = changed(&|parts| parts.messages[6].push('!'));
+    assert_eq!(shared, unsent, "what was said since the last request is not in the cache");
+    let metadata = changed(&|parts| parts.standing.members.push(("metadata", Text::from("{}"))));
+    assert_eq!(shared, metadata);
+    let others: [&dyn Fn(&mut Parts); 4] = [
+        &|parts| parts.messages[4].push('!'),
+        &|parts| parts.sections[0].1.push('!'),
+        &|parts| parts.tools.truncate(2),
+        &|parts| parts.standing.members.push(("output_config", Text::from(r#"{"effort":"low"}"#))),
+    ];
+    for (at, change) in others.iter().enumerate() {
+        assert_ne!(shared, changed(change), "change {at}");
+    }
+}
+
+#[test]
 fn scopes_follow_the_tools() {
     let mut parts = Parts::new();
     parts.card.can.cache_scopes = true;

@@ -10,13 +10,19 @@ use crate::common::{card, full, names, system};
 const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 fn rendered(session: &Assembly<'_>) -> Request {
+    rendered_with(session, Vec::new())
+}
+
+/// The next request of a session in which more was said.
+fn rendered_with(session: &Assembly<'_>, more: Vec<Draft>) -> Request {
     let card = session.card.clone();
     let prefix = assemble(session).prefix;
     let lens = Lens { estimator: Estimator::shipped(card.generation), card, scope: Scope::Current };
     let mut ids = IdSource::seeded(1);
     let at = Timestamp::from_milliseconds(1_800_000_000_000);
     let mut entries: Vec<Entry> = Vec::new();
-    for draft in [Draft::prefix(&prefix), Draft::user(Origin::Person, r#""go""#)] {
+    let opening = [Draft::prefix(&prefix), Draft::user(Origin::Person, r#""go""#)];
+    for draft in opening.into_iter().chain(more) {
         let parent = entries.last().map(|entry| entry.id);
         let line = draft.into_line(ids.next_id(at), parent, at, None);
         entries.push(Entry::parse(Text::from(line)).unwrap());
@@ -49,19 +55,19 @@ fn what_is_assembled_is_what_is_sent() {
 }
 
 #[test]
-fn references_that_a_search_returns_are_accepted() {
+fn references_that_a_search_returns_reach_the_provider() {
     let card = card("claude-opus-5-5");
     let session = full(&card, "word");
     let catalogue = Catalogue::new(&session.tools);
     let hits: Vec<_> = catalogue.deferred().collect();
-    let found: Vec<String> =
-        catalogue.found(&card, &hits).blocks().iter().map(|block| block.raw().to_string()).collect();
-    let body = format!(
-        r#"{{"model":"claude-opus-5-5","max_tokens":64,"tools":{},"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{{"type":"tool_use","id":"toolu_1","name":"ToolSearch","input":{{"query":"word"}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_1","content":[{}]}}]}}]}}"#,
-        catalogue.rendered(&card),
-        found.join(",")
-    );
-    assert!(!found.is_empty());
+    let found = catalogue.found(&card, &hits);
+    let found: Vec<&str> = found.blocks().iter().map(|block| block.raw().as_str()).collect();
+    let content = found.join(",");
+    let call = r#"[{"type":"tool_use","id":"toolu_1","name":"ToolSearch","input":{"query":"word"}}]"#;
+    let result = format!(r#"[{{"type":"tool_result","tool_use_id":"toolu_1","content":[{content}]}}]"#);
+    let said = vec![Draft::assistant(Some(&"msg_1".into()), None, call), Draft::user(Origin::Tool, &result)];
+    let body = rendered_with(&session, said).body();
+    assert!(!found.is_empty() && body.contains(&content), "{body}");
     check(&card, &body);
 }
 

@@ -111,7 +111,12 @@ pub(super) fn words(decision: &Decision) -> String {
         }
         DecisionKind::Latch { name, value } => format!("{name} fixed to {value}"),
         DecisionKind::Pin { .. } => String::from("pinned"),
-        DecisionKind::Announce { what, names } => format!("{} {what} announced", names.len()),
+        DecisionKind::Announce { what, names, gone } if gone.is_empty() => {
+            format!("{} {what} announced", names.len())
+        }
+        DecisionKind::Announce { what, names, gone } => {
+            format!("{} {what} announced, {} gone", names.len(), gone.len())
+        }
         DecisionKind::Model { model } => format!("model: {model}"),
         DecisionKind::Title { title } => format!("title: {title}"),
         DecisionKind::Factors { .. } => String::from("token estimates corrected"),

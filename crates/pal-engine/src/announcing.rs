@@ -1,0 +1,38 @@
+//! Announcements (§6.5): told first, marked as told after that.
+
+use pal_model::{Decision, Draft, Entry, Timestamp, escape_into};
+
+use crate::{EngineError, Session};
+
+/// What the attachment of an announcement is called in the log.
+const ANNOUNCEMENT: &str = "announcement";
+
+/// A text for the model, and what counts as told once it is in the log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Announced {
+    /// The text.
+    pub text: String,
+    /// The decisions that mark it as told.
+    pub decisions: Vec<Decision>,
+}
+
+impl Session {
+    /// Tells the model what it can draw on now, and marks it as told. The text comes first in the log: if the program is
+    /// killed in between, the model is told once more when the session goes on, and never left untold.
+    ///
+    /// What is to be told follows from `view().state().announced` and what there is.
+    pub fn announce(&mut self, announced: &Announced, now: Timestamp) -> Result<Entry, EngineError> {
+        if announced.text.trim().is_empty() {
+            return Err(EngineError::NotPossible(String::from(
+                "there is nothing to announce: the text is empty",
+            )));
+        }
+        let mut content = String::with_capacity(announced.text.len() + 2);
+        escape_into(&mut content, &announced.text);
+        let told = self.append(Draft::attachment(ANNOUNCEMENT, &content), now)?;
+        for decision in &announced.decisions {
+            self.decide(decision, now)?;
+        }
+        Ok(told)
+    }
+}
