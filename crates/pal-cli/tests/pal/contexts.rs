@@ -281,6 +281,7 @@ fn marks_follow_the_model_and_the_settings() {
     let other = project.json("", &["--model", "gpt-6-sol"]);
     assert_ne!(other["limits"], json["limits"]);
     assert_ne!(other["tokens"], json["tokens"], "another tokenizer");
+    assert_eq!(each(&other["marks"], "on"), ["block"], "this provider takes marks in messages only");
 }
 
 #[test]

@@ -15,12 +15,15 @@ pub(super) struct Noted {
 
 /// The marks of the request, in order.
 pub(super) fn noted(look: &Look) -> Vec<Noted> {
-    if look.view.lens().card.caching == Caching::Automatic {
-        return Vec::new();
-    }
+    // Where the provider marks by itself, too, it takes ours in messages only.
+    let is_sent = |mark: &&Mark| match look.view.lens().card.caching {
+        Caching::Marks => true,
+        Caching::Breakpoints => matches!(mark.spot, Spot::Block(_)),
+        Caching::Automatic => false,
+    };
     let note =
         |mark: &Mark| Noted { behind: behind(look, mark.spot), tokens: until(look, mark.spot), mark: *mark };
-    look.request.marks().iter().map(note).collect()
+    look.request.marks().iter().filter(is_sent).map(note).collect()
 }
 
 /// Why there are no marks.
@@ -36,7 +39,10 @@ pub(super) fn why_none(look: &Look) -> String {
 }
 
 /// For how long and for whom what a mark covers is kept.
-pub(super) fn kept(mark: &Mark) -> String {
+pub(super) fn kept(look: &Look, mark: &Mark) -> String {
+    if look.view.lens().card.caching == Caching::Breakpoints {
+        return String::from("kept for as long as the provider decides");
+    }
     let lifetime = match mark.lifetime {
         CacheLifetime::Minutes5 => "5 minutes",
         CacheLifetime::Hour1 => "an hour",

@@ -170,7 +170,8 @@ impl Page<'_> {
         let gathered = &here.gathered;
         let found = &gathered.instructions;
         let mut lines = self.listed("git", vec![git_words(here)]);
-        let left = |left: &pal_prompt::LeftOut| format!("{}: {}", self.path(&left.what), left.why);
+        let left =
+            |left: &pal_prompt::LeftOut| format!("{}: {}", self.path(&left.what), self.shortened(&left.why));
         // Git has its own line.
         let of_assembly = here.assembled.left_out.iter().filter(|left| left.what != "git");
         lines.extend(self.listed("left out", found.left_out.iter().chain(of_assembly).map(left).collect()));
@@ -203,7 +204,7 @@ impl Page<'_> {
         for noted in noted {
             let extent = Extent { tokens: noted.tokens, bytes: 0 };
             let behind = format!("behind {}", noted.behind);
-            lines.extend(self.row(Some(extent), &behind, &marks::kept(&noted.mark)));
+            lines.extend(self.row(Some(extent), &behind, &marks::kept(self.look, &noted.mark)));
         }
         lines
     }
