@@ -92,7 +92,6 @@ impl Session {
         }
         // Requests for summaries go into the log; the conversation that they are about stays as it is.
         let view = self.view.clone();
-        self.latch(engine, now)?;
         let standing = self.standing(engine, now);
         let order = Order { standing: standing.clone(), ..order };
         let mut compaction = Compaction::new(&view, order, &engine.limits, &engine.policy, &engine.place);
@@ -133,6 +132,8 @@ impl Session {
         errands: &mut dyn Errands,
     ) -> Result<Reply, EngineError> {
         let source = Source::named("compact");
+        // Only what leaves fixes what later requests carry.
+        self.latch(engine, now)?;
         let betas = self.betas(engine);
         let entry = self.append_request(&source, &question.request, standing, &betas, Vec::new(), now)?;
         let asked = errands.ask(question, &betas, now);
