@@ -5,6 +5,7 @@
 
 use pal_model::Text;
 use pal_view::{CacheLifetime, RenderOptions, Request, View};
+use smol_str::SmolStr;
 
 use crate::cache::{Marking, plan};
 
@@ -12,7 +13,7 @@ use crate::cache::{Marking, plan};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Standing {
     /// Members at the top level, such as what the provider shall clear, as raw JSON.
-    pub members: Vec<(&'static str, Text)>,
+    pub members: Vec<(SmolStr, Text)>,
     /// For how long what is marked is kept.
     pub lifetime: CacheLifetime,
 }
@@ -26,6 +27,11 @@ impl Standing {
     /// A fork of the conversation.
     pub fn fork(&self, view: &View, options: RenderOptions, directive: &str) -> Request {
         self.finished(view.fork(options, directive), view, true)
+    }
+
+    /// The conversation's last request once more, with nothing at its end.
+    pub fn repeated(&self, view: &View, options: RenderOptions) -> Request {
+        self.finished(view.render(options), view, true)
     }
 
     fn finished(&self, request: Request, view: &View, is_fork: bool) -> Request {

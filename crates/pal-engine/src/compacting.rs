@@ -92,7 +92,7 @@ impl Session {
         }
         // Requests for summaries go into the log; the conversation that they are about stays as it is.
         let view = self.view.clone();
-        let standing = self.standing(engine, now);
+        let standing = self.fork_standing(engine, now);
         let order = Order { standing: standing.clone(), ..order };
         let mut compaction = Compaction::new(&view, order, &engine.limits, &engine.policy, &engine.place);
         loop {

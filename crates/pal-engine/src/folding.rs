@@ -77,7 +77,7 @@ impl Session {
             return Ok(None);
         }
         let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
-        let standing = self.standing(engine, now);
+        let standing = self.fork_standing(engine, now);
         let request = standing.fork(&self.view, options, &directive);
         let question = Question { how: How::Fork, request, retries: 1 };
         Ok(match self.ask(&question, &standing, engine, now, errands)? {

@@ -84,6 +84,9 @@ impl Session {
         prepared: &mut Prepared,
         now: Timestamp,
     ) -> Result<(), EngineError> {
+        if cleared_tokens == 0 {
+            return Ok(());
+        }
         let behind_boundary =
             self.view.branch().iter().rev().take_while(|entry| !matches!(entry.body, Body::Boundary(_)));
         let known = behind_boundary.filter_map(|entry| match entry.decision() {
@@ -165,7 +168,9 @@ impl Session {
             Spot::Block(at) => Some(at as u64),
             Spot::Tool(_) | Spot::System(_) => None,
         });
-        let members = standing.members.iter().map(|(name, value)| (SmolStr::new(name), value.to_string()));
+        let is_standing = |name: &SmolStr| standing.members.iter().any(|(known, _)| known == name);
+        let carried = request.members().iter().filter(|(name, _)| is_standing(name));
+        let members = carried.map(|(name, value)| (name.clone(), value.to_string()));
         let sent = RequestSent {
             fingerprint: Some(request.fingerprint()),
             marks: marked.collect(),

@@ -2,7 +2,8 @@
 
 use pal_context::cache::latched_lifetime;
 use pal_context::{LAYERS, Standing, What};
-use pal_model::{Decision, DecisionKind, Source, Text, Timestamp};
+use pal_model::{Body, Decision, DecisionKind, RequestSent, Source, Text, Timestamp};
+use pal_view::CacheLifetime;
 use smol_str::SmolStr;
 
 use crate::{Engine, EngineError, Session};
@@ -34,13 +35,34 @@ impl Session {
             let mut value = String::from(r#"{"effort":"#);
             pal_model::escape_into(&mut value, effort);
             value.push('}');
-            ("output_config", Text::from(value))
+            (SmolStr::new_static("output_config"), Text::from(value))
         });
         let asked = LAYERS.iter().filter_map(|layer| match self.plan(*layer, engine, now).what {
-            What::AskProvider { member, value } => Some((member, value)),
+            What::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),
             _ => None,
         });
         Standing { members: effort.into_iter().chain(asked).collect(), lifetime }
+    }
+
+    /// What a fork carries: exactly what the conversation's last request of this model carried, whatever the settings say
+    /// by now, or it would be another request.
+    pub(crate) fn fork_standing(&self, engine: &Engine, now: Timestamp) -> Standing {
+        let last = self.view.branch().iter().rev().find_map(|entry| match &entry.body {
+            Body::Request(request) if request.source.is_conversation() => Some(request),
+            _ => None,
+        });
+        let lifetime = |request: &RequestSent| request.lifetime.as_deref().and_then(CacheLifetime::named);
+        match last.and_then(|request| Some((request, lifetime(request)?))) {
+            Some((request, lifetime)) if request.model == self.view.lens().card.model => Standing {
+                members: request
+                    .members
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Text::from(value.as_str())))
+                    .collect(),
+                lifetime,
+            },
+            _ => self.standing(engine, now),
+        }
     }
 
     /// The beta headers: those that were sent before, and what the model's card asks for.

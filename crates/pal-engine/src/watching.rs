@@ -5,7 +5,7 @@ use pal_context::Standing;
 use pal_context::cache::{self, Asked, Baseline, Expected, Fall};
 use pal_model::{
     Body, BreakCause, CacheBreak, Card, DecisionKind, Entry, EntryId, RequestSent, ResponseId, Source, Text,
-    Timestamp, Usage,
+    Timestamp, Usage, escape_into,
 };
 use pal_view::{CacheLifetime, RenderOptions};
 use smol_str::SmolStr;
@@ -181,6 +181,8 @@ impl Session {
         if boundary || !branch.iter().any(|entry| entry.id == before) {
             return Some(Expected { what: SmolStr::new_static("boundary") });
         }
+        let rewritten =
+            |entry: &Entry| matches!(&entry.body, Body::Decision(made) if made.cost.tokens_rewritten > 0);
         let rewrites = |entry: &&Entry| match entry.decision()? {
             DecisionKind::Snip { .. }
             | DecisionKind::Clear { .. }
@@ -189,6 +191,8 @@ impl Session {
             | DecisionKind::CacheEdit { .. }
             | DecisionKind::ProviderClear { .. }
             | DecisionKind::Undo { .. } => Some(Expected { what: entry.kind().0 }),
+            // A spill is made before its text is sent, as a rule.
+            DecisionKind::Spill { .. } if rewritten(entry) => Some(Expected { what: entry.kind().0 }),
             _ => None,
         };
         since.iter().find_map(rewrites)
@@ -207,6 +211,10 @@ impl Session {
         let request = standing.request(&view, options);
         let members = sent.members.iter().map(|(name, value)| (name, Text::from(value.as_str())));
         let request = members.fold(request, |request, (name, value)| request.with_member(name, &value));
+        // It may have been for another model than the one that the session is looked at for now.
+        let mut model = String::new();
+        escape_into(&mut model, &sent.model);
+        let request = request.with_member("model", &model);
         Some(Asked { request, betas: sent.betas.clone() })
     }
 }

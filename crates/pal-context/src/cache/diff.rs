@@ -11,7 +11,7 @@ const CONTEXT: usize = 3;
 /// Most bytes of a diff.
 const BYTES_MOST: usize = 64 << 10;
 /// Most bytes of a part that are compared line by line.
-const PART_BYTES_MOST: usize = 1 << 20;
+const PART_BYTES_MOST: usize = 128 << 10;
 
 /// The parts of two requests that differ, as a unified diff: headers, members, tools, system blocks, messages. What was
 /// only appended is left out.

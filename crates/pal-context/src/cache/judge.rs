@@ -127,8 +127,14 @@ fn forgets(fall: &Fall<'_>, card: &Card) -> bool {
 }
 
 fn is_announced(expected: &BreakCause, found: Option<&BreakCause>) -> bool {
-    let is_compaction = matches!(expected, BreakCause::Expected { what } if what == "boundary");
-    is_compaction || matches!(found, None | Some(BreakCause::Message { .. } | BreakCause::Edits))
+    let BreakCause::Expected { what } = expected else { return false };
+    match found {
+        _ if what == "boundary" => true,
+        Some(BreakCause::Message { .. } | BreakCause::Edits) => true,
+        // A decision that changed no byte explains nothing, unless it is one that shows in none.
+        None => ["provider_clear", "cache_edit", FORGOTTEN_THINKING, "compact"].contains(&what.as_str()),
+        Some(_) => false,
+    }
 }
 
 /// What explains a fall where the same was sent.

@@ -333,8 +333,10 @@ impl Compaction {
             pal_model::escape_into(&mut value, &directive);
             value.push('}');
             // It cannot stand beside what else the provider is asked to do with the context.
-            let request = forked.render(options).with_member("compaction", &value);
-            self.order.standing.marked(request, forked, true)
+            let mut standing = self.order.standing.clone();
+            standing.members.retain(|(name, _)| name != "context_management");
+            standing.members.push(("compaction".into(), pal_model::Text::from(value)));
+            standing.repeated(forked, options)
         } else {
             self.order.standing.fork(forked, options, &directive)
         };

@@ -172,7 +172,7 @@ fn each_input_of_the_key_is_named_and_nothing_else() {
         Some(BreakCause::Betas { added: vec!["three".into()], removed: vec!["two".into()] })
     );
     let member = |name: &'static str, value: &'static str| {
-        named(move |parts| parts.standing.members.push((name, Text::from(value))))
+        named(move |parts| parts.standing.members.push((name.into(), Text::from(value))))
     };
     assert_eq!(member("thinking", r#"{"type":"disabled"}"#), Some(BreakCause::Thinking));
     assert_eq!(member("output_config", r#"{"effort":"low"}"#), Some(BreakCause::Effort));
@@ -295,13 +295,13 @@ fn forks_of_one_conversation_share_what_its_last_request_held() {
     };
     let unsent = changed(&|parts| parts.messages[6].push('!'));
     assert_eq!(shared, unsent, "what was said since the last request is not in the cache");
-    let metadata = changed(&|parts| parts.standing.members.push(("metadata", Text::from("{}"))));
+    let metadata = changed(&|parts| parts.standing.members.push(("metadata".into(), Text::from("{}"))));
     assert_eq!(shared, metadata);
     let others: [&dyn Fn(&mut Parts); 4] = [
         &|parts| parts.messages[4].push('!'),
         &|parts| parts.sections[0].1.push('!'),
         &|parts| parts.tools.truncate(2),
-        &|parts| parts.standing.members.push(("output_config", Text::from(r#"{"effort":"low"}"#))),
+        &|parts| parts.standing.members.push(("output_config".into(), Text::from(r#"{"effort":"low"}"#))),
     ];
     for (at, change) in others.iter().enumerate() {
         assert_ne!(shared, changed(change), "change {at}");

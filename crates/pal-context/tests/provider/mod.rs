@@ -29,7 +29,10 @@ fn order(reach: Reach, instructions: Option<String>) -> Order {
         only: None,
         is_attended: true,
         world: World::default(),
-        standing: Standing { members: vec![("context_management", Text::from("{}"))], ..Standing::default() },
+        standing: Standing {
+            members: vec![("context_management".into(), Text::from("{}"))],
+            ..Standing::default()
+        },
     }
 }
 
