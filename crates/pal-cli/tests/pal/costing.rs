@@ -196,9 +196,11 @@ fn walk(home: &Home, file: &Path) {
     }
     assert!(!out.contains("$0.0000 for"), "{out}");
     let breaks = parsed(&good(home.run(&["breaks", name, "--json", "--all"])));
-    let falls = ["breaks", "expected"].map(|kind| breaks[kind].as_array().unwrap().len());
-    let compactions = json["compactions"].as_array().unwrap().len();
-    assert!(falls[1] == 0 || compactions > 0 || !json["savings"].as_array().unwrap().is_empty(), "{name}");
+    // Thinking is forgotten by the model's own rule; all else that is expected is a decision, and in the ledger.
+    let expected = breaks["expected"].as_array().unwrap();
+    let has_decisions = expected.iter().any(|fall| fall["details"]["what"] != "forgotten_thinking");
+    let is_booked = ["compactions", "savings"].iter().any(|kind| !json[kind].as_array().unwrap().is_empty());
+    assert!(!has_decisions || is_booked, "{name}: {expected:?}");
     for fall in breaks["breaks"].as_array().unwrap() {
         assert!(
             !fall["why"].as_str().unwrap().is_empty() && fall["tokens"].as_u64().unwrap() > 2_000,
