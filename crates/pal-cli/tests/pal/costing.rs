@@ -160,6 +160,18 @@ fn a_break_is_explained_with_its_price_and_its_diff() {
 }
 
 #[test]
+fn a_break_without_a_diff_says_so_when_diffs_are_wanted() {
+    let stored = Stored::new(2);
+    let cause = BreakCause::Message { message: 3, block: 0, change: Change::Changed, characters: 0 };
+    let verdict = CacheBreak { tokens: 20_000, cause, cost: None, provider: Some("none".into()), diff: None };
+    broken(&stored, verdict);
+    let plain = stored.good("breaks", &[]);
+    assert!(plain.contains("    block 1 of message 4, which was sent before, changed\n"), "{plain}");
+    assert!(plain.contains("    the provider sees no difference\n") && !plain.contains("no diff"), "{plain}");
+    assert!(stored.good("breaks", &["--diff"]).contains("    no diff was kept\n"));
+}
+
+#[test]
 fn a_diff_is_read_only_inside_the_folder_of_the_session() {
     let stored = Stored::new(2);
     let secret = stored.home.file("secret.txt", "a secret");
