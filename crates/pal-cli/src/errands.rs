@@ -23,6 +23,8 @@ use crate::table::harmless;
 /// Errands of a session that a command works on.
 pub(crate) struct Helper {
     card: Card,
+    /// Steers what is asked to the cache of the session.
+    cache_key: Option<String>,
     /// The directory whose files may be read, or why there is none.
     files: Result<PathBuf, String>,
     line: Option<Line>,
@@ -51,9 +53,17 @@ pub(crate) struct Taken {
 
 impl Helper {
     /// Errands without a provider.
-    pub(crate) fn alone(card: &Card, files: Result<PathBuf, String>) -> Helper {
+    pub(crate) fn alone(card: &Card, cache_key: Option<String>, files: Result<PathBuf, String>) -> Helper {
         let taken = Taken { cost: Some(0.0), ..Taken::default() };
-        Helper { card: card.clone(), files, line: None, is_hopeless: false, taken, not_read: Vec::new() }
+        Helper {
+            card: card.clone(),
+            cache_key,
+            files,
+            line: None,
+            is_hopeless: false,
+            taken,
+            not_read: Vec::new(),
+        }
     }
 
     /// The same with a provider: the one that is named, or whoever offers the model.
@@ -101,7 +111,7 @@ impl Errands for Helper {
         };
         let request = &question.request;
         // Streamed, so that silence and length are told apart while the answer is written.
-        let call = call(request, betas, &self.card, line.endpoint.dialect());
+        let call = call(request, betas, self.cache_key.as_deref(), &self.card, line.endpoint.dialect());
         let mut policy = Policy::patient();
         policy.retries.retries = question.retries;
         let client = Client::new(line.endpoint.clone(), policy);

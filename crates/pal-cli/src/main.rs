@@ -2,6 +2,7 @@
 
 mod arguments;
 mod books;
+mod carried;
 mod colour;
 mod commands;
 mod errands;

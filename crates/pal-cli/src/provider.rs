@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 use tokio::net::TcpListener;
 
 use crate::arguments::ProviderName;
+use crate::carried::effort;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -137,7 +138,13 @@ pub(crate) async fn simulator(
 }
 
 /// A rendered request as a call in the endpoint's dialect.
-pub(crate) fn call(request: &Request, betas: &[SmolStr], card: &Card, dialect: Dialect) -> Call {
+pub(crate) fn call(
+    request: &Request,
+    betas: &[SmolStr],
+    cache_key: Option<&str>,
+    card: &Card,
+    dialect: Dialect,
+) -> Call {
     let mut encoder = match dialect {
         Dialect::Messages => return messages_call_with(betas, request.parts(), true),
         Dialect::Responses => Encoder::responses(card.caching.into()),
@@ -147,12 +154,13 @@ pub(crate) fn call(request: &Request, betas: &[SmolStr], card: &Card, dialect: D
         .pieces()
         .map(|(opens, block, is_marked)| Piece { opens, block: block.clone(), is_marked })
         .collect();
+    let effort = effort(request);
     encoder.encode(&Conversation {
         model: &card.model,
         max_tokens: request.max_tokens(),
         stream: true,
-        effort: None,
-        cache_key: None,
+        effort: effort.as_deref(),
+        cache_key,
         system: request.system(),
         tools: request.tools(),
         pieces: &pieces,

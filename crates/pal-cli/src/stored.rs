@@ -15,6 +15,7 @@ use pal_store::OpenError;
 use pal_view::{CacheLifetime, Limits, Scope};
 use smol_str::SmolStr;
 
+use crate::carried::cache_key;
 use crate::failure::Failure;
 use crate::restoring::directory_around;
 use crate::session::{self, card, lens};
@@ -29,6 +30,8 @@ pub(crate) struct Stored {
     pub(crate) session: pal_engine::Session,
     pub(crate) engine: Engine,
     pub(crate) card: Card,
+    /// Steers its requests to one cache of the provider.
+    pub(crate) cache_key: Option<String>,
     /// The directory that it works in, if we stand in it, too; or why files of it are not read.
     pub(crate) files: Result<PathBuf, String>,
 }
@@ -43,6 +46,7 @@ impl Stored {
             Body::Session(session) => session.cwd.clone().map(PathBuf::from),
             _ => None,
         });
+        let cache_key = cache_key(&whole.branch);
         drop(whole);
         let files = match (cwd, std::env::current_dir()) {
             (Some(cwd), Ok(current)) => directory_around(&current, &cwd),
@@ -56,7 +60,7 @@ impl Stored {
             eprintln!("pal: {problem}");
         }
         let engine = engine(&card, &path, settings);
-        Ok(Stored { path, session, engine, card, files })
+        Ok(Stored { path, session, engine, card, cache_key, files })
     }
 }
 

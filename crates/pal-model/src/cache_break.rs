@@ -136,72 +136,107 @@ impl BreakCause {
 impl fmt::Display for Change {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Change::Added => "was added",
-            Change::Removed => "was removed",
+            Change::Added => "is new",
+            Change::Removed => "is gone",
             Change::Moved => "stands elsewhere",
             Change::Changed => "changed",
         })
     }
 }
 
-/// One sentence without its full stop, for people.
+/// One sentence without its full stop, for people: messages and blocks are counted from 1. Names stand in it as the log
+/// has them; whoever prints it to a terminal takes control characters out.
 impl fmt::Display for BreakCause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BreakCause::Expected { what } if what == "boundary" => {
-                out.write_str("expected: the session was compacted")
-            }
-            BreakCause::Expected { what } => write!(out, "expected: a decision of the kind `{what}`"),
-            BreakCause::Model { from, to } => write!(out, "another model was asked: `{to}` after `{from}`"),
-            BreakCause::Tool { name, change } => write!(out, "the tool `{name}` {change}"),
+            BreakCause::Expected { what } => expected(what, out),
+            BreakCause::Model { from, to } => write!(out, "another model was asked: {to} instead of {from}"),
+            BreakCause::Tool { name, change } => write!(out, "tool `{name}` {change}"),
             BreakCause::Speed => out.write_str("another speed was asked for"),
             BreakCause::Section { name, change, characters } => {
                 write!(out, "section `{name}` of the system prompt {change}{}", Longer(*characters))
             }
-            BreakCause::Scopes => out.write_str("what is marked is cached for others than before"),
-            BreakCause::Betas { added, removed } => {
-                let listed = |sign: &'static str, names: &[SmolStr]| -> Vec<String> {
-                    names.iter().map(|name| format!("{sign}{name}")).collect()
-                };
-                let all = [listed("+", added), listed("-", removed)].concat();
-                write!(out, "other beta headers were sent: {}", all.join(", "))
-            }
-            BreakCause::Thinking => out.write_str("the model was to think in another way"),
-            BreakCause::Effort => out.write_str("another effort was asked for"),
-            BreakCause::ToolChoice => out.write_str("another choice of tools was asked for"),
-            BreakCause::Edits => out.write_str("the provider was asked to clear otherwise"),
-            BreakCause::Member { name } => write!(out, "the member `{name}` of the request changed"),
+            BreakCause::Scopes => out.write_str("the scopes for which the prompt is cached changed"),
+            BreakCause::Betas { added, removed } => betas(added, removed, out),
+            BreakCause::Thinking => out.write_str("the setting for thinking changed"),
+            BreakCause::Effort => out.write_str("the effort that the model shall make changed"),
+            BreakCause::ToolChoice => out.write_str("which tools the model may call changed"),
+            BreakCause::Edits => out.write_str("what the provider is asked to clear or to edit changed"),
+            BreakCause::Member { name } => write!(out, "`{name}` of the request changed"),
             BreakCause::Message { message, block, change, characters } => {
-                write!(out, "block {block} of message {message} {change}{}", Longer(*characters))
+                let (message, block) = (message.saturating_add(1), block.saturating_add(1));
+                let by = Longer(*characters);
+                write!(out, "block {block} of message {message}, which was sent before, {change}{by}")
             }
-            BreakCause::Lifetimes => out.write_str("what is marked is cached for another time than before"),
+            BreakCause::Lifetimes => out.write_str("the time for which the prompt is cached changed"),
             BreakCause::LookBack { blocks } => {
-                write!(
-                    out,
-                    "{blocks} blocks were added since the last mark, more than the provider looks back"
-                )
+                let blocks = Grouped(*blocks);
+                write!(out, "{blocks} blocks came since the last mark: more than the provider looks back")
             }
-            BreakCause::Unmarked => out.write_str("nothing was marked for the cache"),
+            BreakCause::Unmarked => out.write_str("nothing was marked for the cache, or nothing long enough"),
             BreakCause::Expired { idle_ms, lifetime_ms } => {
                 write!(out, "idle for {}, cached for {}", Span(*idle_ms), Span(*lifetime_ms))
             }
-            BreakCause::Unseen => out.write_str(
-                "nothing that the transcript holds changed; its system prompt and tools are not in it",
-            ),
+            BreakCause::Unseen => {
+                out.write_str("nothing in the transcript changed; the system prompt and tools are not in it")
+            }
             BreakCause::Provider => out.write_str("nothing of ours changed: the provider lost it"),
         }
     }
 }
 
-/// By how many characters something became longer or shorter.
+fn expected(what: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let why = match what {
+        "boundary" => "the conversation was compacted",
+        "clear" => "old tool results were cleared",
+        "provider_clear" => "the provider cleared old tool results",
+        "cache_edit" => "old tool results were deleted from the cache",
+        "fold" => "a stretch was folded",
+        "snip" => "redundant stretches were hidden",
+        "strip" => "media were taken out",
+        "spill" => "a text that had been sent went to disk",
+        "undo" => "a decision was taken back",
+        "rewind" => "the conversation went on from an earlier message",
+        "compact" => "a summary was asked for by a request of its own",
+        "forgotten_thinking" => "the model leaves earlier thinking out once the user speaks",
+        other => return write!(out, "expected: {}", other.replace('_', " ")),
+    };
+    write!(out, "expected: {why}")
+}
+
+fn betas(added: &[SmolStr], removed: &[SmolStr], out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match (added, removed) {
+        ([], removed) => write!(out, "beta headers are no longer sent: {}", removed.join(", ")),
+        (added, []) => write!(out, "beta headers are new: {}", added.join(", ")),
+        (added, removed) => {
+            write!(out, "beta headers changed: {} instead of {}", added.join(", "), removed.join(", "))
+        }
+    }
+}
+
+/// By how many characters something became longer or shorter, as the end of a sentence.
 struct Longer(i64);
 
 impl fmt::Display for Longer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.0.unsigned_abs();
+        let noun = if count == 1 { "character" } else { "characters" };
         match self.0 {
             0 => Ok(()),
-            more @ 1.. => write!(out, ": {more} characters longer"),
-            fewer => write!(out, ": {} characters shorter", fewer.unsigned_abs()),
+            1.. => write!(out, ": {} {noun} longer", Grouped(count)),
+            _ => write!(out, ": {} {noun} shorter", Grouped(count)),
+        }
+    }
+}
+
+/// A number with a space between thousands.
+struct Grouped(u64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            small @ ..1_000 => write!(out, "{small}"),
+            large => write!(out, "{} {:03}", Grouped(large / 1_000), large % 1_000),
         }
     }
 }
@@ -231,13 +266,34 @@ mod tests {
 
     #[test]
     fn causes_are_sentences() {
-        let section =
-            BreakCause::Section { name: "environment".into(), change: Change::Changed, characters: 12 };
+        let expected = |what: &str| BreakCause::Expected { what: what.into() };
+        let said = [
+            BreakCause::Section {
+                name: "environment".into(),
+                change: Change::Changed,
+                characters: 1_012_345,
+            },
+            BreakCause::Message { message: 3, block: 0, change: Change::Removed, characters: -1 },
+            BreakCause::Expired { idle_ms: 430_000, lifetime_ms: 300_000 },
+            BreakCause::Tool { name: "Read".into(), change: Change::Moved },
+            BreakCause::Betas { added: vec!["a-1".into()], removed: Vec::new() },
+            expected("boundary"),
+            expected("forgotten_thinking"),
+            expected("a_later_kind"),
+        ]
+        .map(|cause| cause.to_string());
         assert_eq!(
-            section.to_string(),
-            "section `environment` of the system prompt changed: 12 characters longer"
+            said,
+            [
+                "section `environment` of the system prompt changed: 1 012 345 characters longer",
+                "block 1 of message 4, which was sent before, is gone: 1 character shorter",
+                "idle for 7 min 10 s, cached for 5 min",
+                "tool `Read` stands elsewhere",
+                "beta headers are new: a-1",
+                "expected: the conversation was compacted",
+                "expected: the model leaves earlier thinking out once the user speaks",
+                "expected: a later kind",
+            ]
         );
-        let expired = BreakCause::Expired { idle_ms: 430_000, lifetime_ms: 300_000 };
-        assert_eq!(expired.to_string(), "idle for 7 min 10 s, cached for 5 min");
     }
 }

@@ -11,16 +11,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use pal_context::Standing;
-use pal_model::{
-    Block, BlockType, Body, Card, Draft, Entry, IdSource, Origin, RequestSent, Text, Timestamp, escape_into,
-};
+use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
 use pal_provider::{Client, Endpoint, Policy, Progress, Waiting, Whole};
-use pal_view::{CacheLifetime, RenderOptions, Request, Scope, View};
+use pal_view::{RenderOptions, Request, Scope, View};
 use pal_wire::{Call, Delta, Event};
 use serde_json::json;
 use smol_str::SmolStr;
 
 use crate::arguments::{Ask, ProviderName};
+use crate::carried::{Carried, cache_key, request_at};
 use crate::failure::Failure;
 use crate::progress::Countdown;
 use crate::provider::{call, endpoint, runtime, simulator, usual_dialect, usual_provider};
@@ -42,14 +41,20 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
     let card = card(settings, model.as_deref().unwrap_or(MODEL));
     let provider = arguments.provider.unwrap_or_else(|| usual_provider(&card));
+    let cache_key = cache_key(&session.branch);
     let view = View::of(lens(&card, settings.estimator, Scope::Current), session.branch);
     let max_tokens = arguments.max_tokens.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
-    let last = last_request(&view, &card);
-    let forks: Result<Vec<Request>, Failure> =
-        arguments.questions.iter().map(|question| fork(&view, last, question, options)).collect();
+    let before = request_at(view.branch(), view.branch().len());
+    let carried = Carried::like(before, &view, &card, settings);
+    carried.tell();
+    let forks: Result<Vec<Request>, Failure> = arguments
+        .questions
+        .iter()
+        .map(|question| fork(&view, &carried.standing, question, options))
+        .collect();
     let desk =
-        Desk { questions: &arguments.questions, forks: forks?, betas: betas(last, &card), card: &card };
+        Desk { questions: &arguments.questions, forks: forks?, betas: carried.betas, cache_key, card: &card };
     let json = arguments.json;
     runtime()?.block_on(async {
         match provider {
@@ -68,39 +73,16 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
 /// session itself has not written.
 fn fork(
     view: &View,
-    last: Option<&RequestSent>,
+    standing: &Standing,
     question: &str,
     options: RenderOptions,
 ) -> Result<Request, Failure> {
     let mut asked = view.clone();
     asked.push(entry(question, view.branch().last())?);
-    let members = last.into_iter().flat_map(|last| &last.members);
+    let members = standing.members.iter();
     let request =
         members.fold(asked.render(options), |request, (name, value)| request.with_member(name, value));
-    let lifetime = last.and_then(|last| CacheLifetime::named(last.lifetime.as_ref()?));
-    let standing = Standing { lifetime: lifetime.unwrap_or_default(), ..Standing::default() };
     Ok(standing.marked(request, &asked, true))
-}
-
-/// The session's last request, if it went to the model that is asked: what it carried besides its content is in the
-/// key of the cache.
-fn last_request<'a>(view: &'a View, card: &Card) -> Option<&'a RequestSent> {
-    let mut requests = view.branch().iter().rev().filter_map(|entry| match &entry.body {
-        Body::Request(request) if request.source.is_conversation() => Some(request),
-        _ => None,
-    });
-    requests.next().filter(|request| request.model == card.model)
-}
-
-/// The beta headers that the session sends, and those that the model's card asks for.
-fn betas(last: Option<&RequestSent>, card: &Card) -> Vec<SmolStr> {
-    let mut betas = last.map(|last| last.betas.clone()).unwrap_or_default();
-    for beta in pal_wire::betas(card) {
-        if !betas.contains(&SmolStr::new_static(beta)) {
-            betas.push(SmolStr::new_static(beta));
-        }
-    }
-    betas
 }
 
 /// A question as the entry that would follow the last one.
@@ -119,6 +101,8 @@ struct Desk<'a> {
     /// One request a question.
     forks: Vec<Request>,
     betas: Vec<SmolStr>,
+    /// The same for all forks of one session.
+    cache_key: Option<String>,
     card: &'a Card,
 }
 
@@ -133,7 +117,8 @@ impl Desk<'_> {
         let dialect = endpoint.dialect();
         let client =
             Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;
-        let calls = self.forks.iter().map(|fork| call(fork, &self.betas, self.card, dialect));
+        let key = self.cache_key.as_deref();
+        let calls = self.forks.iter().map(|fork| call(fork, &self.betas, key, self.card, dialect));
         let mut calls: Vec<Call> = calls.collect();
         match (self.questions, calls.pop()) {
             ([question], Some(call)) => self.one(question, &client, call, json, out).await,

@@ -1,7 +1,6 @@
 //! `pal breaks`: where a session lost what the provider had cached, why, and what that cost.
 
 mod diff;
-mod words;
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +15,6 @@ use crate::colour::{Colours, clipped, columns, wrapped};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::table::{Table, counted, harmless, harmless_lines, money, percent, thousands};
-use words::{in_words, title};
 
 pub(crate) fn breaks(
     arguments: &Breaks,
@@ -101,15 +99,20 @@ impl Page<'_> {
         writeln!(out)?;
         let place = self.colours.bold(&format!("request {}{whom}", row.number));
         writeln!(out, "{place}  {when}  {} tokens, {cost}", thousands(what.tokens))?;
-        for line in wrapped(&in_words(&what.cause), self.columns - INDENT.len()) {
+        for line in wrapped(&harmless(&what.cause.to_string()), self.columns - INDENT.len()) {
             writeln!(out, "{INDENT}{}", self.colours.yellow(&line))?;
         }
         if let Some(provider) = &what.provider {
-            let said = format!("the provider says: {}", harmless(&provider.replace('_', " ")));
+            let said = match provider.as_str() {
+                "none" => String::from("the provider sees no difference"),
+                reason => format!("the provider says: {}", harmless(&reason.replace('_', " "))),
+            };
             writeln!(out, "{INDENT}{}", clipped(&said, self.columns - INDENT.len()))?;
         }
-        if let Some(path) = &what.diff {
-            self.diff(path, out)?;
+        match &what.diff {
+            Some(path) => self.diff(path, out)?,
+            None if self.diffs.is_some() => writeln!(out, "{INDENT}no diff was kept")?,
+            None => {}
         }
         Ok(())
     }
@@ -196,12 +199,26 @@ impl Page<'_> {
         let mut value = json!({
             "request": row.number, "source": row.source, "model": row.model, "started": row.started,
             "tokens": what.tokens, "cost": what.cost, "cause": cause_name(&what.cause), "details": what.cause,
-            "why": in_words(&what.cause), "provider": what.provider, "diff": what.diff, "recorded": fall.is_recorded,
+            "why": harmless(&what.cause.to_string()), "provider": what.provider, "diff": what.diff, "recorded": fall.is_recorded,
         });
         if let (Some(directory), Some(path)) = (self.diffs, &what.diff) {
             value["diff_text"] = json!(diff::read(directory, path).ok());
         }
         value
+    }
+}
+
+/// What a group of causes is called.
+fn title(cause_name: &str) -> &str {
+    match cause_name {
+        "expired" => "time passed",
+        "model" => "another model",
+        "unseen" => "not in the transcript",
+        "provider" => "the provider",
+        "look_back" => "too many blocks at once",
+        "tool_choice" => "tool choice",
+        "member" => "request member",
+        other => other,
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn compact(
     stored.engine.policy.provider_compaction = arguments.with == Some(WayName::Provider);
     // What is asked for is checked before anything is said about how it is done.
     let reach = reach(arguments, stored.session.view())?;
-    let mut helper = Helper::alone(&stored.card, stored.files.clone());
+    let mut helper = Helper::alone(&stored.card, stored.cache_key.clone(), stored.files.clone());
     let only = ways(arguments, settings, &stored, &mut helper)?;
     let order = order(arguments, &stored, reach, only);
     let before = stored.session.view().clone();

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use pal_context::Standing;
 use pal_model::Entry;
 use pal_view::{Limits, RenderOptions, Scope, View};
 use serde_json::json;
 
 use crate::arguments::Render;
+use crate::carried::{Carried, request_at};
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
@@ -27,7 +27,9 @@ pub(crate) fn render(
     let view = View::of(lens(&card, settings.estimator, scope), entries);
     let max_tokens = MAX_TOKENS.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: arguments.stand_in };
-    let request = Standing::default().request(&view, options);
+    let carried = Carried::like(request_at(&session.branch, end), &view, &card, settings);
+    carried.tell();
+    let request = carried.standing.request(&view, options);
     if arguments.json {
         let size = view.size();
         let limits = Limits::new(&card, &settings.window_for(&model));

@@ -83,6 +83,45 @@ fn sections_of_a_stored_session_come_from_its_log() {
 }
 
 #[test]
+fn a_tool_that_the_provider_looks_up_takes_no_room_where_it_is_listed() {
+    let home = Home::new();
+    let at = "2026-11-16T09:00:00.000Z".parse::<Timestamp>().unwrap();
+    let path = home.path().join("log.jsonl");
+    let mut log = Log::create(&path, IdSource::seeded(1)).unwrap();
+    let tool = |name: &str, rest: &str| {
+        let described = "It says what it says. ".repeat(200);
+        format!(r#"{{"name":"{name}","description":"{described}","input_schema":{{"type":"object"}}{rest}}}"#)
+    };
+    let tools = [tool("Read", ""), tool("mcp__far__away", r#","defer_loading":true"#)].join(",");
+    let prefix = Prefix {
+        system: "[]".into(),
+        tools: format!("[{tools}]").into(),
+        context: std::iter::empty::<pal_model::Block>().collect(),
+        unseen_tokens: 0,
+        notes: PrefixNotes { system: Vec::new(), sources: Vec::new() },
+    };
+    log.append(Draft::prefix(&prefix), at).unwrap();
+    log.append(Draft::user(Origin::Person, "\"Hello\""), at).unwrap();
+    drop(log);
+    let tokens = |model: &str| -> (f64, f64, f64) {
+        let said = home.run(&["context", "--json", "--model", model, "--session", path.to_str().unwrap()]);
+        let json: Value = serde_json::from_str(&said.out).unwrap();
+        let tokens = |list: &Value, at: usize| list[at]["tokens"].as_f64().unwrap();
+        let slices = json["categories"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|slice| slice["name"].as_str().is_some_and(|name| name.starts_with("tools")));
+        let drawn = slices.map(|slice| slice["tokens"].as_f64().unwrap()).sum();
+        (tokens(&json["tools"], 0), tokens(&json["tools"], 1), drawn)
+    };
+    let (listed, deferred, drawn) = tokens("claude-opus-5-5");
+    assert!(deferred == 0.0 && listed > 500.0 && (drawn - listed).abs() < 8.0, "{listed} {deferred} {drawn}");
+    let (listed, sent, drawn) = tokens("gpt-6-sol");
+    assert!(sent > 500.0 && (drawn - listed - sent).abs() < 8.0, "{listed} {sent} {drawn}");
+}
+
+#[test]
 fn recorded_sessions_fit_the_terminal() {
     let home = Home::new();
     for file in session_files().iter().step_by(9) {

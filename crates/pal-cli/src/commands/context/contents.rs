@@ -23,6 +23,7 @@ pub(super) struct Extent {
 /// A tool that is listed.
 pub(super) struct Tool {
     pub(super) name: String,
+    /// What it takes where it is listed: no tokens if the provider looks it up when it is wanted.
     pub(super) extent: Extent,
     pub(super) is_of_server: bool,
     pub(super) is_deferred: bool,
@@ -70,7 +71,8 @@ impl Contents {
     /// The contents of a request; the files in the reminder as far as the prefix names them.
     pub(super) fn of(view: &View, request: &Request, prefix: Option<&Prefix>) -> Contents {
         let estimator = view.estimator();
-        let tools = request.tools().iter().map(|raw| tool(raw, estimator)).collect();
+        let finds = view.lens().card.can.tool_search;
+        let tools = request.tools().iter().map(|raw| tool(raw, estimator, finds)).collect();
         let context = prefix.map_or(Reminder::default(), |prefix| reminder(prefix, estimator));
         Contents { tools, blocks: system_parts(request, estimator), context }
     }
@@ -129,13 +131,17 @@ fn tokens(estimator: Estimator, text: &str) -> f64 {
     estimator.text(text) * estimator.scale()
 }
 
-fn tool(raw: &str, estimator: Estimator) -> Tool {
+/// A tool; `finds` says whether the provider looks deferred tools up by itself.
+fn tool(raw: &str, estimator: Estimator, finds: bool) -> Tool {
     let known = fields(raw).unwrap_or_default();
     let name = member_string(&known, "name").unwrap_or_default().into_owned();
+    let is_deferred = member(&known, "defer_loading") == Some("true");
+    // As the view counts: a deferred tool takes room where a result refers to it, not where it is listed.
+    let tokens = if finds && is_deferred { 0.0 } else { estimator.json(raw) * estimator.scale() };
     Tool {
         is_of_server: name.starts_with("mcp__"),
-        is_deferred: member(&known, "defer_loading") == Some("true"),
-        extent: Extent { tokens: estimator.json(raw) * estimator.scale(), bytes: raw.len() },
+        is_deferred,
+        extent: Extent { tokens, bytes: raw.len() },
         name,
     }
 }
