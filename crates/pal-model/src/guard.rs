@@ -6,15 +6,16 @@
 //!
 //! **What counts as a tag** is what a model would still read as one: any case, white space, punctuation and invisible
 //! characters in front of the name and inside it, `_` or a space for `-`, brackets and letters that look alike
-//! (full-width, mathematical, Cyrillic, Greek), the hidden alphabet of Unicode tags, and a tag of ours that the end of
-//! the text cuts off, because the next text may begin with its rest. Control tokens of chat templates that begin with `<`
-//! count, too: `<|im_start|>` and every other `<|name|>`, `<start_of_turn>`, `<<SYS>>`; they matter for servers that
-//! read them in content.
+//! (full-width, mathematical, letterlike, raised and lowered, Cyrillic, Greek), marks written over letters, the hidden
+//! alphabet of Unicode tags, and a tag of ours that the end of the text cuts off, because the next text may begin with
+//! its rest. Control tokens of chat templates that begin with `<` count, too: `<|im_start|>` and every other `<|name|>`,
+//! `<start_of_turn>`, `<<SYS>>`; they matter for servers that read them in content.
 //!
 //! **What does not**: ordinary markup, `<system>`, `<user>` and `<SystemReminder>` among it; `<s>`, which is HTML as
-//! well; tokens without such a bracket (`[INST]`), and words that only name a role (`Human:`), since nothing tells
-//! them from prose; a tag spelled with entities or escapes (`&lt;system-reminder&gt;`), which is how text *about* a tag
-//! is written everywhere, and is as harmless as our backslash.
+//! well; letters with an accent built in (`<sýstem-reminder>`), which are other letters; tokens without such a bracket
+//! (`[INST]`), and words that only name a role (`Human:`), since nothing tells them from prose; a tag spelled with
+//! entities or escapes (`&lt;system-reminder&gt;`), which is how text *about* a tag is written everywhere, and is as
+//! harmless as our backslash.
 
 mod letters;
 mod line;

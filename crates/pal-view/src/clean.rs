@@ -7,8 +7,8 @@
 //!
 //! Whose words they are decides what they may hold (§6.4). Only the program speaks for the system, by its attachments
 //! and by what stands before the messages. What people typed and what the model said goes verbatim: neither can be
-//! mistaken for the system, and both are taken at their word. Everything else, and every tool result whoever hands it
-//! over, is content, in which guarded tags are defused. So a reminder is what an attachment says, never what a text
+//! mistaken for the system, and both are taken at their word. Everything else is content, in which guarded tags are
+//! defused; so are tool results, documents and search results, whoever hands them over. So a reminder is what an attachment says, never what a text
 //! looks like. Results of tools that the provider runs are the provider's own and go back as they came.
 
 use std::borrow::Cow;
@@ -55,7 +55,7 @@ pub(crate) enum Part {
 pub(crate) enum Voice {
     /// The program, for the system: what it says becomes a reminder.
     System,
-    /// A person, or the model: their own words, kept verbatim.
+    /// A person, or the model: their own words, kept verbatim. What a person hands over beside them is content.
     Own(Role),
     /// Tools, files, other agents, summaries of all that: content.
     Content,
@@ -85,20 +85,28 @@ impl Cleaner<'_> {
     /// The block in somebody's words; none if there is nothing to send.
     pub(crate) fn heard(self, block: &Block, voice: Voice) -> Option<Clean> {
         match voice {
-            Voice::Own(role) => self.clean(block, role),
-            Voice::System => Some(self.reminding(self.clean(block, Role::User)?)),
-            // What a provider wrapped and takes back is opaque.
-            Voice::Content
-                if block.kind() == BlockType::Compaction && self.takes_extra(Some("compaction")) =>
-            {
-                self.clean(block, Role::User)
+            Voice::Own(Role::Assistant) => self.clean(block, Role::Assistant),
+            Voice::Own(role) if block.kind() == BlockType::Text => self.clean(block, role),
+            Voice::System if block.kind() == BlockType::Text => {
+                Some(self.reminding(self.clean(block, Role::User)?))
             }
-            // Results defuse their content themselves: their ids must stay as they are.
-            Voice::Content if block.kind() == BlockType::ToolResult => self.clean(block, Role::User),
-            Voice::Content => match defuse_json(block.raw()) {
-                Cow::Borrowed(_) => self.clean(block, Role::User),
-                Cow::Owned(defused) => self.clean(&Block::parse(Text::from(defused)), Role::User),
-            },
+            Voice::System => Some(self.reminding(self.content(block)?)),
+            // A person types text; any other block is a file or a result that was handed over.
+            Voice::Own(_) | Voice::Content => self.content(block),
+        }
+    }
+
+    /// A block of content, guarded tags defused.
+    fn content(self, block: &Block) -> Option<Clean> {
+        // What a provider wrapped and takes back is opaque.
+        let is_opaque = block.kind() == BlockType::Compaction && self.takes_extra(Some("compaction"));
+        // Results defuse their content themselves: their ids must stay as they are.
+        if is_opaque || block.kind() == BlockType::ToolResult {
+            return self.clean(block, Role::User);
+        }
+        match defuse_json(block.raw()) {
+            Cow::Borrowed(_) => self.clean(block, Role::User),
+            Cow::Owned(defused) => self.clean(&Block::parse(Text::from(defused)), Role::User),
         }
     }
 

@@ -23,6 +23,9 @@ pub(crate) struct Head {
     /// The tools that a result may refer to: all of them, where the provider looks tools up.
     pub(crate) referable: Arc<[Referable]>,
     pub(crate) system: Vec<Text>,
+    /// Estimated tokens of each tool where it stands, and of each system block.
+    tool_tokens: Vec<f64>,
+    system_tokens: Vec<f64>,
     /// What the system blocks are made of, one note each.
     pub(crate) notes: Vec<SystemNote>,
     pub(crate) context: Content,
@@ -41,23 +44,27 @@ pub(crate) struct Joined {
     /// Where a cache mark goes into each tool, and into each system block.
     pub(crate) tool_marks: Arc<[usize]>,
     pub(crate) system_marks: Arc<[usize]>,
-    /// Estimated tokens of the tools, and of all of it.
-    pub(crate) tool_tokens: f64,
+    /// Estimated raw tokens up to and including each tool, and each system block.
+    pub(crate) tool_tokens: Arc<[f64]>,
+    pub(crate) system_tokens: Arc<[f64]>,
+    /// The same of all of it. What the last system block stands in for was reported, so it is no estimate, and beside.
     pub(crate) tokens: f64,
+    pub(crate) unseen_tokens: f64,
 }
 
 impl Head {
     /// Puts the members together. They are large and the same for every request, so this is done once.
     pub(crate) fn joined(&self, spelled_out: bool, estimator: &Estimator) -> Joined {
         let (mut system, mut notes) = (self.system.clone(), self.notes.clone());
+        let mut system_tokens = self.system_tokens.clone();
         if self.unseen_tokens > 0 {
             system.push(stand_in(self.unseen_tokens, spelled_out, estimator));
             notes.push(SystemNote { markable: true, ..SystemNote::default() });
+            system_tokens.push(0.0);
         }
         let mut json = String::new();
         let tool_marks = push_list(&mut json, "tools", &self.tools);
         let system_marks = push_list(&mut json, "system", &system);
-        let tool_tokens = self.sums[Category::ToolSchemas];
         Joined {
             tools: self.tools.as_slice().into(),
             system: system.into(),
@@ -65,10 +72,22 @@ impl Head {
             text: Text::from(json),
             tool_marks: tool_marks.into(),
             system_marks: system_marks.into(),
-            tool_tokens,
-            tokens: self.sums.total(),
+            tool_tokens: sums_from(0.0, &self.tool_tokens),
+            system_tokens: sums_from(self.sums[Category::ToolSchemas], &system_tokens),
+            tokens: self.sums.total() - self.sums[Category::UnseenPrefix],
+            unseen_tokens: self.unseen_tokens as f64,
         }
     }
+}
+
+/// The sums up to and including each item, of what stands before them and the items.
+fn sums_from(before: f64, items: &[f64]) -> Arc<[f64]> {
+    let mut sum = before;
+    let sums = items.iter().map(|tokens| {
+        sum += tokens;
+        sum
+    });
+    sums.collect()
 }
 
 /// Writes a member that is a list of objects; where a mark goes into each of them.
@@ -101,6 +120,7 @@ impl Head {
             {
                 head.sums.add(Category::SystemPrompt, clean.tokens);
                 head.system.push(clean.text);
+                head.system_tokens.push(clean.tokens);
                 let plain = || SystemNote { markable: true, ..SystemNote::default() };
                 head.notes.push(prefix.notes.system.get(at).cloned().unwrap_or_else(plain));
             }
@@ -130,6 +150,7 @@ impl Head {
             // A deferred tool takes room where a result refers to it, not here.
             let (here, there) = if finds && is_deferred(&tool) { (0.0, tokens) } else { (tokens, 0.0) };
             self.sums.add(Category::ToolSchemas, here);
+            self.tool_tokens.push(here);
             referable.extend(name_of(&tool).map(|name| Referable { name, tokens: there }));
             self.tools.push(tool);
         }

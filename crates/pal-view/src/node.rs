@@ -11,7 +11,9 @@ use crate::ledger::Category;
 pub(crate) enum Speaker {
     Model(Option<ResponseId>),
     User(Origin),
-    /// The system, by an attachment.
+    /// The system, in a sentence of its own.
+    Notice,
+    /// The system, by an attachment that hands on what others wrote.
     System,
     /// A summary that stands for earlier messages.
     Summary,
@@ -40,7 +42,7 @@ impl Node {
         }
         let (speaker, content) = match &entry.body {
             Body::User(user) => (Speaker::User(user.origin), &user.content),
-            Body::Attachment(attachment) => (Speaker::System, &attachment.content),
+            Body::Attachment(attachment) => (Speaker::of_attachment(&attachment.what), &attachment.content),
             Body::Assistant(assistant) => (Speaker::Model(assistant.response.clone()), &assistant.content),
             Body::Boundary(boundary) => (Speaker::Summary, &boundary.summary),
             _ => return None,
@@ -68,13 +70,29 @@ impl Node {
     }
 }
 
+/// What attachments are called that the program writes in its own name. Whatever they quote is framed and defused.
+///
+/// All others hand on what a file, a hook, a server or another agent wrote, imported ones among them: they may remind
+/// the model on the user's side, but are no message of the system. So a sort that is not on this list is one of those.
+const NOTICES: [&str; 5] = ["announcement", "changed", "date_change", "note", "reminder"];
+
 impl Speaker {
+    /// Who speaks in an attachment of this sort.
+    fn of_attachment(what: &str) -> Speaker {
+        if NOTICES.contains(&what) { Speaker::Notice } else { Speaker::System }
+    }
+
+    /// Whether it is the system, in whichever way.
+    pub(crate) fn is_system(&self) -> bool {
+        matches!(self, Speaker::Notice | Speaker::System)
+    }
+
     /// Whose words these are. A summary quotes whatever it sums up, so it is content as well.
     fn voice(&self) -> Voice {
         match self {
             Speaker::Model(_) => Voice::Own(Role::Assistant),
             Speaker::User(Origin::Person) => Voice::Own(Role::User),
-            Speaker::System => Voice::System,
+            Speaker::Notice | Speaker::System => Voice::System,
             Speaker::User(_) | Speaker::Summary | Speaker::Cache => Voice::Content,
         }
     }
@@ -90,7 +108,9 @@ impl Speaker {
             (Speaker::User(Origin::Tool | Origin::Synthetic), Part::Text | Part::Media) => {
                 Category::ToolResults
             }
-            (Speaker::User(_) | Speaker::System | Speaker::Cache, _) => Category::Attachments,
+            (Speaker::User(_) | Speaker::Notice | Speaker::System | Speaker::Cache, _) => {
+                Category::Attachments
+            }
             (Speaker::Summary, _) => Category::Summaries,
         }
     }

@@ -35,6 +35,8 @@ pub struct Request {
     /// The small members, which stand before what is the same for all requests, in order.
     members: Vec<(SmolStr, Text)>,
     max_tokens: u64,
+    /// What raw tokens are multiplied with.
+    scale: f64,
     prefix: Joined,
     /// Fingerprint of the prefix, marks left out.
     prefix_print: u128,
@@ -52,6 +54,7 @@ impl View {
         Request {
             members: self.members(options),
             max_tokens: options.max_tokens,
+            scale: self.lens().estimator.scale(),
             prefix,
             prefix_print,
             rope: self.derived().rope_now(self.lens()),
@@ -187,14 +190,21 @@ impl Request {
 
     /// About how many tokens it has up to and including a spot.
     pub fn tokens_until(&self, spot: Spot) -> f64 {
+        let of = |sums: &[f64], at: usize| sums.get(at).or(sums.last()).copied().unwrap_or_default();
+        let prefix = &self.prefix;
         match spot {
-            Spot::Tool(_) => self.prefix.tool_tokens,
-            Spot::System(_) => self.prefix.tokens,
+            Spot::Tool(at) => self.scale * of(&prefix.tool_tokens, at),
+            Spot::System(at) => {
+                let is_last = at + 1 >= prefix.system_tokens.len();
+                let unseen = if is_last { prefix.unseen_tokens } else { 0.0 };
+                self.scale * of(&prefix.system_tokens, at) + unseen
+            }
             // Counted from the end, where marks stand.
             Spot::Block(at) => {
                 let behind = self.rope.pieces().rev().take(self.rope.extent().blocks - 1 - at);
                 let behind: f64 = behind.map(|piece| piece.tokens).sum();
-                self.prefix.tokens + self.rope.extent().sums.total() - behind
+                let raw = prefix.tokens + self.rope.extent().sums.total() - behind;
+                self.scale * raw + prefix.unseen_tokens
             }
         }
     }

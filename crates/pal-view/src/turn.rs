@@ -4,9 +4,9 @@
 //! depend on later turns. So old turns are never looked at again, and whatever the log holds, the messages that
 //! come out follow the provider's rules (§1.7–1.16).
 //!
-//! What the system says goes where the card has a place for it (§6.4): as messages of the system, behind all that the
-//! user's side says in the turn, where the provider takes such messages and the model has spoken already; elsewhere as
-//! reminders, inside the nearest result or behind it. A message of the system must be the last one or be followed by
+//! What the system says goes where the card has a place for it (§6.4): its own sentences as messages of the system,
+//! behind all that the user's side says in the turn, where the provider takes such messages and the model has spoken
+//! already; elsewhere, and whenever they hand on what others wrote, as reminders, inside the nearest result or behind it. A message of the system must be the last one or be followed by
 //! the model's: should the user's side speak next, because no answer came, the rope puts words to that effect between.
 
 use pal_model::{BlockType, EARLIER_RESULT, Role, Text, ToolUseId, defuse, fields};
@@ -156,7 +156,7 @@ impl Normaliser<'_> {
     /// Whether the system says this in its own name. Such a message takes nothing but words.
     fn is_notice(&self, node: &Node) -> bool {
         self.cleaner.card.can.system_messages
-            && node.speaker == Speaker::System
+            && node.speaker == Speaker::Notice
             && node.clean.iter().all(|clean| clean.part == Part::Reminder)
     }
 
@@ -179,10 +179,10 @@ impl Normaliser<'_> {
                 }
                 Part::Result(id) => turn.rest.extend(self.orphan(&id, &clean)),
                 Part::Edits => turn.edits.push(slab(clean, category)),
-                Part::Text | Part::Reminder if node.speaker == Speaker::System => {
+                Part::Text | Part::Reminder if node.speaker.is_system() => {
                     self.place_reminder(turn, clean);
                 }
-                _ if matches!(node.speaker, Speaker::System) && !turn.model.is_empty() => {
+                _ if node.speaker.is_system() && !turn.model.is_empty() => {
                     turn.after_results.push(slab(clean, category));
                 }
                 _ => turn.rest.push(slab(clean, category)),

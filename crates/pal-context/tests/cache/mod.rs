@@ -260,6 +260,27 @@ fn spots(parts: &Parts, is_fork: bool) -> Vec<Spot> {
 }
 
 #[test]
+fn a_static_part_too_small_to_be_cached_gets_no_mark() {
+    let mut parts = Parts::new();
+    let until = |parts: &Parts, spot| parts.view().render(OPTIONS).tokens_until(spot);
+    let (tools, small, whole) =
+        (until(&parts, Spot::Tool(2)), until(&parts, Spot::System(0)), until(&parts, Spot::System(1)));
+    assert!(
+        until(&parts, Spot::Tool(0)) < tools && tools < small && small < whole,
+        "{tools} {small} {whole}"
+    );
+    parts.card.min_cacheable = small as u64 + 1;
+    assert!(parts.card.min_cacheable < whole as u64);
+    assert_eq!(spots(&parts, false), [Spot::System(1), Spot::Block(6)]);
+    // What the provider counts is compared with its minimum, not the raw estimate.
+    let view = parts.view();
+    let lens = Lens { estimator: Estimator::classic(), ..view.lens().clone() };
+    let view = View::of(lens, view.branch().iter().cloned());
+    let end = view.render(OPTIONS).tokens_until(Spot::Block(6));
+    assert_eq!(end.round() as u64, (view.estimate() * 4.0 / 3.0).round() as u64);
+}
+
+#[test]
 fn marks_stand_where_they_are_needed_most() {
     let mut parts = Parts::new();
     // Tools, the static part, the whole system prompt, the tail.

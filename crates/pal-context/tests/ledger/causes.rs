@@ -70,7 +70,6 @@ fn decisions_announce_what_they_break() {
         (cleared(), "clear"),
         (DecisionKind::CacheEdit { tool_use_ids: vec!["call".into()] }, "cache_edit"),
         (DecisionKind::ProviderClear { cleared_tokens: 50_000 }, "provider_clear"),
-        (DecisionKind::Snip { entries: Vec::new() }, "snip"),
     ] {
         let mut tape = warm();
         tape.decide(kind, 10);
@@ -95,6 +94,10 @@ fn decisions_announce_what_they_break() {
 
 #[test]
 fn decisions_that_change_nothing_sent_announce_nothing() {
+    let mut tape = warm();
+    tape.decide(DecisionKind::Snip { entries: Vec::new() }, 10);
+    tape.turn(900, used(20_000, 60_000, 0));
+    assert!(matches!(cause(&tape), BreakCause::Expired { .. }), "nothing was snipped");
     let spill = || DecisionKind::Spill {
         tool_use_id: Some("call".into()),
         entry: None,

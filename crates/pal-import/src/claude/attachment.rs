@@ -116,7 +116,7 @@ fn image(raw: &str) -> Option<String> {
     let [data, media_type] = pick_or_none(file?, &["base64", "type"]);
     let note = format!("The picture {}:", string(name).unwrap_or("in a file".into()));
     let image = blocks::image_data(media_type.unwrap_or("\"image/png\""), data?);
-    Some(blocks::list([text_block(&quoted(&note)).as_str(), image.as_str()]))
+    Some(blocks::list([text_block(&quoted(&pal_model::defuse(&note))).as_str(), image.as_str()]))
 }
 
 fn delta(intro: &str, raw: &str, added: &[&str; 2], removed: &str) -> Option<String> {

@@ -83,13 +83,45 @@ pub(super) fn folded(letter: char) -> Option<char> {
         return letter.is_ascii_alphanumeric().then(|| letter.to_ascii_lowercase());
     }
     let code = letter as u32;
-    // Fillers count as letters, but nobody sees them.
-    if matches!(code, 0x115f | 0x1160 | 0x3164 | 0xffa0) {
+    // Fillers and some marks count as letters, but nobody reads them as such.
+    if matches!(code, 0x115f | 0x1160 | 0x3164 | 0xffa0) || is_mark(letter) {
         return None;
     }
-    styled(code).or_else(|| {
+    styled(code).or_else(|| letterlike(letter)).or_else(|| {
         let small = letter.to_lowercase().next().unwrap_or(letter);
         small.is_alphanumeric().then(|| twin(small).unwrap_or(small))
+    })
+}
+
+/// Whether a character is written over the one before it.
+pub(super) fn is_mark(letter: char) -> bool {
+    matches!(letter as u32,
+        0x300..=0x36f | 0x483..=0x489 | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff | 0x20d0..=0x20ff | 0xfe20..=0xfe2f)
+}
+
+/// The letter that a sign stands for: letterlike symbols, Roman numerals of one letter, letters above and below the line.
+fn letterlike(letter: char) -> Option<char> {
+    Some(match letter {
+        'ª' | 'ᵃ' | 'ₐ' => 'a',
+        'ℬ' | 'ᵇ' => 'b',
+        'ℂ' | 'ℭ' | 'Ⅽ' | 'ⅽ' | 'ᶜ' => 'c',
+        'ⅅ' | 'ⅆ' | 'Ⅾ' | 'ⅾ' | 'ᵈ' => 'd',
+        'ℯ' | 'ℰ' | 'ⅇ' | '℮' | 'ᵉ' | 'ₑ' => 'e',
+        'ℱ' | 'ᶠ' => 'f',
+        'ℊ' | 'ᵍ' => 'g',
+        'ℋ' | 'ℌ' | 'ℍ' | 'ℎ' | 'ℏ' | 'ʰ' | 'ₕ' => 'h',
+        'ℐ' | 'ℑ' | 'ⅈ' | 'ℹ' | 'Ⅰ' | 'ⅰ' | 'ⁱ' | 'ᵢ' => 'i',
+        'ℒ' | 'ℓ' | 'Ⅼ' | 'ⅼ' | 'ˡ' | 'ₗ' => 'l',
+        'ℳ' | 'Ⅿ' | 'ⅿ' | 'ᵐ' | 'ₘ' => 'm',
+        'ℕ' | 'ⁿ' | 'ₙ' => 'n',
+        'ℴ' | 'º' | 'ᵒ' | 'ₒ' => 'o',
+        'ℙ' | 'ᵖ' | 'ₚ' => 'p',
+        'ℛ' | 'ℜ' | 'ℝ' | 'ʳ' | 'ᵣ' => 'r',
+        'ˢ' | 'ₛ' => 's',
+        'ᵗ' | 'ₜ' => 't',
+        'ᵘ' | 'ᵤ' => 'u',
+        'ʸ' => 'y',
+        _ => return None,
     })
 }
 

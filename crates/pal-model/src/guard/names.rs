@@ -1,6 +1,6 @@
 //! Which names are guarded, and whether what follows a bracket spells one of them.
 
-use super::letters::{Alphabet, folded, is_bar, is_closer, is_opener, is_unseen};
+use super::letters::{Alphabet, folded, is_bar, is_closer, is_mark, is_opener, is_unseen};
 
 /// The tag of reminders, in words.
 const REMINDER: &[&str] = &["system", "reminder"];
@@ -104,7 +104,7 @@ fn beside(text: &str, words: &[&str], alphabet: Alphabet) -> Reading {
 /// A control token: a name between bars. Operators of some languages look like its ends, but have spaces around them.
 fn is_token(tag: &str, alphabet: Alphabet) -> bool {
     // A bracket ends the look-out, seen or not: what follows it is another tag's.
-    let is_read = |letter: &char| is_opener(*letter) || !is_unseen(*letter);
+    let is_read = |letter: &char| is_opener(*letter) || !is_unseen(*letter) && !is_mark(*letter);
     let mut letters = tag.chars().map(|letter| alphabet.read(letter)).filter(is_read);
     if !letters.next().is_some_and(is_bar) {
         return false;

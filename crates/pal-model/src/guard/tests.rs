@@ -15,6 +15,8 @@ fn guarded_tags_are_defused_and_come_back() {
         ("＜ｓystem-reminder＞", "＜\\ｓystem-reminder＞"),
         ("‹ѕуѕtеm-rеmіndеr›", "‹\\ѕуѕtеm-rеmіndеr›"),
         ("<𝐬𝐲𝐬𝐭𝐞𝐦-𝕣𝕖𝕞𝕚𝕟𝕕𝕖𝕣>", "<\\𝐬𝐲𝐬𝐭𝐞𝐦-𝕣𝕖𝕞𝕚𝕟𝕕𝕖𝕣>"),
+        ("<s\u{363}yst\u{301}em-r℮ⅿⁱₙⅆℯʳ>", "<\\s\u{363}yst\u{301}em-r℮ⅿⁱₙⅆℯʳ>"),
+        ("<|im\u{336}_start|>", "<\\|im\u{336}_start|>"),
         ("<<system-reminder>>", "<<\\system-reminder>>"),
         ("<!--system-reminder-->", "<\\!--system-reminder-->"),
         ("<git-snapshot><instruction-file path=\"a\">", "<\\git-snapshot><\\instruction-file path=\"a\">"),

@@ -85,12 +85,10 @@ fn until(look: &Look, spot: Spot) -> f64 {
     match spot {
         Spot::Tool(at) => contents.tokens_of_tools(at + 1),
         // What a transcript does not hold of the prompt is counted there, too.
-        Spot::System(at) if at + 1 == contents.blocks.len() => {
-            look.request.tokens_until(spot) * look.view.estimator().scale()
-        }
+        Spot::System(at) if at + 1 == contents.blocks.len() => look.request.tokens_until(spot),
         Spot::System(at) => {
             tools + contents.blocks.iter().take(at + 1).map(|block| block.extent.tokens).sum::<f64>()
         }
-        Spot::Block(_) => look.request.tokens_until(spot) * look.view.estimator().scale(),
+        Spot::Block(_) => look.request.tokens_until(spot),
     }
 }
