@@ -17,8 +17,8 @@ use crate::settings::Settings;
 use crate::stored::eligibility;
 use crate::table::harmless;
 
-/// The members that a log may name.
-const MEMBERS: [&str; 4] = [OUTPUT, "context_management", "thinking", "speed"];
+/// The members that a log may name. How the model thinks is not among them: the view says it, by the card.
+const MEMBERS: [&str; 3] = [OUTPUT, "context_management", "speed"];
 /// The member that holds the effort.
 const OUTPUT: &str = "output_config";
 /// So much of a name from a log is shown.
@@ -79,7 +79,7 @@ impl Carried {
             match (known, serde_json::from_str::<Value>(value)) {
                 (Some(known), Ok(_)) => self.standing.members.push((known, Text::from(value.as_str()))),
                 (Some(_), Err(_)) => self.leave_out("member", name, "it is no whole JSON"),
-                (None, _) => self.leave_out("member", name, "pal sends no such member"),
+                (None, _) => self.leave_out("member", name, "pal takes no such member from a log"),
             }
         }
     }
