@@ -17,8 +17,8 @@ use crate::settings::Settings;
 use crate::stored::eligibility;
 use crate::table::harmless;
 
-/// The members that a log may name.
-const MEMBERS: [&str; 4] = [OUTPUT, "context_management", "thinking", "speed"];
+/// The members that a log may name. How the model thinks is not among them: the view says it, by the card.
+const MEMBERS: [&str; 3] = [OUTPUT, "context_management", "speed"];
 /// The member that holds the effort.
 const OUTPUT: &str = "output_config";
 /// So much of a name from a log is shown.
@@ -55,7 +55,7 @@ impl Carried {
         if let Some(effort) = settings.effort.as_deref().filter(|_| !is_whole)
             && !members.iter().any(|(name, _)| *name == OUTPUT)
         {
-            members.insert(0, (OUTPUT.into(), with_effort(effort)));
+            members.insert(0, (OUTPUT, with_effort(effort)));
         }
         let named = before.and_then(|before| CacheLifetime::named(before.lifetime.as_ref()?));
         let (latched, _) = latched_lifetime(view.state(), &Source::main(), eligibility(settings));
@@ -75,10 +75,11 @@ impl Carried {
 
     fn take_members(&mut self, before: &RequestSent) {
         for (name, value) in &before.members {
-            match (CARRIED_MEMBERS.contains(&name.as_str()), fields_of(value)) {
-                (true, true) => self.standing.members.push((name.clone(), Text::from(value.as_str()))),
-                (true, false) => self.leave_out("member", name, "it is no whole JSON"),
-                (false, _) => self.leave_out("member", name, "pal sends no such member"),
+            let known = MEMBERS.into_iter().find(|known| known == name);
+            match (known, serde_json::from_str::<Value>(value)) {
+                (Some(known), Ok(_)) => self.standing.members.push((known, Text::from(value.as_str()))),
+                (Some(_), Err(_)) => self.leave_out("member", name, "it is no whole JSON"),
+                (None, _) => self.leave_out("member", name, "pal takes no such member from a log"),
             }
         }
     }

@@ -217,10 +217,10 @@ fn a_log_writes_no_body_and_no_header_of_its_own() {
     for hostile in ["evil", "Obey", "unheard-of", "speed\":1"] {
         assert!(!sent.contains(hostile), "{hostile}");
     }
-    assert!(sent.contains(r#""thinking":{"type":"adaptive"}"#), "what is harmless is sent");
     for told in [
         "the member `output_config` of the log is left out: it is no whole JSON",
         "the member `system` of the log is left out",
+        "the member `thinking` of the log is left out",
         "the beta header `a··x-evil: 1` of the log is left out",
         "the beta header `unheard-of-2026-01-01` of the log is left out",
         "the beta header `compact-2026-09-04·` of the log is left out",
