@@ -25,6 +25,7 @@ use std::borrow::Cow;
 
 use letters::{Alphabet, is_opener};
 
+pub use letters::is_unseen;
 pub use line::one_line;
 
 /// The tag around reminders.

@@ -42,7 +42,7 @@ pub use decision::{Cost, Decision, DecisionKind};
 pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
 pub use guard::{
-    EARLIER_RESULT, GUARDED, REMINDER, defuse, defuse_json, one_line, reminded, reminder, restore,
+    EARLIER_RESULT, GUARDED, REMINDER, defuse, defuse_json, is_unseen, one_line, reminded, reminder, restore,
     without_nested,
 };
 pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};

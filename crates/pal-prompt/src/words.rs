@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::defuse;
+use pal_model::{defuse, is_unseen};
 
 /// Most characters of a name: a path, a branch, a server.
 pub(crate) const NAME_MOST: usize = 1_000;
@@ -12,7 +12,7 @@ pub(crate) const NAME_MOST: usize = 1_000;
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let visible: String = text
         .chars()
-        .filter(|letter| !is_invisible(*letter))
+        .filter(|letter| is_break(*letter) || !is_unseen(*letter))
         .map(|letter| if is_break(letter) { ' ' } else { letter })
         .collect();
     let visible = visible.trim();
@@ -27,19 +27,28 @@ pub(crate) fn attribute(text: &str) -> String {
     one_line(text, NAME_MOST).replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A text of several lines without what surrounds it, defused; control characters other than line ends and tabs go.
+/// A text of several lines without what surrounds it, otherwise as [`plain`] makes it.
 pub(crate) fn lines(text: &str) -> String {
     plain(text.trim())
 }
 
-/// A text of several lines, defused; control characters other than line ends and tabs go.
+/// A text of several lines, defused, with line ends of one kind. What nobody sees goes, but for line ends and tabs: it
+/// could turn the reading, speak in the hidden alphabet, or end a line that a quotation goes by.
 pub(crate) fn plain(text: &str) -> String {
-    let is_noise = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    let plain: Cow<'_, str> = match text.contains(is_noise) {
-        true => Cow::Owned(text.chars().filter(|letter| !is_noise(*letter)).collect()),
+    let is_odd = |letter: char| is_unseen(letter) && !matches!(letter, '\n' | '\t');
+    let plain: Cow<'_, str> = match text.contains(is_odd) {
+        true => Cow::Owned(text.chars().filter_map(plain_letter).collect()),
         false => Cow::Borrowed(text),
     };
     defuse(&plain).into_owned()
+}
+
+fn plain_letter(letter: char) -> Option<char> {
+    match letter {
+        '\n' | '\t' => Some(letter),
+        '\u{2028}' | '\u{2029}' => Some('\n'),
+        _ => (!is_unseen(letter)).then_some(letter),
+    }
 }
 
 /// A text with a sign before each line, so that nothing in it can end the quotation.
@@ -65,21 +74,6 @@ fn is_break(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
-/// Characters that nobody sees: joiners, marks of direction, tags.
-fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +96,11 @@ mod tests {
     #[test]
     fn texts_keep_their_lines() {
         assert_eq!(lines("\na\r\n\tb\u{7}\n"), "a\n\tb");
+        assert_eq!(lines("a\u{202e}b\u{feff}c\u{e0041}\u{e0042}d\u{200b}"), "abcd");
         assert_eq!(quoted("a\n\nb"), "> a\n>\n> b");
+        for end in ['\n', '\u{2028}', '\u{2029}'] {
+            assert_eq!(quoted(&lines(&format!("a{end}# b"))), "> a\n> # b", "{end:?}");
+        }
         assert_eq!((beginning("äöü", 2), beginning("äö", 2)), (("äö", true), ("äö", false)));
     }
 }

@@ -8,15 +8,18 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use pal_model::SourceNote;
-use pal_prompt::{Instruction, InstructionScope};
+use pal_prompt::{Instruction, InstructionScope, source_print};
 
-use crate::discover::{Discovered, discover};
+use crate::discover::{Discovered, discover, is_foreign};
 use crate::front_matter::{rule_text, rules_folder};
 use crate::notice::{Became, Notice, added_text, changed_text, removed_text};
-use crate::project::real;
+use crate::project::{down_to, real};
 use crate::reading::read_text;
 use crate::search::Search;
-use crate::words::{fingerprint, print_of};
+use crate::walk::Findings;
+
+/// Why a file is in the session that was so before.
+const EARLIER: &str = "read earlier in the session";
 
 impl Discovered {
     /// What changed on disk since the files were read, or since this was asked last.
@@ -44,16 +47,17 @@ impl Discovered {
     /// An earlier run of the session noted these files: what changed since. They count as read and do not join
     /// again.
     pub fn resumed(&mut self, noted: &[SourceNote]) -> Vec<Notice> {
-        let beginning: HashSet<String> = self.files.iter().map(|file| file.path.clone()).collect();
-        for note in noted.iter().filter(|note| !beginning.contains(&note.path)) {
-            self.rejoin(&note.path, InstructionScope::Project);
-        }
+        let earlier: Vec<(&str, InstructionScope)> =
+            noted.iter().map(|note| (note.path.as_str(), InstructionScope::Project)).collect();
+        let directories: Vec<PathBuf> =
+            noted.iter().filter_map(|note| directory_of(Path::new(&note.path))).collect();
+        self.rejoin(&earlier, &directories);
         let prints: HashMap<&str, &str> =
             noted.iter().map(|note| (note.path.as_str(), note.print.as_str())).collect();
         let known: HashSet<&str> = prints.values().copied().collect();
         let mut notices = self.gone_since(noted);
         for file in self.loaded() {
-            let print = print_of(&file.text);
+            let print = source_print(&file.text);
             let what = match prints.get(file.path.as_str()) {
                 Some(noted) if *noted == print => continue,
                 Some(_) => Became::Changed,
@@ -69,7 +73,7 @@ impl Discovered {
     /// Notices of noted files that are gone, and whose text no other file has taken over.
     fn gone_since(&self, noted: &[SourceNote]) -> Vec<Notice> {
         let paths: HashSet<&str> = self.loaded().map(|file| file.path.as_str()).collect();
-        let prints: HashSet<String> = self.loaded().map(|file| print_of(&file.text)).collect();
+        let prints: HashSet<String> = self.loaded().map(|file| source_print(&file.text)).collect();
         noted
             .iter()
             .filter(|note| !paths.contains(note.path.as_str()) && !prints.contains(&note.print))
@@ -80,31 +84,66 @@ impl Discovered {
     /// Reads everything again and tells what is different.
     fn renew(&mut self, search: &Search, how: &str) -> Vec<Notice> {
         let mut fresh = discover(search);
-        let beginning: HashSet<String> = fresh.files.iter().map(|file| file.path.clone()).collect();
-        for file in self.joined.iter().filter(|file| !beginning.contains(&file.path)) {
-            fresh.rejoin(&file.path, file.scope);
-        }
+        // What was included comes with what includes it, if that still does.
+        let earlier: Vec<(&str, InstructionScope)> = self
+            .joined
+            .iter()
+            .filter(|file| file.included_by.is_none())
+            .map(|file| (file.path.as_str(), file.scope))
+            .collect();
+        fresh.rejoin(&earlier, &self.entered);
         let before: Vec<Instruction> = self.loaded().cloned().collect();
         let notices = compare(&before, &fresh, how);
         *self = fresh;
         notices
     }
 
+    /// Brings back what joined the session earlier: rules that wait again, the directories that it came to, with the
+    /// rules that wait in them, and files that something else had brought, if they may still be read.
+    fn rejoin(&mut self, earlier: &[(&str, InstructionScope)], directories: &[PathBuf]) {
+        let paths: HashSet<&str> = earlier.iter().map(|(path, _)| *path).collect();
+        self.retake_rules(&paths);
+        let mut findings = Findings::default();
+        for directory in directories {
+            if let Some((top, scope)) = self.top_of(directory)
+                && !down_to(&top, directory).iter().skip(1).any(|directory| is_foreign(directory))
+            {
+                self.enter(directory, scope, &mut findings);
+            }
+        }
+        for file in findings.files.iter_mut().filter(|file| paths.contains(file.path.as_str())) {
+            file.reason = EARLIER.to_owned();
+        }
+        self.absorb(findings);
+        self.retake_rules(&paths);
+        let loaded: HashSet<String> = self.loaded().map(|file| file.path.clone()).collect();
+        for (path, scope) in earlier.iter().filter(|(path, _)| !loaded.contains(*path)) {
+            self.reread(path, *scope);
+        }
+    }
+
+    /// Takes the waiting rules that were taken before.
+    fn retake_rules(&mut self, paths: &HashSet<&str>) {
+        let mut findings = Findings::default();
+        for rule in std::mem::take(&mut self.waiting) {
+            if paths.contains(rule.path.as_str()) {
+                self.walk.take_rule(rule, EARLIER, &mut findings);
+            } else {
+                self.waiting.push(rule);
+            }
+        }
+        self.absorb(findings);
+    }
+
     /// Reads a file that joined the session earlier, if it is still there and may still be read.
-    fn rejoin(&mut self, path: &str, scope: InstructionScope) {
+    fn reread(&mut self, path: &str, scope: InstructionScope) {
         let file = PathBuf::from(path);
-        let waiting =
-            self.waiting.iter().position(|rule| rule.path == path).map(|at| self.waiting.remove(at));
-        let (text, scope) = match waiting {
-            Some(rule) => (Some(rule.text), rule.scope),
-            None if self.may_read(&real(&file)) => (text_now(&file), scope),
-            None => (None, scope),
-        };
-        let Some(text) = text else { return };
-        self.walk.take_as_seen(&file, &text);
-        self.directories.extend(directory_of(&file));
-        let reason = "read earlier in the session".to_owned();
-        self.joined.push(Instruction { path: path.to_owned(), scope, included_by: None, reason, text });
+        let Some(text) = self.may_read(&real(&file)).then(|| text_now(&file)).flatten() else { return };
+        // Whatever has the same text now says it already.
+        if self.walk.take_as_seen(&file, &text) {
+            let reason = EARLIER.to_owned();
+            self.joined.push(Instruction { path: path.to_owned(), scope, included_by: None, reason, text });
+        }
     }
 
     fn may_read(&self, real: &Path) -> bool {
@@ -119,19 +158,19 @@ fn removed(path: &str, how: &str) -> Notice {
 /// What is different between two states. A text that only has another path now is no change for whoever read it.
 fn compare(before: &[Instruction], now: &Discovered, how: &str) -> Vec<Notice> {
     let old: HashMap<&str, &Instruction> = before.iter().map(|file| (file.path.as_str(), file)).collect();
-    let old_texts: HashSet<u128> = before.iter().map(|file| fingerprint(&file.text)).collect();
+    let old_texts: HashSet<String> = before.iter().map(|file| source_print(&file.text)).collect();
     let new_paths: HashSet<&str> = now.loaded().map(|file| file.path.as_str()).collect();
-    let new_texts: HashSet<u128> = now.loaded().map(|file| fingerprint(&file.text)).collect();
+    let new_texts: HashSet<String> = now.loaded().map(|file| source_print(&file.text)).collect();
     let mut notices: Vec<Notice> = before
         .iter()
         .filter(|file| !new_paths.contains(file.path.as_str()))
-        .filter(|file| !new_texts.contains(&fingerprint(&file.text)))
+        .filter(|file| !new_texts.contains(&source_print(&file.text)))
         .map(|file| removed(&file.path, how))
         .collect();
     for file in now.loaded() {
-        let print = fingerprint(&file.text);
+        let print = source_print(&file.text);
         let (what, text) = match old.get(file.path.as_str()) {
-            Some(earlier) if fingerprint(&earlier.text) == print => continue,
+            Some(earlier) if source_print(&earlier.text) == print => continue,
             Some(earlier) => (Became::Changed, changed_text(&file.path, &earlier.text, &file.text, how)),
             None if old_texts.contains(&print) => continue,
             None => (Became::Added, added_text(&file.path, &file.text, Became::Added, how)),
@@ -147,11 +186,15 @@ fn text_now(file: &Path) -> Option<String> {
     Some(if rules_folder(file).is_some() { rule_text(&text).text } else { text })
 }
 
-/// The directory whose instructions a file belongs to.
+/// The directory whose instructions a file belongs to; none for a file that something else must have brought.
 fn directory_of(file: &Path) -> Option<PathBuf> {
+    let is_named = |name: &&str| file.file_name().is_some_and(|own| own == *name);
     match rules_folder(file) {
         Some(folder) => folder.parent()?.parent().map(Path::to_owned),
         None if file.ends_with(".claude/CLAUDE.md") => file.parent()?.parent().map(Path::to_owned),
-        None => file.parent().map(Path::to_owned),
+        None if ["CLAUDE.md", "AGENTS.md", "CLAUDE.local.md"].iter().any(is_named) => {
+            file.parent().map(Path::to_owned)
+        }
+        None => None,
     }
 }

@@ -12,18 +12,13 @@ use pal_model::SourceNote;
 use pal_prompt::{Instruction, InstructionScope, LeftOut};
 use serde::Serialize;
 
-use crate::limit::apply_limit;
-use crate::project::{down_to, real};
+use crate::limit::{apply_limit, bound_left_out};
+use crate::project::{down_to, is_injected, real};
 use crate::rule::Rule;
+use crate::rule_files::visit_rules;
 use crate::search::Search;
-use crate::walk::{Candidate, Findings, Question, Walk, is_injected};
+use crate::walk::{Candidate, Findings, Question, Walk};
 use crate::words::{shown, source_note};
-
-/// The most rule files of one folder.
-const RULES_MAX: usize = 1_000;
-
-/// How many folders deep rules are looked for.
-const RULE_FOLDERS_MAX: usize = 16;
 
 /// Folders of other people's code: a dependency does not instruct the agent that looks at it.
 const FOREIGN: &[&str] = &[".git", "node_modules", "site-packages"];
@@ -45,11 +40,17 @@ pub struct Discovered {
     pub warnings: Vec<String>,
     /// The top of the project.
     pub root: String,
+    /// How many rows of what is not read are beyond those that are told.
+    #[serde(skip)]
+    untold: usize,
     #[serde(skip)]
     pub(crate) walk: Walk,
     /// Directories whose files were read.
     #[serde(skip)]
     pub(crate) directories: HashSet<PathBuf>,
+    /// Those of them that the session came to because of a touch, in that order.
+    #[serde(skip)]
+    pub(crate) entered: Vec<PathBuf>,
 }
 
 /// Finds and reads the instruction files of a session.
@@ -64,9 +65,23 @@ pub fn discover(search: &Search) -> Discovered {
         findings.left_out.push(LeftOut { what: "instruction files".into(), why: "switched off".into() });
     }
     walk.notes_missing = false;
-    let Findings { files, left_out, waiting, questions, warnings } = findings;
+    let Findings { files, mut left_out, waiting, questions, warnings } = findings;
+    let mut untold = 0;
+    bound_left_out(&mut left_out, &mut untold);
     let root = shown(&walk.project.root);
-    Discovered { files, joined: Vec::new(), left_out, waiting, questions, warnings, root, walk, directories }
+    Discovered {
+        files,
+        joined: Vec::new(),
+        left_out,
+        waiting,
+        questions,
+        warnings,
+        root,
+        untold,
+        walk,
+        directories,
+        entered: Vec::new(),
+    }
 }
 
 impl Discovered {
@@ -78,14 +93,22 @@ impl Discovered {
         }
         let file = real(&self.walk.project.directory.join(path));
         let mut findings = Findings::default();
+        self.walk.begin_again();
         self.take_rules(&file, &mut findings);
         self.visit_below(&file, &mut findings);
+        let joining = findings.files.clone();
+        self.absorb(findings);
+        joining
+    }
+
+    /// Takes what a walk found into the session.
+    pub(crate) fn absorb(&mut self, mut findings: Findings) {
         self.left_out.append(&mut findings.left_out);
+        bound_left_out(&mut self.left_out, &mut self.untold);
         self.waiting.append(&mut findings.waiting);
         self.questions.append(&mut findings.questions);
         self.warnings.append(&mut findings.warnings);
-        self.joined.extend(findings.files.iter().cloned());
-        findings.files
+        self.joined.append(&mut findings.files);
     }
 
     /// All files that are in the session, in the order in which they came.
@@ -117,25 +140,30 @@ impl Discovered {
         let Some((top, scope)) = self.top_of(file) else { return };
         self.walk.touched = Some(file.to_owned());
         for directory in down_to(&top, file.parent().unwrap_or(file)) {
-            let name = directory.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-            if directory != top && (FOREIGN.contains(&name.as_ref()) || is_injected(&directory)) {
+            if directory != top && is_foreign(&directory) {
                 break;
             }
-            if self.directories.contains(&directory) {
-                continue;
-            }
-            let before = (findings.files.len(), findings.left_out.len(), findings.waiting.len());
-            visit_directory(&mut self.walk, &directory, scope, findings);
-            // Where nothing was, something may come to be, so a directory is done with only when it had something.
-            if before != (findings.files.len(), findings.left_out.len(), findings.waiting.len()) {
-                self.directories.insert(directory);
-            }
+            self.enter(&directory, scope, findings);
         }
         self.walk.touched = None;
     }
 
+    /// Reads the files of a directory that the session came to, unless it did so before.
+    pub(crate) fn enter(&mut self, directory: &Path, scope: InstructionScope, findings: &mut Findings) {
+        if self.directories.contains(directory) {
+            return;
+        }
+        let before = (findings.files.len(), findings.left_out.len(), findings.waiting.len());
+        visit_directory(&mut self.walk, directory, scope, findings);
+        // Where nothing was, something may come to be, so a directory is done with only when it had something.
+        if before != (findings.files.len(), findings.left_out.len(), findings.waiting.len()) {
+            self.directories.insert(directory.to_owned());
+            self.entered.push(directory.to_owned());
+        }
+    }
+
     /// The top of the part of the session that a file lies in.
-    fn top_of(&self, file: &Path) -> Option<(PathBuf, InstructionScope)> {
+    pub(crate) fn top_of(&self, file: &Path) -> Option<(PathBuf, InstructionScope)> {
         let project = &self.walk.project;
         if file.starts_with(&project.root) && !self.walk.search.is_bare {
             return Some((project.root.clone(), InstructionScope::Project));
@@ -143,6 +171,12 @@ impl Discovered {
         let added = project.added.iter().find(|added| file.starts_with(added))?;
         Some((added.clone(), InstructionScope::Added))
     }
+}
+
+/// Whether a directory is one of other people's code, or of another program.
+pub(crate) fn is_foreign(directory: &Path) -> bool {
+    let name = directory.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    FOREIGN.contains(&name.as_ref()) || is_injected(directory)
 }
 
 fn visit_all(walk: &mut Walk, findings: &mut Findings, directories: &mut HashSet<PathBuf>) {
@@ -199,50 +233,6 @@ fn visit_directory(walk: &mut Walk, directory: &Path, scope: InstructionScope, f
     }
     let local = if scope == InstructionScope::Project { InstructionScope::Local } else { scope };
     walk.visit(&Candidate::new(directory.join("CLAUDE.local.md"), local, reason), findings);
-}
-
-fn visit_rules(
-    walk: &mut Walk,
-    folder: &Path,
-    scope: InstructionScope,
-    base: &Path,
-    findings: &mut Findings,
-) {
-    let mut rules = Vec::new();
-    collect_rules(walk, folder, &mut Vec::new(), &mut rules);
-    rules.sort_unstable();
-    if rules.len() > RULES_MAX {
-        let why = format!("one of more than {RULES_MAX} rules in their folder");
-        let over = rules.split_off(RULES_MAX);
-        findings.left_out.extend(over.iter().map(|path| LeftOut { what: shown(path), why: why.clone() }));
-    }
-    let reason = if walk.touched.is_some() { "a rule for a file that was touched" } else { "a rule" };
-    for path in rules {
-        walk.visit(&Candidate::new(path, scope, reason).rule(base), findings);
-    }
-}
-
-/// The rule files below a folder. A link back to a folder above ends there.
-fn collect_rules(walk: &mut Walk, folder: &Path, above: &mut Vec<PathBuf>, rules: &mut Vec<PathBuf>) {
-    if !walk.stamp(folder) || above.len() == RULE_FOLDERS_MAX {
-        return;
-    }
-    let here = real(folder);
-    if above.contains(&here) {
-        return;
-    }
-    above.push(here);
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            if !is_injected(&path) {
-                collect_rules(walk, &path, above, rules);
-            }
-        } else if path.extension().is_some_and(|ending| ending == "md") {
-            rules.push(path);
-        }
-    }
-    above.pop();
 }
 
 /// Other tools read on upwards to the root of the file system, so whoever comes from them wants to know.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use pal_prompt::{Git, GitSnapshot};
 
 use crate::project::{real, repository_around};
+use crate::words::cut;
 use config::Config;
 use run::{Call, Ended, run};
 
@@ -53,7 +54,7 @@ fn snapshot(call: &Call, config: &Config, too_slow: impl Fn(&str) -> String) -> 
         let refs = scope.spawn(|| default_branch(call, config));
         let commits = scope.spawn(|| commits(call));
         let status = scope.spawn(|| status(call));
-        let head = run(call, &["symbolic-ref", "--quiet", "--short", "HEAD"]);
+        let head = head(call);
         (head, refs.join(), commits.join(), status.join())
     });
     let commits = match commits.unwrap_or_else(|_| Err(Ended::Failed(String::new()))) {
@@ -65,8 +66,8 @@ fn snapshot(call: &Call, config: &Config, too_slow: impl Fn(&str) -> String) -> 
     let branch = match head {
         Ok(name) => line(&name),
         Err(Ended::Slow) => return Git::Absent(too_slow("git")),
-        Err(Ended::Failed(why)) if !why.is_empty() => return Git::Absent(format!("git: {}", line(&why))),
-        Err(_) => commits.first().and_then(|commit| commit.split(' ').next()).unwrap_or("HEAD").to_owned(),
+        Err(Ended::Failed(why)) => return Git::Absent(format!("git: {}", line(&why))),
+        Err(Ended::Missing) => return Git::Absent("git is not installed".to_owned()),
     };
     let status = match status.unwrap_or_else(|_| Err(Ended::Failed(String::new()))) {
         Ok(status) => status,
@@ -83,6 +84,18 @@ fn snapshot(call: &Call, config: &Config, too_slow: impl Fn(&str) -> String) -> 
         status_was_cut,
         commits,
     })
+}
+
+/// The name of the branch; without one, the commit that is checked out, as short as git writes it.
+fn head(call: &Call) -> Result<String, Ended> {
+    match run(call, &["symbolic-ref", "--quiet", "--short", "HEAD"]) {
+        // It fails without a word where there is no branch.
+        Err(Ended::Failed(why)) if why.is_empty() => Ok(run(call, &["rev-parse", "--short", "HEAD"])
+            .ok()
+            .filter(|name| !name.trim().is_empty())
+            .unwrap_or_else(|| "HEAD".to_owned())),
+        answer => answer,
+    }
 }
 
 fn status(call: &Call) -> Result<String, Ended> {
@@ -117,10 +130,7 @@ fn default_branch(call: &Call, config: &Config) -> Option<String> {
 /// One line of bounded length.
 fn line(text: &str) -> String {
     let text = text.lines().next().unwrap_or_default().trim();
-    match text.char_indices().nth(LINE_CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    cut(text, LINE_CHARACTERS_MAX)
 }
 
 /// The lines that fit, and whether some did not.
@@ -128,9 +138,9 @@ fn cut_at_line(status: &str) -> (String, bool) {
     let status = status.trim_end();
     match status.char_indices().nth(STATUS_CHARACTERS_MAX) {
         None => (status.to_owned(), false),
-        Some((end, _)) => {
+        Some((end, letter)) => {
             // A line end right behind the last character that fits counts, too.
-            let end = status[..=end].rfind('\n').unwrap_or(end);
+            let end = status[..end + letter.len_utf8()].rfind('\n').unwrap_or(end);
             (status[..end].to_owned(), true)
         }
     }
@@ -146,6 +156,9 @@ mod tests {
         let (cut, was_cut) = cut_at_line(&"?? é\n".repeat(500));
         assert_eq!((cut.chars().count(), was_cut), (1_999, true));
         assert!(cut.ends_with("?? é"));
+        for name in ["é", "語", "🦀"] {
+            assert_eq!(cut_at_line(&name.repeat(3_000)), (name.repeat(2_000), true));
+        }
         assert_eq!(cut_at_line(&"x".repeat(3_000)), ("x".repeat(2_000), true));
         assert_eq!(cut_at_line(&format!("{}\nb", "x".repeat(2_000))), ("x".repeat(2_000), true));
     }

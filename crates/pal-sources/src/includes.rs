@@ -11,6 +11,15 @@ use pulldown_cmark::{Event, Parser, Tag};
 /// The most references of one file that are followed. More is not a text that includes others.
 const REFERENCES_MAX: usize = 1_000;
 
+/// The longest word that may be a path, in bytes: what systems allow for one.
+const WORD_BYTES_MAX: usize = 4_096;
+
+/// The most words that begin between two white spaces, as in `(@a.md,@b.md)`.
+const WORDS_TOGETHER_MAX: usize = 16;
+
+/// The most signs behind a path that are taken away in search of a file.
+const TRAILING_MAX: usize = 8;
+
 /// What may stand right behind a path without belonging to it.
 const TRAILING: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '*', '_', '>', '|', '`'];
 
@@ -22,6 +31,9 @@ pub(crate) fn references(markdown: &str) -> Vec<String> {
     let hidden = hidden_ranges(markdown);
     let mut found = Vec::new();
     let mut seen = HashSet::new();
+    // What stands together without white space is measured once, however many words begin in it.
+    let mut together = 0..0;
+    let mut begun = 0;
     for (at, _) in markdown.match_indices('@') {
         let next_hidden = hidden.partition_point(|range| range.end <= at);
         let end = match hidden.get(next_hidden) {
@@ -29,10 +41,15 @@ pub(crate) fn references(markdown: &str) -> Vec<String> {
             Some(range) => range.start,
             None => markdown.len(),
         };
-        if !opens_word(&markdown[..at]) {
+        if at >= together.end {
+            together = at..at + 1 + word_length(&markdown[at + 1..end]);
+            begun = 0;
+        }
+        if together.len() > WORD_BYTES_MAX || begun == WORDS_TOGETHER_MAX || !opens_word(&markdown[..at]) {
             continue;
         }
-        let word = word_of(&markdown[at + 1..end]);
+        begun += 1;
+        let word = markdown[at + 1..together.end].replace("\\ ", " ");
         if !word.is_empty() && seen.insert(word.clone()) {
             found.push(word);
         }
@@ -47,7 +64,8 @@ pub(crate) fn references(markdown: &str) -> Vec<String> {
 pub(crate) fn readings(word: &str) -> Vec<&str> {
     let mut readings = vec![word];
     let mut rest = word;
-    while let Some(shorter) = rest.strip_suffix(TRAILING) {
+    for _ in 0..TRAILING_MAX {
+        let Some(shorter) = rest.strip_suffix(TRAILING) else { break };
         readings.push(shorter);
         rest = shorter;
     }
@@ -75,21 +93,17 @@ fn opens_word(before: &str) -> bool {
     before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || "([{*_\"'|>:,".contains(letter))
 }
 
-/// The word at the start of a text: up to white space, with `\ ` for a space in it.
-fn word_of(text: &str) -> String {
-    let mut word = String::new();
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' if letters.peek() == Some(&' ') => {
-                word.push(' ');
-                letters.next();
-            }
-            _ if letter.is_whitespace() || letter.is_control() => break,
-            _ => word.push(letter),
+/// How long the word at the start of a text is: up to white space, with `\ ` for a space in it.
+fn word_length(text: &str) -> usize {
+    let mut before = ' ';
+    for (at, letter) in text.char_indices() {
+        let is_escaped = letter == ' ' && before == '\\';
+        if !is_escaped && (letter.is_whitespace() || letter.is_control()) {
+            return at;
         }
+        before = letter;
     }
-    word
+    text.len()
 }
 
 /// What is not text, in order and without overlaps.
@@ -199,6 +213,19 @@ mod tests {
         assert_eq!(readings("a.md)."), ["a.md).", "a.md)", "a.md"]);
         assert_eq!(readings("a.md#part"), ["a.md#part", "a.md"]);
         assert_eq!(readings("..."), ["...", "..", "."]);
+    }
+
+    #[test]
+    fn words_without_end_are_none() {
+        check(&format!("@{} @a.md", ".".repeat(1_000_000)), &["a.md"]);
+        check(&format!("{} @a.md", "(@".repeat(400_000)), &["a.md"]);
+        check(&format!("@{}", "x".repeat(4_095)), &[&"x".repeat(4_095)]);
+        // Each of these would be another word, and each is as long as the rest of all of them.
+        assert_eq!(references(&"(@".repeat(1_000)).len(), WORDS_TOGETHER_MAX);
+        assert_eq!(references(&format!("{} ", "(@x".repeat(900)).repeat(370)).len(), WORDS_TOGETHER_MAX);
+        check("(@a.md,@b.md)", &["a.md,@b.md)", "b.md)"]);
+        assert_eq!(readings(&"x.".repeat(2_000)).len(), 2);
+        assert_eq!(readings(&".".repeat(4_000)).len(), 1 + TRAILING_MAX);
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod notice;
 mod project;
 mod reading;
 mod rule;
+mod rule_files;
 mod search;
 mod stamp;
 mod walk;

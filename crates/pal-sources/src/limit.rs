@@ -9,6 +9,22 @@ use crate::words::named;
 /// How many of the largest files a warning names.
 const NAMED_MAX: usize = 3;
 
+/// The most rows that tell what is left out.
+const LEFT_OUT_MAX: usize = 200;
+
+/// Keeps as many rows as somebody may read, with one behind them for the others. `untold` is how many were others
+/// before, and is how many are now.
+pub(crate) fn bound_left_out(left_out: &mut Vec<LeftOut>, untold: &mut usize) {
+    if *untold > 0 && left_out.len() > LEFT_OUT_MAX {
+        left_out.remove(LEFT_OUT_MAX);
+    }
+    *untold += left_out.len().saturating_sub(LEFT_OUT_MAX);
+    if *untold > 0 {
+        left_out.truncate(LEFT_OUT_MAX);
+        left_out.push(LeftOut { what: format!("… and {untold} more"), why: "too many to tell".to_owned() });
+    }
+}
+
 /// Warns when the files are over the limit; drops the largest if the setting says so, but never the owner's.
 pub(crate) fn apply_limit(limit: &Limit, findings: &mut Findings) {
     let mut sizes: Vec<(usize, u64)> =
@@ -51,4 +67,23 @@ fn warning(limit: &Limit, findings: &Findings, sizes: &[(usize, u64)], total: u6
         limit.tokens_max,
         largest.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_beyond_the_most_are_counted() {
+        let row = || LeftOut { what: "a".into(), why: "b".into() };
+        let mut rows: Vec<LeftOut> = (0..200).map(|_| row()).collect();
+        let mut untold = 0;
+        bound_left_out(&mut rows, &mut untold);
+        assert_eq!((rows.len(), untold), (200, 0));
+        for more in 1..4 {
+            rows.push(row());
+            bound_left_out(&mut rows, &mut untold);
+            assert_eq!((rows.len(), rows[200].what.clone()), (201, format!("… and {more} more")));
+        }
+    }
 }

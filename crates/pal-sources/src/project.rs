@@ -9,6 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::search::Search;
 
+/// How the names of files begin that another program put there for itself.
+const INJECTED: &str = ".claude-injected-";
+
 /// The places of a search, with all links followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Project {
@@ -150,4 +153,9 @@ pub(crate) fn tidied(path: PathBuf) -> PathBuf {
 fn is_submodule(root: &Path) -> bool {
     crate::reading::read_text(&root.join(".git"))
         .is_ok_and(|text| text.starts_with("gitdir:") && text.replace('\\', "/").contains("/modules/"))
+}
+
+/// Whether another program put a file there for itself, by its name.
+pub(crate) fn is_injected(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(INJECTED))
 }

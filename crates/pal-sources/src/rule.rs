@@ -6,6 +6,9 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use pal_prompt::InstructionScope;
 use serde::Serialize;
 
+use crate::front_matter::rule_text;
+use crate::words::{named, shown};
+
 /// The most patterns of one rule.
 const PATTERNS_MAX: usize = 100;
 
@@ -42,6 +45,29 @@ impl Rule {
         let globs = &self.globs;
         self.set.get_or_insert_with(|| set_of(globs)).is_match(relative)
     }
+}
+
+/// A rule, with a warning for whatever its front matter says that cannot be understood.
+pub(crate) fn rule_of(
+    file: &Path,
+    scope: InstructionScope,
+    text: &str,
+    base: PathBuf,
+) -> (Rule, Vec<String>) {
+    let parsed = rule_text(text);
+    let path = shown(file);
+    let is_for_all = parsed.patterns.iter().any(|pattern| pattern == "**");
+    let (mut globs, troubles) = globs_of(&parsed.patterns);
+    if is_for_all {
+        globs.clear();
+    }
+    let warnings = troubles
+        .into_iter()
+        .chain(parsed.trouble)
+        .map(|trouble| format!("{}: front matter: {}", named(&path), named(&trouble)))
+        .collect();
+    let (patterns, text, file) = (parsed.patterns, parsed.text, file.to_owned());
+    (Rule { path, scope, patterns, file, text, base, globs, set: None }, warnings)
 }
 
 /// The patterns that can be understood, and a word on each that cannot.

@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pal_prompt::{Instruction, InstructionScope, LeftOut};
+use pal_prompt::{Instruction, InstructionScope, LeftOut, source_print};
 use serde::Serialize;
 
 use crate::front_matter::{rule_text, rules_folder};
 use crate::includes::{looks_like_path, readings, references};
-use crate::project::{Project, real, tidied};
+use crate::project::{Project, is_injected, real, tidied};
 use crate::reading::read_text;
-use crate::rule::{Rule, globs_of};
+use crate::rule::{Rule, rule_of};
 use crate::search::Search;
 use crate::stamp::{Stamp, stamp_of};
-use crate::words::{fingerprint, named, shown};
+use crate::words::{cut, named, shown};
 
 /// How deep includes go.
 const INCLUDE_DEPTH_MAX: usize = 5;
@@ -27,13 +27,16 @@ const TOTAL_BYTES_MAX: usize = 10_000_000;
 /// What a file counts at least, so that many small ones end, too.
 const FILE_BYTES_MIN: usize = 4_096;
 
-/// How the names of files begin that another program put there for itself.
-const INJECTED: &str = ".claude-injected-";
+/// The most words behind `@` that are looked up. Each asks the disk a few times.
+const LOOKUPS_MAX: usize = 10_000;
 
-/// A file outside of the project that the user has to allow before it is read.
+/// The most characters of a word that leads nowhere.
+const WORD_SHOWN_MAX: usize = 200;
+
+/// A file outside of the project, or a folder of rules, that the user has to allow before it is read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Question {
-    /// The file, with all links followed: what an answer goes into `Search::allowed`.
+    /// The file or folder, with all links followed: what an answer goes into `Search::allowed`.
     pub path: String,
     /// The file that includes it, or the link that leads to it.
     pub asked_by: String,
@@ -86,10 +89,11 @@ pub(crate) struct Walk {
     /// The file whose touch is the reason for the walk.
     pub(crate) touched: Option<PathBuf>,
     seen: HashMap<PathBuf, String>,
-    texts: HashMap<u128, String>,
+    texts: HashMap<String, String>,
     open: Vec<PathBuf>,
     asked: HashSet<PathBuf>,
     bytes: usize,
+    lookups: usize,
 }
 
 impl Walk {
@@ -105,6 +109,7 @@ impl Walk {
             open: Vec::new(),
             asked: HashSet::new(),
             bytes: 0,
+            lookups: 0,
         }
     }
 
@@ -126,11 +131,16 @@ impl Walk {
         stamp.is_some()
     }
 
-    /// Takes a file for seen and its text for known: it came into the session earlier.
-    pub(crate) fn take_as_seen(&mut self, path: &Path, text: &str) {
+    /// Takes a file for seen and its text for known: it came into the session earlier. Says whether the text is new.
+    pub(crate) fn take_as_seen(&mut self, path: &Path, text: &str) -> bool {
         self.stamp(path);
         self.seen.insert(real(path), shown(path));
-        self.texts.insert(fingerprint(text), shown(path));
+        self.texts.insert(source_print(text), shown(path)).is_none()
+    }
+
+    /// Lets a new walk look up as many words as the first.
+    pub(crate) fn begin_again(&mut self) {
+        self.lookups = 0;
     }
 
     /// Whether everything that was looked at still looks as it did.
@@ -166,15 +176,36 @@ impl Walk {
                 format!("the same file as {}", named(earlier))
             });
         }
-        if !candidate.is_trusted && !self.project.holds(&real) && !self.project.allows(&real) {
-            if self.project.refuses(&real) {
-                return Err("outside of the project, and the user did not allow it".to_owned());
-            }
-            self.ask(candidate, real, findings);
+        if !self.is_open_to(candidate, &real, findings)? {
             return Ok(None);
         }
         self.seen.insert(real.clone(), shown(&candidate.path));
         Ok(Some(real))
+    }
+
+    /// Whether a folder (`real`, with all links followed) may be looked into. If not, it is asked for or left out.
+    pub(crate) fn may_enter(&mut self, folder: &Candidate, real: &Path, findings: &mut Findings) -> bool {
+        self.is_open_to(folder, real, findings).unwrap_or_else(|why| {
+            findings.left_out.push(LeftOut { what: shown(&folder.path), why });
+            false
+        })
+    }
+
+    /// Whether a place may be read; the user is asked if nobody said so yet, and an error is that they refused.
+    fn is_open_to(
+        &mut self,
+        candidate: &Candidate,
+        real: &Path,
+        findings: &mut Findings,
+    ) -> Result<bool, String> {
+        if candidate.is_trusted || self.project.holds(real) || self.project.allows(real) {
+            return Ok(true);
+        }
+        if self.project.refuses(real) {
+            return Err("outside of the project, and the user did not allow it".to_owned());
+        }
+        self.ask(candidate, real.to_owned(), findings);
+        Ok(false)
     }
 
     fn ask(&mut self, candidate: &Candidate, real: PathBuf, findings: &mut Findings) {
@@ -197,7 +228,8 @@ impl Walk {
             }
             None => self.take(candidate, real, text, findings),
             Some(base) => {
-                let mut rule = rule_of(candidate, &text, base, findings);
+                let (mut rule, warnings) = rule_of(&candidate.path, candidate.scope, &text, base);
+                findings.warnings.extend(warnings);
                 let is_due = rule.globs.is_empty()
                     || self.touched.as_ref().is_some_and(|touched| rule.is_for(touched));
                 if is_due {
@@ -240,7 +272,7 @@ impl Walk {
         if text.trim().is_empty() {
             return findings.left_out.push(LeftOut { what: path, why: "empty".to_owned() });
         }
-        let print = fingerprint(&text);
+        let print = source_print(&text);
         if let Some(earlier) = self.texts.get(&print) {
             let why = format!("the same text as {}", named(earlier));
             return findings.left_out.push(LeftOut { what: path, why });
@@ -256,10 +288,18 @@ impl Walk {
     }
 
     fn include(&mut self, includer: &Candidate, real: &Path, word: &str, findings: &mut Findings) {
+        self.lookups += 1;
+        if self.lookups > LOOKUPS_MAX {
+            if self.lookups == LOOKUPS_MAX + 1 {
+                let what = format!("what {} includes, and all behind it", shown(&includer.path));
+                findings.left_out.push(LeftOut { what, why: format!("more than {LOOKUPS_MAX} includes") });
+            }
+            return;
+        }
         let Some(path) = self.included_path(&includer.path, word) else {
             if looks_like_path(word) {
                 let why = format!("no such file; {} includes it", named(&shown(&includer.path)));
-                findings.left_out.push(LeftOut { what: word.to_owned(), why });
+                findings.left_out.push(LeftOut { what: cut(word, WORD_SHOWN_MAX), why });
             }
             return;
         };
@@ -302,34 +342,5 @@ impl Walk {
             self.stamp(&last?);
         }
         None
-    }
-}
-
-/// Whether another program put a file there for itself, by its name.
-pub(crate) fn is_injected(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(INJECTED))
-}
-
-/// A rule, with a warning for whatever its front matter says that cannot be understood.
-fn rule_of(candidate: &Candidate, file: &str, base: PathBuf, findings: &mut Findings) -> Rule {
-    let parsed = rule_text(file);
-    let path = shown(&candidate.path);
-    let is_for_all = parsed.patterns.iter().any(|pattern| pattern == "**");
-    let (mut globs, troubles) = globs_of(&parsed.patterns);
-    if is_for_all {
-        globs.clear();
-    }
-    for trouble in troubles.into_iter().chain(parsed.trouble) {
-        findings.warnings.push(format!("{}: front matter: {}", named(&path), named(&trouble)));
-    }
-    Rule {
-        path,
-        scope: candidate.scope,
-        patterns: parsed.patterns,
-        file: candidate.path.clone(),
-        text: parsed.text,
-        base,
-        globs,
-        set: None,
     }
 }

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use pal_model::{SourceNote, defuse};
-use pal_prompt::Instruction;
-use xxhash_rust::xxh3::xxh3_128;
+use pal_prompt::{Instruction, source_print};
 
 /// A path as plain data.
 pub(crate) fn shown(path: &Path) -> String {
@@ -23,19 +22,17 @@ pub(crate) fn named(name: &str) -> String {
     defuse(&line).into_owned()
 }
 
-/// What makes two texts the same: all but the white space around them.
-pub(crate) fn fingerprint(text: &str) -> u128 {
-    xxh3_128(text.trim().as_bytes())
+/// The beginning of a text, with a sign where it was cut.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// What a session keeps of an instruction file, to know later whether it changed.
 pub fn source_note(instruction: &Instruction) -> SourceNote {
-    SourceNote { path: instruction.path.clone(), print: print_of(&instruction.text) }
-}
-
-/// The fingerprint of a text, as a session keeps it.
-pub(crate) fn print_of(text: &str) -> String {
-    format!("{:032x}", fingerprint(text))
+    SourceNote { path: instruction.path.clone(), print: source_print(&instruction.text) }
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ fn twin(letter: char) -> Option<char> {
 }
 
 /// Whether a character takes no room, turns the direction of what follows it, or is no character to be read.
-pub(super) fn is_unseen(letter: char) -> bool {
+pub fn is_unseen(letter: char) -> bool {
     letter.is_control()
         || matches!(letter as u32,
             0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f

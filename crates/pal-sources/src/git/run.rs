@@ -34,6 +34,8 @@ const UNWANTED: &[&str] = &[
 const SETTINGS: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
+    // Names with other than plain letters come quoted, whatever the repository says.
+    ("core.quotePath", "true"),
     ("log.showSignature", "false"),
     ("status.submoduleSummary", "false"),
     ("submodule.recurse", "false"),

@@ -171,3 +171,55 @@ fn a_link_that_is_turned_to_the_outside_is_not_followed() {
     check(&place, &notices, &[("home/project/b/CLAUDE.md", Became::Removed, "")]);
     assert!(!notices[0].text.contains("secret"));
 }
+
+const NESTED: &str = "
+    repo home/project
+    file home/project/b/CLAUDE.md | of b @../docs/more.md
+    file home/project/b/.claude/rules/c.md | ---\\npaths: c/**\\n---\\nfor c
+    file home/project/b/.claude/rules/d.md | ---\\npaths: d/**\\n---\\nfor d
+    file home/project/docs/more.md | more
+    file home/project/docs/AGENTS.md | of docs
+";
+
+/// Rules that waited in a nested folder still do, and the folder of an include is not done with.
+#[track_caller]
+fn check_nested(place: &Place, discovered: &mut Discovered) {
+    let mut joins = |path: &str| -> Vec<String> {
+        let joined = discovered.touched(&place.root.join(path));
+        joined.iter().map(|file| place.short(&file.path)).collect()
+    };
+    assert_eq!(joins("home/project/b/c/x"), [""; 0]);
+    assert_eq!(joins("home/project/b/d/x"), ["home/project/b/.claude/rules/d.md"]);
+    assert_eq!(joins("home/project/docs/x"), ["home/project/docs/AGENTS.md"]);
+}
+
+#[test]
+fn nested_rules_wait_on_after_a_change_and_in_a_resumed_session() {
+    let place = Place::new(NESTED);
+    let mut discovered = discover(&place.search);
+    assert_eq!(discovered.touched(&place.root.join("home/project/b/c/x")).len(), 3);
+    let notes = discovered.notes();
+    let mut again = discover(&place.search);
+    assert_eq!(again.resumed(&notes), []);
+    check_nested(&place, &mut again);
+    place.write("home/project/CLAUDE.md", b"new");
+    check(&place, &discovered.changes(), &[("home/project/CLAUDE.md", Became::Added, "new")]);
+    assert_eq!(discovered.changes(), []);
+    check_nested(&place, &mut discovered);
+}
+
+#[test]
+fn a_nested_file_that_includes_less_is_told() {
+    let place = Place::new(NESTED);
+    let mut discovered = discover(&place.search);
+    discovered.touched(&place.root.join("home/project/b/x"));
+    place.write("home/project/b/CLAUDE.md", b"of b");
+    check(
+        &place,
+        &discovered.changes(),
+        &[
+            ("home/project/docs/more.md", Became::Removed, "no longer applies"),
+            ("home/project/b/CLAUDE.md", Became::Changed, "of b"),
+        ],
+    );
+}

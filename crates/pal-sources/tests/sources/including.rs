@@ -218,6 +218,25 @@ fn a_flood_of_files_ends() {
     let discovered = discover(&place.search);
     let bytes: usize = discovered.files.iter().map(|file| file.text.len()).sum();
     assert!((9_000_000..11_000_000).contains(&bytes), "{bytes}");
-    assert_eq!(discovered.left_out.len(), 901 - discovered.files.len());
+    assert_eq!(discovered.left_out.len(), 201);
+    assert_eq!(discovered.left_out[200].what, format!("… and {} more", 701 - discovered.files.len()));
     assert_eq!(discovered.left_out[0].why, "more than 10000000 bytes of instruction files");
+}
+
+#[test]
+fn a_flood_of_words_ends() {
+    let place = Place::new("repo home/project");
+    for file in 0..20 {
+        let words: String = (0..990).map(|count| format!("@./{file}-{count}{} ", ".".repeat(500))).collect();
+        let next = format!("@{}.md ", file + 1);
+        place.write(&format!("home/project/{file}.md"), format!("{next}{words}").as_bytes());
+    }
+    let all: String = (0..20).map(|file| format!("@{file}.md ")).collect();
+    place.write("home/project/CLAUDE.md", format!("{all}{}", "(@".repeat(100_000)).as_bytes());
+    let discovered = discover(&place.search);
+    assert_eq!(discovered.left_out.len(), 201);
+    assert!(discovered.left_out.iter().all(|row| row.what.chars().count() <= 201));
+    // Ten thousand words are looked up; each that leads nowhere is a row.
+    let more: usize = discovered.left_out[200].what.split(' ').nth(2).unwrap().parse().unwrap();
+    assert!((9_000..10_000).contains(&more), "{more}");
 }

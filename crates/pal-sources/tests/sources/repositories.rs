@@ -29,7 +29,6 @@ fn settle(place: &Place) {
         ("init.defaultBranch", "nothing"),
         ("status.showUntrackedFiles", "normal"),
         ("core.excludesFile", "/dev/null"),
-        ("core.quotePath", "true"),
     ] {
         place.git("home/project", &["config", key, value]);
     }
@@ -122,6 +121,18 @@ fn a_long_list_of_changes_is_cut() {
 }
 
 #[test]
+fn names_in_any_script_come_quoted_and_are_cut_whole() {
+    let place = repository();
+    place.git("home/project", &["config", "core.quotePath", "false"]);
+    for count in 0..300 {
+        place.write(&format!("home/project/語é🦀-{count:03}"), b"x");
+    }
+    let snapshot = snapshot(&place, "home/project");
+    assert!(snapshot.status_was_cut && snapshot.status.chars().count() <= 2_000);
+    assert!(snapshot.status.is_ascii() && snapshot.status.ends_with('"'), "{}", snapshot.status);
+}
+
+#[test]
 fn why_there_is_no_snapshot() {
     let place = Place::new("file home/broken/.git | gitdir: nowhere");
     assert_eq!(absent(&git_snapshot(&place.root.join("home/project"), PATIENCE)), "not in a git repository");
@@ -153,6 +164,23 @@ fn a_slow_status_leaves_the_rest() {
     };
     assert_eq!(snapshot.status, "(unknown: git status took longer than 2000 ms)");
     assert_eq!((snapshot.branch.as_str(), snapshot.commits.len()), ("trunk", 1));
+}
+
+#[test]
+fn a_slow_log_does_not_name_the_branch() {
+    let place = repository();
+    let Git::Snapshot(before) = git_snapshot(&place.root.join("home/project"), PATIENCE) else {
+        panic!("no snapshot");
+    };
+    place.git("home/project", &["checkout", "-q", "--detach"]);
+    // Git waits for somebody to tell it of grafted commits, and nobody does.
+    let grafts = place.root.join("home/project/.git/info/grafts");
+    assert!(std::process::Command::new("mkfifo").arg(&grafts).status().unwrap().success());
+    let Git::Snapshot(slow) = git_snapshot(&place.root.join("home/project"), Duration::from_secs(2)) else {
+        panic!("no snapshot");
+    };
+    assert_eq!(slow.commits, ["(unknown: git log took longer than 2000 ms)"]);
+    assert_eq!(before.commits[0], format!("{} first", slow.branch));
 }
 
 /// A program that leaves a trace when it runs, and where.

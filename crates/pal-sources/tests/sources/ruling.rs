@@ -111,7 +111,57 @@ fn links_among_rules_do_not_run_in_circles() {
         ",
         "
         project home/project/.claude/rules/a.md
-        asks home/shared/s.md for home/project/.claude/rules/shared/s.md
+        asks home/shared for home/project/.claude/rules/shared
         ",
     );
+}
+
+#[test]
+fn a_folder_outside_is_asked_for_once_and_not_looked_into() {
+    let script = "
+        repo home/project
+        file home/shared/a.md | a
+        file home/shared/below/b.md | b
+        link home/project/.claude/rules/all -> ROOT
+        link home/project/.claude/rules/shared -> ../../../shared
+        link home/project/.claude/rules/twin -> ../../../shared
+    ";
+    let place = Place::new(script);
+    let asked: Vec<String> =
+        discover(&place.search).questions.iter().map(|question| question.path.clone()).collect();
+    assert_eq!(asked, [place.root.to_str().unwrap(), place.root.join("home/shared").to_str().unwrap()]);
+    check(
+        &format!("{script}\nallow home/shared\nrefuse ."),
+        "
+        project home/project/.claude/rules/shared/a.md
+        project home/project/.claude/rules/shared/below/b.md
+        without home/project/.claude/rules/all: outside of the project, and the user did not allow it
+        ",
+    );
+}
+
+#[test]
+fn folders_that_link_to_each_other_are_looked_into_once() {
+    let place = Place::new("repo home/project");
+    for from in 0..8 {
+        place.write(&format!("home/project/.claude/rules/{from}/rule.md"), format!("rule {from}").as_bytes());
+        for to in 0..8 {
+            let link = place.root.join(format!("home/project/.claude/rules/{from}/to-{to}"));
+            std::os::unix::fs::symlink(format!("../{to}"), link).unwrap();
+        }
+    }
+    let discovered = discover(&place.search);
+    assert_eq!((discovered.files.len(), discovered.left_out.len()), (8, 0));
+}
+
+#[test]
+fn too_many_rules_end_the_walk() {
+    let place = Place::new("repo home/project");
+    for count in 0..1_005 {
+        place.write(&format!("home/project/.claude/rules/{count:04}.md"), format!("rule {count}").as_bytes());
+    }
+    let discovered = discover(&place.search);
+    assert_eq!((discovered.files.len(), discovered.left_out.len()), (1_000, 1));
+    assert!(discovered.files[999].path.ends_with("0999.md"));
+    assert!(discovered.left_out[0].why.starts_with("rules beyond 1000"), "{:?}", discovered.left_out);
 }
