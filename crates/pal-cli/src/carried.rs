@@ -9,7 +9,6 @@ use pal_context::cache::latched_lifetime;
 use pal_model::{Body, Card, Entry, RequestSent, Source, Text, escape_into, fields, member_string};
 use pal_view::{CacheLifetime, Request, View};
 use pal_wire::Beta;
-use serde_json::Value;
 use smol_str::SmolStr;
 
 use crate::colour::clipped;
@@ -17,8 +16,6 @@ use crate::settings::Settings;
 use crate::stored::eligibility;
 use crate::table::harmless;
 
-/// The members that a log may name. How the model thinks is not among them: the view says it, by the card.
-const MEMBERS: [&str; 3] = [OUTPUT, "context_management", "speed"];
 /// The member that holds the effort.
 const OUTPUT: &str = "output_config";
 /// So much of a name from a log is shown.
@@ -55,7 +52,7 @@ impl Carried {
         if let Some(effort) = settings.effort.as_deref().filter(|_| !is_whole)
             && !members.iter().any(|(name, _)| *name == OUTPUT)
         {
-            members.insert(0, (OUTPUT, with_effort(effort)));
+            members.insert(0, (SmolStr::new_static(OUTPUT), with_effort(effort)));
         }
         let named = before.and_then(|before| CacheLifetime::named(before.lifetime.as_ref()?));
         let (latched, _) = latched_lifetime(view.state(), &Source::main(), eligibility(settings));
@@ -75,11 +72,9 @@ impl Carried {
 
     fn take_members(&mut self, before: &RequestSent) {
         for (name, value) in &before.members {
-            let known = MEMBERS.into_iter().find(|known| known == name);
-            match (known, serde_json::from_str::<Value>(value)) {
-                (Some(known), Ok(_)) => self.standing.members.push((known, Text::from(value.as_str()))),
-                (Some(_), Err(_)) => self.leave_out("member", name, "it is no whole JSON"),
-                (None, _) => self.leave_out("member", name, "pal takes no such member from a log"),
+            match pal_context::carried_member(name, value) {
+                Ok(member) => self.standing.members.push(member),
+                Err(why) => self.leave_out("member", name, why),
             }
         }
     }

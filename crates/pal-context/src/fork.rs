@@ -18,6 +18,22 @@ pub struct Standing {
     pub lifetime: CacheLifetime,
 }
 
+/// Members that the requests of a log may have carried: what else stands there is not taken from it. Thinking is the
+/// view's business.
+const CARRIED: [&str; 3] = ["output_config", "context_management", "speed"];
+
+/// A member that a log says a request carried; or why it is not taken from there. A log is a file like any other, and none
+/// may write a body of its own.
+pub fn carried_member(name: &str, value: &str) -> Result<(SmolStr, Text), &'static str> {
+    if !CARRIED.contains(&name) {
+        return Err("pal takes no such member from a log");
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(value) {
+        Ok(_) => Ok((SmolStr::new(name), Text::from(value))),
+        Err(_) => Err("it is no whole JSON"),
+    }
+}
+
 impl Standing {
     /// A request of the conversation, with all of it and with its marks.
     pub fn request(&self, view: &View, options: RenderOptions) -> Request {
@@ -37,11 +53,6 @@ impl Standing {
     fn finished(&self, request: Request, view: &View, is_fork: bool) -> Request {
         let request =
             self.members.iter().fold(request, |request, (name, value)| request.with_member(name, value));
-        self.marked(request, view, is_fork)
-    }
-
-    /// A request with the conversation's marks, or those of a fork, and without its members.
-    pub fn marked(&self, request: Request, view: &View, is_fork: bool) -> Request {
         let marks = plan(&request, &view.lens().card, Marking { lifetime: self.lifetime, is_fork });
         request.with_marks(marks)
     }

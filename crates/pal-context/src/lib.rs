@@ -21,7 +21,7 @@ pub use compact::{
     read_summary,
 };
 pub use condense::{Asked, Condensed, condense};
-pub use fork::Standing;
+pub use fork::{Standing, carried_member};
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
 pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals, cause_name};
 pub use price::price_of_break;

@@ -1,7 +1,7 @@
 //! What the requests of a session carry besides their content, and what of it is fixed (§5.8).
 
 use pal_context::cache::latched_lifetime;
-use pal_context::{LAYERS, Standing, What};
+use pal_context::{LAYERS, Standing, What, carried_member};
 use pal_model::{Body, Decision, DecisionKind, RequestSent, Source, Text, Timestamp};
 use pal_view::CacheLifetime;
 use smol_str::SmolStr;
@@ -57,7 +57,7 @@ impl Session {
                 members: request
                     .members
                     .iter()
-                    .map(|(name, value)| (name.clone(), Text::from(value.as_str())))
+                    .filter_map(|(name, value)| carried_member(name, value).ok())
                     .collect(),
                 lifetime,
             },
@@ -76,6 +76,11 @@ impl Session {
 
     fn latched_betas(&self) -> Vec<SmolStr> {
         let latched = self.view.state().latches.get(BETAS_LATCH).map_or("", String::as_str);
-        latched.split(',').filter(|beta| !beta.is_empty()).map(SmolStr::new).collect()
+        // What stands in a log goes into a header only if it looks like the name of a beta.
+        let is_name = |beta: &&str| {
+            !beta.is_empty()
+                && beta.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        };
+        latched.split(',').filter(is_name).map(SmolStr::new).collect()
     }
 }

@@ -79,10 +79,7 @@ fn fork(
 ) -> Result<Request, Failure> {
     let mut asked = view.clone();
     asked.push(entry(question, view.branch().last())?);
-    let members = standing.members.iter();
-    let request =
-        members.fold(asked.render(options), |request, (name, value)| request.with_member(name, value));
-    Ok(standing.marked(request, &asked, true))
+    Ok(standing.repeated(&asked, options))
 }
 
 /// A question as the entry that would follow the last one.
