@@ -87,6 +87,8 @@ fn decisions_announce_what_they_break() {
     let mut tape = warm();
     let early = tape.say("or rather");
     tape.turn(10, used(101_000, 1_000, 0));
+    tape.say("and so on");
+    tape.turn(10, used(102_000, 1_000, 0));
     tape.rewind(early);
     tape.turn(10, used(20_000, 82_000, 0));
     assert_eq!(cause(&tape), expected("rewind"));
