@@ -143,6 +143,27 @@ pub(crate) fn harmless_lines(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '·' } else { c }).collect()
 }
 
+/// Eighths of a cell that each of several parts takes; only those that take any. The parts are stacked, each so many
+/// eighths long, and cells are counted from where they begin.
+pub(crate) fn eighths_of_cell<Part>(
+    parts: impl Iterator<Item = (Part, f64)>,
+    cell: usize,
+) -> Vec<(Part, usize)> {
+    let (start, end) = (cell * 8, cell * 8 + 8);
+    let (mut sum, mut from) = (0.0, 0);
+    let mut inside = Vec::new();
+    for (part, eighths) in parts {
+        sum += eighths;
+        let to = sum.round() as usize;
+        let covered = to.min(end).saturating_sub(from.max(start));
+        if covered > 0 {
+            inside.push((part, covered));
+        }
+        from = to;
+    }
+    inside
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

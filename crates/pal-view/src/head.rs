@@ -160,7 +160,8 @@ impl Head {
     }
 }
 
-fn is_deferred(tool: &str) -> bool {
+/// Whether a tool is no part of the prefix until a result refers to it. Such a tool must not carry a mark.
+pub fn is_deferred(tool: &str) -> bool {
     fields(tool).map(Object).is_ok_and(|tool| tool.get("defer_loading") == Some("true"))
 }
 

@@ -28,6 +28,7 @@ mod wire;
 
 pub use clean::wire_id;
 pub use estimate::*;
+pub use head::is_deferred;
 pub use ledger::{Category, Sums};
 pub use lens::{Lens, Scope};
 pub use mark::{CacheLifetime, CacheScope, Mark, Spot};

@@ -111,18 +111,19 @@ impl Finished {
 mod tests {
     use super::*;
 
+    fn finished(extras: &str) -> Finished {
+        Finished {
+            response: ResponseId::from("msg_1"),
+            model: SmolStr::default(),
+            stop_reason: None,
+            usage: Usage::default(),
+            extras: Text::from(extras),
+        }
+    }
+
     #[test]
     fn the_provider_says_what_it_could_not_read() {
-        let miss = |extras: &str| {
-            let finished = Finished {
-                response: ResponseId::from("msg_1"),
-                model: SmolStr::default(),
-                stop_reason: None,
-                usage: Usage::default(),
-                extras: Text::from(extras),
-            };
-            finished.cache_miss()
-        };
+        let miss = |extras: &str| finished(extras).cache_miss();
         assert_eq!(miss("{}"), None);
         assert_eq!(miss(r#"{"diagnostics":null}"#).as_deref(), Some("none"));
         assert_eq!(miss(r#"{"diagnostics":{"cache_miss_reason":null}}"#), None);
@@ -132,16 +133,7 @@ mod tests {
 
     #[test]
     fn what_was_cleared_is_added_up() {
-        let cleared = |extras: &str| {
-            let finished = Finished {
-                response: ResponseId::from("msg_1"),
-                model: SmolStr::default(),
-                stop_reason: None,
-                usage: Usage::default(),
-                extras: Text::from(extras),
-            };
-            finished.cleared_tokens()
-        };
+        let cleared = |extras: &str| finished(extras).cleared_tokens();
         let two = r#"{"context_management":{"applied_edits":[{"type":"a","cleared_input_tokens":50120},{"type":"b","cleared_thinking_turns":3,"cleared_input_tokens":15000}]}}"#;
         assert_eq!(cleared(two), 65_120);
         for nothing in [

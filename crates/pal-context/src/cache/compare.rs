@@ -1,7 +1,7 @@
 //! Where two requests differ, in the order in which the provider's cache looks at them.
 
 use pal_model::{BreakCause, Change, Role, SystemNote, Text, fields, member_string, unescape};
-use pal_view::{OUTSIDE_THE_KEY, Request};
+use pal_view::{OUTSIDE_THE_KEY, Request, is_deferred};
 use smol_str::SmolStr;
 
 /// A request as it was sent: the body and what stands in headers.
@@ -50,9 +50,8 @@ fn tools(old: &Request, new: &Request) -> Option<BreakCause> {
     let named = |request: &Request| -> Vec<(SmolStr, Text)> {
         let tools = request.tools().iter().filter_map(|tool| {
             let known = fields(tool).ok()?;
-            let is_deferred = pal_model::member(&known, "defer_loading") == Some("true");
             let name = SmolStr::new(member_string(&known, "name")?);
-            (!is_deferred).then(|| (name, tool.clone()))
+            (!is_deferred(tool)).then(|| (name, tool.clone()))
         });
         tools.collect()
     };

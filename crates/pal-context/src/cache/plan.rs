@@ -1,7 +1,7 @@
 //! Where a request carries marks (§5.6): at most four, in the order of need.
 
 use pal_model::Card;
-use pal_view::{CacheLifetime, CacheScope, Mark, Request, Spot};
+use pal_view::{CacheLifetime, CacheScope, Mark, Request, Spot, is_deferred};
 
 /// Marks that the provider takes in one request.
 const MARKS_MOST: usize = 4;
@@ -73,9 +73,4 @@ fn scopes(request: &Request, card: &Card) -> Vec<Option<CacheScope>> {
         (true, true, _) => Some(CacheScope::Organisation),
     };
     request.system_notes().iter().map(|note| scope(note.is_static)).collect()
-}
-
-/// A tool that is not part of the prefix must not carry a mark.
-fn is_deferred(tool: &str) -> bool {
-    pal_model::fields(tool).is_ok_and(|fields| pal_model::member(&fields, "defer_loading") == Some("true"))
 }

@@ -7,7 +7,7 @@ use pal_view::Limits;
 
 use super::slices::Slice;
 use crate::colour::Colours;
-use crate::table::{percent, rounded, thousands};
+use crate::table::{eighths_of_cell, percent, rounded, thousands};
 
 /// Columns left of the bar.
 const INDENT: usize = 2;
@@ -101,19 +101,8 @@ impl Bar<'_> {
 
     /// Eighths of a cell that each slice takes, from the left; only those that take any.
     fn eighths(&self, at: usize) -> Vec<(&Slice, usize)> {
-        let (left, right) = (at * 8, at * 8 + 8);
-        let (mut sum, mut from) = (0.0, 0);
-        let mut inside = Vec::new();
-        for slice in self.slices {
-            sum += slice.tokens * self.scale * 8.0;
-            let to = sum.round() as usize;
-            let covered = to.min(right).saturating_sub(from.max(left));
-            if covered > 0 {
-                inside.push((slice, covered));
-            }
-            from = to;
-        }
-        inside
+        let eighths = |slice: &Slice| slice.tokens * self.scale * 8.0;
+        eighths_of_cell(self.slices.iter().map(|slice| (slice, eighths(slice))), at)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::columns::Column;
 use super::{EIGHTHS, HEIGHT, KINDS};
 use crate::colour::Colours;
+use crate::table::eighths_of_cell;
 
 /// A cell: its character, and the codes of its colours.
 #[derive(Clone, PartialEq)]
@@ -20,20 +21,8 @@ pub(super) fn cell(column: &Column, level: usize, most: f64, with_colours: bool)
 /// Eighths of a cell that each kind takes, from the bottom up; only those that take any.
 fn eighths(column: &Column, level: usize, most: f64) -> Vec<(usize, usize)> {
     let scale = (HEIGHT * 8) as f64 / most.max(1.0);
-    let (bottom, top) = (level * 8, level * 8 + 8);
-    let mut sum = 0.0;
-    let mut from = 0;
-    let mut inside = Vec::new();
-    for (kind, tokens) in column.parts.iter().enumerate() {
-        sum += tokens * scale;
-        let to = sum.round() as usize;
-        let covered = to.min(top).saturating_sub(from.max(bottom));
-        if covered > 0 {
-            inside.push((kind, covered));
-        }
-        from = to;
-    }
-    inside
+    let parts = column.parts.iter().map(|tokens| tokens * scale);
+    eighths_of_cell(parts.enumerate(), level)
 }
 
 /// Two kinds at most: the lowest in the foreground, the largest of the others behind it.
