@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{Content, EntryId, Source, Usage};
+use crate::{Content, EntryId, FileSeen, Source, Usage};
 
 /// A compaction boundary.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -195,6 +195,18 @@ pub struct Snapshot {
     /// Files that the model has read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub read_files: BTreeMap<String, ReadFile>,
+    /// What the model knows of files, by their real paths.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen_files: BTreeMap<String, FileSeen>,
+    /// The working directory, where it is another than at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The permission mode, where a tool has set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SmolStr>,
+    /// Skills in use, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     /// Memory files already handed over.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub prefetched: BTreeSet<String>,

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::json::{escape_into, fields};
 use crate::{
-    Boundary, Content, Decision, Entry, EntryId, FORMAT_VERSION, Origin, Prefix, RequestSent, ResponseGot,
-    ResponseId, Session, Timestamp,
+    Aftermath, Boundary, Content, Decision, Entry, EntryId, FORMAT_VERSION, Origin, Prefix, RequestSent,
+    ResponseGot, ResponseId, Session, Timestamp,
 };
 
 /// An entry without its place in a log.
@@ -24,6 +24,18 @@ impl Draft {
         let mut draft = Draft::of_kind("user", content.len() + 64);
         draft.string("origin", origin.name());
         draft.raw("content", content);
+        draft
+    }
+
+    /// What tools answered, and what the session has to remember of it; `content` is a list of results as raw JSON.
+    pub fn results(content: &str, aftermath: &Aftermath) -> Draft {
+        let mut draft = Draft::user(Origin::Tool, content);
+        // A struct of strings and numbers is always JSON.
+        if !aftermath.is_empty()
+            && let Ok(aftermath) = serde_json::to_string(aftermath)
+        {
+            draft.raw("aftermath", &aftermath);
+        }
         draft
     }
 

@@ -155,6 +155,9 @@ impl Envelope {
             "user" => Body::User(User {
                 origin: string("origin").map_or(Origin::Person, |name| Origin::from_name(&name)),
                 content: content("content"),
+                aftermath: find("aftermath")
+                    .and_then(|raw| serde_json::from_str(raw).ok())
+                    .unwrap_or_default(),
             }),
             "assistant" => Body::Assistant(Assistant {
                 response: string("response").map(|id| id.as_ref().into()),

@@ -52,8 +52,8 @@ pub use json::{
 };
 pub use parts::{Part, Parts};
 pub use said::{
-    Assistant, Attachment, LayerReport, Origin, Prefix, PrefixNotes, RequestSent, ResponseGot, Role,
-    SectionNote, Session, Source, SourceNote, SystemNote, User,
+    Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,
+    ResponseGot, Role, SectionNote, Session, Source, SourceNote, SystemNote, User,
 };
 pub use text::Text;
 pub use time::{TimeError, Timestamp};

@@ -94,6 +94,55 @@ pub struct User {
     pub origin: Origin,
     /// What was said.
     pub content: Content,
+    /// What the session has to remember of it, where tools answered.
+    pub aftermath: Aftermath,
+}
+
+/// What a session has to remember of what tools did, besides what they said.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Aftermath {
+    /// Files that the model now knows, by their real paths.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, FileSeen>,
+    /// The working directory from now on, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The permission mode from now on, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SmolStr>,
+    /// A skill that is in use from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+}
+
+impl Aftermath {
+    /// Whether there is nothing to remember.
+    pub fn is_empty(&self) -> bool {
+        *self == Aftermath::default()
+    }
+
+    /// Takes in what came later.
+    pub fn extend(&mut self, later: Aftermath) {
+        self.files.extend(later.files);
+        self.directory = later.directory.or(self.directory.take());
+        self.mode = later.mode.or(self.mode.take());
+        self.skill = later.skill.or(self.skill.take());
+    }
+}
+
+/// What the model knows of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileSeen {
+    /// A fingerprint of what the file held.
+    pub print: String,
+    /// The call that showed or wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<SmolStr>,
+    /// The first line that was shown and how many, where it was not the whole file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<(u64, u64)>,
 }
 
 /// Something the model said: one block or one whole response.

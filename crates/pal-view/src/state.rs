@@ -2,8 +2,8 @@
 //! and a boundary carries it, so that nothing before the boundary need be read for it.
 
 use pal_model::{
-    Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference, Snapshot, ToolKind, fields,
-    unescape,
+    Aftermath, Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference, Snapshot, ToolKind,
+    fields, unescape,
 };
 use smol_str::SmolStr;
 
@@ -18,6 +18,7 @@ pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
         Body::Response(response) => state.totals.add(&response.usage, response.cost),
         Body::Decision(decision) => decide(state, entry.id, decision),
         Body::Boundary(boundary) => *state = boundary.snapshot.clone(),
+        Body::User(user) => remember(state, &user.aftermath),
         Body::Assistant(assistant) => {
             for block in assistant.content.blocks() {
                 if let Some((path, call)) = file_read(block) {
@@ -28,6 +29,22 @@ pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
             }
         }
         _ => {}
+    }
+}
+
+/// Takes in what tools did.
+fn remember(state: &mut Snapshot, aftermath: &Aftermath) {
+    let Aftermath { files, directory, mode, skill } = aftermath;
+    state.seen_files.extend(files.iter().map(|(path, seen)| (path.clone(), seen.clone())));
+    if directory.is_some() {
+        state.directory.clone_from(directory);
+    }
+    if mode.is_some() {
+        state.mode.clone_from(mode);
+    }
+    if let Some(skill) = skill {
+        state.skills.retain(|known| known != skill);
+        state.skills.push(skill.clone());
     }
 }
 

@@ -301,6 +301,7 @@ fn snapshot(material: &Material<'_>, how: How, carried: Carried) -> Snapshot {
         announced,
         latches: Default::default(),
         read_files: Default::default(),
+        seen_files: Default::default(),
         prefetched: Default::default(),
         summary_failures,
         carried,

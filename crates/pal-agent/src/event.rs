@@ -1,0 +1,151 @@
+//! What happens in a session, as plain data for whoever shows it.
+
+use std::time::Duration;
+
+use pal_model::{Boundary, CacheBreak, Entry, ToolUseId, Totals, Usage};
+use serde::Serialize;
+use smol_str::SmolStr;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The session is open: what it consists of. Comes once, first.
+    Began(Began),
+    /// A message is in the log: what a person said, what the model answered, what tools returned. `entry` is a `user`
+    /// or an `assistant` entry.
+    Message {
+        /// The entry, as it stands in the log.
+        entry: Entry,
+        /// What the answer took, if it is the model's.
+        usage: Option<Usage>,
+        /// Its price in US dollars, where known.
+        cost: Option<f64>,
+    },
+    /// The answer grew by words for the reader.
+    Text(String),
+    /// The answer grew by thinking that is shown.
+    Thinking(String),
+    /// What was shown of this answer does not count: another one takes its place.
+    Void {
+        /// Why.
+        why: String,
+    },
+    /// The provider is asked again after a while.
+    Waiting {
+        /// Why the last attempt failed.
+        why: String,
+        /// The attempt that follows, counted from 1.
+        attempt: u32,
+        /// How many there are at most.
+        of: u32,
+        /// How long it takes until then.
+        left: Duration,
+    },
+    /// A tool starts.
+    ToolBegan {
+        /// Which call.
+        call: ToolUseId,
+        /// The tool.
+        name: SmolStr,
+        /// What it is called with: a JSON object.
+        input: String,
+    },
+    /// A running tool printed something.
+    ToolPrinted {
+        /// Which call.
+        call: ToolUseId,
+        /// What it printed.
+        text: String,
+    },
+    /// A tool has ended. Its result follows in a message, when all calls of the answer have ended.
+    ToolEnded {
+        /// Which call.
+        call: ToolUseId,
+        /// The tool.
+        name: SmolStr,
+        /// Whether it failed or was refused.
+        is_error: bool,
+        /// How long it took.
+        took: Duration,
+        /// Bytes of its result.
+        bytes: u64,
+    },
+    /// The conversation was compacted.
+    Compacted(Box<Boundary>),
+    /// Reads from the provider's cache fell, and why.
+    CacheBroke(Box<CacheBreak>),
+    /// A line for the user.
+    Notice(String),
+    /// A prompt was worked off, or could not be. Comes once for each prompt.
+    Ended(Ended),
+}
+
+/// What a session consists of.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Began {
+    /// The session's id.
+    pub session_id: String,
+    /// Its log.
+    pub transcript_path: String,
+    /// Where it works.
+    pub cwd: String,
+    /// The model.
+    pub model: SmolStr,
+    /// Tools by their names on the wire.
+    pub tools: Vec<SmolStr>,
+    /// The permission mode.
+    pub permission_mode: SmolStr,
+    /// Whether it went on from an earlier run.
+    pub is_resumed: bool,
+    /// The program's version.
+    pub version: String,
+}
+
+/// How a prompt ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ended {
+    /// How.
+    pub end: End,
+    /// What the model said last; empty if it said nothing.
+    pub text: String,
+    /// Answers of the model since the prompt.
+    pub turns: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// How long of it was spent waiting for the provider.
+    pub took_provider: Duration,
+    /// What the session took since the prompt, background work included.
+    pub spent: Totals,
+    /// Calls that were refused since the prompt.
+    pub denials: Vec<Denial>,
+}
+
+/// How a prompt ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The model had nothing left to do.
+    Done,
+    /// The model refused.
+    Refused(String),
+    /// The most turns, tokens or money were used up; which, in one sentence.
+    Limit(String),
+    /// Somebody interrupted it.
+    Interrupted,
+    /// Something went wrong, and what to do about it. The session goes on from here.
+    Failed(String),
+}
+
+/// A call that was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Denial {
+    /// The tool.
+    pub tool_name: SmolStr,
+    /// Which call.
+    pub tool_use_id: String,
+    /// What it was called with: a JSON object.
+    pub tool_input: String,
+    /// Why.
+    pub reason: String,
+    /// The rule that would allow it, where one would.
+    pub rule: Option<String>,
+}

@@ -1,0 +1,1 @@
+//! Hooks: commands of the user that run at events of a session, and what they say.
