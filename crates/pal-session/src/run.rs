@@ -109,7 +109,7 @@ impl Run {
             (Input::Interrupt, state) => self.interrupt(state),
             (Input::PromptPassed, State::PromptCheck(content)) => {
                 self.record(Record::Person(content));
-                self.ask();
+                if self.is_interrupted { self.interrupted() } else { self.ask() }
             }
             (Input::PromptBlocked(why), State::PromptCheck(_)) => self.end(End::Failed(why)),
             (Input::Answered(answer), State::Answer) => self.answered(answer),
@@ -353,7 +353,9 @@ impl Run {
     }
 
     fn stop(&mut self) {
-        if self.said.is_empty() {
+        if self.is_interrupted {
+            self.interrupted();
+        } else if self.said.is_empty() {
             self.end(End::Done);
         } else {
             self.ask();
@@ -362,6 +364,9 @@ impl Run {
 
     fn stop_blocked(&mut self, why: String) {
         self.stop_blocked += 1;
+        if self.is_interrupted {
+            return self.interrupted();
+        }
         if self.stop_blocked > STOP_BLOCKED_MAX {
             return self.end(End::Failed(format!(
                 "a Stop hook forbade the end {STOP_BLOCKED_MAX} times in a row, the last time because: {why}"
@@ -373,14 +378,9 @@ impl Run {
 
     fn interrupt(&mut self, state: State) {
         match state {
-            // Nothing was said yet that would have to be taken back.
+            // Who rests has nothing to stop.
             State::Idle => {}
-            State::PromptCheck(content) => {
-                self.record(Record::Person(content));
-                self.interrupted();
-            }
-            State::StopCheck => self.interrupted(),
-            state @ (State::Answer | State::Calls(_)) => {
+            state => {
                 if !self.is_interrupted {
                     self.outputs.push_back(Output::Cancel);
                 }
