@@ -79,12 +79,7 @@ impl Line {
     }
 }
 
-async fn exchange(
-    client: &Client,
-    call: Call,
-    wish: &Notify,
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Exchange {
+async fn exchange(client: &Client, call: Call, wish: &Notify, tell: &mut dyn FnMut(Step<'_>)) -> Exchange {
     let begun = Instant::now();
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
     let mut answer = client.send(call);

@@ -9,7 +9,7 @@ mod errands;
 mod failure;
 mod progress;
 mod provider;
-mod restoring;
+
 mod session;
 mod settings;
 mod stored;

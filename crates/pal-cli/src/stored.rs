@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pal_agent::directory_around;
 use pal_context::cache::Eligibility;
 use pal_context::{Place, Policy};
 use pal_engine::{CacheSettings, Engine, EngineError};
@@ -17,7 +18,7 @@ use smol_str::SmolStr;
 
 use crate::carried::cache_key;
 use crate::failure::Failure;
-use crate::restoring::directory_around;
+
 use crate::session::{self, card, lens};
 use crate::settings::Settings;
 

@@ -109,6 +109,11 @@ impl Workspace {
         self.state().shown.insert(SmolStr::new(call));
     }
 
+    /// Takes a call out of those whose results are before the model.
+    pub fn note_hidden(&self, call: &str) {
+        self.state().shown.remove(call);
+    }
+
     /// Whether the result of a call is before the model, whole.
     pub fn is_shown(&self, call: &str) -> bool {
         self.state().shown.contains(call)

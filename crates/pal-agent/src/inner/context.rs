@@ -17,11 +17,8 @@ pub(crate) struct Wanted {
 pub(crate) fn told(view: &View, limits: &Limits, wanted: &Wanted) -> String {
     let size = view.size().tokens;
     let percent = |tokens: f64| tokens * 100.0 / limits.window.max(1) as f64;
-    let mut text = format!(
-        "{size} of {} tokens are in the window ({:.0} %).\n",
-        limits.window,
-        percent(size as f64)
-    );
+    let mut text =
+        format!("{size} of {} tokens are in the window ({:.0} %).\n", limits.window, percent(size as f64));
     match limits.auto_compact {
         Some(threshold) => text.push_str(&format!(
             "{} tokens are left until the conversation is compacted at {threshold}.\n",

@@ -57,17 +57,23 @@ pub(crate) fn recall(log: &Path, input: &str) -> Result<String, String> {
     }
 }
 
-fn entries(log: &Path) -> Result<impl Iterator<Item = Entry>, String> {
+/// Hands over the entries of a log, one after the other, until `see` has seen enough.
+fn each(log: &Path, mut see: impl FnMut(Entry) -> bool) -> Result<(), String> {
     let reader = Reader::open(log).map_err(|error| format!("the log cannot be read: {error}"))?;
     // A damaged line is not what is looked for; whoever opens the session is told of it.
-    Ok(reader.lines().filter_map(|line| line.ok()).map(|line| line.entry))
+    for line in reader.lines().filter_map(|line| line.ok()) {
+        if !see(line.entry) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn search(log: &Path, query: &str, limit: usize) -> Result<String, String> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     let mut hits: Vec<Hit> = Vec::new();
     let mut found = 0_usize;
-    for entry in entries(log)? {
+    each(log, |entry| {
         for (who, text) in texts(&entry) {
             let Some((passage, count)) = passage(&text, &words) else { continue };
             found += 1;
@@ -77,7 +83,8 @@ fn search(log: &Path, query: &str, limit: usize) -> Result<String, String> {
                 keep_best(&mut hits, limit);
             }
         }
-    }
+        true
+    })?;
     keep_best(&mut hits, limit);
     if hits.is_empty() {
         return Ok(format!(
@@ -101,8 +108,12 @@ fn keep_best(hits: &mut Vec<Hit>, limit: usize) {
 
 fn whole(log: &Path, id: &str, offset: usize) -> Result<String, String> {
     let id: EntryId = id.trim().parse().map_err(|_| format!("`{id}` is no id of an entry"))?;
-    let entry = entries(log)?.find(|entry| entry.id == id);
-    let entry = entry.ok_or_else(|| format!("this session has no entry {id}"))?;
+    let mut found = None;
+    each(log, |entry| {
+        found = (entry.id == id).then_some(entry);
+        found.is_none()
+    })?;
+    let entry = found.ok_or_else(|| format!("this session has no entry {id}"))?;
     let text: Vec<String> = texts(&entry).into_iter().map(|(_, text)| text).collect();
     let text = text.join("\n\n");
     let shown: String = text.chars().skip(offset).take(ENTRY_MOST).collect();
@@ -141,8 +152,11 @@ fn words(block: &Block) -> Option<String> {
         }
         BlockType::ToolResult => {
             let content = block.content();
-            let texts: Vec<String> =
-                content.blocks().iter().filter_map(|block| Some(block.string("text")?.into_owned())).collect();
+            let texts: Vec<String> = content
+                .blocks()
+                .iter()
+                .filter_map(|block| Some(block.string("text")?.into_owned()))
+                .collect();
             Some(texts.join("\n"))
         }
         _ => None,
@@ -211,9 +225,8 @@ mod tests {
         let long = "äb".repeat(ENTRY_MOST);
         let (folder, ids) = log_of(&[&long]);
         let log = folder.path().join("log.jsonl");
-        let page = |offset: usize| {
-            recall(&log, &format!(r#"{{"entry":"{}","offset":{offset}}}"#, ids[0])).unwrap()
-        };
+        let page =
+            |offset: usize| recall(&log, &format!(r#"{{"entry":"{}","offset":{offset}}}"#, ids[0])).unwrap();
         let first = page(0);
         let second = page(ENTRY_MOST);
         let note = first.rfind("\n[").unwrap();
