@@ -73,7 +73,7 @@ impl Helper {
         let endpoint = match name {
             // The simulator's task lives as long as the runtime.
             ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(&self.card)))?.0,
-            _ => endpoint(name, &settings.credentials)?,
+            _ => endpoint(name, settings)?,
         };
         self.line = Some(Line { runtime, endpoint });
         Ok(())

@@ -74,7 +74,7 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         limits: Limits::new(card, &settings.window_for(&card.model)),
         place: Place { directory: directory.display().to_string(), transcript: log.display().to_string() },
         is_attended: true,
-        ways: (!settings.may_compact).then(Vec::new),
+        ways: (!settings.may_compact()).then(Vec::new),
         max_tokens: MAX_TOKENS.min(card.max_output),
         cache: CacheSettings {
             eligibility: eligibility(settings),

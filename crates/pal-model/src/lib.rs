@@ -23,6 +23,7 @@ mod entry;
 mod guard;
 mod id;
 mod json;
+mod nearest;
 mod parts;
 mod said;
 mod text;
@@ -50,6 +51,7 @@ pub use json::{
     Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, member, member_string,
     mend_surrogates, unescape,
 };
+pub use nearest::{meant, nearest};
 pub use parts::{Part, Parts};
 pub use said::{
     Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,

@@ -54,6 +54,7 @@ pub use git::{GIT_TIME, git_snapshot};
 pub use notice::{Became, Notice};
 pub use reading::FILE_BYTES_MAX;
 pub use rule::Rule;
+pub use project::project_root;
 pub use search::{INSTRUCTION_TOKENS_MAX, Limit, Search, managed_folders, user_folders};
 pub use walk::Question;
 pub use words::source_note;

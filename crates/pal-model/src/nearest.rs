@@ -1,12 +1,12 @@
 //! The known word that a mistyped one is nearest to, for errors that say what to write instead.
 
 /// The end of a sentence about an unknown word: a question for the nearest known one, if one is near.
-pub(crate) fn meant(word: &str, known: &[&str]) -> String {
+pub fn meant(word: &str, known: &[&str]) -> String {
     nearest(word, known).map_or(".".to_owned(), |near| format!("; did you mean `{near}`?"))
 }
 
 /// The nearest of the known words, if one is near enough to be meant.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).map(|letter| letter.to_ascii_lowercase()).collect();
     let most = if word.len() < 4 { 1 } else { word.len() / 4 + 1 };
     known
