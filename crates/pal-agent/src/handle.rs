@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pal_model::Content;
+use pal_model::{Content, ToolUseId};
 use pal_process::Cancel;
 use pal_session::{Input, Returned};
 
@@ -19,6 +19,8 @@ pub struct Handle {
 pub(crate) enum Signal {
     /// A person says or wants something.
     Person(Input),
+    /// A running call printed something.
+    Printed(ToolUseId, String),
     /// A call returned, and these files were touched by it.
     Returned(Box<Returned>, Vec<std::path::PathBuf>),
 }
