@@ -12,6 +12,8 @@ pub use edit::Edit;
 pub use read::Read;
 pub use write::Write;
 
+pub(crate) use disk::open;
+
 use pal_model::FileSeen;
 
 use crate::{Output, Running};
