@@ -1,0 +1,140 @@
+//! Process groups: watched without being reaped, and ended as a whole.
+
+use std::io::{self, PipeWriter, Write};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+};
+
+/// How long a group may take to end by itself after it was asked to.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the kernel may take to end what was killed.
+pub(crate) const KILL_TIME: Duration = Duration::from_secs(2);
+
+/// How often a group that shall end is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The processes that came of one child, by the child's number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group(Pid);
+
+impl Group {
+    pub(crate) fn of(child: &Child) -> Group {
+        Group(Pid::from_child(child))
+    }
+
+    /// Asks all of it to end. A stopped process hears nothing before it goes on.
+    pub(crate) fn ask_to_end(self) {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+    }
+
+    /// Ends all of it.
+    pub(crate) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Ends what a child left behind that was reaped; whether there was anything.
+    ///
+    /// The number of a group is not given away while the group has a member, so that nobody else is hit.
+    pub(crate) fn end_leftovers(self) -> bool {
+        if self.is_gone() {
+            return false;
+        }
+        self.ask_to_end();
+        if !self.is_gone_within(GRACE) {
+            self.kill();
+            self.is_gone_within(KILL_TIME);
+        }
+        true
+    }
+
+    fn is_gone_within(self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while !self.is_gone() {
+            if Instant::now() >= until {
+                return false;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        true
+    }
+
+    /// Whether nobody of it runs. Some systems take seconds to reap orphans, so that processes are looked at one by
+    /// one where that can be done.
+    fn is_gone(self) -> bool {
+        test_kill_process_group(self.0) == Err(rustix::io::Errno::SRCH) || self.has_only_ended() == Some(true)
+    }
+
+    /// Whether all members have ended and are only not reaped yet; none where the system does not list processes.
+    fn has_only_ended(self) -> Option<bool> {
+        let group = self.0.as_raw_nonzero().to_string();
+        let mut is_listed = false;
+        for process in std::fs::read_dir("/proc").ok()?.flatten() {
+            let name = process.file_name();
+            if !name.as_encoded_bytes().first()?.is_ascii_digit() {
+                continue;
+            }
+            let Ok(stat) = std::fs::read_to_string(process.path().join("stat")) else { continue };
+            // Behind the name, which may hold anything: state, parent, group.
+            let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+            let (state, _, its_group) = (fields.next()?, fields.next()?, fields.next()?);
+            is_listed = true;
+            if its_group == group && !matches!(state, "Z" | "X") {
+                return Some(false);
+            }
+        }
+        is_listed.then_some(true)
+    }
+
+    fn signal(self, signal: Signal) {
+        // It fails where nobody is left, which is what was wanted.
+        let _ = kill_process_group(self.0, signal);
+    }
+}
+
+/// A thread that waits for the end of one child, ready before the child is started: once it runs, nothing can fail.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    hand_over: Sender<Child>,
+    ended: Receiver<Child>,
+}
+
+impl Waiter {
+    /// A waiter that writes a byte to `wake` when the child has ended.
+    pub(crate) fn ready(wake: Option<PipeWriter>) -> io::Result<Waiter> {
+        let (hand_over, taken) = channel::<Child>();
+        let (tell, ended) = channel();
+        thread::Builder::new().name("pal-wait".to_owned()).spawn(move || {
+            let Ok(child) = taken.recv() else { return };
+            wait_without_reaping(&child);
+            // Whoever gave up on it left the child to us.
+            if let Err(unclaimed) = tell.send(child) {
+                let mut child = unclaimed.0;
+                let _ = child.wait();
+            }
+            if let Some(mut wake) = wake {
+                let _ = wake.write(&[0]);
+            }
+        })?;
+        Ok(Waiter { hand_over, ended })
+    }
+
+    /// Waits for this child. The child that comes out has ended and is not reaped yet: its number is still its own.
+    pub(crate) fn wait_for(self, child: Child) -> Receiver<Child> {
+        // The thread is there until it got a child.
+        let _ = self.hand_over.send(child);
+        self.ended
+    }
+}
+
+fn wait_without_reaping(child: &Child) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let interrupted = |end| matches!(end, Err(rustix::io::Errno::INTR));
+    while interrupted(waitid(WaitId::Pid(Pid::from_child(child)), options).map(drop)) {}
+}

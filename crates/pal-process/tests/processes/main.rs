@@ -1,0 +1,45 @@
+//! Real commands, run and kept in the background.
+
+#![allow(clippy::expect_used)]
+
+mod background;
+mod running;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pal_process::Program;
+
+/// A command line of the shell.
+fn shell(line: &str) -> Program {
+    Program {
+        path: "sh".into(),
+        arguments: vec!["-c".into(), line.into()],
+        directory: "/".into(),
+        environment: Vec::new(),
+    }
+}
+
+/// Whether a process is there that has not ended; one that nobody has reaped yet has.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Whether a process becomes no more within a second.
+fn has_gone(pid: &str) -> bool {
+    assert!(Path::new("/proc/self/stat").exists(), "these tests look at /proc");
+    assert!(pid.trim().parse::<u32>().is_ok(), "{pid:?} is a process number");
+    eventually(|| !is_alive(pid))
+}
+
+fn eventually(holds: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < until {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
