@@ -17,10 +17,10 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters have to be put in, taken out or replaced.
+/// How many letters have to be put in, taken out or replaced, great or small.
 fn distance(word: &[char], candidate: &str) -> usize {
     let mut row: Vec<usize> = (0..=word.len()).collect();
-    for (at, letter) in candidate.chars().enumerate() {
+    for (at, letter) in candidate.chars().map(|letter| letter.to_ascii_lowercase()).enumerate() {
         let mut diagonal = at;
         let mut left = at + 1;
         for (cell, wanted) in row.iter_mut().skip(1).zip(word) {
@@ -43,12 +43,13 @@ mod tests {
 
     #[test]
     fn a_slip_is_understood_and_a_stranger_is_not() {
-        let known = ["cut", "split", "malformed", "retry-after"];
+        let known = ["cut", "split", "malformed", "retry-after", "Stop"];
         let cases = [
             ("splt", Some("split")),
             ("malfromed", Some("malformed")),
             ("slpit", Some("split")),
             ("Retry_after", Some("retry-after")),
+            ("Sotp", Some("Stop")),
         ];
         for (word, wanted) in cases {
             assert_eq!(nearest(word, &known), wanted, "{word}");

@@ -98,18 +98,25 @@ impl Tree {
                 continue;
             }
             let below = format!("{name}.");
+            let is_table = KEYS.iter().any(|key| key.name.starts_with(&below));
             match value {
-                Value::Object(inner) if KEYS.iter().any(|key| key.name.starts_with(&below)) => {
-                    self.collect(&below, inner, &origin, said)?;
+                Value::Object(inner) if is_table => self.collect(&below, inner, &origin, said)?,
+                _ if is_table => {
+                    let meant = ": it is a table of settings".to_owned();
+                    return Err(SettingsError::UnknownKey { origin, key: name, meant });
                 }
-                _ => {
-                    let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-                    return Err(SettingsError::UnknownKey { origin, meant: meant(&name, &known), key: name });
-                }
+                _ => return Err(SettingsError::UnknownKey { origin, meant: nearest_to(&name), key: name }),
             }
         }
         Ok(())
     }
+}
+
+/// The end of a sentence about a name that is no setting and no table of settings.
+fn nearest_to(name: &str) -> String {
+    let tables = KEYS.iter().filter_map(|key| key.name.split_once('.').map(|(table, _)| table));
+    let known: Vec<&str> = KEYS.iter().map(|key| key.name).chain(tables).collect();
+    meant(name, &known)
 }
 
 fn json(text: &str) -> Result<Tree, String> {
