@@ -21,6 +21,7 @@ use crate::handle::{Handle, Signal};
 use crate::inner;
 use crate::line::Line;
 use crate::listening::Listening;
+use crate::switched::Switched;
 use crate::voice::Voice;
 use crate::workers::Job;
 
@@ -39,6 +40,7 @@ pub(crate) struct Desk {
     pub(crate) gate: Gate,
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
+    pub(crate) switched: Switched,
     /// The session's log, for looking back.
     pub(crate) log: PathBuf,
     /// What the model is to be told with the next request, and of which sort it is.
@@ -161,6 +163,14 @@ impl Hands for Desk {
             session.announce(&announced, now)?;
         }
         Ok(())
+    }
+
+    fn wants_compaction(&mut self) -> Option<Option<String>> {
+        self.wishes_compaction.take()
+    }
+
+    fn adjust(&mut self, engine: &mut Engine) {
+        self.switched.apply(engine);
     }
 
     fn calls(&mut self, blocks: &[Block]) -> Vec<Call> {

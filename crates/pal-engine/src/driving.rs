@@ -1,10 +1,12 @@
 //! A run, driven: the machine of `pal-session` says what comes next, the session keeps it, [`Hands`] do it.
 
+use pal_context::{Order, Trigger};
 use pal_model::{
     Block, CacheBreak, Content, Draft, Entry, Origin, Timestamp, Totals, Usage, escape_into, raw_list,
 };
 use pal_session::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, Run};
 
+use crate::preparing::automatic;
 use crate::{Answered, Engine, EngineError, Errands, Sent, Session};
 
 /// What is done for a run outside of its session.
@@ -14,6 +16,12 @@ pub trait Hands: Errands {
 
     /// Appends what the model is to know before the next request: changes around the session, what hooks said.
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError>;
+
+    /// Whether the model asked for a compaction, and what it is to dwell on.
+    fn wants_compaction(&mut self) -> Option<Option<String>>;
+
+    /// Sets what may change from request to request: what is switched off.
+    fn adjust(&mut self, engine: &mut Engine);
 
     /// The calls among the blocks of an answer, in order.
     fn calls(&mut self, blocks: &[Block]) -> Vec<Call>;
@@ -125,6 +133,11 @@ impl Driver<'_> {
         let now = self.now();
         self.hands.before_request(self.session, now)?;
         self.engine.max_tokens = max_tokens;
+        self.hands.adjust(self.engine);
+        if let Some(instructions) = self.hands.wants_compaction() {
+            let order = Order { instructions, ..automatic(Trigger::Manual, self.engine) };
+            self.session.compact(order, self.engine, now, self.hands)?;
+        }
         match self.session.send(self.engine, now, self.hands) {
             Ok(Sent { answered, cache_break, .. }) => {
                 let answer = self.answer(&answered);

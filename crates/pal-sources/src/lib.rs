@@ -51,7 +51,7 @@ pub use discover::{Discovered, discover};
 pub use environment::environment;
 pub use gather::{Gathered, Request, gather};
 pub use git::{GIT_TIME, git_snapshot};
-pub use notice::{Became, Notice};
+pub use notice::{Became, Notice, joining_text};
 pub use reading::FILE_BYTES_MAX;
 pub use rule::Rule;
 pub use project::project_root;

@@ -1,6 +1,6 @@
 //! What a tool is called with, and what is wrong with it in words that a model can act on.
 
-use pal_model::{Text, array_items, fields};
+use pal_model::{Text, array_items, fields, member_string};
 use serde::de::DeserializeOwned;
 
 pub(crate) mod lenient;
@@ -10,6 +10,11 @@ pub(crate) mod lenient;
 pub struct Input(pub Text);
 
 impl Input {
+    /// A text of the input, by its name.
+    pub fn text(&self, name: &str) -> Option<String> {
+        member_string(&fields(&self.0).ok()?, name).map(|text| text.into_owned())
+    }
+
     /// The input in the form that a tool wants; else which field does not fit, what was expected and what came.
     ///
     /// ```

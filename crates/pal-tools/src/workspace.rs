@@ -65,7 +65,12 @@ impl Workspace {
     /// Where a path really is that the model named: `~` is the user's home, what is relative starts in the working
     /// directory, links are followed as far as the path exists. Paths that do not exist yet have such a place, too.
     pub fn resolve(&self, named: &str) -> Target {
-        let real = paths::real(&paths::spelled_out(named, &self.directory(), self.home.as_deref()));
+        self.resolve_in(named, &self.directory())
+    }
+
+    /// The same for a path that is relative to another directory.
+    pub fn resolve_in(&self, named: &str, directory: &Path) -> Target {
+        let real = paths::real(&paths::spelled_out(named, directory, self.home.as_deref()));
         Target { named: named.to_owned(), real }
     }
 
