@@ -44,7 +44,7 @@ impl Agent {
     /// Opens the session and tells what it consists of. Nothing is sent yet.
     pub fn start(options: Options, sink: Box<dyn FnMut(Event)>) -> Result<Agent, AgentError> {
         let directory = options.sources.search.directory.clone();
-        let project = pal_sources::project_identity(&directory);
+        let project = pal_sources::project_of(&directory);
         let mut gathered = gather(&options.sources);
         let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
         let engine = options.engine(&log);
@@ -77,7 +77,13 @@ impl Agent {
         };
         let hooks_off = switched.is_off(Switch::Hooks);
         let hooks = if hooks_off { Vec::new() } else { options.hooks.clone() };
-        let hooks = Arc::new(Listening::new(hooks, &id, &log, &project, session.directory()));
+        let place = pal_hooks::Place {
+            session_id: id.clone(),
+            transcript_path: log.clone(),
+            project: project.clone(),
+            folder: session.directory().to_owned(),
+        };
+        let hooks = Arc::new(Listening::new(hooks, place, &directory, &options.lens.card.model));
         let totals = session.view().state().totals;
         let mode = session.view().state().mode.clone();
         let dialect = options.line.endpoint().dialect();
@@ -168,7 +174,7 @@ impl Agent {
     /// Ends what is under way in the background, and lets hooks know.
     pub fn finish(mut self, reason: &str) {
         let cancel = self.desk.handle.cancel();
-        self.desk.hooks.session_ended(&self.session, reason, &self.desk.gate, &cancel);
+        self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.background.end_all();
         self.desk.running.clear();
     }

@@ -117,6 +117,7 @@ impl Desk {
                 None
             }
             Signal::Returned(mut returned, touched) => {
+                self.tell_notices();
                 for path in &touched {
                     let joined = self.around.touched(path);
                     returned.notes.extend(joined.into_iter().map(|text| ("instructions", text)));
@@ -134,6 +135,13 @@ impl Desk {
         }
     }
 
+    /// Tells what hooks want the user to know.
+    pub(crate) fn tell_notices(&mut self) {
+        for notice in self.hooks.take_notices() {
+            (self.sink)(Event::Notice(notice));
+        }
+    }
+
     /// Tells that a call has ended.
     fn ended(&mut self, call: &ToolUseId, is_error: bool, content: &[Block]) {
         let Some(at) = self.running.iter().position(|(id, ..)| id == call) else { return };
@@ -145,7 +153,9 @@ impl Desk {
 
 impl Hands for Desk {
     fn check_prompt(&mut self, session: &mut Session, prompt: &Content) -> Result<(), String> {
-        let said = self.hooks.prompt_submitted(session, prompt, &self.gate, &self.handle.cancel())?;
+        let said = self.hooks.prompt_submitted(session, prompt, &self.gate, &self.handle.cancel());
+        self.tell_notices();
+        let said = said?;
         self.notes.extend(said.into_iter().map(|text| ("hook", text)));
         Ok(())
     }
@@ -178,8 +188,9 @@ impl Hands for Desk {
         calls.filter_map(|block| self.call(block)).collect()
     }
 
-    fn judge(&mut self, session: &mut Session, call: &Call) -> Ruling {
-        let judged = self.gate.judge(session, call, &self.tools, &self.workspace, &self.hooks, &self.handle.cancel());
+    fn judge(&mut self, _session: &mut Session, call: &Call) -> Ruling {
+        let judged = self.gate.judge(call, &self.tools, &self.workspace, &self.hooks, &self.handle.cancel());
+        self.tell_notices();
         self.notes.extend(judged.notes.into_iter().map(|text| ("hook", text)));
         if let Some(denial) = judged.denial {
             self.denials.push(denial);
@@ -208,7 +219,7 @@ impl Hands for Desk {
             tools: Arc::clone(&self.tools),
             workspace: Arc::clone(&self.workspace),
             hooks: Arc::clone(&self.hooks),
-            common: self.hooks.common(session, &self.gate),
+            common: self.hooks.common(self.workspace.directory(), &self.gate),
             cancel: self.handle.cancel(),
             handle: self.handle.clone(),
         };
@@ -241,8 +252,10 @@ impl Hands for Desk {
         self.handle.cancel().cancel();
     }
 
-    fn check_stop(&mut self, session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String> {
-        self.hooks.stopping(session, last, is_repeated, &self.gate, &self.handle.cancel())
+    fn check_stop(&mut self, _session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String> {
+        let stopping = self.hooks.stopping(last, is_repeated, &self.gate, &self.handle.cancel());
+        self.tell_notices();
+        stopping
     }
 
     fn hear(&mut self, heard: Heard<'_>) {

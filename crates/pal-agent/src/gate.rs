@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use pal_engine::Session;
 use pal_model::Text;
 use pal_permissions::{Ground, Mode, Request, Rules, Verdict, judge};
 use pal_process::Cancel;
@@ -73,14 +72,15 @@ impl Gate {
 
     pub(crate) fn judge(
         &mut self,
-        session: &mut Session,
         call: &Call,
         tools: &[Box<dyn Tool>],
         workspace: &Workspace,
         hooks: &Listening,
         cancel: &Cancel,
     ) -> Judged {
-        let spoken = hooks.tool_wanted(session, call, self, cancel);
+        // Whether a hook's condition fits is asked of the same rules as everything else.
+        let fits = |rule: &str| self.fits(rule, call, tools, workspace);
+        let spoken = hooks.tool_wanted(call, &fits, self, cancel);
         let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
         let verdict = match &spoken {
             Spoken { stop: Some(why), .. } => {

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
-use pal_model::{Draft, Prefix};
+use pal_model::{Draft, EntryId, Prefix};
 use pal_prompt::{Assembled, Assembly, Catalogue, Mode as PromptMode, SessionFacts, ToolSpec, assemble, built_in_tools};
 use pal_sources::Gathered;
 use pal_store::{create_private_directory, log_path, project_directory};
@@ -26,8 +26,8 @@ pub(crate) struct Opened {
 /// Opens the session; a new one has no prefix yet.
 pub(crate) fn open(options: &Options, project: &Path) -> Result<Opened, AgentError> {
     match &options.beginning {
-        Beginning::New => {
-            let log = new_log(options, project)?;
+        Beginning::New(id) => {
+            let log = new_log(options, project, *id)?;
             let session = Session::create(&log, options.lens.clone(), clock::ids())?;
             Ok(opened(session, log, false))
         }
@@ -36,8 +36,8 @@ pub(crate) fn open(options: &Options, project: &Path) -> Result<Opened, AgentErr
             let session = Session::open(&log, options.lens.clone(), clock::ids())?;
             Ok(opened(session, log, true))
         }
-        Beginning::Forked(of) => {
-            let log = new_log(options, project)?;
+        Beginning::Forked(of, id) => {
+            let log = new_log(options, project, *id)?;
             copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
             let session = Session::open(&log, options.lens.clone(), clock::ids())?;
             Ok(opened(session, log, true))
@@ -52,8 +52,8 @@ fn opened(session: Session, log: PathBuf, is_resumed: bool) -> Opened {
 }
 
 /// The log of a session that does not exist yet; its folder does.
-fn new_log(options: &Options, project: &Path) -> Result<PathBuf, AgentError> {
-    let id = clock::ids().next_id(clock::now());
+fn new_log(options: &Options, project: &Path, id: Option<EntryId>) -> Result<PathBuf, AgentError> {
+    let id = id.unwrap_or_else(|| clock::ids().next_id(clock::now()));
     let folder = project_directory(&options.home, project).join("sessions").join(id.to_string());
     create_private_directory(&folder).map_err(|error| AgentError::Other(error.to_string()))?;
     let log = log_path(&folder);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pal_engine::{CacheSettings, Engine};
-use pal_model::Card;
+use pal_model::{Card, EntryId};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
 use pal_session::RunSettings;
@@ -78,12 +78,12 @@ pub struct Fencing {
 /// How a session begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Beginning {
-    /// Anew.
-    New,
+    /// Anew, under this id if there is one.
+    New(Option<EntryId>),
     /// Where it was left: its log.
     Resumed(PathBuf),
-    /// As a copy of another one, which stays as it is: that one's log.
-    Forked(PathBuf),
+    /// As a copy of another one, which stays as it is: that one's log, and the id of the copy if it is to be a certain one.
+    Forked(PathBuf, Option<EntryId>),
 }
 
 impl Options {
