@@ -32,17 +32,17 @@ use crate::{AgentError, clock};
 const BACKGROUND_BYTES_MAX: u64 = 64 << 20;
 
 /// An agent with its session.
-pub struct Agent {
+pub struct Agent<'a> {
     session: Session,
     engine: Engine,
     run: Run,
-    desk: Desk,
+    desk: Desk<'a>,
     id: String,
 }
 
-impl Agent {
+impl<'a> Agent<'a> {
     /// Opens the session and tells what it consists of. Nothing is sent yet.
-    pub fn start(options: Options, sink: Box<dyn FnMut(Event)>) -> Result<Agent, AgentError> {
+    pub fn start(options: Options, sink: Box<dyn FnMut(Event) + 'a>) -> Result<Agent<'a>, AgentError> {
         let directory = options.sources.search.directory.clone();
         let project = pal_sources::project_of(&directory);
         let mut gathered = gather(&options.sources);
@@ -180,7 +180,7 @@ impl Agent {
     }
 }
 
-impl Desk {
+impl Desk<'_> {
     fn began(&mut self, session: &Session, id: &str, is_resumed: bool, version: &str) {
         (self.sink)(Event::Began(Began {
             session_id: id.to_owned(),

@@ -17,7 +17,7 @@ use crate::words::way_on;
 /// How often whoever waits for a summary is told that it is being written (§4.17).
 const TOLD_EVERY: Duration = Duration::from_secs(15);
 
-impl Errands for Desk {
+impl Errands for Desk<'_> {
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
         let request = self.voice.asking_why(outgoing.request, outgoing.previous);
         let begun = Instant::now();
@@ -66,7 +66,7 @@ impl Errands for Desk {
     }
 }
 
-impl Desk {
+impl Desk<'_> {
     fn exchange(&mut self, request: &Request, betas: &[SmolStr]) -> Exchange {
         let call = self.voice.call(request, betas);
         let (cancel, sink) = (self.handle.cancel(), &mut self.sink);

@@ -13,7 +13,7 @@ use crate::desk::Desk;
 use crate::event::Event;
 use crate::restoring::text_inside;
 
-impl Desk {
+impl Desk<'_> {
     /// Hooks are heard, and what is to be put back is put together.
     pub(crate) fn prepare_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {
         let said = self.hooks.compacting(trigger, &self.gate, &self.handle.cancel());

@@ -26,13 +26,13 @@ use crate::voice::Voice;
 use crate::workers::Job;
 
 /// What the agent works with.
-pub(crate) struct Desk {
+pub(crate) struct Desk<'a> {
     pub(crate) line: Line,
     pub(crate) voice: Voice,
     pub(crate) card: Card,
     pub(crate) handle: Handle,
     pub(crate) signals: Receiver<Signal>,
-    pub(crate) sink: Box<dyn FnMut(Event)>,
+    pub(crate) sink: Box<dyn FnMut(Event) + 'a>,
     pub(crate) tools: Arc<Vec<Box<dyn Tool>>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) workspace: Arc<Workspace>,
@@ -57,7 +57,7 @@ pub(crate) struct Desk {
     pub(crate) took_provider: Duration,
 }
 
-impl Desk {
+impl Desk<'_> {
     fn tool(&self, name: &str) -> Option<&dyn Tool> {
         pal_tools::find(&self.tools, name)
     }
@@ -151,7 +151,7 @@ impl Desk {
     }
 }
 
-impl Hands for Desk {
+impl Hands for Desk<'_> {
     fn check_prompt(&mut self, session: &mut Session, prompt: &Content) -> Result<(), String> {
         let said = self.hooks.prompt_submitted(session, prompt, &self.gate, &self.handle.cancel());
         self.tell_notices();

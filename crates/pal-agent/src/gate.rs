@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pal_model::Text;
-use pal_permissions::{Ground, Mode, Request, Rules, Verdict, judge};
+use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Verdict, judge};
 use pal_process::Cancel;
 use pal_session::{Call, Ruling};
 use pal_tools::{Input, Tool, Workspace};
@@ -111,6 +111,17 @@ impl Gate {
             Ok(needs) => needs,
             Err(why) => return Verdict::Deny { why },
         };
+        match self.judged(&call.name, &needs, self.mode, &self.rules, workspace) {
+            // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
+            Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
+            Verdict::Allow if let Some(why) = &spoken.asks => {
+                Verdict::Ask { why: why.clone(), rule: call.name.to_string() }
+            }
+            other => other,
+        }
+    }
+
+    fn judged(&self, tool: &str, needs: &[Need], mode: Mode, rules: &Rules, workspace: &Workspace) -> Verdict {
         let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
         let ground = Ground {
             roots: workspace.roots.clone(),
@@ -120,15 +131,20 @@ impl Gate {
             directory: workspace.directory(),
             resolve: &resolve,
         };
-        let verdict = judge(&Request { tool: &call.name, needs: &needs, mode: self.mode }, &self.rules, &ground);
-        match verdict {
-            // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
-            Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
-            Verdict::Allow if let Some(why) = &spoken.asks => {
-                Verdict::Ask { why: why.clone(), rule: call.name.to_string() }
-            }
-            other => other,
-        }
+        judge(&Request { tool, needs, mode }, rules, &ground)
+    }
+
+    /// Whether a rule is about a call: where nothing else is forbidden, it would forbid it.
+    fn fits(&self, rule: &str, call: &Call, tools: &[Box<dyn Tool>], workspace: &Workspace) -> bool {
+        let Ok(rule) = rule.parse() else { return false };
+        let deny = vec![Placed { rule, origin: String::from("hook") }];
+        let rules = Rules { deny, ..Rules::default() };
+        let needs = match pal_tools::find(tools, &call.name) {
+            Some(tool) => tool.needs(&Input(call.input.clone()), workspace).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let verdict = self.judged(&call.name, &needs, Mode::Bypass, &rules, workspace);
+        matches!(verdict, Verdict::Deny { .. })
     }
 
     fn ruling(

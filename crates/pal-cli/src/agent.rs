@@ -1,12 +1,10 @@
 //! The agent as it is seen from outside: what it is given on standard input, and what happens as text or JSON.
 
-// What the seam does not call yet is tested all the same.
-#![allow(dead_code, unused_imports)]
-
 mod input;
 mod json;
 mod line;
 mod seam;
+mod signals;
 mod stream_json;
 mod text;
 
@@ -16,7 +14,6 @@ use pal_agent::{End, Event};
 
 use crate::failure::Failure;
 
-pub(crate) use input::{Given, GivenLine, listen};
 pub(crate) use json::Json;
 pub(crate) use line::Lines;
 pub(crate) use seam::{Task, work};

@@ -20,7 +20,7 @@ pub(crate) fn is_inner(name: &str) -> bool {
     matches!(name, RECALL | CONTEXT | TOOL_SEARCH | CALL_TOOL)
 }
 
-impl Desk {
+impl Desk<'_> {
     /// Carries such a call out.
     pub(crate) fn look_inside(&mut self, session: &mut Session, engine: &Engine, call: &Call) -> Returned {
         let done = match call.name.as_str() {
