@@ -1,13 +1,14 @@
 //! What the user typed, before it means anything.
 
+mod config;
 mod context;
 mod ledger;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde::Deserialize;
 
+pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use ledger::{Breaks, Cost};
 
@@ -15,6 +16,9 @@ pub(crate) use ledger::{Breaks, Cost};
 #[derive(Parser)]
 #[command(name = "pal", version, max_term_width = 100)]
 pub(crate) struct Arguments {
+    /// Settings on top of those in files: a file, or TOML or JSON itself
+    #[arg(long, value_name = "FILE|TEXT", global = true)]
+    pub(crate) settings: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -35,6 +39,7 @@ pub(crate) enum Command {
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),
+    Config(Config),
 }
 
 /// Take sessions of other agents over into logs of our own
@@ -82,13 +87,21 @@ pub(crate) struct Tokens {
 }
 
 /// A way to estimate tokens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum EstimatorName {
     /// Weights fitted to real sessions, per model generation
     Calibrated,
     /// 4 bytes a token, 2 for JSON, 2 000 for media, × 4/3
     Classic,
+}
+
+impl From<EstimatorName> for pal_settings::EstimatorName {
+    fn from(name: EstimatorName) -> pal_settings::EstimatorName {
+        match name {
+            EstimatorName::Calibrated => pal_settings::EstimatorName::Calibrated,
+            EstimatorName::Classic => pal_settings::EstimatorName::Classic,
+        }
+    }
 }
 
 /// Print the request that the session would send next, or sent before one of its responses

@@ -9,7 +9,7 @@ mod errands;
 mod failure;
 mod progress;
 mod provider;
-mod restoring;
+
 mod session;
 mod settings;
 mod stored;
@@ -23,12 +23,13 @@ use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
-use crate::settings::Settings;
+use crate::settings::{Settings, from_environment};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut out = std::io::BufWriter::new(std::io::stdout());
-    let done = Settings::from_environment().and_then(|settings| run(arguments.command, &settings, &mut out));
+    let done =
+        from_environment(arguments.settings).and_then(|settings| run(arguments.command, &settings, &mut out));
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     match done {
         Ok(code) => code,
@@ -59,6 +60,7 @@ fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<Exi
         Command::Pin(pin) => commands::pin(&pin, settings, out),
         Command::Sim(sim) => commands::sim(&sim, settings, out),
         Command::Ask(ask) => commands::ask(&ask, settings, out),
+        Command::Config(config) => commands::config(&config, settings, out),
         Command::Replay(replay) => commands::replay(&replay, settings, out),
     }
 }

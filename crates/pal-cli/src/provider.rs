@@ -2,6 +2,7 @@
 
 use pal_model::{Caching, Card};
 use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRESS};
+use pal_settings::Secrets;
 use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
 use pal_sim_server::{Options, Speed, serve};
 use pal_view::Request;
@@ -13,32 +14,6 @@ use crate::arguments::ProviderName;
 use crate::carried::effort;
 use crate::failure::Failure;
 use crate::settings::Settings;
-
-/// Addresses and keys, as the environment names them.
-#[derive(Default)]
-pub(crate) struct Credentials {
-    pub(crate) anthropic_key: Option<Key>,
-    pub(crate) anthropic_address: Option<String>,
-    pub(crate) openai_key: Option<Key>,
-    pub(crate) openai_address: Option<String>,
-    /// Whether other machines may be spoken to in the clear.
-    pub(crate) allows_plain_http: bool,
-}
-
-impl Credentials {
-    /// What the variables say; empty ones count as absent.
-    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Credentials {
-        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        let token = variable("ANTHROPIC_AUTH_TOKEN").map(|token| Key::bearer(&token));
-        Credentials {
-            anthropic_key: variable("ANTHROPIC_API_KEY").map(|key| Key::api(&key)).or(token),
-            anthropic_address: variable("ANTHROPIC_BASE_URL"),
-            openai_key: variable("OPENAI_API_KEY").map(|key| Key::api(&key)),
-            openai_address: variable("OPENAI_BASE_URL"),
-            allows_plain_http: variable("PAL_ALLOW_PLAIN_HTTP").is_some_and(|value| value != "0"),
-        }
-    }
-}
 
 /// The provider that a model is asked of, unless the user names one.
 pub(crate) fn usual_provider(card: &Card) -> ProviderName {
@@ -57,33 +32,33 @@ pub(crate) fn usual_dialect(card: &Card) -> Dialect {
 }
 
 /// Whether there is a key or an address for a provider.
-pub(crate) fn has_access(name: ProviderName, credentials: &Credentials) -> bool {
+pub(crate) fn has_access(name: ProviderName, settings: &Settings) -> bool {
+    let (endpoints, secrets) = (&settings.endpoints, &settings.secrets);
     match name {
         ProviderName::Sim => true,
-        ProviderName::Anthropic => {
-            credentials.anthropic_key.is_some() || credentials.anthropic_address.is_some()
-        }
+        ProviderName::Anthropic => anthropic_key(secrets).is_some() || endpoints.anthropic.is_some(),
         ProviderName::Openai | ProviderName::Chat => {
-            credentials.openai_key.is_some() || credentials.openai_address.is_some()
+            secrets.openai_api_key.is_some() || endpoints.openai.is_some()
         }
     }
 }
 
 /// The endpoint of a provider on the net.
-pub(crate) fn endpoint(name: ProviderName, credentials: &Credentials) -> Result<Endpoint, Failure> {
+pub(crate) fn endpoint(name: ProviderName, settings: &Settings) -> Result<Endpoint, Failure> {
+    let (endpoints, secrets) = (&settings.endpoints, &settings.secrets);
     let (dialect, address, standard, key, variables) = match name {
         ProviderName::Anthropic | ProviderName::Sim => (
             Dialect::Messages,
-            &credentials.anthropic_address,
+            &endpoints.anthropic,
             ANTHROPIC_ADDRESS,
-            &credentials.anthropic_key,
+            anthropic_key(secrets),
             ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         ),
         ProviderName::Openai | ProviderName::Chat => (
             if name == ProviderName::Chat { Dialect::Chat } else { Dialect::Responses },
-            &credentials.openai_address,
+            &endpoints.openai,
             OPENAI_ADDRESS,
-            &credentials.openai_key,
+            secrets.openai_api_key.clone().map(Key::Api),
             ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         ),
     };
@@ -94,12 +69,18 @@ pub(crate) fn endpoint(name: ProviderName, credentials: &Credentials) -> Result<
         ));
     }
     let address = address.as_deref().unwrap_or(standard);
-    let made = if credentials.allows_plain_http {
-        Endpoint::over_plain_http(dialect, address, key.clone())
+    let made = if endpoints.allows_plain_http {
+        Endpoint::over_plain_http(dialect, address, key)
     } else {
-        Endpoint::new(dialect, address, key.clone())
+        Endpoint::new(dialect, address, key)
     };
     made.map_err(|error| bad_endpoint(&error, variables.1))
+}
+
+/// The key for Claude, or the token in its place.
+fn anthropic_key(secrets: &Secrets) -> Option<Key> {
+    let token = || secrets.anthropic_auth_token.clone().map(Key::Bearer);
+    secrets.anthropic_api_key.clone().map(Key::Api).or_else(token)
 }
 
 pub(crate) fn bad_endpoint(error: &EndpointError, variable: &str) -> Failure {

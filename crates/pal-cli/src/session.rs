@@ -9,9 +9,8 @@ use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
 use pal_store::{OpenError, ReadError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
-use crate::arguments::EstimatorName;
 use crate::failure::Failure;
-use crate::settings::Settings;
+use crate::settings::{EstimatorName, Settings};
 
 /// Larger files are refused: a session of this size was not written by an agent.
 const BYTES_MAX: u64 = 2 << 30;

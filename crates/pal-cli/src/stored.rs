@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pal_agent::directory_around;
 use pal_context::cache::Eligibility;
 use pal_context::{Place, Policy};
 use pal_engine::{CacheSettings, Engine, EngineError};
@@ -17,7 +18,7 @@ use smol_str::SmolStr;
 
 use crate::carried::cache_key;
 use crate::failure::Failure;
-use crate::restoring::directory_around;
+
 use crate::session::{self, card, lens};
 use crate::settings::Settings;
 
@@ -73,7 +74,7 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         limits: Limits::new(card, &settings.window_for(&card.model)),
         place: Place { directory: directory.display().to_string(), transcript: log.display().to_string() },
         is_attended: true,
-        ways: (!settings.may_compact).then(Vec::new),
+        ways: (!settings.may_compact()).then(Vec::new),
         max_tokens: MAX_TOKENS.min(card.max_output),
         cache: CacheSettings {
             eligibility: eligibility(settings),

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use pal_context::cache::Eligibility;
-use pal_context::{Notes, Place, Policy, World};
+use pal_context::{Notes, Place, Policy};
 use pal_model::{Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Timestamp};
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
+use crate::EngineError;
 use crate::watching::Watched;
-use crate::{Announced, EngineError};
 
 /// What a session runs by.
 #[derive(Clone, Debug)]
@@ -45,21 +45,16 @@ pub struct CacheSettings {
     pub betas: Vec<SmolStr>,
 }
 
-/// What whoever runs the session knows of the world around it, for compactions.
+/// What whoever runs the session knows before any compaction. What is found out only when one is due comes through
+/// [`crate::Errands::before_compaction`].
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// Nothing is compacted, whatever happens.
     pub compaction_off: bool,
     /// A hook that forbids compaction for now, by name.
     pub blocked_by: Option<String>,
-    /// What hooks add to the instructions for a summary.
-    pub hook_instructions: Option<String>,
     /// Notes of the session.
     pub notes: Option<Notes>,
-    /// What may be put back into sight besides files.
-    pub world: World,
-    /// Everything that the model can draw on, to be told behind a compaction, which makes it forget what it was told.
-    pub announcement: Option<Announced>,
 }
 
 /// A session that is open for going on.

@@ -23,6 +23,7 @@ mod entry;
 mod guard;
 mod id;
 mod json;
+mod nearest;
 mod parts;
 mod said;
 mod text;
@@ -30,7 +31,7 @@ mod time;
 mod tool;
 mod usage;
 
-pub use block::{Block, BlockType, Content};
+pub use block::{Block, BlockType, Content, raw_list};
 pub use boundary::{
     Audit, Boundary, Carried, CarriedWords, Placement, Preserved, ReadFile, Reference, Snapshot, Totals,
 };
@@ -50,6 +51,7 @@ pub use json::{
     Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, member, member_string,
     mend_surrogates, unescape,
 };
+pub use nearest::{meant, nearest};
 pub use parts::{Part, Parts};
 pub use said::{
     Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,

@@ -46,7 +46,6 @@ mod media;
 mod messages;
 mod model;
 mod models;
-mod nearest;
 mod openai;
 mod prompt;
 mod recent;

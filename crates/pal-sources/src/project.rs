@@ -12,6 +12,12 @@ use crate::search::Search;
 /// How the names of files begin that another program put there for itself.
 const INJECTED: &str = ".claude-injected-";
 
+/// The top of the project around a directory: that of its repository, else the directory itself; links followed.
+pub fn project_root(directory: &Path) -> PathBuf {
+    let directory = real(directory);
+    repository_around(&directory).unwrap_or(directory)
+}
+
 /// The places of a search, with all links followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Project {

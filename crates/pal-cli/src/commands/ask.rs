@@ -64,7 +64,7 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
                 server.abort();
                 answered
             }
-            _ => desk.converse(endpoint(provider, &settings.credentials)?, json, out).await,
+            _ => desk.converse(endpoint(provider, settings)?, json, out).await,
         }
     })
 }

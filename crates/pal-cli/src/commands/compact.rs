@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use pal_context::{How, Order, Reach, Trigger, World};
 use pal_engine::Compacted;
 use pal_model::{EntryId, Source};
+use pal_settings::Switch;
 use pal_view::View;
 
 use crate::arguments::{Compact, WayName};
@@ -27,8 +28,11 @@ pub(crate) fn compact(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    if !settings.may_compact {
-        return Err(Failure::with_hint("compaction is switched off: PAL_DISABLE_COMPACT is set", "unset it"));
+    if !settings.may_compact() {
+        return Err(Failure::with_hint(
+            format!("compaction is switched off by {}", settings.switches.why(Switch::Compact)),
+            "take it back there",
+        ));
     }
     let editor = if arguments.edit { Some(edit::editor(settings)?) } else { None };
     let mut stored = Stored::open(&arguments.session, arguments.model.as_deref(), settings)?;
@@ -42,7 +46,7 @@ pub(crate) fn compact(
     let compacted = stored.session.compaction(order, &stored.engine, now(), &mut helper);
     let (boundary, attempts) = match compacted.map_err(|error| failed(&error))? {
         Compacted::Done { boundary, attempts } => (boundary, attempts),
-        Compacted::Refused(_) => return Err(refused(arguments, &helper)),
+        Compacted::Refused(_) | Compacted::Blocked(_) => return Err(refused(arguments, &helper)),
     };
     let boundary = match editor {
         Some(editor) => Box::new(edit::edit(editor, &boundary, &before, &stored)?),
@@ -90,8 +94,8 @@ fn ways(
     // neither.
     let is_free = only.is_none() && arguments.provider.is_none();
     let name = usual_provider(&stored.card);
-    if is_free && !has_access(name, &settings.credentials) {
-        if let Err(Failure::Said { what, .. }) = endpoint(name, &settings.credentials) {
+    if is_free && !has_access(name, settings) {
+        if let Err(Failure::Said { what, .. }) = endpoint(name, settings) {
             eprintln!("pal: {what}; the summary is drawn from the log, word for word, without a model");
         }
         return Ok(Some(vec![How::Extractive]));

@@ -72,7 +72,7 @@ pub(crate) fn context(
         None if arguments.json => writeln!(out, "{}", json::of(&look))?,
         None => {
             let colours = Colours::of(arguments.colour);
-            page::print(&look, settings.surroundings.home.as_deref(), colours, columns(), out)?;
+            page::print(&look, settings.user_home.as_deref(), colours, columns(), out)?;
         }
     }
     Ok(ExitCode::SUCCESS)

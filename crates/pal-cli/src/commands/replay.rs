@@ -27,8 +27,8 @@ pub(crate) fn replay(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    if let Some(variable) = settings.switched_off.filter(|_| auto_compact(arguments)) {
-        eprintln!("pal: replayed without automatic compaction: {variable} is set");
+    if let Some(why) = settings.compaction_off().filter(|_| auto_compact(arguments)) {
+        eprintln!("pal: replayed without automatic compaction: switched off by {why}");
     }
     let jobs = jobs(arguments, settings);
     let mut reports = Vec::new();
@@ -89,8 +89,8 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
             PolicyName::Classic => Policy::Classic,
         },
         layers: layers(arguments),
-        auto_compact: auto_compact(arguments) && settings.switched_off.is_none(),
-        may_compact: settings.may_compact,
+        auto_compact: auto_compact(arguments) && settings.compaction_off().is_none(),
+        may_compact: settings.may_compact(),
         compact_with: match arguments.compact_with {
             SummaryName::Extractive => CompactWith::Extractive,
             SummaryName::Recorded => CompactWith::Recorded,

@@ -38,7 +38,8 @@ pub(crate) fn tokens(
         Failure::with_hint("the session does not say which model it asked", "name one with --model")
     })?;
     let card = card(settings, &model);
-    let mut view = View::new(lens(&card, arguments.estimator.unwrap_or(settings.estimator), Scope::Current));
+    let mut view =
+        View::new(lens(&card, arguments.estimator.map_or(settings.estimator, Into::into), Scope::Current));
     let mut calls: Vec<Call> = Vec::new();
     let mut learnt = Calibration::default();
     let mut asked: Option<(Size, String)> = None;

@@ -128,7 +128,7 @@ fn compaction_is_switched_off_by_the_environment() {
     for variable in ["PAL_DISABLE_AUTO_COMPACT", "PAL_DISABLE_COMPACT"] {
         let (triggers, told, report) = run(&[(variable, "1")]);
         assert!(triggers.is_empty() && report["lost"].as_array().unwrap().is_empty(), "{report}");
-        assert!(told.contains(&format!("{variable} is set")), "{told}");
+        assert!(told.contains(&format!("switched off by {variable}")), "{told}");
         // What did not leave has a number all the same: that of the recording.
         let numbers: Vec<u64> = report["rejections"]
             .as_array()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pal_wire::ErrorKind;
 
-use crate::nearest::meant;
+use pal_model::meant;
 
 /// One fault and the requests that it meets.
 #[derive(Clone, Debug)]

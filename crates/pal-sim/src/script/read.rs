@@ -10,7 +10,7 @@ use super::condition::{Condition, Last};
 use super::template::Template;
 use super::{Again, Call, Input, Order, Script, Turn};
 use crate::Stop;
-use crate::nearest::meant;
+use pal_model::meant;
 
 /// A script that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use crate::Ask;
 use crate::heard;
-use crate::nearest::meant;
+use pal_model::meant;
 
 /// Words with places to fill.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use crate::arguments::Context;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stored::now;
-use crate::surroundings::{Start, assembly};
+use crate::surroundings::{Start, assembly, gather_at};
 
 /// What somebody would say first: something has to stand there.
 const STAND_IN: &str = "\"Hello\"";
@@ -34,14 +34,15 @@ impl Here {
         let directory = directory(given)?;
         let added = arguments.added.iter().map(|added| self::directory(added));
         let added = added.collect::<Result<Vec<PathBuf>, Failure>>()?;
-        let gathered = settings.surroundings.gather(&Start {
+        let start = Start {
             directory: &directory,
             added: &added,
             is_bare: arguments.bare,
             with_instructions: !arguments.no_instructions,
             with_git: !arguments.no_git,
             estimator,
-        });
+        };
+        let gathered = gather_at(&start, settings);
         let assembled = assemble(&assembly(card, &gathered));
         Ok(Here { directory, gathered, assembled })
     }

@@ -1,12 +1,12 @@
 //! The known word that a mistyped one is nearest to, for errors that say what to write instead.
 
 /// The end of a sentence about an unknown word: a question for the nearest known one, if one is near.
-pub(crate) fn meant(word: &str, known: &[&str]) -> String {
+pub fn meant(word: &str, known: &[&str]) -> String {
     nearest(word, known).map_or(".".to_owned(), |near| format!("; did you mean `{near}`?"))
 }
 
 /// The nearest of the known words, if one is near enough to be meant.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).map(|letter| letter.to_ascii_lowercase()).collect();
     let most = if word.len() < 4 { 1 } else { word.len() / 4 + 1 };
     known
@@ -17,10 +17,10 @@ fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters have to be put in, taken out or replaced.
+/// How many letters have to be put in, taken out or replaced, great or small.
 fn distance(word: &[char], candidate: &str) -> usize {
     let mut row: Vec<usize> = (0..=word.len()).collect();
-    for (at, letter) in candidate.chars().enumerate() {
+    for (at, letter) in candidate.chars().map(|letter| letter.to_ascii_lowercase()).enumerate() {
         let mut diagonal = at;
         let mut left = at + 1;
         for (cell, wanted) in row.iter_mut().skip(1).zip(word) {
@@ -43,12 +43,13 @@ mod tests {
 
     #[test]
     fn a_slip_is_understood_and_a_stranger_is_not() {
-        let known = ["cut", "split", "malformed", "retry-after"];
+        let known = ["cut", "split", "malformed", "retry-after", "Stop"];
         let cases = [
             ("splt", Some("split")),
             ("malfromed", Some("malformed")),
             ("slpit", Some("split")),
             ("Retry_after", Some("retry-after")),
+            ("Sotp", Some("Stop")),
         ];
         for (word, wanted) in cases {
             assert_eq!(nearest(word, &known), wanted, "{word}");

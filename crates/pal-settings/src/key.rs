@@ -1,0 +1,109 @@
+//! The table of all settings.
+
+use serde_json::Value;
+
+use crate::kind::Kind;
+use crate::trust::Trust;
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name; a dot stands between a table and what is in it.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What holds when nobody sets it, as JSON; `null` for nothing.
+    pub default: &'static str,
+    /// Variables that set it; the first that is set counts.
+    pub variables: &'static [&'static str],
+    /// Whether a file that came with a repository may set it.
+    pub trust: Trust,
+    /// Whether what all places say holds together, instead of the nearest place alone.
+    pub adds_up: bool,
+    /// What it does, in one line.
+    pub about: &'static str,
+}
+
+impl Key {
+    /// The setting of this name.
+    pub fn find(name: &str) -> Option<&'static Key> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// What holds when nobody sets it.
+    pub fn default_value(&self) -> Value {
+        serde_json::from_str(self.default).unwrap_or(Value::Null)
+    }
+
+    const fn by(self, variables: &'static [&'static str]) -> Key {
+        Key { variables, ..self }
+    }
+
+    const fn adding_up(self) -> Key {
+        Key { adds_up: true, ..self }
+    }
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    trust: Trust,
+    about: &'static str,
+) -> Key {
+    Key { name, kind, default, variables: &[], trust, adds_up: false, about }
+}
+
+const MODES: &[&str] = &["default", "accept-edits", "plan", "bypass"];
+const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+
+/// All settings, in the order in which people read them.
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    key("model", Kind::Text, "null", Trust::Free, "The model that is asked; the built-in one unless set").by(&["PAL_MODEL"]),
+    key("effort", Kind::OneOf(EFFORTS), "null", Trust::Free, "How hard models think; their own measure unless set").by(&["PAL_EFFORT"]),
+    key("max_output_tokens", Kind::Count { from: 1 }, "8000", Trust::Free, "Most tokens of one answer").by(&["PAL_MAX_OUTPUT_TOKENS"]),
+    key("cache_lifetime", Kind::OneOf(&["5m", "1h"]), "\"5m\"", Trust::Free, "For how long the provider's cache is asked to keep what is marked").by(&["PAL_CACHE_LIFETIME"]),
+    key("anthropic.api_key", Kind::Secret, "null", Trust::Needed, "The key for Claude; only from the environment").by(&["ANTHROPIC_API_KEY"]),
+    key("anthropic.auth_token", Kind::Secret, "null", Trust::Needed, "A bearer token in its place; only from the environment").by(&["ANTHROPIC_AUTH_TOKEN"]),
+    key("anthropic.base_url", Kind::Address, "null", Trust::Needed, "Where Claude is asked; the provider's own address unless set").by(&["ANTHROPIC_BASE_URL"]),
+    key("openai.api_key", Kind::Secret, "null", Trust::Needed, "The key for GPT; only from the environment").by(&["OPENAI_API_KEY"]),
+    key("openai.base_url", Kind::Address, "null", Trust::Needed, "Where GPT or a compatible server is asked; the provider's own address unless set").by(&["OPENAI_BASE_URL"]),
+    key("allow_plain_http", Kind::YesNo, "false", Trust::UnlessOff, "Whether other machines may be spoken to without encryption").by(&["PAL_ALLOW_PLAIN_HTTP"]),
+
+    key("permissions.mode", Kind::OneOf(MODES), "\"default\"", Trust::UnlessOneOf(&["default", "plan"]), "What may be done without asking").by(&["PAL_PERMISSION_MODE"]),
+    key("permissions.allow", Kind::Rules, "[]", Trust::Needed, "Calls that need no asking").adding_up(),
+    key("permissions.ask", Kind::Rules, "[]", Trust::Free, "Calls that are asked about in every mode").adding_up(),
+    key("permissions.deny", Kind::Rules, "[]", Trust::Free, "Calls that are refused").adding_up(),
+    key("permissions.directories", Kind::Paths, "[]", Trust::Needed, "Directories besides the project that sessions may work in"),
+    key("trusted", Kind::Paths, "[]", Trust::Needed, "Projects whose own settings may run commands and widen rights"),
+    key("sandbox", Kind::OneOf(&["auto", "on", "off"]), "\"auto\"", Trust::UnlessOneOf(&["on"]), "The fence around shell commands; auto: only in the mode bypass").by(&["PAL_SANDBOX"]),
+    key("sandbox_network", Kind::YesNo, "false", Trust::UnlessOff, "Whether fenced commands reach the network").by(&["PAL_SANDBOX_NETWORK"]),
+    key("sandbox_writable", Kind::Paths, "[]", Trust::Needed, "Folders that fenced commands may write to besides the workspace and temporary files"),
+    key("web_private_addresses", Kind::YesNo, "false", Trust::UnlessOff, "Whether pages of this machine and its own network may be fetched").by(&["PAL_WEB_PRIVATE_ADDRESSES"]),
+    key("secret_variables", Kind::Texts, "[]", Trust::Needed, "Variables that commands do not get to see"),
+    key("hooks", Kind::Hooks, "{}", Trust::Needed, "Commands that run at events of a session (docs/hooks.md)").adding_up(),
+
+    key("max_turns", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most answers of the model to one prompt").by(&["PAL_MAX_TURNS"]),
+    key("max_tokens_total", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most tokens that a session may take").by(&["PAL_MAX_TOKENS_TOTAL"]),
+    key("max_cost_usd", Kind::Money, "null", Trust::UnlessLower, "Most US dollars that a session may cost").by(&["PAL_MAX_COST_USD"]),
+
+    key("estimator", Kind::OneOf(&["calibrated", "classic"]), "\"calibrated\"", Trust::Free, "How tokens are estimated").by(&["PAL_ESTIMATOR"]),
+    key("auto_compact", Kind::YesNo, "true", Trust::Free, "Whether sessions are compacted by themselves"),
+    key("threshold", Kind::Threshold, "null", Trust::Free, "Where that happens: { used = N }, { left = N } or { percent = P }; the variable gives a percentage").by(&["PAL_AUTOCOMPACT_PCT"]),
+    key("thresholds", Kind::Thresholds, "{}", Trust::Free, "The same for single models, unless `threshold` comes from a nearer place"),
+    key("max_context_tokens", Kind::Count { from: 1 }, "null", Trust::Free, "An upper bound for the window").by(&["PAL_MAX_CONTEXT_TOKENS"]),
+
+    key("instructions", Kind::YesNo, "true", Trust::Free, "Whether instruction files are read").by(&["PAL_INSTRUCTIONS"]),
+    key("instruction_tokens_max", Kind::Count { from: 0 }, "40000", Trust::Free, "How many tokens of them are too many"),
+    key("instruction_tokens_drop", Kind::YesNo, "false", Trust::Free, "Whether the largest are left out then"),
+    key("allow_includes", Kind::Paths, "[]", Trust::Needed, "Files and folders outside of projects that instruction files may include"),
+    key("git", Kind::YesNo, "true", Trust::Free, "Whether git is asked when a session starts").by(&["PAL_GIT"]),
+    key("git_limit_ms", Kind::Count { from: 0 }, "300", Trust::Free, "For how many milliseconds"),
+
+    key("editor", Kind::Text, "null", Trust::Needed, "The program that texts are edited with").by(&["VISUAL", "EDITOR"]),
+    key("telemetry.enabled", Kind::YesNo, "false", Trust::UnlessOff, "Whether figures are exported").by(&["PAL_TELEMETRY"]),
+    key("telemetry.endpoint", Kind::Address, "null", Trust::Needed, "Where to, as OTLP over HTTP").by(&["PAL_TELEMETRY_ENDPOINT"]),
+    key("telemetry.content", Kind::YesNo, "false", Trust::UnlessOff, "Whether they carry what was said").by(&["PAL_TELEMETRY_CONTENT"]),
+    key("disabled", Kind::Subsystems, "[]", Trust::Needed, "Subsystems that are switched off; each also by its own variable and by flags.toml").adding_up(),
+];

@@ -1,0 +1,332 @@
+//! The one value that all settings resolve to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pal_model::Cards;
+use pal_view::{CacheLifetime, Threshold, WindowSettings};
+use secrecy::SecretString;
+use smol_str::SmolStr;
+
+use crate::error::SettingsError;
+use crate::place::{Place, Resolved, Sources};
+use crate::resolve::{Entry, resolve};
+use crate::switches::{Switch, Switches};
+use crate::values::{Values, threshold};
+
+/// What all parts of the program may need to know.
+pub struct Settings {
+    /// Where our files live, if a home is known.
+    pub home: Option<PathBuf>,
+    /// The user's own home.
+    pub user_home: Option<PathBuf>,
+    /// The name of the user's shell.
+    pub shell: Option<String>,
+    /// The model table, the user's on top.
+    pub cards: Cards,
+    /// The model that is asked, if one is chosen.
+    pub model: Option<SmolStr>,
+    /// How hard models shall think; none for their own measure.
+    pub effort: Option<SmolStr>,
+    /// For how long the provider's cache is asked to keep what is marked.
+    pub cache_lifetime: CacheLifetime,
+    /// Where providers are asked.
+    pub endpoints: Endpoints,
+    /// Keys of providers.
+    pub secrets: Secrets,
+    /// What may be done without asking.
+    pub permissions: Permissions,
+    /// The fence around shell commands.
+    pub sandbox: Sandbox,
+    /// Whether pages of this machine and its own network may be fetched.
+    pub web_private_addresses: bool,
+    /// Variables that commands do not get to see.
+    pub secret_variables: Vec<String>,
+    /// Hooks of each place, far to near.
+    pub hooks: Vec<Resolved<pal_hooks::Config>>,
+    /// How much may be spent.
+    pub spending: Spending,
+    /// How to estimate tokens.
+    pub estimator: EstimatorName,
+    /// Instruction files.
+    pub instructions: Instructions,
+    /// What is asked of git when a session starts.
+    pub git: Git,
+    /// The user's editor.
+    pub editor: Option<String>,
+    /// Figures for a collector.
+    pub telemetry: Telemetry,
+    /// Subsystems that are switched off.
+    pub switches: Switches,
+    /// What was ignored, and why.
+    pub warnings: Vec<String>,
+    window: WindowSettings,
+    thresholds: BTreeMap<String, Threshold>,
+    entries: Vec<Entry>,
+}
+
+/// A way to estimate tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EstimatorName {
+    /// Weights fitted to real sessions, per model generation.
+    Calibrated,
+    /// 4 bytes a token, 2 for JSON, 2 000 for media, × 4/3.
+    Classic,
+}
+
+/// Where providers are asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoints {
+    /// Claude; the provider's own address if there is none.
+    pub anthropic: Option<String>,
+    /// GPT and compatible servers; the provider's own address if there is none.
+    pub openai: Option<String>,
+    /// Whether other machines may be spoken to in the clear.
+    pub allows_plain_http: bool,
+}
+
+/// Keys of providers. They show themselves to nobody.
+#[derive(Clone, Default, Debug)]
+pub struct Secrets {
+    /// The key for Claude.
+    pub anthropic_api_key: Option<SecretString>,
+    /// A bearer token in its place.
+    pub anthropic_auth_token: Option<SecretString>,
+    /// The key for GPT.
+    pub openai_api_key: Option<SecretString>,
+}
+
+/// What may be done without asking.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Permissions {
+    /// The mode by its name.
+    pub mode: SmolStr,
+    /// Rules for calls that need no asking.
+    pub allow: Vec<Resolved<String>>,
+    /// Rules for calls that are asked about.
+    pub ask: Vec<Resolved<String>>,
+    /// Rules for calls that are refused.
+    pub deny: Vec<Resolved<String>>,
+    /// Directories besides the project that sessions may work in.
+    pub directories: Vec<PathBuf>,
+}
+
+/// The fence around shell commands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sandbox {
+    /// When it stands.
+    pub when: SandboxWhen,
+    /// Whether commands behind it reach the network.
+    pub network: bool,
+    /// Folders that they may write to besides the workspace and temporary files.
+    pub writable: Vec<PathBuf>,
+}
+
+/// When shell commands are fenced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SandboxWhen {
+    /// When nobody is asked: in the mode bypass.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// How much may be spent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spending {
+    /// Most answers to one prompt.
+    pub turns_max: Option<u64>,
+    /// Most tokens of a session.
+    pub tokens_max: Option<u64>,
+    /// Most US dollars of a session.
+    pub cost_usd_max: Option<f64>,
+    /// Most tokens of one answer.
+    pub output_tokens_max: u64,
+}
+
+/// Instruction files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instructions {
+    /// Whether they are read.
+    pub is_on: bool,
+    /// How many tokens of them are too many.
+    pub tokens_max: u64,
+    /// Whether the largest are left out then.
+    pub drops: bool,
+    /// Files and folders outside of projects that may be included.
+    pub allowed: Vec<PathBuf>,
+}
+
+/// What is asked of git when a session starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Git {
+    /// Whether it is asked.
+    pub is_on: bool,
+    /// For how long.
+    pub limit: Duration,
+}
+
+/// Figures for a collector.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Telemetry {
+    /// Whether they are exported.
+    pub is_on: bool,
+    /// Where to.
+    pub endpoint: Option<String>,
+    /// Whether they carry what was said.
+    pub with_content: bool,
+}
+
+impl Settings {
+    /// Reads all places.
+    pub fn read(sources: Sources) -> Result<Settings, SettingsError> {
+        let (entries, mut warnings) = resolve(&sources)?;
+        let user_home = sources.user_home();
+        let values = Values { entries: &entries, home: user_home.as_deref() };
+        let (window, thresholds) = windows(&values);
+        let switches = Switches::new(values.items("disabled"), sources.home.as_deref());
+        let hooks = hooks(&values, &mut warnings);
+        let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
+        let shell = sources.variable("SHELL").and_then(|shell| Path::new(shell).file_name());
+        Ok(Settings {
+            shell: shell.map(|name| name.to_string_lossy().into_owned()),
+            model: values.text("model").map(SmolStr::from),
+            effort: values.text("effort").map(SmolStr::from),
+            cache_lifetime: match values.text("cache_lifetime").as_deref() {
+                Some("1h") => CacheLifetime::Hour1,
+                _ => CacheLifetime::Minutes5,
+            },
+            endpoints: Endpoints {
+                anthropic: values.text("anthropic.base_url"),
+                openai: values.text("openai.base_url"),
+                allows_plain_http: values.is_on("allow_plain_http"),
+            },
+            secrets: Secrets {
+                anthropic_api_key: secret("ANTHROPIC_API_KEY"),
+                anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
+                openai_api_key: secret("OPENAI_API_KEY"),
+            },
+            permissions: permissions(&values),
+            sandbox: sandbox(&values),
+            web_private_addresses: values.is_on("web_private_addresses"),
+            secret_variables: values.texts("secret_variables"),
+            hooks,
+            spending: spending(&values),
+            estimator: match values.text("estimator").as_deref() {
+                Some("classic") => EstimatorName::Classic,
+                _ => EstimatorName::Calibrated,
+            },
+            instructions: Instructions {
+                is_on: values.is_on("instructions"),
+                tokens_max: values.count("instruction_tokens_max").unwrap_or(u64::MAX),
+                drops: values.is_on("instruction_tokens_drop"),
+                allowed: values.paths("allow_includes"),
+            },
+            git: Git {
+                is_on: values.is_on("git"),
+                limit: Duration::from_millis(values.count("git_limit_ms").unwrap_or(0)),
+            },
+            editor: values.text("editor"),
+            telemetry: Telemetry {
+                is_on: values.is_on("telemetry.enabled"),
+                endpoint: values.text("telemetry.endpoint"),
+                with_content: values.is_on("telemetry.content"),
+            },
+            switches,
+            warnings,
+            window,
+            thresholds,
+            user_home,
+            home: sources.home,
+            cards: sources.cards.unwrap_or_else(Cards::shipped),
+            entries,
+        })
+    }
+
+    /// Every setting with its value and where that came from, in the order of the table.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Windows and compaction for a model.
+    pub fn window_for(&self, model: &str) -> WindowSettings {
+        let threshold = self.thresholds.get(model).copied().unwrap_or(self.window.threshold);
+        let auto_compact = self.window.auto_compact && self.compaction_off().is_none();
+        WindowSettings { threshold, auto_compact, ..self.window }
+    }
+
+    /// Whether sessions may be compacted at all, by hand, too.
+    pub fn may_compact(&self) -> bool {
+        !self.switches.is_off(Switch::Compact)
+    }
+
+    /// What switched off compaction, or only that by itself: the variable or the file.
+    pub fn compaction_off(&self) -> Option<String> {
+        let off = |switch| self.switches.is_off(switch).then(|| self.switches.why(switch));
+        off(Switch::Compact).or_else(|| off(Switch::AutoCompact))
+    }
+}
+
+/// Windows, and thresholds of single models unless a nearer place gives one for all.
+fn windows(values: &Values<'_>) -> (WindowSettings, BTreeMap<String, Threshold>) {
+    let mut window = WindowSettings::STANDARD;
+    window.auto_compact = values.is_on("auto_compact");
+    window.max_context_tokens = values.count("max_context_tokens");
+    if let Some(threshold) = threshold(&values.value("threshold")) {
+        window.threshold = threshold;
+    }
+    let place = |name| values.origin(name).map(|origin| origin.place);
+    let by_model = values.value("thresholds");
+    let by_model = by_model.as_object().filter(|_| place("threshold") <= place("thresholds"));
+    let thresholds = by_model.into_iter().flatten();
+    (window, thresholds.filter_map(|(model, value)| Some((model.clone(), threshold(value)?))).collect())
+}
+
+fn permissions(values: &Values<'_>) -> Permissions {
+    Permissions {
+        mode: values.text("permissions.mode").map(SmolStr::from).unwrap_or_default(),
+        allow: values.items("permissions.allow"),
+        ask: values.items("permissions.ask"),
+        deny: values.items("permissions.deny"),
+        directories: values.paths("permissions.directories"),
+    }
+}
+
+fn sandbox(values: &Values<'_>) -> Sandbox {
+    Sandbox {
+        when: match values.text("sandbox").as_deref() {
+            Some("on") => SandboxWhen::On,
+            Some("off") => SandboxWhen::Off,
+            _ => SandboxWhen::Auto,
+        },
+        network: values.is_on("sandbox_network"),
+        writable: values.paths("sandbox_writable"),
+    }
+}
+
+fn spending(values: &Values<'_>) -> Spending {
+    Spending {
+        turns_max: values.count("max_turns"),
+        tokens_max: values.count("max_tokens_total"),
+        cost_usd_max: values.number("max_cost_usd"),
+        output_tokens_max: values.count("max_output_tokens").unwrap_or(u64::MAX),
+    }
+}
+
+/// Hooks of each place; what they hold that we cannot run is told of.
+fn hooks(values: &Values<'_>, warnings: &mut Vec<String>) -> Vec<Resolved<pal_hooks::Config>> {
+    let mut hooks = Vec::new();
+    for part in values.parts("hooks").iter().filter(|part| part.origin.place != Place::Default) {
+        match pal_hooks::Config::parse(&part.value) {
+            Ok(config) => {
+                warnings.extend(config.notices.iter().map(|notice| format!("{}: {notice}", part.origin)));
+                hooks.push(Resolved { value: config, origin: part.origin.clone() });
+            }
+            Err(wanted) => warnings.push(format!("{}: hooks want {wanted}", part.origin)),
+        }
+    }
+    hooks
+}
