@@ -56,6 +56,7 @@ pub(crate) fn try_out() -> Result<u8, String> {
 #[cfg(target_os = "linux")]
 fn enter(order: &Order) -> Result<u8, String> {
     let abi = if order.landlock { crate::landlocked::restrict(&order.policy)? } else { 0 };
+    crate::powers::give_up()?;
     // Without that right in Landlock, a call that needs no open file could cut files anywhere.
     let deny_truncate = order.landlock && abi < 3;
     crate::seccomp::restrict(&order.policy, deny_truncate)?;

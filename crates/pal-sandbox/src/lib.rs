@@ -8,7 +8,7 @@
 //! | what a command tries | bubblewrap | Landlock |
 //! | --- | --- | --- |
 //! | write outside | read-only mounts | refused by path, whatever way leads there |
-//! | read hidden paths | something empty in their place | refused by path |
+//! | read hidden paths | something empty in their place | refused by path, **not** inside of what may be written |
 //! | write to read-only paths inside the workspace | read-only mounts | **not refused**: a rule cannot take away from another |
 //! | mode, owner and times of files outside | read-only mounts | **not refused**: Landlock knows no such right |
 //! | end or look into processes outside | not visible | refused (signals from Linux 6.12 on) |
@@ -20,6 +20,8 @@ mod fence;
 #[cfg(target_os = "linux")]
 mod landlocked;
 mod policy;
+#[cfg(target_os = "linux")]
+mod powers;
 #[cfg(target_os = "linux")]
 mod seccomp;
 

@@ -12,7 +12,7 @@ pub struct Policy {
     pub writable: Vec<PathBuf>,
     /// Inside of those, what it may not write; only bubblewrap can hold it to that.
     pub read_only: Vec<PathBuf>,
-    /// What it may not even read, such as files with keys.
+    /// What it may not even read, such as files with keys. Inside of what it may write, only bubblewrap can hide.
     pub hidden: Vec<PathBuf>,
     /// Whether it may reach the network.
     pub network: bool,

@@ -3,7 +3,8 @@
 use crate::{Yard, yards};
 
 /// Makes one call, and tells what came of it: the result, and the number of the error.
-const CALL: &str = "$r = syscall(map { $_ + 0 } @ARGV); print $r, ' ', $r < 0 ? $! + 0 : 0";
+const CALL: &str =
+    "$c = shift(@ARGV) + 0; $r = syscall($c, map { $_ + 0 } @ARGV); print $r, ' ', $r < 0 ? $! + 0 : 0";
 
 fn has_perl() -> bool {
     let has = std::process::Command::new("perl").arg("-v").output().is_ok();
@@ -135,6 +136,13 @@ fn processes_outside_are_neither_ended_nor_looked_into() {
             yard.fence
         );
         assert!(!yard.shell(&format!("head -c1 /proc/{pid}/mem")).status.is_success(), "{}", yard.fence);
+        let powers = yard.shell("grep CapEff /proc/self/status").output.text();
+        let powers = powers.split_whitespace().nth(1).and_then(|text| u64::from_str_radix(text, 16).ok());
+        assert!(
+            powers.is_some_and(|powers| powers & !0xdb == 0),
+            "{}: powers of root: {powers:x?}",
+            yard.fence
+        );
         assert!(yard.shell("sleep 60 & kill -9 $!").status.is_success(), "its own it may end");
     }
     assert_eq!(victim.try_wait().expect("a child"), None, "it runs");
