@@ -1,5 +1,7 @@
 //! Settings as users write them, in files of a scratch home and a scratch project.
 
+#![allow(clippy::unwrap_used)]
+
 mod errors;
 mod page;
 mod places;
