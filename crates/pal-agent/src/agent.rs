@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, Session, drive};
 use pal_model::{Body, Content, FileSeen, Totals};
-use pal_process::Background;
 use pal_prompt::Offered;
 use pal_session::{End as RunEnd, Input, Run};
 use pal_settings::Switch;
 use pal_sources::gather;
-use pal_tools::{Abilities, Shell, Workspace};
+use pal_tools::{Abilities, Workspace};
 use smol_str::SmolStr;
 
 use crate::around::Around;
@@ -27,9 +26,6 @@ use crate::options::Options;
 use crate::switched::Switched;
 use crate::voice::Voice;
 use crate::{AgentError, clock};
-
-/// Most bytes that a command in the background may print.
-const BACKGROUND_BYTES_MAX: u64 = 64 << 20;
 
 /// An agent with its session.
 pub struct Agent<'a> {
@@ -64,9 +60,7 @@ impl<'a> Agent<'a> {
         let workspace = Arc::new(workspace(&options, &session, &log));
         let (sender, signals) = channel();
         let handle = Handle::new(sender);
-        let folder = session.directory().join("background");
-        let background = Arc::new(Background::new(folder, BACKGROUND_BYTES_MAX));
-        let shell = Arc::new(shell(&options, &workspace, Arc::clone(&background)));
+        let shell = Arc::new(crate::fencing::shell(&options, &workspace));
         let mut tools = pal_tools::tools();
         tools.extend(pal_tools::shell_tools(&shell));
         let announces = !switched.is_off(Switch::Announcements);
@@ -108,7 +102,7 @@ impl<'a> Agent<'a> {
             tools: Arc::new(tools),
             catalogue,
             workspace,
-            background,
+            shell,
             gate,
             hooks,
             around: Around { instructions: gathered.instructions, skills, announces },
@@ -119,6 +113,7 @@ impl<'a> Agent<'a> {
             done: Vec::new(),
             denials: Vec::new(),
             running: Vec::new(),
+            granted: BTreeMap::new(),
             took_provider: Duration::ZERO,
         };
         let run = Run::new(options.run.clone()).with_spent(totals);
@@ -175,7 +170,7 @@ impl<'a> Agent<'a> {
     pub fn finish(mut self, reason: &str) {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
-        self.desk.background.end_all();
+        self.desk.shell.background.end_all();
         self.desk.running.clear();
     }
 }
@@ -223,10 +218,6 @@ fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Wor
         workspace.change_directory(&directory);
     }
     workspace
-}
-
-fn shell(options: &Options, workspace: &Workspace, background: Arc<Background>) -> Shell {
-    crate::fencing::shell(options, workspace, background)
 }
 
 /// The instruction files that the session knows, and what they said.

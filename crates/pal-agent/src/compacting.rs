@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pal_context::{FileRead, FileWanted, Restorable, Trigger, World};
 use pal_engine::{AfterCompaction, BeforeCompaction};
-use pal_model::{Boundary, FileSeen};
+use pal_model::Boundary;
 use pal_permissions::Mode;
 use pal_settings::Switch;
 use pal_view::View;
@@ -30,7 +30,7 @@ impl Desk<'_> {
         let plan = (self.gate.mode == Mode::Plan).then(|| {
             String::from("Plan mode is on: look at whatever you need, change nothing, and end with a plan.")
         });
-        let running: Vec<String> = self.background.list().iter().map(|task| task.to_string()).collect();
+        let running: Vec<String> = self.shell.running();
         World {
             skills: state.skills.iter().rev().filter_map(skill).collect(),
             plan,
@@ -61,12 +61,8 @@ impl Desk<'_> {
         let root = self.workspace.roots.iter().find(|root| target.real.starts_with(root));
         let path = target.real.display().to_string();
         let text = root.and_then(|root| text_inside(root, &path, wanted.bytes_max).ok());
-        let seen = text.as_ref().and_then(|_| self.print(&target.real)).map(|seen| (path, seen));
+        let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));
         FileRead { path: wanted.path.clone(), text, seen }
     }
 
-    fn print(&self, path: &Path) -> Option<FileSeen> {
-        let print = pal_tools::file_print(path)?;
-        Some(FileSeen { print, call: None, lines: None })
-    }
 }

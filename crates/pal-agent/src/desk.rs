@@ -1,5 +1,6 @@
 //! The agent's hands: what is outside of the session, joined in one place.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -7,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Text, Timestamp, ToolUseId};
-use pal_permissions::only_looks;
-use pal_process::Background;
+use pal_permissions::{Need, only_looks};
 use pal_prompt::Catalogue;
 use pal_session::{Call, Input, Ruling};
-use pal_tools::{Tool, Workspace};
+use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
 
 use crate::around::Around;
@@ -36,7 +36,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) tools: Arc<Vec<Box<dyn Tool>>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) workspace: Arc<Workspace>,
-    pub(crate) background: Arc<Background>,
+    pub(crate) shell: Arc<Shell>,
     pub(crate) gate: Gate,
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
@@ -53,6 +53,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) denials: Vec<Denial>,
     /// Calls that are under way: the tool and when they began.
     pub(crate) running: Vec<(ToolUseId, SmolStr, Instant)>,
+    /// What calls that were judged and not started yet may do.
+    pub(crate) granted: BTreeMap<ToolUseId, Vec<Need>>,
     /// How long the provider was waited for since the prompt.
     pub(crate) took_provider: Duration,
 }
@@ -161,9 +163,8 @@ impl Hands for Desk<'_> {
     }
 
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
-        for task in self.background.finished_since_last_asked() {
-            self.notes.push(("background", crate::workers::finished_line(&task)));
-        }
+        let finished = self.shell.finished_since_last_asked();
+        self.notes.extend(finished.into_iter().map(|text| ("background", text)));
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
         for (what, text) in std::mem::take(&mut self.notes) {
@@ -195,6 +196,7 @@ impl Hands for Desk<'_> {
         if let Some(denial) = judged.denial {
             self.denials.push(denial);
         }
+        self.granted.insert(call.id.clone(), judged.needs);
         judged.ruling
     }
 
@@ -214,7 +216,9 @@ impl Hands for Desk<'_> {
             self.done.push(Input::Returned(returned));
             return;
         }
+        let granted = self.granted.remove(&call.id).unwrap_or_default();
         let job = Job {
+            granted,
             call,
             tools: Arc::clone(&self.tools),
             workspace: Arc::clone(&self.workspace),

@@ -1,6 +1,6 @@
 //! Whether a call may be carried out: hooks are heard, then the rules and the mode of the session.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pal_model::Text;
 use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Verdict, judge};
@@ -46,7 +46,7 @@ pub(crate) struct Gate {
     /// The mode that the session goes back to from planning.
     pub(crate) usual: Mode,
     /// Where the program keeps its own files.
-    pub(crate) own: Option<std::path::PathBuf>,
+    pub(crate) own: Option<PathBuf>,
     /// Who asks a person; none if nobody is there.
     pub(crate) asking: Option<Asking>,
 }
@@ -57,6 +57,8 @@ pub(crate) struct Judged {
     pub(crate) denial: Option<Denial>,
     /// What hooks want the model to know.
     pub(crate) notes: Vec<String>,
+    /// What the call would do.
+    pub(crate) needs: Vec<Need>,
 }
 
 impl Gate {
@@ -78,40 +80,36 @@ impl Gate {
         hooks: &Listening,
         cancel: &Cancel,
     ) -> Judged {
-        // Whether a hook's condition fits is asked of the same rules as everything else.
-        let fits = |rule: &str| self.fits(rule, call, tools, workspace);
-        let spoken = hooks.tool_wanted(call, &fits, self, cancel);
-        let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
-        let verdict = match &spoken {
-            Spoken { stop: Some(why), .. } => {
-                let ruling = Ruling::Stop(why.clone());
-                return Judged { ruling, denial: Some(denial(call, &input, why, None)), notes: spoken.notes };
-            }
-            Spoken { denied: Some(why), .. } => Verdict::Deny { why: why.clone() },
-            _ => self.verdict(call, &input, tools, workspace, &spoken),
-        };
-        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
-        Judged { ruling, denial, notes: spoken.notes }
-    }
-
-    fn verdict(
-        &self,
-        call: &Call,
-        input: &Text,
-        tools: &[Box<dyn Tool>],
-        workspace: &Workspace,
-        spoken: &Spoken,
-    ) -> Verdict {
         let needs = match pal_tools::find(tools, &call.name) {
             _ if is_inner(&call.name) => Ok(Vec::new()),
-            Some(tool) => tool.needs(&Input(input.clone()), workspace),
+            Some(tool) => tool.needs(&Input(call.input.clone()), workspace),
             None => Err(format!("there is no tool of the name `{}`", call.name)),
         };
-        let needs = match needs {
-            Ok(needs) => needs,
-            Err(why) => return Verdict::Deny { why },
+        let own = self.own.clone();
+        // Whether a hook's condition fits is asked of the same rules as everything else.
+        let wanted = needs.clone().unwrap_or_default();
+        let fits = |rule: &str| fits(rule, &call.name, &wanted, own.clone(), workspace);
+        let spoken = hooks.tool_wanted(call, &fits, self, cancel);
+        let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
+        if let Some(why) = &spoken.stop {
+            let denial = Some(denial(call, &input, why, None));
+            return Judged { ruling: Ruling::Stop(why.clone()), denial, notes: spoken.notes, needs: Vec::new() };
+        }
+        // Another input has other needs.
+        let needs = match (&spoken.input, pal_tools::find(tools, &call.name)) {
+            (Some(input), Some(tool)) => tool.needs(&Input(input.clone()), workspace),
+            _ => needs,
         };
-        match self.judged(&call.name, &needs, self.mode, &self.rules, workspace) {
+        let verdict = match (&spoken.denied, &needs) {
+            (Some(why), _) | (None, Err(why)) => Verdict::Deny { why: why.clone() },
+            (None, Ok(needs)) => self.verdict(call, needs, workspace, &spoken),
+        };
+        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
+        Judged { ruling, denial, notes: spoken.notes, needs: needs.unwrap_or_default() }
+    }
+
+    fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
+        match judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace) {
             // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
             Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
             Verdict::Allow if let Some(why) = &spoken.asks => {
@@ -119,32 +117,6 @@ impl Gate {
             }
             other => other,
         }
-    }
-
-    fn judged(&self, tool: &str, needs: &[Need], mode: Mode, rules: &Rules, workspace: &Workspace) -> Verdict {
-        let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
-        let ground = Ground {
-            roots: workspace.roots.clone(),
-            home: workspace.home.clone(),
-            session: workspace.session.clone(),
-            own: self.own.clone(),
-            directory: workspace.directory(),
-            resolve: &resolve,
-        };
-        judge(&Request { tool, needs, mode }, rules, &ground)
-    }
-
-    /// Whether a rule is about a call: where nothing else is forbidden, it would forbid it.
-    fn fits(&self, rule: &str, call: &Call, tools: &[Box<dyn Tool>], workspace: &Workspace) -> bool {
-        let Ok(rule) = rule.parse() else { return false };
-        let deny = vec![Placed { rule, origin: String::from("hook") }];
-        let rules = Rules { deny, ..Rules::default() };
-        let needs = match pal_tools::find(tools, &call.name) {
-            Some(tool) => tool.needs(&Input(call.input.clone()), workspace).unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let verdict = self.judged(&call.name, &needs, Mode::Bypass, &rules, workspace);
-        matches!(verdict, Verdict::Deny { .. })
     }
 
     fn ruling(
@@ -198,6 +170,34 @@ impl Gate {
             }
         }
     }
+}
+
+fn judged(
+    tool: &str,
+    needs: &[Need],
+    mode: Mode,
+    rules: &Rules,
+    own: Option<PathBuf>,
+    workspace: &Workspace,
+) -> Verdict {
+    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
+    let ground = Ground {
+        roots: workspace.roots.clone(),
+        home: workspace.home.clone(),
+        session: workspace.session.clone(),
+        own,
+        directory: workspace.directory(),
+        resolve: &resolve,
+    };
+    judge(&Request { tool, needs, mode }, rules, &ground)
+}
+
+/// Whether a rule is about a call: where nothing else is forbidden, it would forbid it.
+fn fits(rule: &str, tool: &str, needs: &[Need], own: Option<PathBuf>, workspace: &Workspace) -> bool {
+    let Ok(rule) = rule.parse() else { return false };
+    let deny = vec![Placed { rule, origin: String::from("hook") }];
+    let rules = Rules { deny, ..Rules::default() };
+    matches!(judged(tool, needs, Mode::Bypass, &rules, own, workspace), Verdict::Deny { .. })
 }
 
 fn denial(call: &Call, input: &Text, reason: &str, rule: Option<&str>) -> Denial {

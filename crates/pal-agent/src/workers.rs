@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pal_model::{Block, ToolUseId};
-use pal_process::{Cancel, Task};
+use pal_permissions::Need;
+use pal_process::Cancel;
 use pal_session::{Call, Returned};
 use pal_tools::{Input, Output, Running, Tool, Workspace};
 
@@ -14,6 +15,8 @@ use crate::listening::{Common, Listening};
 /// A call that is to be carried out.
 pub(crate) struct Job {
     pub(crate) call: Call,
+    /// What it may do.
+    pub(crate) granted: Vec<Need>,
     pub(crate) tools: Arc<Vec<Box<dyn Tool>>>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) hooks: Arc<Listening>,
@@ -48,6 +51,7 @@ impl Job {
         let progress = |text: &str| handle.send(Signal::Printed(id.clone(), text.to_owned()));
         let running = Running {
             workspace: &self.workspace,
+            granted: &self.granted,
             call: id,
             cancel: &self.cancel,
             progress: &progress,
@@ -73,15 +77,4 @@ fn failed(call: &ToolUseId, why: &str) -> Returned {
         notes: Vec::new(),
         stop: None,
     }
-}
-
-/// What the model is told of a command in the background that has ended.
-pub(crate) fn finished_line(task: &Task) -> String {
-    format!(
-        "The background command {} (`{}`) has ended: {}. Its output is in {}; BashOutput shows what is new in it.",
-        task.id,
-        task.what,
-        task.state,
-        task.file.display()
-    )
 }

@@ -13,11 +13,11 @@ mod tool;
 mod web;
 mod workspace;
 
-pub use files::{Edit, Read, Write};
+pub use files::{Edit, Read, Write, file_seen};
 pub use input::Input;
 pub use output::Output;
 pub use search::{Glob, Grep};
-pub use session::{EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, skills};
+pub use session::{EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, skill_text, skills};
 pub use tool::{Running, Tool};
 pub use web::WebFetch;
 pub use workspace::{Abilities, Workspace};

@@ -18,6 +18,12 @@ use pal_model::FileSeen;
 
 use crate::{Output, Running};
 
+/// What the model knows of a file that it is shown whole by other means, as it is now.
+pub fn file_seen(real: &std::path::Path) -> Option<FileSeen> {
+    let bytes = std::fs::read(real).ok()?;
+    Some(FileSeen { print: disk::print_of(&bytes), call: None, lines: None })
+}
+
 /// Notes that the model knows a file now: at once for the calls beside this one, and in what the log remembers.
 fn note(output: &mut Output, running: &Running<'_>, real: &std::path::Path, seen: FileSeen) {
     running.workspace.note_seen(real, seen.clone());

@@ -8,5 +8,5 @@ mod todo;
 
 pub use plan::{EnterPlanMode, ExitPlanMode};
 pub use skill::Skill;
-pub use skills::{SkillInfo, skills};
+pub use skills::{SkillInfo, skill_text, skills};
 pub use todo::Todo;

@@ -46,6 +46,11 @@ pub fn skills(workspace: &Workspace) -> Vec<SkillInfo> {
     known(workspace).into_values().filter(|skill| !skill.is_for_people).map(|skill| skill.info).collect()
 }
 
+/// The text of a skill that is in use, for putting it back into sight.
+pub fn skill_text(workspace: &Workspace, name: &str) -> Option<String> {
+    known(workspace).remove(name).map(|skill| skill.text)
+}
+
 /// All skills by name. Those of the project come before those of the user, and ours before those of others.
 pub(super) fn known(workspace: &Workspace) -> BTreeMap<String, Known> {
     let mut known = BTreeMap::new();
