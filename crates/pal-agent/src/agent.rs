@@ -15,6 +15,7 @@ use pal_sources::gather;
 use pal_tools::{Abilities, Workspace};
 use smol_str::SmolStr;
 
+use crate::AgentError;
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
@@ -25,7 +26,6 @@ use crate::opening::{self, Opened};
 use crate::options::Options;
 use crate::switched::Switched;
 use crate::voice::Voice;
-use crate::{AgentError, clock};
 
 /// An agent with its session.
 pub struct Agent<'a> {
@@ -50,7 +50,7 @@ impl<'a> Agent<'a> {
             let noted = noted_sources(&session);
             let changed = gathered.instructions.resumed(&noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
-            settle(&mut session)?;
+            session.settle(options.clock.now())?;
             opening::catalogue(&options)
         } else {
             let assembled = opening::prefix(&options, &gathered, engine.policy.warm_clear);
@@ -64,7 +64,10 @@ impl<'a> Agent<'a> {
         let mut tools = pal_tools::tools();
         tools.extend(pal_tools::shell_tools(&shell));
         let announces = !switched.is_off(Switch::Announcements);
-        let offered = |skill: pal_tools::SkillInfo| Offered { name: SmolStr::new(skill.name), about: skill.description };
+        let offered = |skill: pal_tools::SkillInfo| Offered {
+            name: SmolStr::new(skill.name),
+            about: skill.description,
+        };
         let skills = match switched.is_off(Switch::Skills) {
             true => Vec::new(),
             false => pal_tools::skills(&workspace).into_iter().map(offered).collect(),
@@ -95,6 +98,7 @@ impl<'a> Agent<'a> {
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,
+            clock: options.clock,
             card: options.lens.card.clone(),
             handle,
             signals,
@@ -118,6 +122,7 @@ impl<'a> Agent<'a> {
         };
         let run = Run::new(options.run.clone()).with_spent(totals);
         desk.began(&session, &id, is_resumed, &options.version);
+        desk.tell_instructions();
         let cancel = desk.handle.cancel();
         let source = if is_resumed { "resume" } else { "startup" };
         let said = desk.hooks.session_started(&session, source, &desk.gate, &cancel);
@@ -135,7 +140,9 @@ impl<'a> Agent<'a> {
         let ended = Ended {
             end: match end {
                 RunEnd::Done => End::Done,
-                RunEnd::Refused => End::Refused(String::from("the model refused to answer; its words are not reused")),
+                RunEnd::Refused => {
+                    End::Refused(String::from("the model refused to answer; its words are not reused"))
+                }
                 RunEnd::Limit(which) => End::Limit(which),
                 RunEnd::Interrupted => End::Interrupted,
                 RunEnd::Failed(why) => End::Failed(why),
@@ -214,7 +221,9 @@ fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Wor
     workspace.program_home = Some(options.home.clone());
     workspace.allows_private_addresses = options.allows_private_addresses;
     // The directory that commands worked in last, if it is still there.
-    if let Some(directory) = state.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir()) {
+    if let Some(directory) =
+        state.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir())
+    {
         workspace.change_directory(&directory);
     }
     workspace
@@ -227,12 +236,6 @@ fn noted_sources(session: &Session) -> Vec<pal_model::SourceNote> {
         _ => None,
     });
     prefix.unwrap_or_default()
-}
-
-/// Calls of the last answer that never returned, because the program was ended, are answered now (§1.14).
-fn settle(session: &mut Session) -> Result<(), AgentError> {
-    session.settle(clock::now())?;
-    Ok(())
 }
 
 fn since(before: &Totals, now: &Totals) -> Totals {

@@ -17,9 +17,9 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// What the model is told because a file was touched: the rules that are for it.
-    pub(crate) fn touched(&mut self, path: &Path) -> Vec<String> {
-        self.instructions.touched(path).iter().map(joined).collect()
+    /// What joins the session because a file was touched: the rules that are for it.
+    pub(crate) fn touched(&mut self, path: &Path) -> Vec<Instruction> {
+        self.instructions.touched(path)
     }
 
     /// What it is told because it works elsewhere now.
@@ -54,9 +54,4 @@ impl Around {
 
 fn texts(notices: Vec<Notice>) -> Vec<String> {
     notices.into_iter().map(|notice| notice.text).collect()
-}
-
-/// A file of instructions that joins the session.
-fn joined(file: &Instruction) -> String {
-    pal_sources::joining_text(file)
 }

@@ -54,7 +54,7 @@ impl Errands for Desk<'_> {
     }
 
     fn now(&mut self, _earlier: Timestamp) -> Timestamp {
-        crate::clock::now()
+        self.clock.now()
     }
 
     fn before_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {

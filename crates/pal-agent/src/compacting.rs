@@ -17,7 +17,8 @@ impl Desk<'_> {
     /// Hooks are heard, and what is to be put back is put together.
     pub(crate) fn prepare_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {
         let said = self.hooks.compacting(trigger, &self.gate, &self.handle.cancel());
-        let world = if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
+        let world =
+            if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
         BeforeCompaction { blocked_by: said.blocked_by, instructions: said.instructions, world }
     }
 
@@ -64,5 +65,4 @@ impl Desk<'_> {
         let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));
         FileRead { path: wanted.path.clone(), text, seen }
     }
-
 }

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Text, Timestamp, ToolUseId};
 use pal_permissions::{Need, only_looks};
-use pal_prompt::Catalogue;
+use pal_prompt::{Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
 use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
 
 use crate::around::Around;
+use crate::clock::Clock;
 use crate::event::{Denial, Event};
 use crate::gate::Gate;
 use crate::handle::{Handle, Signal};
@@ -30,6 +31,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) line: Line,
     pub(crate) voice: Voice,
     pub(crate) card: Card,
+    pub(crate) clock: Clock,
     pub(crate) handle: Handle,
     pub(crate) signals: Receiver<Signal>,
     pub(crate) sink: Box<dyn FnMut(Event) + 'a>,
@@ -70,7 +72,9 @@ impl Desk<'_> {
         let name = SmolStr::new(block.string("name").unwrap_or_default());
         let input = Text::from(block.field("input").unwrap_or("{}"));
         let problem = if block.field("unparsed_input").is_some() {
-            Some(String::from("The input of this call is no JSON object, so it was not carried out. Make the call again."))
+            Some(String::from(
+                "The input of this call is no JSON object, so it was not carried out. Make the call again.",
+            ))
         } else {
             self.unknown(&name)
         };
@@ -121,8 +125,10 @@ impl Desk<'_> {
             Signal::Returned(mut returned, touched) => {
                 self.tell_notices();
                 for path in &touched {
-                    let joined = self.around.touched(path);
-                    returned.notes.extend(joined.into_iter().map(|text| ("instructions", text)));
+                    for file in self.around.touched(path) {
+                        self.tell_instruction(&file, "nested_traversal");
+                        returned.notes.push(("instructions", pal_sources::joining_text(&file)));
+                    }
                 }
                 self.ended(&returned.call, returned.is_error, &returned.content);
                 if let Some(directory) = &returned.aftermath.directory {
@@ -142,6 +148,28 @@ impl Desk<'_> {
         for notice in self.hooks.take_notices() {
             (self.sink)(Event::Notice(notice));
         }
+    }
+
+    /// Tells hooks which files of instructions the session begins with.
+    pub(crate) fn tell_instructions(&mut self) {
+        if !self.hooks.hears_instructions() {
+            return;
+        }
+        for file in self.around.instructions.files.clone() {
+            let why = if file.included_by.is_some() { "include" } else { "session_start" };
+            self.tell_instruction(&file, why);
+        }
+    }
+
+    fn tell_instruction(&mut self, file: &Instruction, why: &str) {
+        let whose = match file.scope {
+            InstructionScope::Managed => "Managed",
+            InstructionScope::User => "User",
+            InstructionScope::Local => "Local",
+            InstructionScope::Project | InstructionScope::Added => "Project",
+        };
+        self.hooks.instructions_loaded(file.path.as_ref(), whose, why, &self.gate, &self.handle.cancel());
+        self.tell_notices();
     }
 
     /// Tells that a call has ended.
@@ -170,7 +198,8 @@ impl Hands for Desk<'_> {
         for (what, text) in std::mem::take(&mut self.notes) {
             session.attach(what, &text, now)?;
         }
-        if let Some(announced) = self.around.announcement(&session.view().state().announced, &self.catalogue) {
+        if let Some(announced) = self.around.announcement(&session.view().state().announced, &self.catalogue)
+        {
             session.announce(&announced, now)?;
         }
         Ok(())
@@ -264,7 +293,9 @@ impl Hands for Desk<'_> {
 
     fn hear(&mut self, heard: Heard<'_>) {
         let event = match heard {
-            Heard::Message(entry) => Event::Message { entry: Box::new(entry.clone()), usage: None, cost: None },
+            Heard::Message(entry) => {
+                Event::Message { entry: Box::new(entry.clone()), usage: None, cost: None }
+            }
             Heard::Answer(entry, usage, cost) => {
                 let usage = Some(Box::new(usage.clone()));
                 Event::Message { entry: Box::new(entry.clone()), usage, cost }

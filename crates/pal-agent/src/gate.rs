@@ -93,7 +93,12 @@ impl Gate {
         let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
         if let Some(why) = &spoken.stop {
             let denial = Some(denial(call, &input, why, None));
-            return Judged { ruling: Ruling::Stop(why.clone()), denial, notes: spoken.notes, needs: Vec::new() };
+            return Judged {
+                ruling: Ruling::Stop(why.clone()),
+                denial,
+                notes: spoken.notes,
+                needs: Vec::new(),
+            };
         }
         // Another input has other needs.
         let needs = match (&spoken.input, pal_tools::find(tools, &call.name)) {
@@ -196,7 +201,8 @@ fn judged(
 fn fits(rule: &str, tool: &str, needs: &[Need], own: Option<PathBuf>, workspace: &Workspace) -> bool {
     let Ok(rule) = rule.parse() else { return false };
     let deny = vec![Placed { rule, origin: String::from("hook") }];
-    let rules = Rules { deny, ..Rules::default() };
+    let mut rules = Rules::default();
+    rules.deny = deny;
     matches!(judged(tool, needs, Mode::Bypass, &rules, own, workspace), Verdict::Deny { .. })
 }
 

@@ -26,6 +26,7 @@ mod words;
 mod workers;
 
 pub use agent::Agent;
+pub use clock::Clock;
 pub use error::AgentError;
 pub use event::{Began, Denial, End, Ended, Event};
 pub use gate::{Answer, Asked, Asking};

@@ -70,7 +70,13 @@ impl Listening {
         Common { directory, mode: gate.mode.foreign_name() }
     }
 
-    pub(crate) fn session_started(&self, session: &Session, source: &str, gate: &Gate, cancel: &Cancel) -> Vec<String> {
+    pub(crate) fn session_started(
+        &self,
+        session: &Session,
+        source: &str,
+        gate: &Gate,
+        cancel: &Cancel,
+    ) -> Vec<String> {
         if !self.hooks.listen_to(EventName::SessionStart) {
             return Vec::new();
         }
@@ -131,7 +137,9 @@ impl Listening {
             Some((Permission::Deny, why)) => {
                 spoken.denied = spoken.denied.or(Some(format!("a hook does not want it: {why}")));
             }
-            Some((Permission::Ask, why)) => spoken.asks = Some(format!("a hook wants somebody to be asked: {why}")),
+            Some((Permission::Ask, why)) => {
+                spoken.asks = Some(format!("a hook wants somebody to be asked: {why}"))
+            }
             Some((Permission::Allow, _)) => spoken.allowed = true,
             None => {}
         }
@@ -151,13 +159,14 @@ impl Listening {
         if !self.hooks.listen_to(event) {
             return;
         }
-        let moment =
-            Moment { permission_mode: Some(common.mode), ..Moment::in_directory(&common.directory) };
+        let moment = Moment { permission_mode: Some(common.mode), ..Moment::in_directory(&common.directory) };
         let words: Vec<_> = returned.content.iter().filter_map(|block| block.string("text")).collect();
         let words = words.join("\n");
         let response = json!({ "content": words });
         let happening = match event {
-            EventName::PostToolUse => Happening::PostToolUse { call: described(call), response: &response, took },
+            EventName::PostToolUse => {
+                Happening::PostToolUse { call: described(call), response: &response, took }
+            }
             _ => Happening::PostToolUseFailure { call: described(call), error: &words, is_interrupt: false },
         };
         let said = self.hooks.run(&happening, &moment, cancel);
@@ -165,7 +174,8 @@ impl Listening {
         if let Some(output) = said.updated_output {
             returned.content = vec![Block::text(&output_text(&output))];
         }
-        let blocked = said.blocked.map(|blocked| format!("A hook objects to this result: {}", blocked.reason));
+        let blocked =
+            said.blocked.map(|blocked| format!("A hook objects to this result: {}", blocked.reason));
         returned.notes.extend(blocked.into_iter().chain(said.context).map(|text| ("hook", text)));
         returned.stop = said.stop;
     }
@@ -217,9 +227,20 @@ impl Listening {
         }
     }
 
-    pub(crate) fn instructions_loaded(&self, path: &Path, whose: &str, why: &str, gate: &Gate, cancel: &Cancel) {
-        let happening =
-            Happening::InstructionsLoaded { file_path: path, memory_type: whose, load_reason: why, globs: &[] };
+    pub(crate) fn instructions_loaded(
+        &self,
+        path: &Path,
+        whose: &str,
+        why: &str,
+        gate: &Gate,
+        cancel: &Cancel,
+    ) {
+        let happening = Happening::InstructionsLoaded {
+            file_path: path,
+            memory_type: whose,
+            load_reason: why,
+            globs: &[],
+        };
         self.run(&happening, gate, cancel);
     }
 
@@ -242,7 +263,8 @@ impl Listening {
 
     /// Keeps what is meant for the user.
     fn noted(&self, mut said: Said) -> Said {
-        let failures = said.failures.iter().map(|failure| format!("hook `{}`: {}", failure.hook, failure.what));
+        let failures =
+            said.failures.iter().map(|failure| format!("hook `{}`: {}", failure.hook, failure.what));
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         notices.extend(said.system_messages.drain(..).chain(failures));
         drop(notices);

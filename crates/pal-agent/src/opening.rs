@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
 use pal_model::{Draft, EntryId, Prefix};
-use pal_prompt::{Assembled, Assembly, Catalogue, Mode as PromptMode, SessionFacts, ToolSpec, assemble, built_in_tools};
+use pal_prompt::{
+    Assembled, Assembly, Catalogue, Mode as PromptMode, SessionFacts, ToolSpec, assemble, built_in_tools,
+};
 use pal_sources::Gathered;
 use pal_store::{create_private_directory, log_path, project_directory};
 
@@ -53,7 +55,7 @@ fn opened(session: Session, log: PathBuf, is_resumed: bool) -> Opened {
 
 /// The log of a session that does not exist yet; its folder does.
 fn new_log(options: &Options, project: &Path, id: Option<EntryId>) -> Result<PathBuf, AgentError> {
-    let id = id.unwrap_or_else(|| clock::ids().next_id(clock::now()));
+    let id = id.unwrap_or_else(|| clock::ids().next_id(options.clock.now()));
     let folder = project_directory(&options.home, project).join("sessions").join(id.to_string());
     create_private_directory(&folder).map_err(|error| AgentError::Other(error.to_string()))?;
     let log = log_path(&folder);
@@ -71,7 +73,7 @@ fn copy(of: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Appends how a new session begins.
 pub(crate) fn begin(session: &mut Session, options: &Options, prefix: &Prefix) -> Result<(), AgentError> {
-    let now = clock::now();
+    let now = options.clock.now();
     let began = pal_model::Session {
         program: String::from("pal"),
         version: Some(options.version.clone()),
@@ -86,7 +88,8 @@ pub(crate) fn begin(session: &mut Session, options: &Options, prefix: &Prefix) -
 /// The tools that the session offers.
 pub(crate) fn tools(options: &Options) -> Vec<ToolSpec> {
     let offered = built_in_tools().into_iter().filter(|tool| !options.without_tools.contains(&tool.name));
-    let deferring = |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
+    let deferring =
+        |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
     offered.map(deferring).collect()
 }
 

@@ -11,6 +11,7 @@ use pal_settings::{Switch, Switches};
 use pal_view::{Lens, Limits};
 use smol_str::SmolStr;
 
+use crate::clock::Clock;
 use crate::gate::Asking;
 use crate::line::Line;
 
@@ -60,6 +61,8 @@ pub struct Options {
     pub allows_private_addresses: bool,
     /// What is switched off.
     pub switches: Switches,
+    /// The clock.
+    pub clock: Clock,
 }
 
 /// A fence around shell commands.

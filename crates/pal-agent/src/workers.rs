@@ -33,7 +33,8 @@ impl Job {
             let (handle, id) = (self.handle.clone(), self.call.id.clone());
             // A tool that panics is a tool that failed: the run must not wait for it for ever.
             let carried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.carry_out()));
-            let (returned, touched) = carried.unwrap_or_else(|_| (failed(&id, "The tool broke down."), Vec::new()));
+            let (returned, touched) =
+                carried.unwrap_or_else(|_| (failed(&id, "The tool broke down."), Vec::new()));
             handle.send(Signal::Returned(Box::new(returned), touched));
         });
         if let Err(error) = started {

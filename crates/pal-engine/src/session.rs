@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use pal_context::cache::Eligibility;
 use pal_context::{Notes, Place, Policy};
 use pal_model::{
-    BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp, ToolUseId, escape_into,
+    BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp, ToolUseId,
+    escape_into,
 };
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};

@@ -81,6 +81,7 @@ pub const KEYS: &[Key] = &[
     key("sandbox_network", Kind::YesNo, "false", Trust::UnlessOff, "Whether fenced commands reach the network").by(&["PAL_SANDBOX_NETWORK"]),
     key("sandbox_writable", Kind::Paths, "[]", Trust::Needed, "Folders that fenced commands may write to besides the workspace and temporary files"),
     key("web_private_addresses", Kind::YesNo, "false", Trust::UnlessOff, "Whether pages of this machine and its own network may be fetched").by(&["PAL_WEB_PRIVATE_ADDRESSES"]),
+    key("deferred_tools", Kind::Texts, "[]", Trust::Free, "Tools that the model finds by searching instead of having them in its list"),
     key("secret_variables", Kind::Texts, "[]", Trust::Needed, "Variables that commands do not get to see"),
     key("hooks", Kind::Hooks, "{}", Trust::Needed, "Commands that run at events of a session (docs/hooks.md)").adding_up(),
 
@@ -105,5 +106,6 @@ pub const KEYS: &[Key] = &[
     key("telemetry.enabled", Kind::YesNo, "false", Trust::UnlessOff, "Whether figures are exported").by(&["PAL_TELEMETRY"]),
     key("telemetry.endpoint", Kind::Address, "null", Trust::Needed, "Where to, as OTLP over HTTP").by(&["PAL_TELEMETRY_ENDPOINT"]),
     key("telemetry.content", Kind::YesNo, "false", Trust::UnlessOff, "Whether they carry what was said").by(&["PAL_TELEMETRY_CONTENT"]),
+    key("clock_ahead_s", Kind::Count { from: 0 }, "0", Trust::Needed, "Seconds that the agent's clock is ahead, to see what happens after a pause without making one").by(&["PAL_CLOCK_AHEAD_S"]),
     key("disabled", Kind::Subsystems, "[]", Trust::Needed, "Subsystems that are switched off; each also by its own variable and by flags.toml").adding_up(),
 ];

@@ -41,6 +41,8 @@ pub struct Settings {
     pub sandbox: Sandbox,
     /// Whether pages of this machine and its own network may be fetched.
     pub web_private_addresses: bool,
+    /// Tools that the model finds by searching instead of having them in its list.
+    pub deferred_tools: Vec<String>,
     /// Variables that commands do not get to see.
     pub secret_variables: Vec<String>,
     /// Hooks of each place, far to near.
@@ -57,6 +59,8 @@ pub struct Settings {
     pub editor: Option<String>,
     /// Figures for a collector.
     pub telemetry: Telemetry,
+    /// How much the agent's clock is ahead.
+    pub clock_ahead: Duration,
     /// Subsystems that are switched off.
     pub switches: Switches,
     /// What was ignored, and why.
@@ -212,6 +216,7 @@ impl Settings {
             permissions: permissions(&values),
             sandbox: sandbox(&values),
             web_private_addresses: values.is_on("web_private_addresses"),
+            deferred_tools: values.texts("deferred_tools"),
             secret_variables: values.texts("secret_variables"),
             hooks,
             spending: spending(&values),
@@ -235,6 +240,7 @@ impl Settings {
                 endpoint: values.text("telemetry.endpoint"),
                 with_content: values.is_on("telemetry.content"),
             },
+            clock_ahead: Duration::from_secs(values.count("clock_ahead_s").unwrap_or(0)),
             switches,
             warnings,
             window,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use pal_agent::{Agent, Beginning, Event, Fencing, Handle, Line, Options};
+use pal_agent::{Agent, Beginning, Clock, Event, Fencing, Handle, Line, Options};
 use pal_engine::CacheSettings;
 use pal_model::{Card, Content, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
@@ -120,7 +120,10 @@ fn prompts(
 
 fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
     let home = settings.home.clone().ok_or_else(|| {
-        Failure::with_hint("there is no place for sessions: neither PAL_HOME nor HOME is set", "set one of them")
+        Failure::with_hint(
+            "there is no place for sessions: neither PAL_HOME nor HOME is set",
+            "set one of them",
+        )
     })?;
     let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
     let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
@@ -171,12 +174,18 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         secret_variables: settings.secret_variables.clone(),
         allows_private_addresses: settings.web_private_addresses,
         switches: settings.switches.clone(),
+        clock: Clock { ahead: settings.clock_ahead },
         lens,
     })
 }
 
 /// How the session begins.
-fn beginning(print: &Print, settings: &Settings, home: &Path, directory: &Path) -> Result<Beginning, Failure> {
+fn beginning(
+    print: &Print,
+    settings: &Settings,
+    home: &Path,
+    directory: &Path,
+) -> Result<Beginning, Failure> {
     let id: Option<EntryId> = print.session_id.as_ref().and_then(|id| id.parse().ok());
     let log = match &print.resume {
         Some(name) => find(name, settings)?,
@@ -252,12 +261,10 @@ fn rules(print: &Print, settings: &Settings) -> Result<Rules, Failure> {
     let set = |rules: &[Resolved<String>]| -> Result<Vec<Placed>, Failure> {
         rules.iter().map(|rule| placed(&rule.value, &rule.origin.to_string())).collect()
     };
-    let mut rules = Rules {
-        allow: set(&permissions.allow)?,
-        ask: set(&permissions.ask)?,
-        deny: set(&permissions.deny)?,
-        ..Rules::default()
-    };
+    let mut rules = Rules::default();
+    rules.allow = set(&permissions.allow)?;
+    rules.ask = set(&permissions.ask)?;
+    rules.deny = set(&permissions.deny)?;
     rules.allow.extend(typed(print.allowed())?);
     rules.deny.extend(typed(print.disallowed())?);
     Ok(rules)
@@ -265,7 +272,8 @@ fn rules(print: &Print, settings: &Settings) -> Result<Rules, Failure> {
 
 fn placed(rule: &str, origin: &str) -> Result<Placed, Failure> {
     let parsed: Result<Rule, _> = rule.parse();
-    let parsed = parsed.map_err(|error| Failure::wrong_use(format!("{origin}: {error}"), "correct the rule"))?;
+    let parsed =
+        parsed.map_err(|error| Failure::wrong_use(format!("{origin}: {error}"), "correct the rule"))?;
     Ok(Placed { rule: parsed, origin: origin.to_owned() })
 }
 

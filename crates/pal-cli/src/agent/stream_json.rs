@@ -137,7 +137,7 @@ impl Show for StreamJson<'_> {
         }
         match event {
             Event::Began(began) => self.init(began),
-            Event::Message { entry, usage, cost } => self.message(entry, usage.as_ref(), *cost),
+            Event::Message { entry, usage, cost } => self.message(entry, usage.as_deref(), *cost),
             Event::Text(text) => self.grew(false, text),
             Event::Thinking(text) => self.grew(true, text),
             Event::Void { why } => {
