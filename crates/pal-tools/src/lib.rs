@@ -7,6 +7,7 @@ mod files;
 mod input;
 mod output;
 mod paths;
+mod quoted;
 mod search;
 mod session;
 mod shell;

@@ -1,6 +1,6 @@
 //! Edit: replaces pieces of a file.
 
-use pal_model::{FileSeen, restore};
+use pal_model::FileSeen;
 use pal_permissions::Need;
 use serde::Deserialize;
 
@@ -10,6 +10,7 @@ use super::replace::Replacement;
 use super::write::{Existing, existing};
 use crate::input::lenient;
 use crate::paths::trouble;
+use crate::quoted::meant;
 use crate::{Input, Output, Running, Tool, Workspace};
 
 /// Replaces one or more pieces of a file: all of them or none.
@@ -122,7 +123,7 @@ fn applied(old: &[u8], replacements: &[Replacement]) -> Result<(Vec<u8>, usize),
     let (mut bytes, mut places) = (old.to_vec(), 0);
     for (at, replacement) in replacements.iter().enumerate() {
         if bytes.is_empty() && replacement.old.is_empty() {
-            bytes = restore(&replacement.new).into_owned().into_bytes();
+            bytes = meant(&replacement.new).into_bytes();
             places += 1;
             continue;
         }

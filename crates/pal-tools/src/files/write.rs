@@ -1,6 +1,6 @@
 //! Write: makes a file or replaces all of it.
 
-use pal_model::{FileSeen, restore};
+use pal_model::FileSeen;
 use pal_permissions::Need;
 use serde::Deserialize;
 
@@ -8,6 +8,7 @@ use super::diff::diff;
 use super::disk;
 use super::replace::{is_mostly_crlf, with_crlf};
 use crate::paths::trouble;
+use crate::quoted::meant;
 use crate::{Input, Output, Running, Tool, Workspace};
 
 /// Makes a file or replaces all of it.
@@ -46,8 +47,7 @@ fn write(input: &Input, running: &Running<'_>) -> Result<Output, String> {
     let real = running.writable(named)?;
     let _writing = running.workspace.lock_writing();
     let existing = existing(named, &real, running)?;
-    // The model quotes what it read, where the program's own tags were defused.
-    let mut content = restore(&fields.content).into_owned();
+    let mut content = meant(&fields.content);
     // Read shows lines without their ends, so whoever writes the file anew cannot know that they were of two characters.
     if let Some(existing) = &existing
         && is_mostly_crlf(&existing.bytes)

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_model::restore;
 use pal_permissions::Need;
 use serde::Deserialize;
 
@@ -10,6 +9,7 @@ use super::glob::below;
 use super::hits::{Hits, How, Search};
 use super::walk::{Pattern, Wanted, files, newest_first, types_named};
 use crate::input::lenient;
+use crate::quoted::meant;
 use crate::{Input, Output, Running, Tool, Workspace};
 
 /// Lines of output unless the call says otherwise.
@@ -134,8 +134,7 @@ fn grep(input: &Input, running: &Running<'_>) -> Result<Output, String> {
         types: fields.file_type.as_deref().filter(|name| !name.is_empty()).map(types_named).transpose()?,
         links: false,
     };
-    // The model may quote a tag that it saw defused; the files hold it as it is.
-    let search = Search::new(&restore(&fields.pattern), fields.how(), running.cancel)?;
+    let search = Search::new(&meant(&fields.pattern), fields.how(), running.cancel)?;
     let files = files(&root, &wanted, running.cancel);
     let rows = match fields.mode() {
         Mode::Content => content(&fields, &search, &files, &Shown::new(running.workspace, &root)),
