@@ -98,7 +98,7 @@ fn output_and_exit_code() {
     assert_eq!(desk.well("printf '\\033[31mred\\033[0m'"), "\u{1b}[31mred\u{1b}[0m");
     let (text, is_error) = desk.bash("if then");
     assert!(is_error && text.contains("syntax error") && text.contains("[exit code 2]"), "{text}");
-    assert_eq!(desk.bash("set -x; echo a").0, "+ echo a\na", "the frame does not show");
+    assert_eq!(desk.bash("set -x; echo a").0, "++ echo a\na", "nothing else of the frame shows");
     assert_eq!(desk.well("cat; read line; echo $?"), "1", "nothing stands on the input");
     assert_eq!(desk.well("echo \"it's\" '$HOME' \"[$#] [$1]\""), "it's $HOME [0] []");
     assert_eq!(desk.well("cat <<'END'\n'quoted' \\\nEND"), "'quoted' \\");
