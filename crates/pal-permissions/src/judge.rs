@@ -2,6 +2,7 @@
 
 mod files;
 mod run;
+mod strict;
 
 use crate::{Ground, Mode, Need, Placed, Rules, Verdict};
 

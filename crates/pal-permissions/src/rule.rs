@@ -129,7 +129,7 @@ impl FromStr for Rule {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Rule, RuleError> {
-        let text = text.trim();
+        let text = crate::shell::trimmed(text);
         let (tool, inside) = match text.split_once('(') {
             None => (text, None),
             Some((tool, rest)) => {
@@ -149,7 +149,7 @@ impl FromStr for Rule {
 
 /// Reads what stands in the parentheses; nothing if it means everything.
 fn pattern(text: &str, tool: &str, inside: &str) -> Result<Option<Pattern>, RuleError> {
-    if inside.trim().is_empty() {
+    if crate::shell::trimmed(inside).is_empty() {
         return Err(RuleError::empty(text));
     }
     if tool == "Bash" {

@@ -11,11 +11,10 @@ mod scan;
 mod walk;
 mod word;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub(crate) use hatch::{
-    hatch, inner_line, is_recursive_reader, moves_names, peel, runs_another, shows_content,
-};
+pub(crate) use hatch::{hatch, inner_line, is_recursive_reader, peel, runs_another, shows_content};
 pub(crate) use looking::{Operand, OperandKind, look};
 pub(crate) use naming::rule_for;
 pub(crate) use walk::read;
@@ -34,6 +33,19 @@ pub(crate) struct Script {
     pub(crate) parts: Vec<Part>,
     /// Why it may do more than that, each a part of a sentence that begins with "it".
     pub(crate) doubts: Vec<String>,
+    /// Parts that may run at the same time, or again after each other.
+    tangles: Vec<Range<usize>>,
+}
+
+impl Script {
+    /// Whether another part may change where the names in this one lead to, before it runs.
+    pub(crate) fn is_shifted(&self, idx: usize) -> bool {
+        let is_before = |other: usize| {
+            other < idx || self.tangles.iter().any(|tangle| tangle.contains(&idx) && tangle.contains(&other))
+        };
+        let moves = |part: &Part| matches!(&part.deed, Deed::Run(words) if hatch::moves_names(peel(words)) && look(words).is_none());
+        self.parts.iter().enumerate().any(|(other, part)| other != idx && is_before(other) && moves(part))
+    }
 }
 
 /// One thing that a command line does.
@@ -73,9 +85,14 @@ pub fn only_looks(command: &str) -> bool {
         })
 }
 
+/// A line without what the shell passes over at its ends.
+pub(crate) fn trimmed(command: &str) -> &str {
+    command.trim_matches([' ', '\t', '\n'])
+}
+
 /// The words of a pattern in a rule.
 pub(crate) fn split(text: &str) -> Vec<String> {
-    let spans = scan::words(text).unwrap_or_default();
+    let spans = scan::words(text).unwrap_or_default().spans;
     let decoded: Option<Vec<String>> =
         spans.iter().map(|span| text.get(span.clone()).and_then(|raw| decode(raw).text)).collect();
     match decoded {

@@ -142,6 +142,15 @@ impl Judge<'_> {
             Some(below) => globset::escape(&below.display().to_string()),
             None => globset::escape(&target.real.display().to_string()),
         };
-        format!("{tool}({path})")
+        // A rule is read without spaces at its ends, and a file may have them.
+        let is_bare = path.trim() == path;
+        let spelt: String = path
+            .chars()
+            .map(|character| match character {
+                _ if is_bare || !character.is_whitespace() => String::from(character),
+                space => format!("[{space}]"),
+            })
+            .collect();
+        format!("{tool}({spelt})")
     }
 }

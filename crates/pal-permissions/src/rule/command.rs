@@ -28,12 +28,16 @@ impl CommandPattern {
         if words.is_empty() {
             return Err(RuleError::command(rule));
         }
-        Ok(CommandPattern { text: String::from(inside.trim()), words, is_prefix: start.is_some() })
+        Ok(CommandPattern {
+            text: String::from(crate::shell::trimmed(inside)),
+            words,
+            is_prefix: start.is_some(),
+        })
     }
 
     /// Whether a whole command line is written as this rule is.
     pub(crate) fn is_text(&self, command: &str) -> bool {
-        self.text == command.trim()
+        self.text == crate::shell::trimmed(command)
     }
 
     /// How many words of a command it names, if it is about the command. Every one of them has to be known.

@@ -7,11 +7,35 @@ use std::ops::Range;
 
 use super::DEPTH_MAX;
 
-/// The words of a line, also those inside substitutions; nothing if it cannot be told.
-pub(crate) fn words(source: &str) -> Option<Vec<Range<usize>>> {
-    let mut scanner = Scanner { source, at: 0, words: Vec::new(), heredocs: Vec::new(), depth: 0 };
+/// The words of a line, also those inside substitutions.
+#[derive(Default)]
+pub(crate) struct Words {
+    /// Where each begins and ends.
+    pub(crate) spans: Vec<Range<usize>>,
+    /// Where those begin that stand at the start of a command.
+    pub(crate) heads: Vec<usize>,
+}
+
+/// Words after which another command may start.
+const OPENERS: [&str; 9] = ["if", "then", "else", "elif", "do", "while", "until", "!", "{"];
+
+/// The words of a line; nothing if it cannot be told.
+pub(crate) fn words(source: &str) -> Option<Words> {
+    let mut scanner =
+        Scanner { source, at: 0, words: Words::default(), heredocs: Vec::new(), depth: 0, next: Next::Head };
     scanner.commands(End::Line)?;
     Some(scanner.words)
+}
+
+/// What the next word is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// The start of a command.
+    Head,
+    /// Something that a command is given.
+    Argument,
+    /// Where output goes or input comes from; what came before it goes on after it.
+    Place { is_head_after: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +53,8 @@ struct Heredoc {
 struct Scanner<'a> {
     source: &'a str,
     at: usize,
-    words: Vec<Range<usize>>,
+    words: Words,
+    next: Next,
     heredocs: Vec<Heredoc>,
     depth: usize,
 }
@@ -63,16 +88,27 @@ impl Scanner<'_> {
         if self.depth > DEPTH_MAX {
             return None;
         }
+        let around = std::mem::replace(&mut self.next, Next::Head);
         loop {
             let Some(character) = self.peek() else {
                 self.depth -= 1;
                 return (end == End::Line && self.heredocs.is_empty()).then_some(());
             };
             match character {
-                ' ' | '\t' | ';' | '&' | '|' => self.at += 1,
+                ' ' | '\t' => self.at += 1,
+                // A place has to be named before anything else comes.
+                ';' | '&' | '|' | '\n' | '(' | ')' if matches!(self.next, Next::Place { .. }) => return None,
+                '&' if self.left().starts_with("&>") => self.redirection()?,
+                // Ends of cases, which are not followed.
+                ';' if self.left().starts_with(";;") || self.left().starts_with(";&") => return None,
+                ';' | '&' | '|' => {
+                    self.at += 1;
+                    self.next = Next::Head;
+                }
                 '\\' if self.left().starts_with("\\\n") => self.at += 2,
                 '\n' => {
                     self.at += 1;
+                    self.next = Next::Head;
                     self.heredoc_bodies()?;
                 }
                 '#' => self.comment(),
@@ -80,10 +116,12 @@ impl Scanner<'_> {
                 '(' => {
                     self.at += 1;
                     self.commands(End::Parenthesis)?;
+                    self.next = Next::Argument;
                 }
                 ')' if end == End::Parenthesis => {
                     self.at += 1;
                     self.depth -= 1;
+                    self.next = around;
                     return self.heredocs.is_empty().then_some(());
                 }
                 ')' => return None,
@@ -101,13 +139,15 @@ impl Scanner<'_> {
         if self.left().starts_with("<(") || self.left().starts_with(">(") {
             return self.word();
         }
-        if self.skip("<<<") {
-            return Some(());
+        if matches!(self.next, Next::Place { .. }) {
+            return None;
         }
-        if self.skip("<<") {
+        self.next = Next::Place { is_head_after: self.next == Next::Head };
+        if self.left().starts_with("<<") && !self.left().starts_with("<<<") {
+            self.at += 2;
             return self.heredoc();
         }
-        let operators = [">>", ">|", ">&", "<&", "<>", ">", "<"];
+        let operators = ["<<<", "&>>", "&>", ">>", ">|", ">&", "<&", "<>", ">", "<"];
         operators.iter().any(|operator| self.skip(operator)).then_some(())
     }
 
@@ -183,9 +223,26 @@ impl Scanner<'_> {
         let is_descriptor = self.left().starts_with(['<', '>'])
             && self.source.get(start..self.at)?.chars().all(|character| character.is_ascii_digit());
         if !is_descriptor {
-            self.words.push(start..self.at);
+            self.words.spans.push(start..self.at);
+            self.note(start);
         }
         Some(())
+    }
+
+    /// Notes a word that ends here, and what the next one is.
+    fn note(&mut self, start: usize) {
+        let text = self.source.get(start..self.at).unwrap_or_default();
+        self.next = match self.next {
+            Next::Head => {
+                self.words.heads.push(start);
+                let is_name =
+                    |character: char| character.is_ascii_alphanumeric() || "_+[]".contains(character);
+                let is_setting = text.split_once('=').is_some_and(|(name, _)| name.chars().all(is_name));
+                if is_setting || OPENERS.contains(&text) { Next::Head } else { Next::Argument }
+            }
+            Next::Place { is_head_after: true } => Next::Head,
+            Next::Argument | Next::Place { is_head_after: false } => Next::Argument,
+        };
     }
 
     /// What follows a character inside a word.

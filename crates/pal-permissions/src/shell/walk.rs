@@ -29,7 +29,7 @@ pub(crate) fn read(source: &str, directory: &Path, resolve: Resolve<'_>) -> Scri
     }
     let mut parser = Parser::new();
     let tree = match parser.set_language(&tree_sitter_bash::LANGUAGE.into()) {
-        Ok(()) => parser.parse(source, None),
+        Ok(()) => parser.parse(ascii(source), None),
         Err(_) => None,
     };
     let Some(tree) = tree else {
@@ -42,6 +42,16 @@ pub(crate) fn read(source: &str, directory: &Path, resolve: Resolve<'_>) -> Scri
     walker.sequence(tree.root_node(), &vec![directory.to_owned()]);
     walker.compare();
     walker.script
+}
+
+/// The same line with plain letters in place of all others, byte for byte: to the shell they are letters, too, and the
+/// grammar's own code cannot be given them without harm.
+fn ascii(source: &str) -> String {
+    let letters = |character: char| if character.is_ascii() { character } else { 'x' };
+    source
+        .chars()
+        .flat_map(|character| std::iter::repeat_n(letters(character), character.len_utf8()))
+        .collect()
 }
 
 /// Characters that are not what they look like, or do not look like anything.
@@ -81,6 +91,8 @@ struct Walker<'a> {
     script: Script,
     /// Words that were found, to be compared with what the other reader finds.
     words: BTreeSet<(usize, usize)>,
+    /// Where commands start.
+    heads: BTreeSet<usize>,
     /// Signs and words of the grammar itself.
     signs: BTreeSet<(usize, usize)>,
     depth: usize,
@@ -88,8 +100,8 @@ struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     fn new(source: &'a str, resolve: Resolve<'a>) -> Walker<'a> {
-        let (script, words, signs) = (Script::default(), BTreeSet::new(), BTreeSet::new());
-        Walker { source, resolve, script, words, signs, depth: 0 }
+        let (words, heads, signs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Walker { source, resolve, script: Script::default(), words, heads, signs, depth: 0 }
     }
 
     fn doubt(&mut self, why: &str) {
@@ -106,12 +118,19 @@ impl<'a> Walker<'a> {
         self.script.parts.push(Part { text: String::from(text.trim()), deed, directories: at.clone() });
     }
 
-    /// Whether both readers found the same words.
+    /// Whether both readers found the same words, and the same ones at the start of commands.
     fn compare(&mut self) {
-        let found = scan::words(self.source).map(|spans| {
-            let spans: BTreeSet<_> = spans.into_iter().map(|span| (span.start, span.end)).collect();
+        let found = scan::words(self.source).map(|found| {
+            let spans: BTreeSet<_> = found.spans.iter().map(|span| (span.start, span.end)).collect();
+            let heads: BTreeSet<_> = found.heads.into_iter().collect();
             let is_known = |span| self.words.contains(span) || self.signs.contains(span);
-            spans.iter().all(is_known) && self.words.iter().all(|span| spans.contains(span))
+            let is_head = |start: &usize| {
+                self.heads.contains(start) || self.signs.range((*start, 0)..(*start + 1, 0)).next().is_some()
+            };
+            spans.iter().all(is_known)
+                && self.words.iter().all(|span| spans.contains(span))
+                && heads.iter().all(is_head)
+                && self.heads.iter().all(|start| heads.contains(start))
         });
         if found != Some(true) {
             self.doubt("is written in a way that can be read differently");
@@ -197,9 +216,11 @@ impl<'a> Walker<'a> {
         if node.kind() == "subshell" {
             self.sequence(node, at);
         } else {
+            let start = self.script.parts.len();
             for child in children(node).filter(Node::is_named) {
                 self.statement(child, at);
             }
+            self.tangle(start);
         }
         Flow::unmoved(at)
     }
@@ -207,6 +228,7 @@ impl<'a> Walker<'a> {
     /// What may run or not, or several times.
     fn branches(&mut self, node: Node<'_>, at: &Directories) -> Flow {
         let mut reached = at.clone();
+        let start = self.script.parts.len();
         for child in children(node) {
             match child.kind() {
                 "variable_name" => {
@@ -221,8 +243,11 @@ impl<'a> Walker<'a> {
                 _ => self.sign(child),
             }
         }
-        if matches!(node.kind(), "while_statement" | "for_statement") && reached.len() != at.len() {
-            self.doubt("changes its directory in a loop");
+        if matches!(node.kind(), "while_statement" | "for_statement") {
+            self.tangle(start);
+            if reached.len() != at.len() {
+                self.doubt("changes its directory in a loop");
+            }
         }
         Flow { success: reached.clone(), failure: reached }
     }
@@ -295,7 +320,16 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Notes that the parts from one on may run at the same time, or again after each other.
+    fn tangle(&mut self, start: usize) {
+        self.script.tangles.push(start..self.script.parts.len());
+    }
+
     fn sign(&mut self, node: Node<'_>) {
+        if node.kind() == "&" {
+            // What goes on in the background may meet anything in the line.
+            self.script.tangles.push(0..usize::MAX);
+        }
         self.signs.insert((node.start_byte(), node.end_byte()));
     }
 }

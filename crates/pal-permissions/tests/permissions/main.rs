@@ -14,8 +14,9 @@ use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Target, Verdic
 fn rules(text: &str) -> Rules {
     let mut rules = Rules::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let (kind, rule) = line.split_once(' ').unwrap();
-        let placed = Placed { rule: rule.parse().unwrap(), origin: String::from("project settings") };
+        let (kind, rule) = line.split_once(' ').unwrap_or((line, ""));
+        let rule = rule.parse().unwrap_or_else(|error| panic!("{error}"));
+        let placed = Placed { rule, origin: String::from("project settings") };
         match kind {
             "allow" => rules.allow.push(placed),
             "ask" => rules.ask.push(placed),

@@ -62,6 +62,32 @@ const COMMANDS: &[&str] = &[
     "[[ -v 'a[$(make)]' ]]",
     "[ -v 'a[$(make)]' ]",
     "test -v 'a[$(make)]'",
+    "[ -f x || make ]",
+    "[ -f x && make ]",
+    "[ -f x = \nmake ]",
+    "[ ! \n make ]",
+    "[[ -f x = \nmake ]]",
+    "git status >\nmake",
+    "git status <<<\nmake",
+    "x=\nmake",
+    "ls |\nmake",
+    "ls &&\nmake",
+    "for x in a\ndo make; done",
+    "for x in a; do ls; done | make",
+    "! ! make",
+    "{ ls; } && make",
+    "{ make; }",
+    "ls & make &",
+    "2>&1 make",
+    "> src/x make",
+    "CI=1 make",
+    "CI=1 LD_PRELOAD=x git status",
+    "time ! make",
+    "time X=1 make",
+    "time { make; }",
+    "timeout 5 X=1 make",
+    "timeout 5 timeout 5 make",
+    "nice -n 5 make",
     "((x=1))",
     "let x=1",
     "x=$(make)",
@@ -352,6 +378,29 @@ fn no_command_gets_round() {
     }
     assert!(COMMANDS.len() >= 120);
     assert!(passed.is_empty(), "{passed:#?}");
+}
+
+/// What is checked before a line runs may lead elsewhere while it runs.
+#[test]
+fn no_link_is_made_on_the_way() {
+    let rules = rules("allow Bash(ln:*)\nallow Bash(tar:*)\nallow Bash(git checkout:*)");
+    for command in [
+        "ln -s / x && cat x/etc/passwd",
+        "ln -s / x; echo y > x/z",
+        "tar xf x; cat a",
+        "git checkout other && cat a",
+        "for i in 1 2; do cat x/etc/passwd; ln -s / x; done",
+        "(sleep 1; cat x/etc/passwd) | ln -s / x",
+        "(sleep 1; cat x/etc/passwd) & ln -s / x",
+        "cat $(ln -s / x)x/etc/passwd",
+        "ln -s / x && cd x && ls",
+        "timeout 5 ln -s / x && cat x/y",
+    ] {
+        assert_ne!(run(command, Mode::AcceptEdits, &rules), Verdict::Allow, "{command}");
+    }
+    for command in ["cat a && git checkout other", "cd src && git checkout other", "ln -s a b | tail -3"] {
+        assert_eq!(run(command, Mode::AcceptEdits, &rules), Verdict::Allow, "{command}");
+    }
 }
 
 /// What may be meant by a rule that denies is not allowed in any mode.

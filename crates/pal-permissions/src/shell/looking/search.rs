@@ -60,6 +60,27 @@ const QUESTIONS: [&str; 50] = [
 /// How many of these have a value in the next word, from the first on.
 const N_WITH_VALUE: usize = 28;
 
+/// Options of searches whose value stands in the next word.
+const WITH_VALUE: [&str; 17] = [
+    "-A",
+    "-B",
+    "-C",
+    "-m",
+    "-t",
+    "-T",
+    "-g",
+    "-M",
+    "-j",
+    "--type",
+    "--type-not",
+    "--glob",
+    "--iglob",
+    "--max-count",
+    "--after-context",
+    "--before-context",
+    "--context",
+];
+
 pub(super) fn grep(texts: &[&str]) -> Option<Vec<Operand>> {
     let refused = ["file", "dereference-recursive", "exclude-from"];
     let is_refused =
@@ -80,9 +101,9 @@ pub(super) fn ripgrep(texts: &[&str]) -> Option<Vec<Operand>> {
     if texts.iter().any(is_refused) {
         return None;
     }
+    // This one takes its options in full only.
     let has_pattern = texts.iter().any(|text| {
-        is_letter_of(text, "e")
-            || ["regexp", "files", "type-list"].iter().any(|long| is_short_for(text, long))
+        is_letter_of(text, "e") || text.starts_with("--regexp") || matches!(*text, "--files" | "--type-list")
     });
     Some(files(texts, !has_pattern, true))
 }
@@ -91,7 +112,8 @@ pub(super) fn ripgrep(texts: &[&str]) -> Option<Vec<Operand>> {
 /// options may be among them, which does no harm: they are taken for files of the project.
 fn files(texts: &[&str], is_pattern_first: bool, is_recursive: bool) -> Vec<Operand> {
     let all_are = texts.iter().position(|text| *text == "--").unwrap_or(texts.len());
-    let is_file = |(idx, text): &(usize, &&str)| (*idx > all_are || !text.starts_with('-')) && **text != "--";
+    let is_value = |idx: usize| idx.checked_sub(1).is_some_and(|before| WITH_VALUE.contains(&texts[before]));
+    let is_file = |(idx, text): &(usize, &&str)| *idx > all_are || !(text.starts_with('-') || is_value(*idx));
     let named = texts.iter().enumerate().filter(is_file).skip(usize::from(is_pattern_first));
     let mut operands: Vec<Operand> = named.map(|(_, text)| operand(text, OperandKind::Content)).collect();
     if is_recursive && operands.is_empty() {

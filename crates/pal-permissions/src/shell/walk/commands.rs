@@ -22,8 +22,8 @@ const HARMLESS: [&str; 9] = [
 const SHELL_OWN: [&str; 8] = ["path", "cdpath", "fpath", "manpath", "prompt", "status", "argv", "ifs"];
 
 /// Tests of files and strings that calculate nothing and assign nothing.
-const TESTS: [&str; 16] =
-    ["-f", "-d", "-e", "-r", "-w", "-x", "-s", "-L", "-h", "-z", "-n", "=", "==", "!=", "!", "&&"];
+const TESTS: [&str; 15] =
+    ["-f", "-d", "-e", "-r", "-w", "-x", "-s", "-L", "-h", "-z", "-n", "=", "==", "!=", "!"];
 
 /// Commands after which it is not known where a line stands.
 const WANDERERS: [&str; 3] = ["pushd", "popd", "chroot"];
@@ -37,6 +37,7 @@ impl Walker<'_> {
                 "file_redirect" | "herestring_redirect" => self.redirect(child, at),
                 "command_name" => {
                     let literal = child.child(0).unwrap_or(child);
+                    self.heads.insert(literal.start_byte());
                     let word = self.word(literal, at);
                     if !word.is_plain() {
                         self.doubt(&format!("names a command in a way that is not plain (`{}`)", word.raw));
@@ -79,6 +80,7 @@ impl Walker<'_> {
     /// A variable set for one command.
     fn setting(&mut self, node: Node<'_>, at: &Directories) {
         self.words.insert((node.start_byte(), node.end_byte()));
+        self.heads.insert(node.start_byte());
         self.expansions(node, at);
         let text = self.text(node.byte_range());
         let is_simple = |character: char| character.is_ascii_alphanumeric() || "_.,=:@-".contains(character);
@@ -100,6 +102,7 @@ impl Walker<'_> {
             return;
         }
         self.words.insert((node.start_byte(), node.end_byte()));
+        self.heads.insert(node.start_byte());
         for child in children(node) {
             match child.kind() {
                 "variable_name" => self.variable(child),
@@ -130,18 +133,21 @@ impl Walker<'_> {
 
     fn test_signs(&mut self, node: Node<'_>) {
         for child in children(node) {
-            self.signs.insert((child.start_byte(), child.end_byte()));
             let text = self.text(child.byte_range());
             let is_known = match child.kind() {
-                "[" | "]" | "[[" | "]]" | "(" | ")" => true,
-                "unary_expression" | "binary_expression" | "parenthesized_expression" => {
-                    self.test_signs(child);
-                    true
+                "[" | "[[" => {
+                    self.sign(child);
+                    continue;
                 }
-                "string" | "raw_string" | "simple_expansion" | "number" => true,
+                "unary_expression" | "binary_expression" => {
+                    self.test_signs(child);
+                    continue;
+                }
+                "]" | "]]" | "string" | "raw_string" | "simple_expansion" | "number" => true,
                 "word" => !text.starts_with('-') || TESTS.contains(&text),
-                _ => TESTS.contains(&text) || text == "||",
+                _ => TESTS.contains(&text),
             };
+            self.words.insert((child.start_byte(), child.end_byte()));
             if !is_known {
                 self.doubt("has a test that is not followed");
             }
