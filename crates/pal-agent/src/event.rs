@@ -15,9 +15,9 @@ pub enum Event {
     /// or an `assistant` entry.
     Message {
         /// The entry, as it stands in the log.
-        entry: Entry,
+        entry: Box<Entry>,
         /// What the answer took, if it is the model's.
-        usage: Option<Usage>,
+        usage: Option<Box<Usage>>,
         /// Its price in US dollars, where known.
         cost: Option<f64>,
     },

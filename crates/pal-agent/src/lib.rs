@@ -3,6 +3,34 @@
 //! [`Agent`] joins the engine with a provider, tools, permissions and hooks, and tells everything that happens as plain
 //! [`Event`]s. It runs on the thread that calls it; a [`Handle`] steers and interrupts it from any other.
 
+mod agent;
+mod around;
+mod asking;
+mod clock;
+mod compacting;
+mod desk;
+mod error;
 mod event;
+mod fencing;
+mod gate;
+mod handle;
+mod inner;
+mod line;
+mod listening;
+mod opening;
+mod options;
+mod restoring;
+mod switched;
+mod voice;
+mod words;
+mod workers;
 
+pub use agent::Agent;
+pub use error::AgentError;
 pub use event::{Began, Denial, End, Ended, Event};
+pub use gate::{Answer, Asked, Asking};
+pub use handle::Handle;
+pub use line::{Exchange, ExchangeEnd, Line, Step};
+pub use options::{Beginning, Fencing, Options};
+pub use restoring::{directory_around, text_inside};
+pub use voice::Voice;

@@ -3,6 +3,8 @@
 mod config;
 mod context;
 mod ledger;
+mod print;
+mod sessions;
 
 use std::path::PathBuf;
 
@@ -11,20 +13,35 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use ledger::{Breaks, Cost};
+pub(crate) use print::{InputFormat, OutputFormat, Print};
+pub(crate) use sessions::{Export, ExportFormat, Sessions};
 
-/// The context and memory engine for coding agents.
+/// The context and memory engine for coding agents, and an agent that works with it
+///
+/// `pal -p` lets the agent work on a prompt until it is done, and prints its answer. Sessions are kept: nothing that was said
+/// is ever lost, and any session can be gone on with.
 #[derive(Parser)]
-#[command(name = "pal", version, max_term_width = 100)]
+#[command(
+    name = "pal",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 done, 1 error, 2 wrong use, 3 a limit was reached, 130 interrupted."
+)]
 pub(crate) struct Arguments {
     /// Settings on top of those in files: a file, or TOML or JSON itself
     #[arg(long, value_name = "FILE|TEXT", global = true)]
     pub(crate) settings: Option<String>,
+    #[command(flatten)]
+    pub(crate) print: Print,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Sessions(Sessions),
+    Export(Export),
     Import(Import),
     Tokens(Tokens),
     Render(Render),

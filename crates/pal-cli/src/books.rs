@@ -2,13 +2,13 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use pal_context::Ledger;
 use pal_model::Body;
 
 use crate::colour::clipped;
 use crate::failure::Failure;
+use crate::kept;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::stored::find;
@@ -75,30 +75,18 @@ pub(crate) fn name(session: &Session, path: &Path) -> String {
     title.filter(|title| !title.trim().is_empty()).or(file).unwrap_or_default()
 }
 
-/// The log that was written last among the sessions kept of the current directory, or of the nearest one around it that has
-/// any.
-fn newest(settings: &Settings) -> Result<PathBuf, Failure> {
+/// The log that was written last among the sessions kept of the current directory's project, or of the nearest directory
+/// around it that has any.
+pub(crate) fn newest(settings: &Settings) -> Result<PathBuf, Failure> {
     let current = std::env::current_dir()
         .map_err(|error| Failure::with_hint(format!("the current directory: {error}"), "name a session"))?;
-    let home = settings.home.as_deref();
-    let found = home.and_then(|home| current.ancestors().find_map(|project| newest_of(home, project)));
-    found.ok_or_else(|| {
+    let sessions = settings.home.as_deref().map_or(Vec::new(), |home| kept::of_directory(home, &current).1);
+    let written = |log: &PathBuf| log.metadata().and_then(|metadata| metadata.modified()).ok();
+    let newest = sessions.into_iter().filter_map(|kept| Some((written(&kept.log)?, kept.log))).max();
+    newest.map(|(_, log)| log).ok_or_else(|| {
         Failure::with_hint(
             format!("no session of {} is kept", current.display()),
             "name one by its path or id; `pal import` takes sessions of other agents over",
         )
     })
-}
-
-fn newest_of(home: &Path, project: &Path) -> Option<PathBuf> {
-    let sessions = pal_store::project_directory(home, project).join("sessions");
-    let written = |log: &PathBuf| log.metadata().and_then(|metadata| metadata.modified()).ok();
-    let logs =
-        std::fs::read_dir(sessions).ok()?.flatten().map(|session| pal_store::log_path(&session.path()));
-    let newest = logs.filter_map(|log| Some((written(&log)?, log))).max_by(
-        |(one, one_log): &(SystemTime, PathBuf), (other, other_log)| {
-            one.cmp(other).then(one_log.cmp(other_log))
-        },
-    );
-    newest.map(|(_, log)| log)
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use pal_agent::text_inside;
 use pal_context::{FileRead, FileWanted, Question, Reply};
 use pal_engine::{Asked, Errands, Outcome, Outgoing};
 use pal_model::{Block, Card, Timestamp, Usage};
@@ -16,7 +17,6 @@ use crate::arguments::ProviderName;
 use crate::failure::Failure;
 use crate::progress::{Countdown, Elapsed};
 use crate::provider::{call, endpoint, runtime, simulator, usual_dialect, usual_provider};
-use crate::restoring::text_inside;
 use crate::settings::Settings;
 use crate::table::harmless;
 
@@ -137,7 +137,7 @@ impl Errands for Helper {
             Err(why) => Err(why.clone()),
         };
         let text = read.map_err(|why| self.not_read.push((wanted.path.clone(), why))).ok();
-        FileRead { path: wanted.path.clone(), text }
+        FileRead { path: wanted.path.clone(), text, seen: None }
     }
 
     fn notice(&mut self, line: &str) {

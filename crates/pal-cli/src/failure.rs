@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Why a command did not do what it should.
 #[derive(Debug)]
@@ -12,6 +13,13 @@ pub(crate) enum Failure {
         what: String,
         /// What to do about it.
         hint: Option<String>,
+    },
+    /// The command was used wrongly.
+    WrongUse {
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        hint: String,
     },
     /// Whoever read our output closed it.
     ReaderLeft,
@@ -24,6 +32,20 @@ impl Failure {
 
     pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Failure {
         Failure::Said { what: what.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn wrong_use(what: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::WrongUse { what: what.into(), hint: hint.into() }
+    }
+
+    /// What the program exits with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Said { .. } => ExitCode::from(1),
+            Failure::WrongUse { .. } => ExitCode::from(2),
+            // The reader has seen enough: `pal render … | head` is no error.
+            Failure::ReaderLeft => ExitCode::SUCCESS,
+        }
     }
 
     /// An error of the system about a file.
@@ -52,6 +74,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Said { what, hint: None } => write!(formatter, "pal: {what}"),
             Failure::Said { what, hint: Some(hint) } => write!(formatter, "pal: {what}\n  hint: {hint}"),
+            Failure::WrongUse { what, hint } => write!(formatter, "pal: {what}\n  hint: {hint}"),
             Failure::ReaderLeft => write!(formatter, "pal: nobody reads the output"),
         }
     }

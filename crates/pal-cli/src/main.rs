@@ -1,5 +1,6 @@
 //! The `pal` program: parses, calls, prints. It decides nothing.
 
+mod agent;
 mod arguments;
 mod books;
 mod carried;
@@ -7,9 +8,9 @@ mod colour;
 mod commands;
 mod errands;
 mod failure;
+mod kept;
 mod progress;
 mod provider;
-mod restoring;
 mod session;
 mod settings;
 mod stored;
@@ -28,25 +29,24 @@ use crate::settings::{Settings, from_environment};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut out = std::io::BufWriter::new(std::io::stdout());
-    let done =
-        from_environment(arguments.settings).and_then(|settings| run(arguments.command, &settings, &mut out));
+    let done = from_environment(arguments.settings.clone()).and_then(|settings| run(arguments, &settings, &mut out));
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
-    match done {
-        Ok(code) => code,
-        // The reader has seen enough: `pal render … | head` is no error.
-        Err(Failure::ReaderLeft) => ExitCode::SUCCESS,
-        Err(failure) => {
+    done.unwrap_or_else(|failure| {
+        if !matches!(failure, Failure::ReaderLeft) {
             eprintln!("{failure}");
-            ExitCode::from(1)
         }
-    }
+        failure.exit_code()
+    })
 }
 
-fn run(command: Command, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     for warning in &settings.warnings {
         eprintln!("pal: {warning}");
     }
+    let Some(command) = arguments.command else { return commands::print(&arguments.print, settings, out) };
     match command {
+        Command::Sessions(sessions) => commands::sessions(&sessions, settings, out),
+        Command::Export(export) => commands::export(&export, settings, out),
         Command::Import(import) => commands::import(&import, settings, out),
         Command::Tokens(tokens) => commands::tokens(&tokens, settings, out),
         Command::Render(render) => commands::render(&render, settings, out),

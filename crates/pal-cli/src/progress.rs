@@ -17,15 +17,19 @@ pub(crate) struct Countdown {
 
 impl Countdown {
     pub(crate) fn show(&mut self, wait: &Waiting) {
-        let seconds = wait.left.as_secs_f64().ceil();
-        let why = harmless(&wait.failure.message);
-        let line = format!("{why}: attempt {} of {} in {seconds} s", wait.attempt, wait.of);
+        self.tell(&wait.failure.message, wait.attempt, wait.of, wait.left);
+    }
+
+    /// Tells why an attempt failed, and how long it takes until the next one.
+    pub(crate) fn tell(&mut self, why: &str, attempt: u32, of: u32, left: Duration) {
+        let seconds = left.as_secs_f64().ceil();
+        let line = format!("{}: attempt {attempt} of {of} in {seconds} s", harmless(why));
         if std::io::stderr().is_terminal() {
             eprint!("\r\x1b[2K{line} ");
-        } else if self.attempt != Some(wait.attempt) {
+        } else if self.attempt != Some(attempt) {
             eprintln!("pal: {line}");
         }
-        self.attempt = Some(wait.attempt);
+        self.attempt = Some(attempt);
     }
 
     /// Takes the countdown off the terminal.

@@ -1,23 +1,21 @@
 //! Sessions that are kept: finding one by path or id, and opening it to go on with it.
 
-use std::collections::BTreeMap;
-use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pal_agent::directory_around;
 use pal_context::cache::Eligibility;
 use pal_context::{Place, Policy};
 use pal_engine::{CacheSettings, Engine, EngineError};
-use pal_model::{Body, Card, Entry, IdSource, Text, Timestamp};
+use pal_model::{Body, Card, IdSource, Timestamp};
 use pal_store::OpenError;
 use pal_view::{CacheLifetime, Limits, Scope};
 use smol_str::SmolStr;
 
 use crate::carried::cache_key;
 use crate::failure::Failure;
-use crate::restoring::directory_around;
+use crate::kept::{self, Kept};
 use crate::session::{self, card, lens};
 use crate::settings::Settings;
 
@@ -109,7 +107,7 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Where the ids of this process begin.
-fn chance() -> u64 {
+pub(crate) fn chance() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
@@ -122,26 +120,25 @@ pub(crate) fn find(name: &str, settings: &Settings) -> Result<PathBuf, Failure> 
     if path.exists() || path.components().count() > 1 {
         return Ok(path.to_owned());
     }
-    let sessions = settings.home.as_deref().map_or(BTreeMap::new(), kept_sessions);
-    let mut found: Vec<(&String, &PathBuf)> =
-        sessions.iter().filter(|(id, _)| !name.is_empty() && id.starts_with(name)).collect();
+    let sessions = settings.home.as_deref().map_or(Vec::new(), kept::all);
+    let mut found: Vec<&Kept> =
+        sessions.iter().filter(|kept| !name.is_empty() && kept.id.starts_with(name)).collect();
     if found.is_empty() {
-        found = sessions
-            .iter()
-            .filter(|(_, log)| foreign_id(log).is_some_and(|id| id.starts_with(name)))
-            .collect();
+        let begins = |kept: &&Kept| foreign_id(&kept.log).is_some_and(|id| id.starts_with(name));
+        found = sessions.iter().filter(begins).collect();
     }
+    found.sort();
     match found.as_slice() {
-        [(_, log)] => Ok((*log).clone()),
+        [kept] => Ok(kept.log.clone()),
         [] => Err(Failure::with_hint(
             format!(
                 "{name}: there is no such file, and none of the {} sessions kept here begins so",
                 sessions.len()
             ),
-            "give the path of a log, or the id of a session that `pal import` has written",
+            "give the path of a log, or the id of a session: `pal sessions --all` lists them",
         )),
         several => {
-            let ids: Vec<&str> = several.iter().take(5).map(|(id, _)| id.as_str()).collect();
+            let ids: Vec<&str> = several.iter().take(5).map(|kept| kept.id.as_str()).collect();
             let more = if several.len() > 5 { " …" } else { "" };
             Err(Failure::with_hint(
                 format!("{name}: {} sessions begin so: {}{more}", several.len(), ids.join(", ")),
@@ -151,29 +148,9 @@ pub(crate) fn find(name: &str, settings: &Settings) -> Result<PathBuf, Failure> 
     }
 }
 
-/// The logs under a home, by the id of their session.
-fn kept_sessions(home: &Path) -> BTreeMap<String, PathBuf> {
-    let folders = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut found = BTreeMap::new();
-    for project in folders(&home.join("projects")) {
-        for session in folders(&project.path().join("sessions")) {
-            let log = pal_store::log_path(&session.path());
-            if log.is_file() {
-                found.insert(session.file_name().to_string_lossy().into_owned(), log);
-            }
-        }
-    }
-    found
-}
-
 /// The id that another agent gave to the session of a log. Only the first line is read.
 pub(crate) fn foreign_id(log: &Path) -> Option<String> {
-    let mut line = String::new();
-    BufReader::new(File::open(log).ok()?.take(64 << 10)).read_line(&mut line).ok()?;
-    match Entry::parse(Text::from(line.trim_end())) {
-        Ok(Entry { body: Body::Session(session), .. }) => session.foreign_id,
-        _ => None,
-    }
+    kept::beginning(log)?.foreign_id
 }
 
 /// A file that is no log of ours cannot be gone on with.

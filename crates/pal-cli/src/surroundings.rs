@@ -30,6 +30,11 @@ pub(crate) struct Start<'a> {
 
 /// Reads the files and asks git.
 pub(crate) fn gather_at(start: &Start<'_>, settings: &Settings) -> Gathered {
+    gather(&sources_at(start, settings))
+}
+
+/// Where files are looked for, and what git is asked.
+pub(crate) fn sources_at(start: &Start<'_>, settings: &Settings) -> Request {
     let user = match (&settings.user_home, &settings.home) {
         (Some(user_home), Some(home)) => user_folders(user_home, home),
         (None, Some(home)) => vec![home.clone()],
@@ -57,7 +62,7 @@ pub(crate) fn gather_at(start: &Start<'_>, settings: &Settings) -> Gathered {
     };
     let asks_git = settings.git.is_on && start.with_git;
     let git_time = asks_git.then_some(settings.git.limit);
-    gather(&Request { search, git_time, shell: settings.shell.clone() })
+    Request { search, git_time, shell: settings.shell.clone() }
 }
 
 /// A session of the program itself with what was gathered for it: the default prompt and the tools that are built in.
@@ -74,6 +79,6 @@ pub(crate) fn assembly<'a>(card: &'a Card, gathered: &Gathered) -> Assembly<'a> 
 }
 
 /// The date where the user is.
-fn today() -> String {
+pub(crate) fn today() -> String {
     jiff::Zoned::now().strftime("%A, %Y-%m-%d").to_string()
 }

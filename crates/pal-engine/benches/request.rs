@@ -27,7 +27,7 @@ impl Errands for Nobody {
     }
 
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
-        FileRead { path: wanted.path.clone(), text: None }
+        FileRead { path: wanted.path.clone(), text: None, seen: None }
     }
 
     fn notice(&mut self, _: &str) {}

@@ -17,6 +17,13 @@ pub struct Announced {
 }
 
 impl Session {
+    /// Appends words for the model; `what` says of which sort they are.
+    pub fn attach(&mut self, what: &str, text: &str, now: Timestamp) -> Result<Entry, EngineError> {
+        let mut content = String::with_capacity(text.len() + 2);
+        escape_into(&mut content, text);
+        self.append(Draft::attachment(what, &content), now)
+    }
+
     /// Tells the model what it can draw on now, and marks it as told. The text comes first in the log: if the program is
     /// killed in between, the model is told once more when the session goes on, and never left untold.
     ///
@@ -27,9 +34,7 @@ impl Session {
                 "there is nothing to announce: the text is empty",
             )));
         }
-        let mut content = String::with_capacity(announced.text.len() + 2);
-        escape_into(&mut content, &announced.text);
-        let told = self.append(Draft::attachment(ANNOUNCEMENT, &content), now)?;
+        let told = self.attach(ANNOUNCEMENT, &announced.text, now)?;
         for decision in &announced.decisions {
             self.decide(decision, now)?;
         }

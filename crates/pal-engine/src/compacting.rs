@@ -7,7 +7,7 @@ use pal_model::{
 use pal_view::View;
 
 use crate::watching::Seen;
-use crate::{Engine, EngineError, Errands, Session};
+use crate::{AfterCompaction, Engine, EngineError, Errands, Session};
 
 /// What became of a compaction.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub enum Compacted {
     },
     /// Nothing changed; why.
     Refused(String),
+    /// Nothing changed, because a hook forbids it: which.
+    Blocked(String),
 }
 
 impl Session {
@@ -32,17 +34,40 @@ impl Session {
         now: Timestamp,
         errands: &mut dyn Errands,
     ) -> Result<Compacted, EngineError> {
+        let before = errands.before_compaction(order.trigger, &self.view);
+        if let Some(hook) = before.blocked_by {
+            errands.notice(&format!("not compacted: the hook `{hook}` forbids it"));
+            return Ok(Compacted::Blocked(hook));
+        }
+        let order = Order {
+            hook_instructions: before.instructions.or(order.hook_instructions),
+            world: before.world,
+            ..order
+        };
         let compacted = self.compaction(order, engine, now, errands)?;
         if let Compacted::Done { boundary, attempts } = &compacted {
+            let now = errands.now(now);
             self.append_boundary(boundary, now)?;
-            if let Some(announced) = &engine.inputs.announcement {
-                self.announce(announced, now)?;
-            }
+            let after = errands.after_compaction(boundary, &self.view);
+            self.append_after(&after, now)?;
             for attempt in attempts {
                 errands.notice(&format!("compaction: {attempt}"));
             }
         }
         Ok(compacted)
+    }
+
+    fn append_after(&mut self, after: &AfterCompaction, now: Timestamp) -> Result<(), EngineError> {
+        if let Some(prefix) = &after.prefix {
+            self.append(Draft::prefix(prefix), now)?;
+        }
+        for (what, text) in &after.notes {
+            self.attach(what, text, now)?;
+        }
+        if let Some(announced) = &after.announcement {
+            self.announce(announced, now)?;
+        }
+        Ok(())
     }
 
     /// Appends a boundary that was made, or previewed and perhaps edited.

@@ -1,9 +1,11 @@
 //! What the driver has done for it by whoever holds the connection to a provider.
 
-use pal_context::{FileRead, FileWanted, Question, Reply};
-use pal_model::{Block, ResponseId, Timestamp, Usage};
-use pal_view::Request;
+use pal_context::{FileRead, FileWanted, Question, Reply, Trigger, World};
+use pal_model::{Block, Boundary, Prefix, ResponseId, Timestamp, Usage};
+use pal_view::{Request, View};
 use smol_str::SmolStr;
+
+use crate::Announced;
 
 /// Errands outside of the session.
 pub trait Errands {
@@ -18,6 +20,43 @@ pub trait Errands {
 
     /// Tells the user something, in one line.
     fn notice(&mut self, line: &str);
+
+    /// The time; `earlier` is what it was when the work at hand began, and all that a replay needs to know.
+    fn now(&mut self, earlier: Timestamp) -> Timestamp {
+        earlier
+    }
+
+    /// What is to be known before a compaction.
+    fn before_compaction(&mut self, _trigger: Trigger, _view: &View) -> BeforeCompaction {
+        BeforeCompaction::default()
+    }
+
+    /// What goes into the log behind a compaction.
+    fn after_compaction(&mut self, _boundary: &Boundary, _view: &View) -> AfterCompaction {
+        AfterCompaction::default()
+    }
+}
+
+/// What is to be known before a compaction.
+#[derive(Clone, Debug, Default)]
+pub struct BeforeCompaction {
+    /// A hook that forbids it for now, by name.
+    pub blocked_by: Option<String>,
+    /// What hooks add to the instructions for a summary.
+    pub instructions: Option<String>,
+    /// What may be put back into sight besides files.
+    pub world: World,
+}
+
+/// What goes into the log behind a compaction.
+#[derive(Clone, Debug, Default)]
+pub struct AfterCompaction {
+    /// What stands before the messages from now on, where it is to be put together anew.
+    pub prefix: Option<Prefix>,
+    /// What the model is told, as attachments: their sort and their text.
+    pub notes: Vec<(&'static str, String)>,
+    /// Everything that the model can draw on: a compaction makes it forget what it was told.
+    pub announcement: Option<Announced>,
 }
 
 /// A request of the conversation on its way out.
@@ -47,8 +86,19 @@ pub enum Outcome {
         /// What the provider said.
         message: String,
     },
+    /// An answer began and broke off.
+    Broke(Broke),
     /// There was no answer.
     Failed(String),
+}
+
+/// An answer that began and broke off.
+#[derive(Clone, Debug)]
+pub struct Broke {
+    /// What arrived of it. Its id and model are those that it began with, its usage what was known by then.
+    pub answered: Answered,
+    /// Why it broke off.
+    pub why: String,
 }
 
 /// An answer of a model.

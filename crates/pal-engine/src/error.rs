@@ -30,6 +30,9 @@ pub enum EngineError {
     /// The provider gave no answer.
     #[error("{0}")]
     Provider(String),
+    /// The answer began and broke off.
+    #[error("{}", .0.why)]
+    Broke(Box<crate::Broke>),
     /// There is nothing to take back.
     #[error("{0}")]
     NotPossible(String),

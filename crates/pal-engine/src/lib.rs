@@ -7,6 +7,7 @@
 
 mod announcing;
 mod compacting;
+mod driving;
 mod editing;
 mod errands;
 mod error;
@@ -21,8 +22,9 @@ mod watching;
 
 pub use announcing::Announced;
 pub use compacting::Compacted;
+pub use driving::{Hands, Heard, drive};
 pub use editing::{edited, summary_text};
-pub use errands::{Answered, Asked, Errands, Outcome, Outgoing};
+pub use errands::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
 pub use error::EngineError;
 pub use pinning::pin_tokens;
 pub use preparing::Prepared;

@@ -6,7 +6,7 @@ use pal_view::{RenderOptions, Request, View};
 use smol_str::SmolStr;
 
 use crate::files::write_spill;
-use crate::{Engine, EngineError, Errands, Session};
+use crate::{Compacted, Engine, EngineError, Errands, Session};
 
 /// How often a layer may act in a row before one request.
 pub(crate) const ACTS_MAX: usize = 24;
@@ -81,7 +81,7 @@ impl Session {
             LayerReport { layer: layer.name().into(), acted: false, tokens_freed: 0, reason: String::new() };
         for _ in 0..ACTS_MAX {
             let before = self.view.size().tokens;
-            let act = self.plan(layer, engine, now);
+            let mut act = self.plan(layer, engine, now);
             let shows = changes_what_is_seen(&act.what);
             let goes_on = match act.what {
                 // What a layer asks of the provider goes along with every request.
@@ -90,7 +90,9 @@ impl Session {
                 What::Fold(stretch) => self.fold(stretch, engine, now, errands)?,
                 What::Compact => {
                     let order = automatic(Trigger::Auto, engine);
-                    self.compact(order, engine, now, errands)?;
+                    if let Compacted::Blocked(hook) = self.compact(order, engine, now, errands)? {
+                        act.reason = self.blocked(layer, engine, hook, now)?;
+                    }
                     false
                 }
                 What::Stop => return Err(EngineError::Full(act.reason)),
@@ -107,6 +109,23 @@ impl Session {
             }
         }
         Ok(report)
+    }
+
+    /// What a layer says now that a hook forbids the compaction: why it waits, or that it cannot wait any longer.
+    fn blocked(
+        &self,
+        layer: &dyn Layer,
+        engine: &Engine,
+        hook: String,
+        now: Timestamp,
+    ) -> Result<String, EngineError> {
+        let mut engine = engine.clone();
+        engine.inputs.blocked_by = Some(hook);
+        let act = self.plan(layer, &engine, now);
+        match act.what {
+            What::Stop => Err(EngineError::Full(act.reason)),
+            _ => Ok(act.reason),
+        }
     }
 
     /// Makes decisions; whether any was made.
@@ -180,11 +199,11 @@ pub(crate) fn automatic(trigger: Trigger, engine: &Engine) -> Order {
         reach: Reach::Whole,
         source: Source::main(),
         instructions: None,
-        hook_instructions: engine.inputs.hook_instructions.clone(),
+        hook_instructions: None,
         notes: engine.inputs.notes.clone(),
         only: engine.ways.clone(),
         is_attended: engine.is_attended,
-        world: engine.inputs.world.clone(),
+        world: Default::default(),
         standing: Standing::default(),
     }
 }

@@ -3,15 +3,15 @@
 
 use pal_context::{How, Standing, Trigger, cache};
 use pal_model::{
-    Block, Body, CacheBreak, Cost, Decision, DecisionKind, Draft, EntryId, LayerReport, RequestSent,
-    ResponseGot, Source, Timestamp,
+    Body, CacheBreak, Cost, Decision, DecisionKind, Draft, Entry, EntryId, LayerReport, RequestSent,
+    ResponseGot, Source, Timestamp, raw_list,
 };
 use pal_view::{Request, Spot};
 use smol_str::SmolStr;
 
 use crate::preparing::automatic;
 use crate::watching::Seen;
-use crate::{Answered, Engine, EngineError, Errands, Outcome, Outgoing, Prepared, Session};
+use crate::{Answered, Compacted, Engine, EngineError, Errands, Outcome, Outgoing, Prepared, Session};
 
 /// A request that was answered.
 #[derive(Clone, Debug)]
@@ -44,7 +44,10 @@ impl Session {
         let may_compact = engine.ways.as_ref().is_none_or(|ways| !ways.is_empty());
         let smaller_max = if may_compact { SMALLER_MAX } else { 0 };
         loop {
+            let now = errands.now(now);
             let mut prepared = self.prepare(engine, now, errands)?;
+            // What was prepared may have taken a while: a compaction asks a model.
+            let now = errands.now(now);
             let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
             let Prepared { request, betas, standing, .. } = &prepared;
             let entry = self.append_request(&Source::main(), request, standing, betas, reports, now)?;
@@ -53,7 +56,9 @@ impl Session {
             let outgoing = Outgoing { request, betas, previous: previous.as_ref(), now };
             match errands.send(&outgoing) {
                 Outcome::Answered(answered) if is_cut(&answered) && rejected < smaller_max => {
-                    self.append_cut(&answered, now)?;
+                    // What was cut off was said, and was paid for.
+                    self.append_answer(&answered, now)?;
+                    self.append_response(&answered, None, now)?;
                     errands.notice(&notice(rejected, "the window was full before the answer ended"));
                     self.make_smaller(rejected, None, engine, now, errands)?;
                     rejected += 1;
@@ -63,6 +68,7 @@ impl Session {
                     let cache_break = self.watch_sent(entry, &prepared, &answered, now);
                     return Ok(Sent { answered, prepared, rejected, cache_break });
                 }
+                Outcome::Broke(broke) => return Err(EngineError::Broke(Box::new(broke))),
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),
                 Outcome::TooLong { message, .. } if rejected == smaller_max => {
                     return Err(EngineError::TooLong { message });
@@ -112,14 +118,27 @@ impl Session {
         Ok(())
     }
 
-    /// An answer that was cut off by a full window was said, and was paid for.
-    fn append_cut(&mut self, answered: &Answered, now: Timestamp) -> Result<(), EngineError> {
-        if !answered.blocks.is_empty() {
-            let raw: Vec<&str> = answered.blocks.iter().map(|block: &Block| block.raw().as_str()).collect();
-            let content = format!("[{}]", raw.join(","));
-            let said = Draft::assistant(Some(&answered.response), Some(&answered.model), &content);
-            self.append(said, now)?;
+    /// Appends what the model said, as a part of the conversation; none if it said nothing.
+    pub fn append_answer(
+        &mut self,
+        answered: &Answered,
+        now: Timestamp,
+    ) -> Result<Option<Entry>, EngineError> {
+        if answered.blocks.is_empty() {
+            return Ok(None);
         }
+        let content = raw_list(&answered.blocks);
+        let said = Draft::assistant(Some(&answered.response), Some(&answered.model), &content);
+        self.append(said, now).map(Some)
+    }
+
+    /// Appends what an answer of the conversation took.
+    pub fn append_response(
+        &mut self,
+        answered: &Answered,
+        cache_break: Option<CacheBreak>,
+        now: Timestamp,
+    ) -> Result<Entry, EngineError> {
         let got = ResponseGot {
             response: answered.response.clone(),
             source: Source::main(),
@@ -127,9 +146,9 @@ impl Session {
             usage: answered.usage.clone(),
             stop_reason: answered.stop_reason.clone(),
             cost: answered.cost,
-            cache_break: None,
+            cache_break,
         };
-        self.append(Draft::response(&got), now).map(|_| ())
+        self.append(Draft::response(&got), now)
     }
 
     /// Compares an answered request with the one before it.
@@ -198,8 +217,13 @@ impl Session {
         } else {
             order.only = Some(vec![How::Extractive]);
         }
-        self.compact(order, engine, now, errands)?;
-        Ok(())
+        match self.compact(order, engine, now, errands)? {
+            Compacted::Blocked(hook) => Err(EngineError::Full(format!(
+                "the provider finds the request too long, and the hook `{hook}` forbids compaction: change the hook, \
+                 or start anew"
+            ))),
+            Compacted::Done { .. } | Compacted::Refused(_) => Ok(()),
+        }
     }
 }
 

@@ -3,14 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use pal_context::cache::Eligibility;
-use pal_context::{Notes, Place, Policy, World};
-use pal_model::{Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Timestamp};
+use pal_context::{Notes, Place, Policy};
+use pal_model::{
+    BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp, ToolUseId, escape_into,
+};
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
+use crate::EngineError;
 use crate::watching::Watched;
-use crate::{Announced, EngineError};
+
+/// What the model is told of a call that never returned.
+const INTERRUPTED: &str = "[The program was ended while this call was under way. Whether it did something, and what, is not \
+    known: look before you make it again.]";
 
 /// What a session runs by.
 #[derive(Clone, Debug)]
@@ -45,21 +51,16 @@ pub struct CacheSettings {
     pub betas: Vec<SmolStr>,
 }
 
-/// What whoever runs the session knows of the world around it, for compactions.
+/// What whoever runs the session knows before any compaction. What is found out only when one is due comes through
+/// [`crate::Errands::before_compaction`].
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// Nothing is compacted, whatever happens.
     pub compaction_off: bool,
     /// A hook that forbids compaction for now, by name.
     pub blocked_by: Option<String>,
-    /// What hooks add to the instructions for a summary.
-    pub hook_instructions: Option<String>,
     /// Notes of the session.
     pub notes: Option<Notes>,
-    /// What may be put back into sight besides files.
-    pub world: World,
-    /// Everything that the model can draw on, to be told behind a compaction, which makes it forget what it was told.
-    pub announcement: Option<Announced>,
 }
 
 /// A session that is open for going on.
@@ -131,6 +132,36 @@ impl Session {
     /// Appends a decision.
     pub fn decide(&mut self, decision: &Decision, at: Timestamp) -> Result<Entry, EngineError> {
         self.append(Draft::decision(decision), at)
+    }
+
+    /// Calls of the newest answer that never returned, because the program that carried them out was ended, are answered
+    /// now: what is sent once stays as it was sent (§1.1).
+    pub fn settle(&mut self, at: Timestamp) -> Result<usize, EngineError> {
+        let newest = self.view.branch().iter().rev().find_map(|entry| match &entry.body {
+            Body::Assistant(assistant) => Some(assistant.response.clone()),
+            _ => None,
+        });
+        let Some(newest) = newest else { return Ok(0) };
+        let is_newest = |entry: &&Entry| match &entry.body {
+            Body::Assistant(assistant) => assistant.response == newest,
+            _ => false,
+        };
+        let mut open: Vec<ToolUseId> = Vec::new();
+        for entry in self.view.branch().iter().filter(is_newest) {
+            let Body::Assistant(assistant) = &entry.body else { continue };
+            let calls = assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse);
+            open.extend(calls.filter_map(|block| block.tool_use_id().cloned()));
+        }
+        open.retain(|call| self.view.result(call).is_none());
+        for call in &open {
+            let mut json = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
+            escape_into(&mut json, call.as_str());
+            json.push_str(r#","content":"#);
+            escape_into(&mut json, INTERRUPTED);
+            json.push_str(r#","is_error":true}]"#);
+            self.append(Draft::user(Origin::Synthetic, &json), at)?;
+        }
+        Ok(open.len())
     }
 
     /// Waits until everything is on the disk.

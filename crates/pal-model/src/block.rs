@@ -230,10 +230,26 @@ impl Content {
         Content { blocks }
     }
 
+    /// One text.
+    pub fn of_text(text: &str) -> Content {
+        Content { blocks: vec![Block::text(text)] }
+    }
+
     /// The blocks, in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
+
+    /// The list of blocks as JSON, each as it came.
+    pub fn raw(&self) -> String {
+        raw_list(&self.blocks)
+    }
+}
+
+/// A list of blocks as JSON, each as it came.
+pub fn raw_list(blocks: &[Block]) -> String {
+    let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
+    format!("[{}]", raw.join(","))
 }
 
 impl FromIterator<Block> for Content {

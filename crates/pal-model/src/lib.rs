@@ -31,7 +31,7 @@ mod time;
 mod tool;
 mod usage;
 
-pub use block::{Block, BlockType, Content};
+pub use block::{Block, BlockType, Content, raw_list};
 pub use boundary::{
     Audit, Boundary, Carried, CarriedWords, Placement, Preserved, ReadFile, Reference, Snapshot, Totals,
 };

@@ -141,7 +141,7 @@ impl Errands for Desk<'_> {
             (!text.is_empty()).then_some(text)
         });
         let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
-        FileRead { path: wanted.path.clone(), text }
+        FileRead { path: wanted.path.clone(), text, seen: None }
     }
 
     fn notice(&mut self, line: &str) {

@@ -1,1 +1,30 @@
 //! The fence around shell commands: bubblewrap where it works, else Landlock and seccomp.
+//!
+//! A command inside may read nearly everything, write where its [`Policy`] says, and reach no network unless allowed.
+//! [`Fence::wrap`] turns a program into one that starts behind the fence; the last step of that is always our own
+//! program, called with [`HELPER_ARGUMENT`], which closes the door behind itself ([`enter_and_exec`]) and becomes the
+//! command. Whatever cannot be put up is an error: a command that was to run behind a fence never runs without.
+//!
+//! | what a command tries | bubblewrap | Landlock |
+//! | --- | --- | --- |
+//! | write outside | read-only mounts | refused by path, whatever way leads there |
+//! | read hidden paths | something empty in their place | refused by path, **not** inside of what may be written |
+//! | write to read-only paths inside the workspace | read-only mounts | **not refused**: a rule cannot take away from another |
+//! | mode, owner and times of files outside | read-only mounts | **not refused**: Landlock knows no such right |
+//! | end or look into processes outside | not visible | refused (signals from Linux 6.12 on) |
+//! | sockets, `ptrace`, mounts, namespaces, modules, keys … | seccomp | seccomp |
+
+mod bubblewrap;
+mod enter;
+mod fence;
+#[cfg(target_os = "linux")]
+mod landlocked;
+mod policy;
+#[cfg(target_os = "linux")]
+mod powers;
+#[cfg(target_os = "linux")]
+mod seccomp;
+
+pub use enter::{HELPER_ARGUMENT, enter_and_exec};
+pub use fence::{Fence, NoFence};
+pub use policy::Policy;

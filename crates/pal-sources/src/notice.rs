@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pal_model::defuse;
+use pal_prompt::Instruction;
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -62,6 +63,11 @@ pub(crate) fn added_text(path: &str, now: &str, what: Became, how: &str) -> Stri
         _ => "came to apply {how}. It says:",
     };
     format!("The instruction file {} {}\n\n{}", named(path), sentence.replace("{how}", how), quoted(now))
+}
+
+/// What the model reads of a file that joins the session because something was touched.
+pub fn joining_text(file: &Instruction) -> String {
+    added_text(&file.path, &file.text, Became::Added, "because of a file that you touched")
 }
 
 /// That a file is gone.

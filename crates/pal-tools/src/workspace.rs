@@ -1,10 +1,14 @@
 //! Where tools work, and what they know of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pal_model::FileSeen;
+use pal_permissions::Target;
+use smol_str::SmolStr;
+
+use crate::paths;
 
 /// Where tools work. Shared by all calls of a session.
 #[derive(Debug)]
@@ -15,9 +19,14 @@ pub struct Workspace {
     pub session: PathBuf,
     /// The user's home, where known.
     pub home: Option<PathBuf>,
+    /// The program's own folder in the user's home, where skills of the user are, where known.
+    pub program_home: Option<PathBuf>,
     /// What the model can look at.
     pub abilities: Abilities,
+    /// Whether pages may be fetched from addresses that only this machine or its network can reach.
+    pub allows_private_addresses: bool,
     state: Mutex<State>,
+    writing: Mutex<()>,
 }
 
 /// What the model can look at.
@@ -33,10 +42,13 @@ pub struct Abilities {
 struct State {
     directory: PathBuf,
     seen: BTreeMap<PathBuf, FileSeen>,
+    shown: BTreeSet<SmolStr>,
 }
 
 impl Workspace {
-    /// A workspace that starts in the first of its roots; `seen` is what the session's log knows of files.
+    /// A workspace that starts in the first of its roots; `seen` is what the session's log knows of files. It has no
+    /// folder of the program, private addresses are out of reach, and of no call is it known that its result is in
+    /// sight: whoever knows better sets it.
     pub fn new(
         roots: Vec<PathBuf>,
         session: PathBuf,
@@ -45,7 +57,30 @@ impl Workspace {
         seen: BTreeMap<PathBuf, FileSeen>,
     ) -> Workspace {
         let directory = roots.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
-        Workspace { roots, session, home, abilities, state: Mutex::new(State { directory, seen }) }
+        let state = Mutex::new(State { directory, seen, shown: BTreeSet::new() });
+        let (program_home, allows_private_addresses, writing) = (None, false, Mutex::new(()));
+        Workspace { roots, session, home, program_home, abilities, allows_private_addresses, state, writing }
+    }
+
+    /// Where a path really is that the model named: `~` is the user's home, what is relative starts in the working
+    /// directory, links are followed as far as the path exists. Paths that do not exist yet have such a place, too.
+    pub fn resolve(&self, named: &str) -> Target {
+        self.resolve_in(named, &self.directory())
+    }
+
+    /// The same for a path that is relative to another directory.
+    pub fn resolve_in(&self, named: &str, directory: &Path) -> Target {
+        let real = paths::real(&paths::spelled_out(named, directory, self.home.as_deref()));
+        Target { named: named.to_owned(), real }
+    }
+
+    /// A path as the model shall read it: relative to the working directory, where it is below it.
+    pub fn short(&self, real: &Path) -> String {
+        let directory = paths::real(&self.directory());
+        match real.strip_prefix(&directory) {
+            Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
+            _ => real.display().to_string(),
+        }
     }
 
     /// The working directory: that of the last shell command.
@@ -66,6 +101,32 @@ impl Workspace {
     /// Notes what the model saw of a file.
     pub fn note_seen(&self, path: &Path, seen: FileSeen) {
         self.state().seen.insert(path.to_owned(), seen);
+    }
+
+    /// Says of which calls the results are still before the model, whole. An unchanged file that one of them showed is
+    /// not shown again. To be said anew whenever results were cleared, folded or compacted away.
+    pub fn set_shown(&self, calls: BTreeSet<SmolStr>) {
+        self.state().shown = calls;
+    }
+
+    /// Adds a call to those whose results are before the model.
+    pub fn note_shown(&self, call: &str) {
+        self.state().shown.insert(SmolStr::new(call));
+    }
+
+    /// Takes a call out of those whose results are before the model.
+    pub fn note_hidden(&self, call: &str) {
+        self.state().shown.remove(call);
+    }
+
+    /// Whether the result of a call is before the model, whole.
+    pub fn is_shown(&self, call: &str) -> bool {
+        self.state().shown.contains(call)
+    }
+
+    /// Keeps other calls from changing files until it is dropped: what was compared is then still so when it is written.
+    pub(crate) fn lock_writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what the model saw, as a compaction makes it do.

@@ -46,7 +46,7 @@ pub(crate) fn compact(
     let compacted = stored.session.compaction(order, &stored.engine, now(), &mut helper);
     let (boundary, attempts) = match compacted.map_err(|error| failed(&error))? {
         Compacted::Done { boundary, attempts } => (boundary, attempts),
-        Compacted::Refused(_) => return Err(refused(arguments, &helper)),
+        Compacted::Refused(_) | Compacted::Blocked(_) => return Err(refused(arguments, &helper)),
     };
     let boundary = match editor {
         Some(editor) => Box::new(edit::edit(editor, &boundary, &before, &stored)?),

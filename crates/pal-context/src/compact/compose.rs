@@ -301,7 +301,8 @@ fn snapshot(material: &Material<'_>, how: How, carried: Carried) -> Snapshot {
         announced,
         latches: Default::default(),
         read_files: Default::default(),
-        seen_files: Default::default(),
+        // What is put back into sight is known again.
+        seen_files: material.files.iter().filter_map(|file| file.seen.clone()).collect(),
         prefetched: Default::default(),
         summary_failures,
         carried,

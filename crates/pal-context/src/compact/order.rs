@@ -1,6 +1,6 @@
 //! What is to be compacted, and what the machine is given to work with.
 
-use pal_model::{EntryId, Source};
+use pal_model::{EntryId, FileSeen, Source};
 
 use crate::Standing;
 
@@ -152,4 +152,6 @@ pub struct FileRead {
     pub path: String,
     /// Its text, or its beginning; none if it cannot be read.
     pub text: Option<String>,
+    /// Its real path and what the model knows of it then, where whoever read it keeps account of that.
+    pub seen: Option<(String, FileSeen)>,
 }

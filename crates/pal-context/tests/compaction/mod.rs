@@ -78,7 +78,7 @@ fn carried_through(setting: &Setting, order: Order, voice: Voice) -> Result<Box<
                 compaction.answered(&setting.view, voice.reply());
             }
             Step::ReadFiles(wanted) => {
-                let read = |path| FileRead { path, text: Some("fn main() {}\n".repeat(40)) };
+                let read = |path| FileRead { path, text: Some("fn main() {}\n".repeat(40)), seen: None };
                 compaction.files_read(wanted.into_iter().map(|wanted| read(wanted.path)).collect());
             }
             Step::Done(done) => return Ok(Box::new(done.boundary)),

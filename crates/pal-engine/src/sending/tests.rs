@@ -29,7 +29,7 @@ impl Errands for Told {
     }
 
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
-        FileRead { path: wanted.path.clone(), text: None }
+        FileRead { path: wanted.path.clone(), text: None, seen: None }
     }
 
     fn notice(&mut self, line: &str) {

@@ -83,7 +83,7 @@ fn behind_a_compaction_everything_but_skills_is_told_again() {
         if by_engine {
             let known = played.view().state().announced.iter().filter(|(what, _)| *what == "skills");
             let known = known.map(|(what, names)| (what.clone(), names.clone())).collect();
-            played.engine.inputs.announcement = due(&known, &offer);
+            played.desk.announcement = due(&known, &offer);
         }
         let compacted = played.compact(by_hand(Reach::Whole, Some(How::Extractive)));
         assert!(matches!(compacted, Compacted::Done { .. }), "{compacted:?}");

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use pal_context::{FileRead, FileWanted, How, Order, Place, Policy, Question, Reach, Reply, Trigger, World};
 use pal_engine::{
-    Answered, Asked, Compacted, Engine, EngineError, Errands, Outcome, Outgoing, Sent, Session,
+    AfterCompaction, Answered, Asked, Compacted, Engine, EngineError, Errands, Outcome, Outgoing, Sent,
+    Session,
 };
 use pal_model::{
     Block, Body, Card, Cards, Draft, Entry, IdSource, Origin, ResponseGot, ResponseId, Source, Timestamp,
@@ -58,6 +59,8 @@ pub(crate) struct Desk {
     /// Ways by which a model was asked for a summary.
     pub(crate) asked: Vec<How>,
     pub(crate) notices: Vec<String>,
+    /// What is announced behind a compaction.
+    pub(crate) announcement: Option<pal_engine::Announced>,
 }
 
 impl Desk {
@@ -127,11 +130,15 @@ impl Errands for Desk {
     }
 
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
-        FileRead { path: wanted.path.clone(), text: None }
+        FileRead { path: wanted.path.clone(), text: None, seen: None }
     }
 
     fn notice(&mut self, line: &str) {
         self.notices.push(line.to_owned());
+    }
+
+    fn after_compaction(&mut self, _boundary: &pal_model::Boundary, _view: &View) -> AfterCompaction {
+        AfterCompaction { announcement: self.announcement.clone(), ..AfterCompaction::default() }
     }
 }
 
@@ -181,6 +188,7 @@ impl Played {
             sent: Vec::new(),
             asked: Vec::new(),
             notices: Vec::new(),
+            announcement: None,
         };
         let now = Timestamp::from_milliseconds(1_800_000_000_000);
         Played { _folder: folder, log, session, engine, desk, now, restarts: 0 }

@@ -102,7 +102,7 @@ impl Errands for Desk {
     }
 
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
-        FileRead { path: wanted.path.clone(), text: None }
+        FileRead { path: wanted.path.clone(), text: None, seen: None }
     }
 
     fn notice(&mut self, _line: &str) {}

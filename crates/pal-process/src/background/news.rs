@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::Cancel;
 
 use super::{Background, State, Task};
 
@@ -19,7 +22,30 @@ pub struct News {
     pub failed: Option<String>,
 }
 
+/// How often a file is looked at that somebody waits for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 impl Background {
+    /// Waits until a command has ended or printed something new, the time is over, or a wish to stop comes.
+    pub fn wait_for_news(&self, id: &str, time: Duration, cancel: &Cancel) {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let task = self.wait(id, left.min(LOOK_EVERY), cancel);
+            let is_running = task.is_some_and(|task| task.state == State::Running);
+            if !is_running || left.is_zero() || cancel.is_cancelled() || self.has_news(id) {
+                return;
+            }
+        }
+    }
+
+    fn has_news(&self, id: &str) -> bool {
+        let tasks = self.shared.tasks();
+        let known = tasks.values().find(|known| known.task.id == id);
+        let bytes = |file: &Path| std::fs::metadata(file).map_or(0, |file| file.len());
+        known.is_some_and(|known| bytes(&known.task.file) > known.read)
+    }
+
     /// What a command printed since the last look: no more than `bytes_max`, the newest of it.
     pub fn news(&self, id: &str, bytes_max: usize) -> Option<News> {
         let mut tasks = self.shared.tasks();

@@ -11,16 +11,35 @@ pub const TOOL_SEARCH: &str = "ToolSearch";
 /// The name of the tool that calls deferred tools, where the provider does not know of them.
 pub const CALL_TOOL: &str = "CallTool";
 
-/// The tools of the coding agent, none of them deferred.
+/// A tool by its name and by that of its texts.
+macro_rules! built_in {
+    ($name:literal, $file:literal) => {
+        tool(
+            $name,
+            include_str!(concat!("../texts/tools/", $file, ".md")),
+            include_str!(concat!("../texts/tools/", $file, ".json")),
+        )
+    };
+}
+
+/// The tools of the coding agent by name, none of them deferred.
 pub fn built_in_tools() -> Vec<ToolSpec> {
     vec![
-        tool("Bash", include_str!("../texts/tools/bash.md"), include_str!("../texts/tools/bash.json")),
-        tool("Edit", include_str!("../texts/tools/edit.md"), include_str!("../texts/tools/edit.json")),
-        tool("Glob", include_str!("../texts/tools/glob.md"), include_str!("../texts/tools/glob.json")),
-        tool("Grep", include_str!("../texts/tools/grep.md"), include_str!("../texts/tools/grep.json")),
-        tool("Read", include_str!("../texts/tools/read.md"), include_str!("../texts/tools/read.json")),
-        tool("Todo", include_str!("../texts/tools/todo.md"), include_str!("../texts/tools/todo.json")),
-        tool("Write", include_str!("../texts/tools/write.md"), include_str!("../texts/tools/write.json")),
+        built_in!("Bash", "bash"),
+        built_in!("BashOutput", "bash_output"),
+        built_in!("Context", "context"),
+        built_in!("Edit", "edit"),
+        built_in!("EnterPlanMode", "enter_plan_mode"),
+        built_in!("ExitPlanMode", "exit_plan_mode"),
+        built_in!("Glob", "glob"),
+        built_in!("Grep", "grep"),
+        built_in!("KillBash", "kill_bash"),
+        built_in!("Read", "read"),
+        built_in!("Recall", "recall"),
+        built_in!("Skill", "skill"),
+        built_in!("Todo", "todo"),
+        built_in!("WebFetch", "web_fetch"),
+        built_in!("Write", "write"),
     ]
 }
 

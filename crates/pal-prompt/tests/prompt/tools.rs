@@ -26,12 +26,20 @@ fn deferred_tools_are_marked_or_stay_out() {
         names(&catalogue.rendered(&card("claude-opus-5-5"))),
         [
             "Bash",
+            "BashOutput",
+            "Context",
             "Edit",
+            "EnterPlanMode",
+            "ExitPlanMode",
             "Glob",
             "Grep",
+            "KillBash",
             "Read",
+            "Recall",
+            "Skill",
             "Todo",
             "ToolSearch",
+            "WebFetch",
             "Write",
             "mcp__db__query",
             "mcp__mail__send*",
@@ -41,7 +49,26 @@ fn deferred_tools_are_marked_or_stay_out() {
     );
     assert_eq!(
         names(&catalogue.rendered(&card("gpt-5.5-codex"))),
-        ["Bash", "CallTool", "Edit", "Glob", "Grep", "Read", "Todo", "ToolSearch", "Write", "mcp__db__query"]
+        [
+            "Bash",
+            "BashOutput",
+            "CallTool",
+            "Context",
+            "Edit",
+            "EnterPlanMode",
+            "ExitPlanMode",
+            "Glob",
+            "Grep",
+            "KillBash",
+            "Read",
+            "Recall",
+            "Skill",
+            "Todo",
+            "ToolSearch",
+            "WebFetch",
+            "Write",
+            "mcp__db__query"
+        ]
     );
 }
 
@@ -49,7 +76,26 @@ fn deferred_tools_are_marked_or_stay_out() {
 fn without_deferred_tools_there_is_no_search() {
     for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
         let listed = names(&Catalogue::new(&built_in_tools()).rendered(&card(model)));
-        assert_eq!(listed, ["Bash", "Edit", "Glob", "Grep", "Read", "Todo", "Write"]);
+        assert_eq!(
+            listed,
+            [
+                "Bash",
+                "BashOutput",
+                "Context",
+                "Edit",
+                "EnterPlanMode",
+                "ExitPlanMode",
+                "Glob",
+                "Grep",
+                "KillBash",
+                "Read",
+                "Recall",
+                "Skill",
+                "Todo",
+                "WebFetch",
+                "Write"
+            ]
+        );
     }
 }
 
@@ -145,7 +191,7 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
     ];
     assert_eq!(reports.len(), starts.len(), "{reports:?}");
     assert!(reports.iter().zip(starts).all(|(report, start)| report.starts_with(start)), "{reports:?}");
-    assert_eq!(catalogue.tools().len(), 7);
+    assert_eq!(catalogue.tools().len(), 15);
 }
 
 #[test]
@@ -154,7 +200,7 @@ fn built_in_tools_are_known_and_strict() {
         built_in_tools().iter().map(|tool| (tool.name.to_string(), ToolKind::named(&tool.name))).collect();
     let known: Vec<&str> =
         kinds.iter().filter(|(_, kind)| kind.is_some()).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(known, ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]);
+    assert_eq!(known, ["Bash", "BashOutput", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]);
     let mut specs = built_in_tools();
     specs.push(mcp("s", "t", true));
     let rendered = Catalogue::new(&specs).rendered(&card("gpt-5.5-codex"));
@@ -162,13 +208,16 @@ fn built_in_tools_are_known_and_strict() {
     for tool in &tools {
         let schema = &tool["input_schema"];
         assert_eq!(schema["additionalProperties"], false, "{tool}");
-        for name in schema["required"].as_array().unwrap() {
-            assert!(schema["properties"][name.as_str().unwrap()]["description"].is_string(), "{tool}");
+        let properties = schema["properties"].as_object().unwrap();
+        assert!(properties.values().all(|property| property["description"].is_string()), "{tool}");
+        for name in schema["required"].as_array().into_iter().flatten() {
+            assert!(properties.contains_key(name.as_str().unwrap()), "{tool}");
         }
         assert!(tool["description"].as_str().unwrap().len() > 100);
     }
-    assert!(tools[2]["description"].as_str().unwrap().contains("(as in `<\\system-reminder>`)"));
-    assert!(tools.len() == 9 && !rendered.contains("\": "));
+    let edit = tools.iter().find(|tool| tool["name"] == "Edit").unwrap();
+    assert!(edit["description"].as_str().unwrap().contains("(as in `<\\system-reminder>`)"));
+    assert!(tools.len() == 17 && !rendered.contains("\": "));
 }
 
 fn any_spec() -> impl Strategy<Value = ToolSpec> {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod changing;
+mod identity;
 mod including;
 mod layouts;
 mod places;

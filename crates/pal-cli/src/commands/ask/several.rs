@@ -76,7 +76,7 @@ impl Desk<'_> {
             (Ok(whole), true) => writeln!(out, "{}", self.json(question, whole))?,
             (Err(failure), true) => {
                 let error = match failure {
-                    Failure::Said { what, .. } => what.clone(),
+                    Failure::Said { what, .. } | Failure::WrongUse { what, .. } => what.clone(),
                     Failure::ReaderLeft => failure.to_string(),
                 };
                 let object = json!({"question": question, "error": error});

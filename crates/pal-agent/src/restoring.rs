@@ -32,7 +32,7 @@ const CREDENTIALS: [&str; 16] = [
 ];
 
 /// The session's directory with links followed, if the caller stands in it.
-pub(crate) fn directory_around(current: &Path, directory: &Path) -> Result<PathBuf, String> {
+pub fn directory_around(current: &Path, directory: &Path) -> Result<PathBuf, String> {
     let real = directory
         .canonicalize()
         .map_err(|error| format!("the session's directory {}: {error}", directory.display()))?;
@@ -47,7 +47,7 @@ pub(crate) fn directory_around(current: &Path, directory: &Path) -> Result<PathB
 
 /// The text of a file inside a directory whose links are followed, or its beginning of at most so many bytes; or why it
 /// is not read.
-pub(crate) fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Result<String, String> {
+pub fn text_inside(directory: &Path, path: &str, bytes_max: usize) -> Result<String, String> {
     let real = real_path_inside(directory, path)?;
     let failure = |error: std::io::Error| error.to_string();
     // Asked before opening: opening a pipe that nobody writes to would wait for ever.

@@ -1,0 +1,249 @@
+//! The agent.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use pal_engine::{Engine, Session, drive};
+use pal_model::{Body, Content, FileSeen, Totals};
+use pal_prompt::Offered;
+use pal_session::{End as RunEnd, Input, Run};
+use pal_settings::Switch;
+use pal_sources::gather;
+use pal_tools::{Abilities, Workspace};
+use smol_str::SmolStr;
+
+use crate::around::Around;
+use crate::desk::Desk;
+use crate::event::{Began, End, Ended, Event};
+use crate::gate::Gate;
+use crate::handle::Handle;
+use crate::listening::Listening;
+use crate::opening::{self, Opened};
+use crate::options::Options;
+use crate::switched::Switched;
+use crate::voice::Voice;
+use crate::{AgentError, clock};
+
+/// An agent with its session.
+pub struct Agent<'a> {
+    session: Session,
+    engine: Engine,
+    run: Run,
+    desk: Desk<'a>,
+    id: String,
+}
+
+impl<'a> Agent<'a> {
+    /// Opens the session and tells what it consists of. Nothing is sent yet.
+    pub fn start(options: Options, sink: Box<dyn FnMut(Event) + 'a>) -> Result<Agent<'a>, AgentError> {
+        let directory = options.sources.search.directory.clone();
+        let project = pal_sources::project_of(&directory);
+        let mut gathered = gather(&options.sources);
+        let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
+        let engine = options.engine(&log);
+        let switched = Switched::new(options.switches.clone(), &engine);
+        let mut notes: Vec<(&'static str, String)> = Vec::new();
+        let catalogue = if is_resumed {
+            let noted = noted_sources(&session);
+            let changed = gathered.instructions.resumed(&noted);
+            notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
+            settle(&mut session)?;
+            opening::catalogue(&options)
+        } else {
+            let assembled = opening::prefix(&options, &gathered, engine.policy.warm_clear);
+            opening::begin(&mut session, &options, &assembled.prefix)?;
+            assembled.catalogue
+        };
+        let workspace = Arc::new(workspace(&options, &session, &log));
+        let (sender, signals) = channel();
+        let handle = Handle::new(sender);
+        let shell = Arc::new(crate::fencing::shell(&options, &workspace));
+        let mut tools = pal_tools::tools();
+        tools.extend(pal_tools::shell_tools(&shell));
+        let announces = !switched.is_off(Switch::Announcements);
+        let offered = |skill: pal_tools::SkillInfo| Offered { name: SmolStr::new(skill.name), about: skill.description };
+        let skills = match switched.is_off(Switch::Skills) {
+            true => Vec::new(),
+            false => pal_tools::skills(&workspace).into_iter().map(offered).collect(),
+        };
+        let hooks_off = switched.is_off(Switch::Hooks);
+        let hooks = if hooks_off { Vec::new() } else { options.hooks.clone() };
+        let place = pal_hooks::Place {
+            session_id: id.clone(),
+            transcript_path: log.clone(),
+            project: project.clone(),
+            folder: session.directory().to_owned(),
+        };
+        let hooks = Arc::new(Listening::new(hooks, place, &directory, &options.lens.card.model));
+        let totals = session.view().state().totals;
+        let mode = session.view().state().mode.clone();
+        let dialect = options.line.endpoint().dialect();
+        let cache_key = session.view().branch().first().map(|entry| format!("pal-{}", entry.id));
+        let mut gate = Gate {
+            rules: options.rules.clone(),
+            mode: options.mode,
+            usual: options.mode,
+            own: Some(options.home.clone()),
+            asking: options.asking,
+        };
+        if let Some(mode) = mode {
+            gate.set_mode(&mode);
+        }
+        let mut desk = Desk {
+            voice: Voice::new(&options.lens.card, dialect, cache_key),
+            line: options.line,
+            card: options.lens.card.clone(),
+            handle,
+            signals,
+            sink,
+            tools: Arc::new(tools),
+            catalogue,
+            workspace,
+            shell,
+            gate,
+            hooks,
+            around: Around { instructions: gathered.instructions, skills, announces },
+            switched,
+            log,
+            notes,
+            wishes_compaction: None,
+            done: Vec::new(),
+            denials: Vec::new(),
+            running: Vec::new(),
+            granted: BTreeMap::new(),
+            took_provider: Duration::ZERO,
+        };
+        let run = Run::new(options.run.clone()).with_spent(totals);
+        desk.began(&session, &id, is_resumed, &options.version);
+        let cancel = desk.handle.cancel();
+        let source = if is_resumed { "resume" } else { "startup" };
+        let said = desk.hooks.session_started(&session, source, &desk.gate, &cancel);
+        desk.notes.extend(said.into_iter().map(|text| ("hook", text)));
+        Ok(Agent { session, engine, run, desk, id })
+    }
+
+    /// Works on a prompt until it has ended. The log holds everything, whatever comes of it.
+    pub fn prompt(&mut self, content: Content) -> Result<Ended, AgentError> {
+        let begun = Instant::now();
+        let before = self.session.view().state().totals;
+        self.desk.begin_prompt();
+        self.run.handle(Input::Prompt(content));
+        let end = drive(&mut self.session, &mut self.engine, &mut self.run, &mut self.desk)?;
+        let ended = Ended {
+            end: match end {
+                RunEnd::Done => End::Done,
+                RunEnd::Refused => End::Refused(String::from("the model refused to answer; its words are not reused")),
+                RunEnd::Limit(which) => End::Limit(which),
+                RunEnd::Interrupted => End::Interrupted,
+                RunEnd::Failed(why) => End::Failed(why),
+            },
+            text: self.run.last_words().to_owned(),
+            turns: self.run.turns(),
+            took: begun.elapsed(),
+            took_provider: self.desk.took_provider,
+            spent: since(&before, &self.session.view().state().totals),
+            denials: std::mem::take(&mut self.desk.denials),
+        };
+        (self.desk.sink)(Event::Ended(ended.clone()));
+        Ok(ended)
+    }
+
+    /// Steers and interrupts it from other threads.
+    pub fn handle(&self) -> Handle {
+        self.desk.handle.clone()
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Ends what is under way in the background, and lets hooks know.
+    pub fn finish(mut self, reason: &str) {
+        let cancel = self.desk.handle.cancel();
+        self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
+        self.desk.shell.background.end_all();
+        self.desk.running.clear();
+    }
+}
+
+impl Desk<'_> {
+    fn began(&mut self, session: &Session, id: &str, is_resumed: bool, version: &str) {
+        (self.sink)(Event::Began(Began {
+            session_id: id.to_owned(),
+            transcript_path: self.log.display().to_string(),
+            cwd: self.workspace.directory().display().to_string(),
+            model: self.card.model.clone(),
+            tools: self.catalogue.tools().iter().map(|tool| tool.wire_name.clone()).collect(),
+            permission_mode: SmolStr::new_static(self.gate.mode.name()),
+            is_resumed,
+            version: version.to_owned(),
+        }));
+        for problem in session.problems() {
+            (self.sink)(Event::Notice(problem.to_string()));
+        }
+    }
+
+    fn begin_prompt(&mut self) {
+        self.handle.renew();
+        self.took_provider = Duration::ZERO;
+        self.denials.clear();
+    }
+}
+
+fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Workspace {
+    let search = &options.sources.search;
+    let mut roots = vec![search.directory.clone()];
+    roots.extend(search.added.iter().cloned());
+    let roots = roots.into_iter().map(|root| root.canonicalize().unwrap_or(root)).collect();
+    let state = session.view().state();
+    let seen: BTreeMap<PathBuf, FileSeen> =
+        state.seen_files.iter().map(|(path, seen)| (PathBuf::from(path), seen.clone())).collect();
+    let can = &options.lens.card.can;
+    let abilities = Abilities { images: can.images, documents: can.documents };
+    let folder = log.parent().unwrap_or(log).to_owned();
+    let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
+    workspace.program_home = Some(options.home.clone());
+    workspace.allows_private_addresses = options.allows_private_addresses;
+    // The directory that commands worked in last, if it is still there.
+    if let Some(directory) = state.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir()) {
+        workspace.change_directory(&directory);
+    }
+    workspace
+}
+
+/// The instruction files that the session knows, and what they said.
+fn noted_sources(session: &Session) -> Vec<pal_model::SourceNote> {
+    let prefix = session.view().branch().iter().rev().find_map(|entry| match &entry.body {
+        Body::Prefix(prefix) => Some(prefix.notes.sources.clone()),
+        _ => None,
+    });
+    prefix.unwrap_or_default()
+}
+
+/// Calls of the last answer that never returned, because the program was ended, are answered now (§1.14).
+fn settle(session: &mut Session) -> Result<(), AgentError> {
+    session.settle(clock::now())?;
+    Ok(())
+}
+
+fn since(before: &Totals, now: &Totals) -> Totals {
+    Totals {
+        responses: now.responses.saturating_sub(before.responses),
+        input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
+        cache_creation_input_tokens: now
+            .cache_creation_input_tokens
+            .saturating_sub(before.cache_creation_input_tokens),
+        cache_read_input_tokens: now.cache_read_input_tokens.saturating_sub(before.cache_read_input_tokens),
+        output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
+        cost: now.cost - before.cost,
+    }
+}

@@ -1,0 +1,62 @@
+//! What is around a session and may change while it runs: instruction files and skills.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use pal_engine::Announced;
+use pal_prompt::{Catalogue, Instruction, Offer, Offered, announce};
+use pal_sources::{Discovered, Notice};
+use smol_str::SmolStr;
+
+/// What is around a session.
+pub(crate) struct Around {
+    pub(crate) instructions: Discovered,
+    pub(crate) skills: Vec<Offered>,
+    /// Whether the model is told of what came or went.
+    pub(crate) announces: bool,
+}
+
+impl Around {
+    /// What the model is told because a file was touched: the rules that are for it.
+    pub(crate) fn touched(&mut self, path: &Path) -> Vec<String> {
+        self.instructions.touched(path).iter().map(joined).collect()
+    }
+
+    /// What it is told because it works elsewhere now.
+    pub(crate) fn moved(&mut self, directory: &Path) -> Vec<String> {
+        texts(self.instructions.moved(directory))
+    }
+
+    /// What it is told because files changed on disk.
+    pub(crate) fn changes(&mut self) -> Vec<String> {
+        texts(self.instructions.changes())
+    }
+
+    /// What it is told of tools and skills that it has not been told of.
+    pub(crate) fn announcement(
+        &self,
+        announced: &BTreeMap<SmolStr, BTreeSet<SmolStr>>,
+        catalogue: &Catalogue,
+    ) -> Option<Announced> {
+        if !self.announces {
+            return None;
+        }
+        let offer = Offer {
+            tools: catalogue.offered(),
+            skills: self.skills.clone(),
+            agents: Vec::new(),
+            servers: Vec::new(),
+        };
+        let announcement = announce(announced, &offer)?;
+        Some(Announced { text: announcement.text, decisions: announcement.decisions })
+    }
+}
+
+fn texts(notices: Vec<Notice>) -> Vec<String> {
+    notices.into_iter().map(|notice| notice.text).collect()
+}
+
+/// A file of instructions that joins the session.
+fn joined(file: &Instruction) -> String {
+    pal_sources::joining_text(file)
+}

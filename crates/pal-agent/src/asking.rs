@@ -1,0 +1,164 @@
+//! What the agent's session has done for it by the provider: answers of the conversation, summaries.
+
+use std::time::{Duration, Instant};
+
+use pal_context::{FileRead, FileWanted, Question, Reply, Trigger};
+use pal_engine::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
+use pal_model::{Boundary, Timestamp, Usage};
+use pal_view::{Request, View};
+use pal_wire::{Delta, Event as Heard, Failure, FailureKind};
+use smol_str::SmolStr;
+
+use crate::desk::Desk;
+use crate::event::Event;
+use crate::line::{Exchange, ExchangeEnd, Step};
+use crate::words::way_on;
+
+/// How often whoever waits for a summary is told that it is being written (§4.17).
+const TOLD_EVERY: Duration = Duration::from_secs(15);
+
+impl Errands for Desk<'_> {
+    fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
+        let request = self.voice.asking_why(outgoing.request, outgoing.previous);
+        let begun = Instant::now();
+        let exchange = self.exchange(&request, outgoing.betas);
+        self.took_provider += begun.elapsed();
+        self.outcome(exchange)
+    }
+
+    fn ask(&mut self, question: &Question, betas: &[SmolStr], _now: Timestamp) -> Asked {
+        let call = self.voice.call(&question.request, betas);
+        let mut told = Duration::ZERO;
+        let how = question.how.name();
+        let (cancel, sink) = (self.handle.cancel(), &mut self.sink);
+        sink(Event::Notice(format!("{} writes a summary ({how})", self.card.model)));
+        let begun = Instant::now();
+        let exchange = self.line.exchange(call, &cancel, &mut |step| {
+            if let Step::Tick(passed) = step
+                && passed >= told + TOLD_EVERY
+            {
+                told = passed;
+                sink(Event::Notice(format!("the summary is being written, for {} s now", passed.as_secs())));
+            }
+        });
+        self.took_provider += begun.elapsed();
+        self.asked(exchange)
+    }
+
+    fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
+        self.read_again(wanted)
+    }
+
+    fn notice(&mut self, line: &str) {
+        (self.sink)(Event::Notice(line.to_owned()));
+    }
+
+    fn now(&mut self, _earlier: Timestamp) -> Timestamp {
+        crate::clock::now()
+    }
+
+    fn before_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {
+        self.prepare_compaction(trigger, view)
+    }
+
+    fn after_compaction(&mut self, boundary: &Boundary, view: &View) -> AfterCompaction {
+        self.follow_compaction(boundary, view)
+    }
+}
+
+impl Desk<'_> {
+    fn exchange(&mut self, request: &Request, betas: &[SmolStr]) -> Exchange {
+        let call = self.voice.call(request, betas);
+        let (cancel, sink) = (self.handle.cancel(), &mut self.sink);
+        self.line.exchange(call, &cancel, &mut |step| match step {
+            Step::Event(Heard::Grew { delta: Delta::Text(text), .. }) => sink(Event::Text(text.clone())),
+            Step::Event(Heard::Grew { delta: Delta::Thinking(text), .. }) => {
+                sink(Event::Thinking(text.clone()));
+            }
+            Step::Waiting(wait) => sink(Event::Waiting {
+                why: wait.failure.message.clone(),
+                attempt: wait.attempt,
+                of: wait.of,
+                left: wait.left,
+            }),
+            Step::Event(_) | Step::Tick(_) => {}
+        })
+    }
+
+    fn outcome(&mut self, exchange: Exchange) -> Outcome {
+        let Exchange { started, blocks, end } = exchange;
+        match end {
+            ExchangeEnd::Finished(finished) => Outcome::Answered(Answered {
+                blocks,
+                cost: self.card.cost(&finished.usage),
+                cleared_tokens: finished.cleared_tokens(),
+                cache_miss: finished.cache_miss(),
+                response: finished.response,
+                model: finished.model,
+                usage: finished.usage,
+                stop_reason: finished.stop_reason,
+            }),
+            ExchangeEnd::Failed(failure) => match failure.kind {
+                FailureKind::TooLong { have, limit } if started.is_none() => {
+                    Outcome::TooLong { have, limit, message: failure.message }
+                }
+                FailureKind::TooLarge if started.is_none() => {
+                    Outcome::TooLong { have: None, limit: None, message: failure.message }
+                }
+                _ => self.broke(started, blocks, with_way_on(&failure)),
+            },
+            ExchangeEnd::Cancelled => self.broke(started, blocks, String::from("interrupted")),
+        }
+    }
+
+    /// What arrived of an answer that is not whole. What is known of its usage is what it began with.
+    fn broke(
+        &self,
+        started: Option<pal_wire::Started>,
+        blocks: Vec<pal_model::Block>,
+        why: String,
+    ) -> Outcome {
+        let Some(started) = started else { return Outcome::Failed(why) };
+        let usage: Usage = started.usage;
+        let answered = Answered {
+            cost: self.card.cost(&usage),
+            response: started.response,
+            model: started.model,
+            blocks,
+            usage,
+            stop_reason: None,
+            cleared_tokens: 0,
+            cache_miss: None,
+        };
+        Outcome::Broke(Broke { answered, why })
+    }
+
+    fn asked(&mut self, exchange: Exchange) -> Asked {
+        match exchange.end {
+            ExchangeEnd::Finished(finished) => {
+                let cost = self.card.cost(&finished.usage);
+                let reply = Reply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
+                Asked { reply, answered: Some((finished.response, finished.usage, cost)) }
+            }
+            ExchangeEnd::Failed(failure) => {
+                let reply = match failure.kind {
+                    FailureKind::TooLong { have, limit } => Reply::TooLong { have, limit },
+                    FailureKind::TooLarge => Reply::TooLong { have: None, limit: None },
+                    _ => Reply::Failed(failure.message),
+                };
+                Asked { reply, answered: None }
+            }
+            ExchangeEnd::Cancelled => {
+                Asked { reply: Reply::Failed(String::from("interrupted")), answered: None }
+            }
+        }
+    }
+}
+
+fn with_way_on(failure: &Failure) -> String {
+    let request = match &failure.request_id {
+        Some(id) => format!(" (request {id})"),
+        None => String::new(),
+    };
+    format!("{}{request}; {}", failure.message.trim_end_matches('.'), way_on(failure.kind))
+}

@@ -1,0 +1,68 @@
+//! What a compaction takes from the world around the session, and what it leaves for it.
+
+use std::path::Path;
+
+use pal_context::{FileRead, FileWanted, Restorable, Trigger, World};
+use pal_engine::{AfterCompaction, BeforeCompaction};
+use pal_model::Boundary;
+use pal_permissions::Mode;
+use pal_settings::Switch;
+use pal_view::View;
+
+use crate::desk::Desk;
+use crate::event::Event;
+use crate::restoring::text_inside;
+
+impl Desk<'_> {
+    /// Hooks are heard, and what is to be put back is put together.
+    pub(crate) fn prepare_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {
+        let said = self.hooks.compacting(trigger, &self.gate, &self.handle.cancel());
+        let world = if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
+        BeforeCompaction { blocked_by: said.blocked_by, instructions: said.instructions, world }
+    }
+
+    fn world(&self, view: &View) -> World {
+        let state = view.state();
+        let skill = |name: &String| {
+            let text = pal_tools::skill_text(&self.workspace, name)?;
+            Some(Restorable { name: name.clone(), text })
+        };
+        let plan = (self.gate.mode == Mode::Plan).then(|| {
+            String::from("Plan mode is on: look at whatever you need, change nothing, and end with a plan.")
+        });
+        let running: Vec<String> = self.shell.running();
+        World {
+            skills: state.skills.iter().rev().filter_map(skill).collect(),
+            plan,
+            agents: (!running.is_empty()).then(|| running.join("\n")),
+            not_restored: vec![self.log.display().to_string()],
+            ..World::default()
+        }
+    }
+
+    /// What the model saw before is behind the summary now; what it can draw on is told again, and hooks are heard.
+    pub(crate) fn follow_compaction(&mut self, boundary: &Boundary, view: &View) -> AfterCompaction {
+        (self.sink)(Event::Compacted(Box::new(boundary.clone())));
+        self.workspace.forget_seen();
+        for (path, seen) in &boundary.snapshot.seen_files {
+            self.workspace.note_seen(Path::new(path), seen.clone());
+        }
+        let said = self.hooks.compacted(boundary, &self.gate, &self.handle.cancel());
+        AfterCompaction {
+            prefix: None,
+            notes: said.into_iter().map(|text| ("hook", text)).collect(),
+            announcement: self.around.announcement(&view.state().announced, &self.catalogue),
+        }
+    }
+
+    /// A file that was in sight, as it is now. Only inside of the directories that the session works in.
+    pub(crate) fn read_again(&mut self, wanted: &FileWanted) -> FileRead {
+        let target = self.workspace.resolve(&wanted.path);
+        let root = self.workspace.roots.iter().find(|root| target.real.starts_with(root));
+        let path = target.real.display().to_string();
+        let text = root.and_then(|root| text_inside(root, &path, wanted.bytes_max).ok());
+        let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));
+        FileRead { path: wanted.path.clone(), text, seen }
+    }
+
+}

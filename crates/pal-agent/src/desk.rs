@@ -1,0 +1,279 @@
+//! The agent's hands: what is outside of the session, joined in one place.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use pal_engine::{Engine, EngineError, Hands, Heard, Session};
+use pal_model::{Block, BlockType, Card, Content, Text, Timestamp, ToolUseId};
+use pal_permissions::{Need, only_looks};
+use pal_prompt::Catalogue;
+use pal_session::{Call, Input, Ruling};
+use pal_tools::{Shell, Tool, Workspace};
+use smol_str::SmolStr;
+
+use crate::around::Around;
+use crate::event::{Denial, Event};
+use crate::gate::Gate;
+use crate::handle::{Handle, Signal};
+use crate::inner;
+use crate::line::Line;
+use crate::listening::Listening;
+use crate::switched::Switched;
+use crate::voice::Voice;
+use crate::workers::Job;
+
+/// What the agent works with.
+pub(crate) struct Desk<'a> {
+    pub(crate) line: Line,
+    pub(crate) voice: Voice,
+    pub(crate) card: Card,
+    pub(crate) handle: Handle,
+    pub(crate) signals: Receiver<Signal>,
+    pub(crate) sink: Box<dyn FnMut(Event) + 'a>,
+    pub(crate) tools: Arc<Vec<Box<dyn Tool>>>,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) shell: Arc<Shell>,
+    pub(crate) gate: Gate,
+    pub(crate) hooks: Arc<Listening>,
+    pub(crate) around: Around,
+    pub(crate) switched: Switched,
+    /// The session's log, for looking back.
+    pub(crate) log: PathBuf,
+    /// What the model is to be told with the next request, and of which sort it is.
+    pub(crate) notes: Vec<(&'static str, String)>,
+    /// A compaction that the model asked for, with what it is to dwell on.
+    pub(crate) wishes_compaction: Option<Option<String>>,
+    /// Results that came about at once.
+    pub(crate) done: Vec<Input>,
+    /// Calls that were refused since the prompt.
+    pub(crate) denials: Vec<Denial>,
+    /// Calls that are under way: the tool and when they began.
+    pub(crate) running: Vec<(ToolUseId, SmolStr, Instant)>,
+    /// What calls that were judged and not started yet may do.
+    pub(crate) granted: BTreeMap<ToolUseId, Vec<Need>>,
+    /// How long the provider was waited for since the prompt.
+    pub(crate) took_provider: Duration,
+}
+
+impl Desk<'_> {
+    fn tool(&self, name: &str) -> Option<&dyn Tool> {
+        pal_tools::find(&self.tools, name)
+    }
+
+    /// A call as it stands in an answer.
+    fn call(&self, block: &Block) -> Option<Call> {
+        let id = block.tool_use_id()?.clone();
+        let name = SmolStr::new(block.string("name").unwrap_or_default());
+        let input = Text::from(block.field("input").unwrap_or("{}"));
+        let problem = if block.field("unparsed_input").is_some() {
+            Some(String::from("The input of this call is no JSON object, so it was not carried out. Make the call again."))
+        } else {
+            self.unknown(&name)
+        };
+        let only_looks = problem.is_none() && self.only_looks(&name, &input);
+        Some(Call { id, name, input, only_looks, problem })
+    }
+
+    /// What is said of a tool that there is not.
+    fn unknown(&self, name: &str) -> Option<String> {
+        if inner::is_inner(name) || self.catalogue.named(name).is_some() {
+            return None;
+        }
+        let names: Vec<&str> = self.catalogue.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+        Some(format!("There is no tool of the name `{name}`. There are: {}.", names.join(", ")))
+    }
+
+    fn only_looks(&self, name: &str, input: &Text) -> bool {
+        let input = pal_tools::Input(input.clone());
+        match self.tool(name) {
+            // What a command does is known to whoever takes it apart.
+            Some(_) if name == "Bash" => input.text("command").is_some_and(|command| only_looks(&command)),
+            Some(tool) => tool.only_looks(&input),
+            None => inner::is_inner(name),
+        }
+    }
+
+    /// Tells the workspace whether the model still sees what an earlier call showed of a file.
+    fn note_visibility(&self, session: &Session, call: &Call) {
+        let input = pal_tools::Input(call.input.clone());
+        let Some(path) = input.text("file_path") else { return };
+        let seen = self.workspace.seen(&self.workspace.resolve(&path).real);
+        let Some(earlier) = seen.and_then(|seen| seen.call) else { return };
+        if inner::is_in_sight(session.view(), &ToolUseId::from(earlier.as_str())) {
+            self.workspace.note_shown(&earlier);
+        } else {
+            self.workspace.note_hidden(&earlier);
+        }
+    }
+
+    /// Turns what happened elsewhere into what the run understands; none if it only concerns whoever watches.
+    fn taken_in(&mut self, signal: Signal) -> Option<Input> {
+        match signal {
+            Signal::Person(input) => Some(input),
+            Signal::Printed(call, text) => {
+                (self.sink)(Event::ToolPrinted { call, text });
+                None
+            }
+            Signal::Returned(mut returned, touched) => {
+                self.tell_notices();
+                for path in &touched {
+                    let joined = self.around.touched(path);
+                    returned.notes.extend(joined.into_iter().map(|text| ("instructions", text)));
+                }
+                self.ended(&returned.call, returned.is_error, &returned.content);
+                if let Some(directory) = &returned.aftermath.directory {
+                    let moved = self.around.moved(directory.as_ref());
+                    returned.notes.extend(moved.into_iter().map(|text| ("instructions", text)));
+                }
+                if let Some(mode) = &returned.aftermath.mode {
+                    self.gate.set_mode(mode);
+                }
+                Some(Input::Returned(*returned))
+            }
+        }
+    }
+
+    /// Tells what hooks want the user to know.
+    pub(crate) fn tell_notices(&mut self) {
+        for notice in self.hooks.take_notices() {
+            (self.sink)(Event::Notice(notice));
+        }
+    }
+
+    /// Tells that a call has ended.
+    fn ended(&mut self, call: &ToolUseId, is_error: bool, content: &[Block]) {
+        let Some(at) = self.running.iter().position(|(id, ..)| id == call) else { return };
+        let (call, name, begun) = self.running.swap_remove(at);
+        let bytes = content.iter().map(|block| block.raw().len() as u64).sum();
+        (self.sink)(Event::ToolEnded { call, name, is_error, took: begun.elapsed(), bytes });
+    }
+}
+
+impl Hands for Desk<'_> {
+    fn check_prompt(&mut self, session: &mut Session, prompt: &Content) -> Result<(), String> {
+        let said = self.hooks.prompt_submitted(session, prompt, &self.gate, &self.handle.cancel());
+        self.tell_notices();
+        let said = said?;
+        self.notes.extend(said.into_iter().map(|text| ("hook", text)));
+        Ok(())
+    }
+
+    fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
+        let finished = self.shell.finished_since_last_asked();
+        self.notes.extend(finished.into_iter().map(|text| ("background", text)));
+        let changes = self.around.changes();
+        self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
+        for (what, text) in std::mem::take(&mut self.notes) {
+            session.attach(what, &text, now)?;
+        }
+        if let Some(announced) = self.around.announcement(&session.view().state().announced, &self.catalogue) {
+            session.announce(&announced, now)?;
+        }
+        Ok(())
+    }
+
+    fn wants_compaction(&mut self) -> Option<Option<String>> {
+        self.wishes_compaction.take()
+    }
+
+    fn adjust(&mut self, engine: &mut Engine) {
+        self.switched.apply(engine);
+    }
+
+    fn calls(&mut self, blocks: &[Block]) -> Vec<Call> {
+        let calls = blocks.iter().filter(|block| block.kind() == BlockType::ToolUse);
+        calls.filter_map(|block| self.call(block)).collect()
+    }
+
+    fn judge(&mut self, _session: &mut Session, call: &Call) -> Ruling {
+        let judged = self.gate.judge(call, &self.tools, &self.workspace, &self.hooks, &self.handle.cancel());
+        self.tell_notices();
+        self.notes.extend(judged.notes.into_iter().map(|text| ("hook", text)));
+        if let Some(denial) = judged.denial {
+            self.denials.push(denial);
+        }
+        self.granted.insert(call.id.clone(), judged.needs);
+        judged.ruling
+    }
+
+    fn carry(&mut self, session: &mut Session, engine: &Engine, call: Call) {
+        (self.sink)(Event::ToolBegan {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            input: call.input.to_string(),
+        });
+        self.running.push((call.id.clone(), call.name.clone(), Instant::now()));
+        if call.name == "Read" {
+            self.note_visibility(session, &call);
+        }
+        if inner::is_inner(&call.name) {
+            let returned = self.look_inside(session, engine, &call);
+            self.ended(&returned.call, returned.is_error, &returned.content);
+            self.done.push(Input::Returned(returned));
+            return;
+        }
+        let granted = self.granted.remove(&call.id).unwrap_or_default();
+        let job = Job {
+            granted,
+            call,
+            tools: Arc::clone(&self.tools),
+            workspace: Arc::clone(&self.workspace),
+            hooks: Arc::clone(&self.hooks),
+            common: self.hooks.common(self.workspace.directory(), &self.gate),
+            cancel: self.handle.cancel(),
+            handle: self.handle.clone(),
+        };
+        job.start();
+    }
+
+    fn wait(&mut self) -> Input {
+        loop {
+            if let Some(input) = self.done.pop() {
+                return input;
+            }
+            // The desk holds a handle itself, so the channel does not close.
+            let Ok(signal) = self.signals.recv() else { return Input::Interrupt };
+            if let Some(input) = self.taken_in(signal) {
+                return input;
+            }
+        }
+    }
+
+    fn meanwhile(&mut self) -> Option<Input> {
+        while let Ok(signal) = self.signals.try_recv() {
+            if let Some(input) = self.taken_in(signal) {
+                return Some(input);
+            }
+        }
+        None
+    }
+
+    fn cancel(&mut self) {
+        self.handle.cancel().cancel();
+    }
+
+    fn check_stop(&mut self, _session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String> {
+        let stopping = self.hooks.stopping(last, is_repeated, &self.gate, &self.handle.cancel());
+        self.tell_notices();
+        stopping
+    }
+
+    fn hear(&mut self, heard: Heard<'_>) {
+        let event = match heard {
+            Heard::Message(entry) => Event::Message { entry: Box::new(entry.clone()), usage: None, cost: None },
+            Heard::Answer(entry, usage, cost) => {
+                let usage = Some(Box::new(usage.clone()));
+                Event::Message { entry: Box::new(entry.clone()), usage, cost }
+            }
+            Heard::Void => {
+                Event::Void { why: String::from("it was longer than asked for; a longer one is on its way") }
+            }
+            Heard::CacheBroke(found) => Event::CacheBroke(Box::new(found.clone())),
+        };
+        (self.sink)(event);
+    }
+}

@@ -1,0 +1,211 @@
+//! Whether a call may be carried out: hooks are heard, then the rules and the mode of the session.
+
+use std::path::{Path, PathBuf};
+
+use pal_model::Text;
+use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Verdict, judge};
+use pal_process::Cancel;
+use pal_session::{Call, Ruling};
+use pal_tools::{Input, Tool, Workspace};
+
+use crate::event::Denial;
+use crate::inner::is_inner;
+use crate::listening::{Listening, Spoken};
+
+/// What a person is asked before a call, and who asks them.
+pub type Asking = Box<dyn FnMut(&Asked) -> Answer>;
+
+/// What a person is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The tool.
+    pub tool: String,
+    /// What it is called with: a JSON object.
+    pub input: String,
+    /// Why nothing allows it already.
+    pub why: String,
+    /// The rule that would allow it from now on.
+    pub rule: String,
+}
+
+/// What a person answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// This once.
+    Once,
+    /// This and everything that the rule covers, for the rest of the session.
+    Session,
+    /// No, and what the model is to know of it.
+    No(Option<String>),
+}
+
+/// Rules and mode of a session.
+pub(crate) struct Gate {
+    pub(crate) rules: Rules,
+    pub(crate) mode: Mode,
+    /// The mode that the session goes back to from planning.
+    pub(crate) usual: Mode,
+    /// Where the program keeps its own files.
+    pub(crate) own: Option<PathBuf>,
+    /// Who asks a person; none if nobody is there.
+    pub(crate) asking: Option<Asking>,
+}
+
+/// What came of it.
+pub(crate) struct Judged {
+    pub(crate) ruling: Ruling,
+    pub(crate) denial: Option<Denial>,
+    /// What hooks want the model to know.
+    pub(crate) notes: Vec<String>,
+    /// What the call would do.
+    pub(crate) needs: Vec<Need>,
+}
+
+impl Gate {
+    /// Planning begins or ends.
+    pub(crate) fn set_mode(&mut self, name: &str) {
+        self.mode = match name.parse() {
+            Ok(Mode::Plan) => Mode::Plan,
+            // Who ends planning goes back to what the user chose, never to more than that.
+            _ if self.usual == Mode::Plan => Mode::Plan,
+            _ => self.usual,
+        };
+    }
+
+    pub(crate) fn judge(
+        &mut self,
+        call: &Call,
+        tools: &[Box<dyn Tool>],
+        workspace: &Workspace,
+        hooks: &Listening,
+        cancel: &Cancel,
+    ) -> Judged {
+        let needs = match pal_tools::find(tools, &call.name) {
+            _ if is_inner(&call.name) => Ok(Vec::new()),
+            Some(tool) => tool.needs(&Input(call.input.clone()), workspace),
+            None => Err(format!("there is no tool of the name `{}`", call.name)),
+        };
+        let own = self.own.clone();
+        // Whether a hook's condition fits is asked of the same rules as everything else.
+        let wanted = needs.clone().unwrap_or_default();
+        let fits = |rule: &str| fits(rule, &call.name, &wanted, own.clone(), workspace);
+        let spoken = hooks.tool_wanted(call, &fits, self, cancel);
+        let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
+        if let Some(why) = &spoken.stop {
+            let denial = Some(denial(call, &input, why, None));
+            return Judged { ruling: Ruling::Stop(why.clone()), denial, notes: spoken.notes, needs: Vec::new() };
+        }
+        // Another input has other needs.
+        let needs = match (&spoken.input, pal_tools::find(tools, &call.name)) {
+            (Some(input), Some(tool)) => tool.needs(&Input(input.clone()), workspace),
+            _ => needs,
+        };
+        let verdict = match (&spoken.denied, &needs) {
+            (Some(why), _) | (None, Err(why)) => Verdict::Deny { why: why.clone() },
+            (None, Ok(needs)) => self.verdict(call, needs, workspace, &spoken),
+        };
+        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
+        Judged { ruling, denial, notes: spoken.notes, needs: needs.unwrap_or_default() }
+    }
+
+    fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
+        match judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace) {
+            // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
+            Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
+            Verdict::Allow if let Some(why) = &spoken.asks => {
+                Verdict::Ask { why: why.clone(), rule: call.name.to_string() }
+            }
+            other => other,
+        }
+    }
+
+    fn ruling(
+        &mut self,
+        call: &Call,
+        input: Text,
+        verdict: Verdict,
+        is_changed: bool,
+    ) -> (Ruling, Option<Denial>) {
+        match verdict {
+            Verdict::Allow => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
+            Verdict::Deny { why } => {
+                let denial = denial(call, &input, &why, None);
+                (Ruling::Refused(format!("Not carried out: {why}")), Some(denial))
+            }
+            Verdict::Ask { why, rule } => self.asked(call, input, why, rule, is_changed),
+        }
+    }
+
+    /// Asks a person; where there is none, the call is refused with the rule that would have allowed it.
+    fn asked(
+        &mut self,
+        call: &Call,
+        input: Text,
+        why: String,
+        rule: String,
+        is_changed: bool,
+    ) -> (Ruling, Option<Denial>) {
+        let Some(asking) = &mut self.asking else {
+            let denial = denial(call, &input, &why, Some(&rule));
+            let words = format!(
+                "Not carried out: {why}, and nobody is here to be asked. The rule `{rule}` under permissions.allow in the \
+                 settings, or --allowed-tools '{rule}', would allow it. Do not try the same by another route: do what can \
+                 be done without it, and say in your last message what it was needed for."
+            );
+            return (Ruling::Refused(words), Some(denial));
+        };
+        let asked = Asked { tool: call.name.to_string(), input: input.to_string(), why, rule };
+        match asking(&asked) {
+            Answer::Once => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
+            Answer::Session => {
+                if let Ok(rule) = asked.rule.parse() {
+                    self.rules.allow_for_session(rule);
+                }
+                (Ruling::Allowed { input: is_changed.then_some(input) }, None)
+            }
+            Answer::No(words) => {
+                let denial = denial(call, &input, &asked.why, Some(&asked.rule));
+                let words = words.map_or(String::new(), |words| format!(" They say: {words}"));
+                (Ruling::Refused(format!("Not carried out: the user did not want it.{words}")), Some(denial))
+            }
+        }
+    }
+}
+
+fn judged(
+    tool: &str,
+    needs: &[Need],
+    mode: Mode,
+    rules: &Rules,
+    own: Option<PathBuf>,
+    workspace: &Workspace,
+) -> Verdict {
+    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
+    let ground = Ground {
+        roots: workspace.roots.clone(),
+        home: workspace.home.clone(),
+        session: workspace.session.clone(),
+        own,
+        directory: workspace.directory(),
+        resolve: &resolve,
+    };
+    judge(&Request { tool, needs, mode }, rules, &ground)
+}
+
+/// Whether a rule is about a call: where nothing else is forbidden, it would forbid it.
+fn fits(rule: &str, tool: &str, needs: &[Need], own: Option<PathBuf>, workspace: &Workspace) -> bool {
+    let Ok(rule) = rule.parse() else { return false };
+    let deny = vec![Placed { rule, origin: String::from("hook") }];
+    let rules = Rules { deny, ..Rules::default() };
+    matches!(judged(tool, needs, Mode::Bypass, &rules, own, workspace), Verdict::Deny { .. })
+}
+
+fn denial(call: &Call, input: &Text, reason: &str, rule: Option<&str>) -> Denial {
+    Denial {
+        tool_name: call.name.clone(),
+        tool_use_id: call.id.as_str().to_owned(),
+        tool_input: input.to_string(),
+        reason: reason.to_owned(),
+        rule: rule.map(str::to_owned),
+    }
+}

@@ -1,0 +1,59 @@
+//! What reaches a working agent from other threads.
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pal_model::{Content, ToolUseId};
+use pal_process::Cancel;
+use pal_session::{Input, Returned};
+
+/// Steers and interrupts an agent from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    signals: Sender<Signal>,
+    cancel: Arc<Mutex<Cancel>>,
+}
+
+/// Something that happened outside of the agent's thread.
+#[derive(Debug)]
+pub(crate) enum Signal {
+    /// A person says or wants something.
+    Person(Input),
+    /// A running call printed something.
+    Printed(ToolUseId, String),
+    /// A call returned, and these files were touched by it.
+    Returned(Box<Returned>, Vec<std::path::PathBuf>),
+}
+
+impl Handle {
+    pub(crate) fn new(signals: Sender<Signal>) -> Handle {
+        Handle { signals, cancel: Arc::new(Mutex::new(Cancel::new())) }
+    }
+
+    /// Says something to an agent that works; it hears it with the next results. Said to one that rests, it is the next
+    /// thing that it works on.
+    pub fn steer(&self, content: Content) {
+        // An agent that is gone hears nothing.
+        let _ = self.signals.send(Signal::Person(Input::Prompt(content)));
+    }
+
+    /// Stops the agent: the answer that is coming, the tools that run. What arrived is kept.
+    pub fn interrupt(&self) {
+        let _ = self.signals.send(Signal::Person(Input::Interrupt));
+        self.cancel().cancel();
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        let _ = self.signals.send(signal);
+    }
+
+    /// What whoever is at work now watches.
+    pub(crate) fn cancel(&self) -> Cancel {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A new prompt: earlier wishes to stop do not concern it.
+    pub(crate) fn renew(&self) {
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Cancel::new();
+    }
+}

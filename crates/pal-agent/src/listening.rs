@@ -1,0 +1,275 @@
+//! Hooks as the agent hears them (§8.7): what each of them means for the run.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pal_context::Trigger;
+use pal_engine::{Session, summary_text};
+use pal_hooks::{Call as HookCall, Config, EventName, Happening, Hooks, Moment, Permission, Place, Said};
+use pal_model::{Block, Boundary, Content, Text};
+use pal_process::Cancel;
+use pal_session::{Call, Returned};
+use serde_json::{Value, json};
+
+use crate::gate::Gate;
+
+/// The hooks of a session.
+pub(crate) struct Listening {
+    hooks: Hooks,
+    directory: PathBuf,
+    model: String,
+    /// What the user is to read.
+    notices: Mutex<Vec<String>>,
+}
+
+/// What is around a call, for a thread of its own.
+#[derive(Clone)]
+pub(crate) struct Common {
+    directory: PathBuf,
+    mode: &'static str,
+}
+
+/// What hooks say before a call.
+#[derive(Default)]
+pub(crate) struct Spoken {
+    /// The run shall stop, and why.
+    pub(crate) stop: Option<String>,
+    /// The call shall not happen, and why.
+    pub(crate) denied: Option<String>,
+    /// A person shall be asked, and why.
+    pub(crate) asks: Option<String>,
+    /// Nobody need be asked.
+    pub(crate) allowed: bool,
+    /// Another input.
+    pub(crate) input: Option<Text>,
+    /// What the model is to know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What hooks say before a compaction.
+#[derive(Default)]
+pub(crate) struct BeforeSummary {
+    pub(crate) blocked_by: Option<String>,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Listening {
+    pub(crate) fn new(configs: Vec<Config>, place: Place, directory: &Path, model: &str) -> Listening {
+        let hooks = Hooks::new(configs, place);
+        let (directory, model) = (directory.to_owned(), model.to_owned());
+        Listening { hooks, directory, model, notices: Mutex::default() }
+    }
+
+    /// What the user is to read, since it was asked last.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn common(&self, directory: PathBuf, gate: &Gate) -> Common {
+        Common { directory, mode: gate.mode.foreign_name() }
+    }
+
+    pub(crate) fn session_started(&self, session: &Session, source: &str, gate: &Gate, cancel: &Cancel) -> Vec<String> {
+        if !self.hooks.listen_to(EventName::SessionStart) {
+            return Vec::new();
+        }
+        let view = session.view();
+        let happening = Happening::SessionStart {
+            source,
+            model: Some(&self.model),
+            title: view.state().title.as_deref(),
+            context_tokens: Some(view.size().tokens),
+            since_last_response: None,
+        };
+        self.run(&happening, gate, cancel).context
+    }
+
+    /// What the model is told beside a prompt, or why the prompt is not worked on.
+    pub(crate) fn prompt_submitted(
+        &self,
+        session: &Session,
+        prompt: &Content,
+        gate: &Gate,
+        cancel: &Cancel,
+    ) -> Result<Vec<String>, String> {
+        if !self.hooks.listen_to(EventName::UserPromptSubmit) {
+            return Ok(Vec::new());
+        }
+        let words: Vec<_> = prompt.blocks().iter().filter_map(|block| block.string("text")).collect();
+        let title = session.view().state().title.as_deref();
+        let happening = Happening::UserPromptSubmit { prompt: &words.join("\n"), title };
+        let said = self.run(&happening, gate, cancel);
+        match said.blocked.map(|blocked| blocked.reason).or(said.stop) {
+            Some(why) => Err(format!("a hook does not want the prompt to be worked on: {why}")),
+            None => Ok(said.context),
+        }
+    }
+
+    pub(crate) fn tool_wanted(
+        &self,
+        call: &Call,
+        fits: &(dyn Fn(&str) -> bool + Sync),
+        gate: &Gate,
+        cancel: &Cancel,
+    ) -> Spoken {
+        if !self.hooks.listen_to(EventName::PreToolUse) {
+            return Spoken::default();
+        }
+        let moment = Moment { fits: Some(fits), ..self.moment(gate) };
+        let said = self.hooks.run(&Happening::PreToolUse(described(call)), &moment, cancel);
+        let said = self.noted(said);
+        let denied = said.blocked.map(|blocked| format!("a hook does not want it: {}", blocked.reason));
+        let mut spoken = Spoken {
+            stop: said.stop,
+            denied,
+            input: said.updated_input.map(|input| Text::from(input.to_string())),
+            notes: said.context,
+            ..Spoken::default()
+        };
+        match said.permission {
+            Some((Permission::Deny, why)) => {
+                spoken.denied = spoken.denied.or(Some(format!("a hook does not want it: {why}")));
+            }
+            Some((Permission::Ask, why)) => spoken.asks = Some(format!("a hook wants somebody to be asked: {why}")),
+            Some((Permission::Allow, _)) => spoken.allowed = true,
+            None => {}
+        }
+        spoken
+    }
+
+    /// Hears hooks about a call that returned, and changes what it returned as they say.
+    pub(crate) fn tool_used(
+        &self,
+        call: &Call,
+        returned: &mut Returned,
+        took: Duration,
+        common: &Common,
+        cancel: &Cancel,
+    ) {
+        let event = if returned.is_error { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+        if !self.hooks.listen_to(event) {
+            return;
+        }
+        let moment =
+            Moment { permission_mode: Some(common.mode), ..Moment::in_directory(&common.directory) };
+        let words: Vec<_> = returned.content.iter().filter_map(|block| block.string("text")).collect();
+        let words = words.join("\n");
+        let response = json!({ "content": words });
+        let happening = match event {
+            EventName::PostToolUse => Happening::PostToolUse { call: described(call), response: &response, took },
+            _ => Happening::PostToolUseFailure { call: described(call), error: &words, is_interrupt: false },
+        };
+        let said = self.hooks.run(&happening, &moment, cancel);
+        let said = self.noted(said);
+        if let Some(output) = said.updated_output {
+            returned.content = vec![Block::text(&output_text(&output))];
+        }
+        let blocked = said.blocked.map(|blocked| format!("A hook objects to this result: {}", blocked.reason));
+        returned.notes.extend(blocked.into_iter().chain(said.context).map(|text| ("hook", text)));
+        returned.stop = said.stop;
+    }
+
+    pub(crate) fn compacting(&self, trigger: Trigger, gate: &Gate, cancel: &Cancel) -> BeforeSummary {
+        if !self.hooks.listen_to(EventName::PreCompact) {
+            return BeforeSummary::default();
+        }
+        let happening = Happening::PreCompact { trigger: trigger_name(trigger), instructions: "" };
+        let said = self.run(&happening, gate, cancel);
+        let instructions = (!said.context.is_empty()).then(|| said.context.join("\n"));
+        BeforeSummary { blocked_by: said.blocked.map(|blocked| blocked.hook), instructions }
+    }
+
+    pub(crate) fn compacted(&self, boundary: &Boundary, gate: &Gate, cancel: &Cancel) -> Vec<String> {
+        if self.hooks.listen_to(EventName::PostCompact) {
+            let summary = summary_text(boundary).unwrap_or_default();
+            let trigger = if boundary.trigger == "manual" { "manual" } else { "auto" };
+            self.run(&Happening::PostCompact { trigger, summary: &summary }, gate, cancel);
+        }
+        let happening = Happening::SessionStart {
+            source: "compact",
+            model: Some(&self.model),
+            title: boundary.snapshot.title.as_deref(),
+            context_tokens: boundary.tokens_after,
+            since_last_response: None,
+        };
+        self.run(&happening, gate, cancel).context
+    }
+
+    /// Whether the agent may stop, or why it shall go on.
+    pub(crate) fn stopping(
+        &self,
+        last: &str,
+        is_repeated: bool,
+        gate: &Gate,
+        cancel: &Cancel,
+    ) -> Result<(), String> {
+        if !self.hooks.listen_to(EventName::Stop) {
+            return Ok(());
+        }
+        let happening =
+            Happening::Stop { is_hook_active: is_repeated, last_message: (!last.is_empty()).then_some(last) };
+        let said = self.run(&happening, gate, cancel);
+        // Who wants everything to stop does not want it to go on.
+        match said.blocked.filter(|_| said.stop.is_none()) {
+            Some(blocked) => Err(format!("A hook does not let you stop yet: {}", blocked.reason)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn instructions_loaded(&self, path: &Path, whose: &str, why: &str, gate: &Gate, cancel: &Cancel) {
+        let happening =
+            Happening::InstructionsLoaded { file_path: path, memory_type: whose, load_reason: why, globs: &[] };
+        self.run(&happening, gate, cancel);
+    }
+
+    pub(crate) fn session_ended(&self, reason: &str, gate: &Gate, cancel: &Cancel) {
+        self.run(&Happening::SessionEnd { reason }, gate, cancel);
+    }
+
+    pub(crate) fn hears_instructions(&self) -> bool {
+        self.hooks.listen_to(EventName::InstructionsLoaded)
+    }
+
+    fn run(&self, happening: &Happening<'_>, gate: &Gate, cancel: &Cancel) -> Said {
+        let said = self.hooks.run(happening, &self.moment(gate), cancel);
+        self.noted(said)
+    }
+
+    fn moment(&self, gate: &Gate) -> Moment<'_> {
+        Moment { permission_mode: Some(gate.mode.foreign_name()), ..Moment::in_directory(&self.directory) }
+    }
+
+    /// Keeps what is meant for the user.
+    fn noted(&self, mut said: Said) -> Said {
+        let failures = said.failures.iter().map(|failure| format!("hook `{}`: {}", failure.hook, failure.what));
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.extend(said.system_messages.drain(..).chain(failures));
+        drop(notices);
+        said
+    }
+}
+
+fn described(call: &Call) -> HookCall<'_> {
+    HookCall { tool_name: &call.name, input: &call.input, tool_use_id: call.id.as_str(), mcp_server: None }
+}
+
+/// The words of a result that a hook puts in the place of another.
+fn output_text(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Object(object) => match object.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            _ => output.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// What set a compaction off, in the words that hooks know.
+fn trigger_name(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Manual => "manual",
+        Trigger::Auto | Trigger::Reactive => "auto",
+    }
+}

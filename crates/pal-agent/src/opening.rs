@@ -1,0 +1,145 @@
+//! How a session begins: anew, where it was left, or as a copy of another one.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use pal_engine::Session;
+use pal_model::{Draft, EntryId, Prefix};
+use pal_prompt::{Assembled, Assembly, Catalogue, Mode as PromptMode, SessionFacts, ToolSpec, assemble, built_in_tools};
+use pal_sources::Gathered;
+use pal_store::{create_private_directory, log_path, project_directory};
+
+use crate::AgentError;
+use crate::clock;
+use crate::options::{Beginning, Options};
+
+/// A session that is open, and its log.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    pub(crate) log: PathBuf,
+    pub(crate) id: String,
+    pub(crate) is_resumed: bool,
+}
+
+/// Opens the session; a new one has no prefix yet.
+pub(crate) fn open(options: &Options, project: &Path) -> Result<Opened, AgentError> {
+    match &options.beginning {
+        Beginning::New(id) => {
+            let log = new_log(options, project, *id)?;
+            let session = Session::create(&log, options.lens.clone(), clock::ids())?;
+            Ok(opened(session, log, false))
+        }
+        Beginning::Resumed(log) => {
+            let log = std::path::absolute(log).unwrap_or_else(|_| log.clone());
+            let session = Session::open(&log, options.lens.clone(), clock::ids())?;
+            Ok(opened(session, log, true))
+        }
+        Beginning::Forked(of, id) => {
+            let log = new_log(options, project, *id)?;
+            copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
+            let session = Session::open(&log, options.lens.clone(), clock::ids())?;
+            Ok(opened(session, log, true))
+        }
+    }
+}
+
+fn opened(session: Session, log: PathBuf, is_resumed: bool) -> Opened {
+    let folder = log.parent().and_then(Path::file_name);
+    let id = folder.map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    Opened { session, log, id, is_resumed }
+}
+
+/// The log of a session that does not exist yet; its folder does.
+fn new_log(options: &Options, project: &Path, id: Option<EntryId>) -> Result<PathBuf, AgentError> {
+    let id = id.unwrap_or_else(|| clock::ids().next_id(clock::now()));
+    let folder = project_directory(&options.home, project).join("sessions").join(id.to_string());
+    create_private_directory(&folder).map_err(|error| AgentError::Other(error.to_string()))?;
+    let log = log_path(&folder);
+    Ok(std::path::absolute(&log).unwrap_or(log))
+}
+
+/// Copies a log, byte for byte, so that the copy sends what the original would have sent and reads its cache.
+fn copy(of: &Path, to: &Path) -> std::io::Result<()> {
+    let mut from = fs::File::open(of)?;
+    let mut into = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    std::io::copy(&mut from, &mut into)?;
+    into.flush()?;
+    into.sync_data()
+}
+
+/// Appends how a new session begins.
+pub(crate) fn begin(session: &mut Session, options: &Options, prefix: &Prefix) -> Result<(), AgentError> {
+    let now = clock::now();
+    let began = pal_model::Session {
+        program: String::from("pal"),
+        version: Some(options.version.clone()),
+        cwd: Some(options.sources.search.directory.display().to_string()),
+        ..pal_model::Session::default()
+    };
+    session.append(Draft::session(&began), now)?;
+    session.append(Draft::prefix(prefix), now)?;
+    Ok(())
+}
+
+/// The tools that the session offers.
+pub(crate) fn tools(options: &Options) -> Vec<ToolSpec> {
+    let offered = built_in_tools().into_iter().filter(|tool| !options.without_tools.contains(&tool.name));
+    let deferring = |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
+    offered.map(deferring).collect()
+}
+
+/// What stands before the messages.
+pub(crate) fn prefix(options: &Options, gathered: &Gathered, is_clearing: bool) -> Assembled {
+    let is_attended = options.asking.is_some();
+    assemble(&Assembly {
+        attribution: options.attribution.clone(),
+        mode: if is_attended { PromptMode::Interactive } else { PromptMode::Headless },
+        prompts: options.prompts.clone(),
+        environment: gathered.environment.clone(),
+        facts: SessionFacts {
+            guidance: guidance(options),
+            is_clearing,
+            token_budget: options.run.tokens_max,
+            ..SessionFacts::default()
+        },
+        git: gathered.git.clone(),
+        instructions: gathered.instructions.files.clone(),
+        date: Some(options.date.clone()),
+        tools: tools(options),
+        ..Assembly::bare(options.card())
+    })
+}
+
+/// What the model is told of what it may do.
+fn guidance(options: &Options) -> Vec<String> {
+    use pal_permissions::Mode;
+    let mut guidance = vec![String::from(match options.mode {
+        Mode::Default => {
+            "Reading inside the project is allowed. Changing files and running commands that do more than look needs a \
+             rule that allows it."
+        }
+        Mode::AcceptEdits => {
+            "Reading and changing files inside the project is allowed. Running commands that do more than look needs a \
+             rule that allows it."
+        }
+        Mode::Plan => {
+            "This session plans: look at whatever you need, change nothing, and end with a plan that somebody else could \
+             carry out."
+        }
+        Mode::Bypass => "Calls are not asked about.",
+    })];
+    if let Some(fence) = &options.fence {
+        let network = if fence.network { "reach the network" } else { "do not reach the network" };
+        guidance.push(format!(
+            "Shell commands run behind a fence: they can write to the project and to temporary files only, and {network}."
+        ));
+    }
+    guidance
+}
+
+/// The catalogue of a session that was opened: what it offers now. Its rendered list is that of the log.
+pub(crate) fn catalogue(options: &Options) -> Catalogue {
+    Catalogue::new(&tools(options))
+}

@@ -1,0 +1,112 @@
+//! What an agent is made of.
+
+use std::path::PathBuf;
+
+use pal_engine::{CacheSettings, Engine};
+use pal_model::{Card, EntryId};
+use pal_permissions::{Mode, Rules};
+use pal_prompt::Prompts;
+use pal_session::RunSettings;
+use pal_settings::{Switch, Switches};
+use pal_view::{Lens, Limits};
+use smol_str::SmolStr;
+
+use crate::gate::Asking;
+use crate::line::Line;
+
+/// What an agent is made of.
+pub struct Options {
+    /// Where our files are.
+    pub home: PathBuf,
+    /// How the session begins.
+    pub beginning: Beginning,
+    /// The model, and how its tokens are counted.
+    pub lens: Lens,
+    /// The model's limits.
+    pub limits: Limits,
+    /// What the provider's cache depends on.
+    pub cache: CacheSettings,
+    /// The line to the provider.
+    pub line: Line,
+    /// Where instruction files are looked for, where the session works, what is asked of git.
+    pub sources: pal_sources::Request,
+    /// Prompts beside the default.
+    pub prompts: Prompts,
+    /// How the program names itself to the model.
+    pub attribution: String,
+    /// The program's version.
+    pub version: String,
+    /// The date, as the model shall read it.
+    pub date: String,
+    /// Limits of a prompt.
+    pub run: RunSettings,
+    /// The permission mode.
+    pub mode: Mode,
+    /// Permission rules.
+    pub rules: Rules,
+    /// Who asks a person; none if nobody is there.
+    pub asking: Option<Asking>,
+    /// Hooks, far to near.
+    pub hooks: Vec<pal_hooks::Config>,
+    /// Tools that are not offered, by name.
+    pub without_tools: Vec<SmolStr>,
+    /// Tools that the model finds by searching instead of having them in its list, by name.
+    pub deferred_tools: Vec<SmolStr>,
+    /// The fence around shell commands; none for none.
+    pub fence: Option<Fencing>,
+    /// Variables that commands do not get to see.
+    pub secret_variables: Vec<String>,
+    /// Whether pages of this machine and its own network may be fetched.
+    pub allows_private_addresses: bool,
+    /// What is switched off.
+    pub switches: Switches,
+}
+
+/// A fence around shell commands.
+#[derive(Clone, Debug)]
+pub struct Fencing {
+    /// The fence.
+    pub fence: pal_sandbox::Fence,
+    /// Whether commands behind it reach the network.
+    pub network: bool,
+    /// Folders that they may write to besides the workspace and temporary files.
+    pub writable: Vec<PathBuf>,
+    /// Our own program, which puts the fence up.
+    pub program: PathBuf,
+}
+
+/// How a session begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Beginning {
+    /// Anew, under this id if there is one.
+    New(Option<EntryId>),
+    /// Where it was left: its log.
+    Resumed(PathBuf),
+    /// As a copy of another one, which stays as it is: that one's log, and the id of the copy if it is to be a certain one.
+    Forked(PathBuf, Option<EntryId>),
+}
+
+impl Options {
+    /// The model.
+    pub(crate) fn card(&self) -> &Card {
+        &self.lens.card
+    }
+
+    /// What the engine runs by, for a session whose log is here.
+    pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
+        let directory = log.parent().unwrap_or(std::path::Path::new("/"));
+        Engine {
+            policy: pal_context::Policy::classic(),
+            limits: self.limits,
+            place: pal_context::Place {
+                directory: directory.display().to_string(),
+                transcript: log.display().to_string(),
+            },
+            is_attended: self.asking.is_some(),
+            ways: self.switches.is_off(Switch::Compact).then(Vec::new),
+            max_tokens: self.run.output_tokens,
+            cache: self.cache.clone(),
+            inputs: pal_engine::Inputs::default(),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Calls on their way: each in a thread of its own, so that several can be under way and all can be cancelled.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pal_model::{Block, ToolUseId};
+use pal_permissions::Need;
+use pal_process::Cancel;
+use pal_session::{Call, Returned};
+use pal_tools::{Input, Output, Running, Tool, Workspace};
+
+use crate::handle::{Handle, Signal};
+use crate::listening::{Common, Listening};
+
+/// A call that is to be carried out.
+pub(crate) struct Job {
+    pub(crate) call: Call,
+    /// What it may do.
+    pub(crate) granted: Vec<Need>,
+    pub(crate) tools: Arc<Vec<Box<dyn Tool>>>,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) hooks: Arc<Listening>,
+    pub(crate) common: Common,
+    pub(crate) cancel: Cancel,
+    pub(crate) handle: Handle,
+}
+
+impl Job {
+    /// Starts it; the handle hears of its end.
+    pub(crate) fn start(self) {
+        let (handle, id) = (self.handle.clone(), self.call.id.clone());
+        let started = std::thread::Builder::new().name(self.call.name.to_string()).spawn(move || {
+            let (handle, id) = (self.handle.clone(), self.call.id.clone());
+            // A tool that panics is a tool that failed: the run must not wait for it for ever.
+            let carried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.carry_out()));
+            let (returned, touched) = carried.unwrap_or_else(|_| (failed(&id, "The tool broke down."), Vec::new()));
+            handle.send(Signal::Returned(Box::new(returned), touched));
+        });
+        if let Err(error) = started {
+            let why = format!("The call could not be started: {error}.");
+            handle.send(Signal::Returned(Box::new(failed(&id, &why)), Vec::new()));
+        }
+    }
+
+    fn carry_out(self) -> (Returned, Vec<std::path::PathBuf>) {
+        let Some(tool) = pal_tools::find(&self.tools, &self.call.name) else {
+            return (failed(&self.call.id, "There is no such tool."), Vec::new());
+        };
+        let begun = Instant::now();
+        let (handle, id) = (&self.handle, &self.call.id);
+        let progress = |text: &str| handle.send(Signal::Printed(id.clone(), text.to_owned()));
+        let running = Running {
+            workspace: &self.workspace,
+            granted: &self.granted,
+            call: id,
+            cancel: &self.cancel,
+            progress: &progress,
+        };
+        let output: Output = tool.run(&Input(self.call.input.clone()), &running);
+        let Output { content, is_error, aftermath, touched } = output;
+        let mut returned =
+            Returned { call: id.clone(), content, is_error, aftermath, notes: Vec::new(), stop: None };
+        if !self.cancel.is_cancelled() {
+            self.hooks.tool_used(&self.call, &mut returned, begun.elapsed(), &self.common, &self.cancel);
+        }
+        (returned, touched)
+    }
+}
+
+/// A call that came to nothing.
+fn failed(call: &ToolUseId, why: &str) -> Returned {
+    Returned {
+        call: call.clone(),
+        content: vec![Block::text(why)],
+        is_error: true,
+        aftermath: Default::default(),
+        notes: Vec::new(),
+        stop: None,
+    }
+}

@@ -1,0 +1,298 @@
+//! Where the agent is joined to the command line: what was typed and set becomes what an agent is made of.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use pal_agent::{Agent, Beginning, Event, Fencing, Handle, Line, Options};
+use pal_engine::CacheSettings;
+use pal_model::{Card, Content, EntryId, Text};
+use pal_permissions::{Mode, Placed, Rule, Rules};
+use pal_prompt::Prompts;
+use pal_provider::Policy;
+use pal_sandbox::Fence;
+use pal_session::RunSettings;
+use pal_settings::{Resolved, SandboxWhen, Switch};
+use pal_view::{Limits, Scope};
+use smol_str::SmolStr;
+
+use super::input::{Given, GivenLine, listen};
+use super::{Show, signals};
+use crate::arguments::{Print, ProviderName};
+use crate::failure::Failure;
+use crate::kept;
+use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::session::{Session, card, lens};
+use crate::settings::Settings;
+use crate::stored::{eligibility, find};
+use crate::surroundings::{Start, sources_at, today};
+
+/// The model that is asked where nobody names one.
+const MODEL: &str = "claude-opus-5-5";
+
+/// What an answer may have where the first limit was not enough (§2.10).
+const OUTPUT_TOKENS_MOST: u64 = 64_000;
+
+/// What the agent shall do.
+pub(crate) enum Task {
+    /// One prompt.
+    Prompt(String),
+    /// The lines of standard input, as long as it is open: [`super::listen`] reads them.
+    Lines,
+}
+
+/// Lets the agent work on a task and tells everything that happens to `show`; the exit code follows from the last
+/// [`pal_agent::Ended`] that it was told.
+pub(crate) fn work(
+    task: &Task,
+    print: &Print,
+    settings: &Settings,
+    show: &mut dyn Show,
+) -> Result<(), Failure> {
+    let options = options(print, settings)?;
+    let show = RefCell::new(show);
+    let failed = RefCell::new(None);
+    let sink = Box::new(|event: Event| {
+        // The first failure to show something ends the program; until it does, nothing more is shown.
+        if failed.borrow().is_none()
+            && let Err(failure) = show.borrow_mut().event(&event)
+        {
+            *failed.borrow_mut() = Some(failure);
+        }
+    });
+    let mut agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
+    signals::interrupt_on_signals(agent.handle());
+    let mut outcome = Ok(());
+    match task {
+        Task::Prompt(prompt) => {
+            outcome = agent.prompt(Content::of_text(prompt)).map(|_| ());
+        }
+        Task::Lines => {
+            let prompts = prompts(agent.handle(), listen(std::io::BufReader::new(std::io::stdin())));
+            for given in prompts {
+                match given {
+                    Ok(content) => outcome = agent.prompt(content).map(|_| ()),
+                    Err((number, why)) => show.borrow_mut().bad_line(number, &why)?,
+                }
+                if outcome.is_err() || failed.borrow().is_some() {
+                    break;
+                }
+            }
+        }
+    }
+    agent.finish("other");
+    match failed.into_inner() {
+        Some(failure) => Err(failure),
+        None => outcome.map_err(|error| Failure::new(error.to_string())),
+    }
+}
+
+/// The prompts among the lines, one after the other; what steers or interrupts goes straight to the agent.
+fn prompts(
+    handle: Handle,
+    lines: mpsc::Receiver<GivenLine>,
+) -> impl Iterator<Item = Result<Content, (u64, String)>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in lines {
+            let next = match line.given {
+                Ok(Given::Interrupt) => {
+                    handle.interrupt();
+                    continue;
+                }
+                Ok(Given::Prompt { content, is_steering }) => {
+                    let content = Content::parse(&Text::from(content));
+                    if is_steering {
+                        handle.steer(content);
+                        continue;
+                    }
+                    Ok(content)
+                }
+                Err(why) => Err((line.number, why)),
+            };
+            if sender.send(next).is_err() {
+                break;
+            }
+        }
+    });
+    receiver.into_iter()
+}
+
+fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
+    let home = settings.home.clone().ok_or_else(|| {
+        Failure::with_hint("there is no place for sessions: neither PAL_HOME nor HOME is set", "set one of them")
+    })?;
+    let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
+    let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
+    let beginning = beginning(print, settings, &home, &directory)?;
+    let card = model(print, settings, &beginning)?;
+    let lens = lens(&card, settings.estimator, Scope::Current);
+    let mode = mode(print, settings)?;
+    let added: Vec<PathBuf> = print.added.iter().chain(&settings.permissions.directories).cloned().collect();
+    let start = Start {
+        directory: &directory,
+        added: &added,
+        is_bare: print.bare,
+        with_instructions: true,
+        with_git: true,
+        estimator: lens.estimator,
+    };
+    let hooks = match print.bare {
+        true => Vec::new(),
+        false => settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
+    };
+    Ok(Options {
+        home,
+        beginning,
+        limits: Limits::new(&card, &settings.window_for(&card.model)),
+        cache: CacheSettings {
+            eligibility: eligibility(settings),
+            effort: settings.effort.clone(),
+            betas: pal_wire::betas(&card).into_iter().map(SmolStr::new_static).collect(),
+        },
+        line: line(print, settings, &card)?,
+        sources: sources_at(&start, settings),
+        prompts: Prompts {
+            custom: print.system_prompt.clone(),
+            appended: print.append_system_prompt.clone(),
+            ..Prompts::default()
+        },
+        attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        date: today(),
+        run: run_settings(print, settings, &card),
+        rules: rules(print, settings)?,
+        asking: None,
+        hooks,
+        without_tools: without_tools(settings),
+        deferred_tools: settings.deferred_tools.iter().map(SmolStr::from).collect(),
+        fence: fence(print, settings, mode),
+        mode,
+        secret_variables: settings.secret_variables.clone(),
+        allows_private_addresses: settings.web_private_addresses,
+        switches: settings.switches.clone(),
+        lens,
+    })
+}
+
+/// How the session begins.
+fn beginning(print: &Print, settings: &Settings, home: &Path, directory: &Path) -> Result<Beginning, Failure> {
+    let id: Option<EntryId> = print.session_id.as_ref().and_then(|id| id.parse().ok());
+    let log = match &print.resume {
+        Some(name) => find(name, settings)?,
+        None if print.is_continued => newest(home, directory)?,
+        None => return Ok(Beginning::New(id)),
+    };
+    Ok(if print.fork_session { Beginning::Forked(log, id) } else { Beginning::Resumed(log) })
+}
+
+/// The session of this project that was worked on last.
+fn newest(home: &Path, directory: &Path) -> Result<PathBuf, Failure> {
+    let (_, sessions) = kept::of_directory(home, directory);
+    let changed = |log: &PathBuf| std::fs::metadata(log).and_then(|data| data.modified()).ok();
+    let newest = sessions.into_iter().map(|kept| kept.log).max_by_key(changed);
+    newest.ok_or_else(|| {
+        Failure::with_hint("this project has no session to go on with", "leave --continue out to begin one")
+    })
+}
+
+/// The model that is asked: the one that was typed, the session's own, the one that is set.
+fn model(print: &Print, settings: &Settings, beginning: &Beginning) -> Result<Card, Failure> {
+    if let Some(model) = &print.model {
+        return Ok(card(settings, model));
+    }
+    let known = match beginning {
+        Beginning::Resumed(log) | Beginning::Forked(log, _) => {
+            let session = Session::read_log(log).map_err(|error| Failure::new(error.to_string()))?;
+            session.model_of_request(session.branch.len())
+        }
+        Beginning::New(_) => None,
+    };
+    let model = known.or_else(|| settings.model.as_ref().map(ToString::to_string));
+    Ok(card(settings, model.as_deref().unwrap_or(MODEL)))
+}
+
+fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure> {
+    let name = print.provider.unwrap_or_else(|| usual_provider(card));
+    let runtime = runtime()?;
+    let endpoint = match name {
+        // The simulator's task lives as long as the runtime.
+        ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(card)))?.0,
+        _ => endpoint(name, settings)?,
+    };
+    Line::new(runtime, endpoint, Policy::patient()).map_err(Failure::new)
+}
+
+fn run_settings(print: &Print, settings: &Settings, card: &Card) -> RunSettings {
+    let spending = &settings.spending;
+    let output_tokens = spending.output_tokens_max.min(card.max_output);
+    RunSettings {
+        output_tokens,
+        output_tokens_most: OUTPUT_TOKENS_MOST.max(output_tokens).min(card.max_output),
+        turns_max: print.max_turns.or(spending.turns_max),
+        tokens_max: print.max_tokens_total.or(spending.tokens_max),
+        cost_max: print.max_cost_usd.or(spending.cost_usd_max),
+    }
+}
+
+fn mode(print: &Print, settings: &Settings) -> Result<Mode, Failure> {
+    let name = print.permission_mode.map_or(settings.permissions.mode.as_str(), |mode| mode.name());
+    let name = if name.is_empty() { Mode::Default.name() } else { name };
+    name.parse().map_err(|error: pal_permissions::UnknownMode| {
+        Failure::with_hint(error.to_string(), "correct permissions.mode in the settings")
+    })
+}
+
+/// The rules of all places and of the command line.
+fn rules(print: &Print, settings: &Settings) -> Result<Rules, Failure> {
+    let permissions = &settings.permissions;
+    let typed = |rules: Vec<String>| -> Result<Vec<Placed>, Failure> {
+        rules.iter().map(|rule| placed(rule, "command line")).collect()
+    };
+    let set = |rules: &[Resolved<String>]| -> Result<Vec<Placed>, Failure> {
+        rules.iter().map(|rule| placed(&rule.value, &rule.origin.to_string())).collect()
+    };
+    let mut rules = Rules {
+        allow: set(&permissions.allow)?,
+        ask: set(&permissions.ask)?,
+        deny: set(&permissions.deny)?,
+        ..Rules::default()
+    };
+    rules.allow.extend(typed(print.allowed())?);
+    rules.deny.extend(typed(print.disallowed())?);
+    Ok(rules)
+}
+
+fn placed(rule: &str, origin: &str) -> Result<Placed, Failure> {
+    let parsed: Result<Rule, _> = rule.parse();
+    let parsed = parsed.map_err(|error| Failure::wrong_use(format!("{origin}: {error}"), "correct the rule"))?;
+    Ok(Placed { rule: parsed, origin: origin.to_owned() })
+}
+
+/// Tools that are switched off.
+fn without_tools(settings: &Settings) -> Vec<SmolStr> {
+    let by_switch: [(Switch, &[&'static str]); 3] = [
+        (Switch::WebFetch, &["WebFetch"]),
+        (Switch::Background, &["BashOutput", "KillBash"]),
+        (Switch::Skills, &["Skill"]),
+    ];
+    let off = by_switch.into_iter().filter(|(switch, _)| settings.switches.is_off(*switch));
+    off.flat_map(|(_, names)| names.iter().map(|name| SmolStr::new_static(name))).collect()
+}
+
+/// The fence around shell commands, where one is wanted.
+fn fence(print: &Print, settings: &Settings, mode: Mode) -> Option<Fencing> {
+    let is_wanted = match settings.sandbox.when {
+        _ if print.no_sandbox => false,
+        SandboxWhen::On => true,
+        SandboxWhen::Off => false,
+        SandboxWhen::Auto => mode == Mode::Bypass,
+    };
+    let program = std::env::current_exe().ok()?;
+    is_wanted.then(|| Fencing {
+        fence: Fence::detect(),
+        network: settings.sandbox.network,
+        writable: settings.sandbox.writable.clone(),
+        program,
+    })
+}

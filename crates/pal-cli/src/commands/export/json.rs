@@ -1,0 +1,49 @@
+//! A session for programs: its entries as they stand in the log, and what it came to.
+
+use std::io::Write;
+
+use pal_model::{BlockType, Body, Origin};
+use serde_json::json;
+
+use super::transcript::{Item, Transcript};
+use crate::failure::Failure;
+
+pub(super) fn write(transcript: &Transcript<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    let all = &transcript.ledger.all;
+    let prompts = transcript.entries.iter().filter(|entry| match &entry.body {
+        Body::User(user) => {
+            user.origin == Origin::Person
+                && user.content.blocks().iter().any(|block| block.kind() != BlockType::ToolResult)
+        }
+        _ => false,
+    });
+    let summary = json!({
+        "name": transcript.name,
+        "program": transcript.program,
+        "cwd": transcript.cwd,
+        "models": transcript.models(),
+        "began": transcript.times().map(|(began, _)| began),
+        "last_active": transcript.times().map(|(_, last)| last),
+        "entries": transcript.entries.len(),
+        "prompts": prompts.count(),
+        "tool_calls": transcript.items.iter().filter(|item| matches!(item, Item::Call(_))).count(),
+        "compactions": transcript.ledger.compactions.len(),
+        "cache_breaks": transcript.ledger.breaks().count(),
+        "requests": all.requests,
+        "usage": {
+            "input_tokens": all.prompt.uncached,
+            "cache_creation_input_tokens": all.prompt.written + all.prompt.written_1h,
+            "cache_read_input_tokens": all.prompt.read,
+            "output_tokens": all.output,
+        },
+        "cost_usd": all.known_cost(),
+        "problems": transcript.problems,
+    });
+    write!(out, "{{\"summary\":{summary},\"entries\":[")?;
+    for (at, entry) in transcript.entries.iter().enumerate() {
+        // As it stands: putting it through a JSON tree would change its bytes.
+        write!(out, "{}\n{}", if at == 0 { "" } else { "," }, entry.line)?;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Looking at files and changing them.
+
+use std::path::Path;
+
+use super::{Judge, asked, denied};
+use crate::rule::PathPattern;
+use crate::sensitive::{credential, protected};
+use crate::{Mode, Placed, Rule, Target, Verdict};
+
+/// What is done with a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Touch {
+    Read,
+    Write,
+}
+
+impl Judge<'_> {
+    pub(super) fn read(&self, target: &Target) -> Verdict {
+        if let Some(verdict) = self.own(target, Touch::Read).or_else(|| self.ruled(target, Touch::Read)) {
+            return verdict;
+        }
+        let path = self.below(&target.real);
+        let named = self.ground.faces(target);
+        let secret = credential(path).or_else(|| credential(self.below(&named[1])));
+        let is_free = self.ground.is_inside(&target.real) || self.ground.is_of_session(&target.real);
+        let is_allowed = match &secret {
+            Some(name) => self.allows_by_name(target, Touch::Read, name),
+            None => is_free || self.allows(target, Touch::Read),
+        };
+        if self.mode == Mode::Bypass || is_allowed {
+            return Verdict::Allow;
+        }
+        let why = match secret {
+            Some(name) => format!("`{}` may hold credentials (`{name}`)", target.named),
+            None => format!("`{}` lies outside of the project", target.real.display()),
+        };
+        Verdict::Ask { why, rule: self.path_rule(Touch::Read, target) }
+    }
+
+    pub(super) fn write(&self, target: &Target) -> Verdict {
+        if let Some(verdict) = self.own(target, Touch::Write) {
+            return verdict;
+        }
+        let ruled = self.ruled(target, Touch::Write);
+        if let Some(verdict @ Verdict::Deny { .. }) = ruled {
+            return verdict;
+        }
+        if self.mode == Mode::Plan {
+            return Verdict::Deny { why: String::from("in plan mode nothing is changed") };
+        }
+        if let Some(verdict) = ruled {
+            return verdict;
+        }
+        let named = self.ground.faces(target);
+        let paths = [self.below(&target.real), self.below(&named[1])];
+        let guarded = paths.iter().find_map(|path| protected(path).or_else(|| credential(path)));
+        let is_inside = self.ground.is_inside(&target.real);
+        let is_allowed = match &guarded {
+            Some(name) => self.allows_by_name(target, Touch::Write, name),
+            None => (self.mode == Mode::AcceptEdits && is_inside) || self.allows(target, Touch::Write),
+        };
+        if self.mode == Mode::Bypass || is_allowed {
+            return Verdict::Allow;
+        }
+        let why = match guarded {
+            Some(name) => {
+                format!("changing `{}` may change what programs run or know (`{name}`)", target.named)
+            }
+            None if !is_inside => format!("`{}` lies outside of the project", target.real.display()),
+            None => format!("no rule allows changing `{}`", target.named),
+        };
+        Verdict::Ask { why, rule: self.path_rule(Touch::Write, target) }
+    }
+
+    /// The program's own folder is closed, but for what the session put aside.
+    fn own(&self, target: &Target, touch: Touch) -> Option<Verdict> {
+        let path = target.real.as_path();
+        let is_log = self.ground.is_of_session(path);
+        let is_secret = self.ground.is_own(path) && !is_log && credential(self.below(path)).is_some();
+        let is_closed = match touch {
+            Touch::Read => is_secret,
+            Touch::Write => self.ground.is_own(path) || is_log,
+        };
+        is_closed
+            .then(|| Verdict::Deny { why: format!("`{}` belongs to the program itself", path.display()) })
+    }
+
+    /// What rules say that deny or ask.
+    pub(super) fn ruled(&self, target: &Target, touch: Touch) -> Option<Verdict> {
+        let faces = self.ground.faces(target);
+        let is_meant = |placed: &&Placed| {
+            let suspects =
+                |pattern: &PathPattern| faces.iter().any(|face| pattern.suspects(face, self.ground));
+            self.is_about(&placed.rule, touch) && placed.rule.path().is_none_or(suspects)
+        };
+        if let Some(placed) = self.rules.deny.iter().find(is_meant) {
+            return Some(denied(placed));
+        }
+        let is_answered = self.rules.answered().any(|rule| self.covers(rule, target, touch));
+        let placed = self.rules.ask.iter().find(is_meant).filter(|_| !is_answered)?;
+        Some(asked(placed, self.path_rule(touch, target)))
+    }
+
+    fn is_about(&self, rule: &Rule, touch: Touch) -> bool {
+        match touch {
+            Touch::Read => rule.is_about_reading(self.tool),
+            Touch::Write => rule.is_about_writing(),
+        }
+    }
+
+    fn covers(&self, rule: &Rule, target: &Target, touch: Touch) -> bool {
+        let is_meant = |pattern: &PathPattern| pattern.covers(&target.real, self.ground);
+        self.is_about(rule, touch) && rule.path().is_none_or(is_meant)
+    }
+
+    fn allows(&self, target: &Target, touch: Touch) -> bool {
+        self.rules.allowing().any(|rule| self.covers(rule, target, touch))
+    }
+
+    /// What is guarded is allowed by a rule that names it, not by one that happens to be about it, too.
+    fn allows_by_name(&self, target: &Target, touch: Touch, name: &str) -> bool {
+        let is_named = |rule: &Rule| rule.path().is_some_and(|pattern| pattern.names(name));
+        self.rules.allowing().any(|rule| is_named(rule) && self.covers(rule, target, touch))
+    }
+
+    /// A path from the root that it lies in; what a project is called says nothing about its files.
+    fn below<'path>(&self, path: &'path Path) -> &'path Path {
+        let roots = self.ground.roots.iter();
+        roots
+            .filter_map(|root| path.strip_prefix(root).ok())
+            .min_by_key(|rest| rest.as_os_str().len())
+            .unwrap_or(path)
+    }
+
+    /// The rule that would allow this file.
+    pub(super) fn path_rule(&self, touch: Touch, target: &Target) -> String {
+        let tool = if touch == Touch::Read { "Read" } else { "Edit" };
+        let root = self.ground.roots.first();
+        let below = root.and_then(|root| target.real.strip_prefix(root).ok());
+        let path = match below {
+            Some(below) if below.as_os_str().is_empty() => String::from("**"),
+            Some(below) => globset::escape(&below.display().to_string()),
+            None => globset::escape(&target.real.display().to_string()),
+        };
+        format!("{tool}({path})")
+    }
+}

@@ -1,0 +1,85 @@
+//! Command lines taken apart.
+//!
+//! Two readers look at every line: the grammar of tree-sitter says what its parts are, and a small scanner that knows
+//! only quotes and operators says where words begin and end. What they do not agree on, what the grammar cannot read and
+//! what is known only when the line runs is a doubt, and a line with a doubt is never allowed part by part.
+
+mod hatch;
+mod looking;
+mod naming;
+mod scan;
+mod walk;
+mod word;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use hatch::{
+    hatch, inner_line, is_recursive_reader, moves_names, peel, runs_another, shows_content,
+};
+pub(crate) use looking::{Operand, OperandKind, look};
+pub(crate) use naming::rule_for;
+pub(crate) use walk::read;
+pub(crate) use word::{Word, decode};
+
+/// Longer lines are not taken apart.
+const BYTES_MAX: usize = 32 << 10;
+
+/// Deeper nesting is not followed.
+const DEPTH_MAX: usize = 40;
+
+/// A command line, taken apart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    /// What it does, wherever in the line.
+    pub(crate) parts: Vec<Part>,
+    /// Why it may do more than that, each a part of a sentence that begins with "it".
+    pub(crate) doubts: Vec<String>,
+}
+
+/// One thing that a command line does.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// As it stands in the line.
+    pub(crate) text: String,
+    /// What it does.
+    pub(crate) deed: Deed,
+    /// The directories that it may run in, as far as the line tells.
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+/// What a part does.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    /// Runs a program or something built into the shell.
+    Run(Vec<Word>),
+    /// Goes elsewhere.
+    Enter(Word),
+    /// Reads a file into something.
+    Take(Word),
+    /// Writes something to a file.
+    Put(Word),
+}
+
+/// Whether a command line only looks at things: nothing is changed by it, and it may run beside others that only look.
+pub fn only_looks(command: &str) -> bool {
+    let script = read(command, Path::new("/"), &|named, directory| directory.join(named));
+    script.doubts.is_empty()
+        && !script.parts.is_empty()
+        && script.parts.iter().all(|part| match &part.deed {
+            Deed::Run(words) => look(words).is_some_and(|operands| !operands.iter().any(Operand::is_write)),
+            Deed::Take(_) => true,
+            // The next command would start elsewhere.
+            Deed::Enter(_) | Deed::Put(_) => false,
+        })
+}
+
+/// The words of a pattern in a rule.
+pub(crate) fn split(text: &str) -> Vec<String> {
+    let spans = scan::words(text).unwrap_or_default();
+    let decoded: Option<Vec<String>> =
+        spans.iter().map(|span| text.get(span.clone()).and_then(|raw| decode(raw).text)).collect();
+    match decoded {
+        Some(words) if !words.is_empty() => words,
+        _ => text.split_whitespace().map(String::from).collect(),
+    }
+}

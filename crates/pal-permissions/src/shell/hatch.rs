@@ -1,0 +1,208 @@
+//! Ways in which a command runs another one, or does what its name does not say.
+//!
+//! A rule is about a command by its first words. Some options and some programs turn it into any other command; a rule
+//! does not cover them unless it names them.
+
+mod git;
+mod tables;
+
+use super::Word;
+use tables::{INTERPRETERS, OPTIONS, RUNNERS, SHELLS};
+
+/// Options that hand a command over to something else.
+pub(super) struct Options {
+    pub(super) names: &'static [&'static str],
+    /// Letters behind a single dash.
+    pub(super) letters: &'static str,
+    /// Words behind two dashes, which may be shortened.
+    pub(super) long: &'static [&'static str],
+    /// Words as they are.
+    pub(super) words: &'static [&'static str],
+}
+
+/// The word of a command from which on it may do anything, and why. A rule has to name this word to cover it.
+pub(crate) fn hatch(words: &[Word]) -> Option<(usize, String)> {
+    let name = file_name(words.first()?)?;
+    if is_one_of(RUNNERS, name) {
+        return Some((1, format!("`{name}` runs other commands")));
+    }
+    let found = match name {
+        "git" => git::hatch(words),
+        "awk" | "gawk" | "mawk" | "nawk" => find(words, |text| {
+            ["system", "getline", "|", ">", "-i", "-l", "-f"].iter().any(|sign| text.contains(sign))
+        }),
+        "sed" | "gsed" => sed(words),
+        _ if is_one_of(SHELLS, name) => {
+            find(words, |text| is_letter_of(text, "csi") || text.starts_with("--"))
+        }
+        _ if INTERPRETERS.contains(
+            &name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'),
+        ) =>
+        {
+            find(words, |text| {
+                is_letter_of(text, "ceEpr") || ["--eval", "--print"].iter().any(|long| text.starts_with(long))
+            })
+        }
+        _ => None,
+    };
+    let table = OPTIONS.iter().find(|options| options.names.contains(&name));
+    let listed = table.and_then(|options| find(words, |text| options.has(text)));
+    let is_watched = name == "git" || name == "sed" || table.is_some();
+    let unknown = if is_watched { unknown_option(words) } else { None };
+    let idx = [found, listed, unknown].into_iter().flatten().min()?;
+    let word = words.get(idx).map(|word| word.raw.as_str()).unwrap_or_default();
+    Some((idx, format!("`{word}` may make `{name}` do more than it says")))
+}
+
+impl Options {
+    /// Whether a word is one of these options.
+    pub(super) fn has(&self, text: &str) -> bool {
+        is_letter_of(text, self.letters)
+            || self.long.iter().any(|long| is_short_for(text, long))
+            || self.words.iter().any(|word| text == *word || text.starts_with(&format!("{word}=")))
+    }
+}
+
+/// What a shell is given to run as a text.
+pub(crate) fn inner_line(words: &[Word]) -> Option<String> {
+    let name = file_name(words.first()?)?;
+    let texts: Option<Vec<&str>> = words[1..].iter().map(|word| word.text.as_deref()).collect();
+    if name == "eval" {
+        return texts.map(|texts| texts.join(" "));
+    }
+    let at = words.iter().position(|word| word.text().is_some_and(|text| is_letter_of(text, "c")))?;
+    if !is_one_of(SHELLS, name) { None } else { words.get(at + 1)?.text.clone() }
+}
+
+/// A command without harmless ones in front of it, such as a time limit.
+pub(crate) fn peel(words: &[Word]) -> &[Word] {
+    let mut left = words;
+    for _ in 0..4 {
+        let Some(n_own) = left.first().and_then(|word| n_words_of_wrapper(word.text()?, &left[1..])) else {
+            break;
+        };
+        if left.len() <= n_own {
+            break;
+        }
+        left = &left[n_own..];
+    }
+    left
+}
+
+fn n_words_of_wrapper(name: &str, rest: &[Word]) -> Option<usize> {
+    let texts: Vec<&str> = rest.iter().map_while(Word::text).collect();
+    let is_number =
+        |text: &&str| !text.is_empty() && text.trim_end_matches(['s', 'm', 'h', 'd']).parse::<f64>().is_ok();
+    match (name, texts.as_slice()) {
+        ("time" | "nohup", [first, ..]) if !first.starts_with('-') => Some(1),
+        ("time", ["-p", ..]) => Some(2),
+        ("nice", ["-n", number, ..]) if number.parse::<i32>().is_ok() => Some(3),
+        ("nice", [first, ..]) if !first.starts_with('-') => Some(1),
+        ("timeout", ["-k" | "-s", _, limit, ..]) if is_number(limit) => Some(4),
+        ("timeout", ["--foreground" | "--preserve-status", limit, ..]) if is_number(limit) => Some(3),
+        ("timeout", [limit, ..]) if is_number(limit) => Some(2),
+        ("stdbuf", ["-oL" | "-o0" | "-eL" | "-e0", ..]) => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether a program runs what stands behind its name.
+pub(crate) fn runs_another(words: &[Word]) -> bool {
+    let name = words.first().and_then(file_name).unwrap_or_default();
+    is_one_of(RUNNERS, name)
+        || is_one_of(SHELLS, name)
+        || ["time", "timeout", "nice", "nohup", "stdbuf", "find"].contains(&name)
+}
+
+/// Whether a command changes where names lead to.
+pub(crate) fn moves_names(words: &[Word]) -> bool {
+    const MOVERS: [&str; 14] = [
+        "ln", "cp", "mv", "tar", "bsdtar", "unzip", "7z", "git", "rsync", "cpio", "patch", "install",
+        "mount", "link",
+    ];
+    words.first().and_then(file_name).is_some_and(|name| MOVERS.contains(&name))
+}
+
+/// Whether a command shows what is in the files that it is given.
+pub(crate) fn shows_content(words: &[Word]) -> bool {
+    const SHOWERS: [&str; 24] = [
+        "cat", "head", "tail", "grep", "egrep", "fgrep", "rg", "sed", "awk", "sort", "uniq", "cut", "diff",
+        "cmp", "less", "more", "tac", "nl", "od", "strings", "xxd", "base64", "cp", "jq",
+    ];
+    words.first().and_then(file_name).is_some_and(|name| SHOWERS.contains(&name))
+}
+
+/// Whether a command reads whole folders.
+pub(crate) fn is_recursive_reader(words: &[Word]) -> bool {
+    let has = |letters: &str| {
+        find(words, |text| is_letter_of(text, letters) || is_short_for(text, "recursive")).is_some()
+    };
+    match words.first().and_then(file_name) {
+        Some("rg" | "ag" | "ack" | "tar" | "bsdtar" | "rsync" | "zip" | "scp") => true,
+        Some("grep" | "egrep" | "fgrep" | "diff" | "cp") => {
+            has("rRad") || find(words, |text| text.contains("recurs")).is_some()
+        }
+        _ => false,
+    }
+}
+
+pub(super) fn file_name(word: &Word) -> Option<&str> {
+    word.text().map(|name| name.rsplit('/').next().unwrap_or(name))
+}
+
+fn is_one_of(names: &[&str], name: &str) -> bool {
+    names.contains(&name)
+}
+
+/// The first argument that is so.
+pub(super) fn find(words: &[Word], is_so: impl Fn(&str) -> bool) -> Option<usize> {
+    let is_so = |(_, word): &(usize, &Word)| word.text.as_deref().is_some_and(&is_so);
+    words.iter().enumerate().skip(1).find(is_so).map(|(idx, _)| idx)
+}
+
+/// Whether a word is a group of single letters with one of these.
+pub(super) fn is_letter_of(text: &str, letters: &str) -> bool {
+    text.strip_prefix('-')
+        .is_some_and(|rest| !rest.starts_with('-') && rest.contains(|letter| letters.contains(letter)))
+}
+
+/// Whether a word is this long option, perhaps shortened.
+pub(super) fn is_short_for(text: &str, long: &str) -> bool {
+    let given = text.strip_prefix("--").and_then(|rest| rest.split('=').next());
+    given.is_some_and(|given| !given.is_empty() && long.starts_with(given))
+}
+
+/// A word that may turn out to be an option when the line runs.
+fn unknown_option(words: &[Word]) -> Option<usize> {
+    let is_message = |word: &Word| matches!(word.raw.as_str(), "-m" | "-am" | "--message");
+    let may_be = |idx: usize| {
+        let word = &words[idx];
+        let starts_open = word.raw.starts_with(['$', '`', '{', '"', '-']);
+        let is_value = word.raw.starts_with('"') && is_message(&words[idx - 1]);
+        word.text.is_none() && starts_open && !is_value
+    };
+    (1..words.len()).find(|idx| may_be(*idx))
+}
+
+/// The script of `sed`, unless it is one of those that only replace, print or delete lines.
+fn sed(words: &[Word]) -> Option<usize> {
+    let option = find(words, |text| {
+        is_letter_of(text, "ef") || ["expression", "file"].iter().any(|long| is_short_for(text, long))
+    });
+    let script = (1..words.len()).find(|idx| !words[*idx].raw.starts_with('-'))?;
+    let is_simple = words[script].text().is_some_and(is_simple_sed);
+    option.or((!is_simple).then_some(script))
+}
+
+fn is_simple_sed(script: &str) -> bool {
+    let lines =
+        |text: &str| text.chars().all(|character| character.is_ascii_digit() || ",$".contains(character));
+    if script.strip_suffix(['p', 'd', 'q']).is_some_and(lines) {
+        return true;
+    }
+    let Some(rest) = script.strip_prefix('s') else { return false };
+    let Some(sign) = rest.chars().next().filter(|sign| "/|#,@".contains(*sign)) else { return false };
+    let pieces: Vec<&str> = rest.split(sign).collect();
+    let flags = |text: &str| text.chars().all(|flag| flag.is_ascii_digit() || "gpI".contains(flag));
+    matches!(pieces.as_slice(), ["", _, _, last] if flags(last)) && !script.contains(['\n', '\\'])
+}

@@ -1,0 +1,69 @@
+//! Ways in which `git` runs other programs.
+
+use super::{find, is_letter_of, is_short_for};
+use crate::shell::Word;
+
+/// Commands of git that run others, or decide what later ones run.
+const RUNNERS: [&str; 20] = [
+    "config",
+    "difftool",
+    "mergetool",
+    "filter-branch",
+    "bisect",
+    "submodule",
+    "send-email",
+    "daemon",
+    "shell",
+    "instaweb",
+    "credential",
+    "hook",
+    "for-each-repo",
+    "maintenance",
+    "p4",
+    "svn",
+    "cvsserver",
+    "upload-archive",
+    "http-backend",
+    "web--browse",
+];
+
+const LONG: [&str; 15] = [
+    "upload-pack",
+    "receive-pack",
+    "exec",
+    "exec-path",
+    "config",
+    "config-env",
+    "ext-diff",
+    "textconv",
+    "output",
+    "output-directory",
+    "open-files-in-pager",
+    "template",
+    "extcmd",
+    "no-index",
+    "git-dir",
+];
+
+pub(super) fn hatch(words: &[Word]) -> Option<usize> {
+    let command = words.get(1)?.text().unwrap_or("-");
+    // `-c`, `-C`, `--exec-path` and the like stand before the command.
+    if command.starts_with('-') && !matches!(command, "--version" | "--no-pager") {
+        return Some(1);
+    }
+    let letters = match command {
+        "clone" | "fetch" | "pull" => "uc",
+        "rebase" => "xi",
+        "grep" => "Of",
+        "log" | "show" | "diff" => "O",
+        "archive" | "format-patch" => "o",
+        _ => "",
+    };
+    let option = find(words, |text| {
+        is_letter_of(text, letters)
+            || LONG.iter().any(|long| is_short_for(text, long))
+            || text.contains("ext::")
+    });
+    let runner = RUNNERS.contains(&command).then_some(2);
+    option.into_iter().chain(runner).min()
+}

@@ -1,0 +1,205 @@
+//! Laws that hold for any command.
+
+use pal_permissions::{Mode, Rule, Verdict, only_looks};
+use proptest::prelude::*;
+
+use crate::{rules, run};
+
+const RULES: &str = "
+    allow Bash(git status:*)
+    allow Bash(cargo test:*)
+    allow Bash(echo:*)
+    allow Edit(src/**)
+    deny Bash(rm:*)
+    deny Read(.env)
+";
+
+/// Pieces of command lines, harmless and not.
+fn piece() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "git status",
+        "cargo test",
+        "ls",
+        "cat",
+        "echo",
+        "make",
+        "rm x",
+        "cd src",
+        "cd ..",
+        "eval",
+        "x",
+        ".env",
+        "src/a",
+        "/etc/x",
+        "$x",
+        "$(",
+        ")",
+        "`",
+        "'",
+        "\"",
+        "\\",
+        "\n",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        ">",
+        ">>",
+        "<",
+        "<<EOF",
+        "<<'EOF'",
+        "\nEOF\n",
+        "<<<",
+        "<(",
+        "{",
+        "}",
+        "(",
+        "((",
+        "))",
+        "[[",
+        "]]",
+        "[",
+        "]",
+        "if",
+        "then",
+        "fi",
+        "for x in",
+        "do",
+        "done",
+        "while",
+        "case x in",
+        "esac",
+        "function f",
+        "f()",
+        "#",
+        "=",
+        "A=1",
+        "x=1",
+        "*",
+        "?",
+        "~",
+        "!",
+        "-c",
+        "--",
+        "-exec",
+        "timeout 5",
+        "time",
+        "env",
+        "sudo",
+        "xargs",
+        "\u{200b}",
+        "é",
+        "\r",
+        "\t",
+        " ",
+        "${x}",
+        "${x:-",
+        "$((1+2))",
+        "2>&1",
+        "> /dev/null",
+        "git log",
+        "find .",
+        "sed -n 1p",
+        "test -f",
+    ]);
+    prop_oneof![8 => known.prop_map(String::from), 1 => ".{0,3}"]
+}
+
+fn line() -> impl Strategy<Value = String> {
+    prop::collection::vec((piece(), prop::sample::select(vec![" ", " ", " ", ""])), 0..9).prop_map(|pieces| {
+        pieces.into_iter().flat_map(|(piece, space)| [piece, String::from(space)]).collect()
+    })
+}
+
+/// A command that nothing allows.
+fn refused() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "make",
+        "rm x",
+        "cat /etc/passwd",
+        "cat .env",
+        "eval ls",
+        "sudo ls",
+        "echo x > /etc/y",
+        "$x",
+        "X=1 make",
+        "git push",
+        "cd ..",
+    ])
+}
+
+fn joined(left: &str, right: &str) -> Vec<String> {
+    let simple = [";", " && ", " || ", " | ", "\n", " & ", " |& "].map(|sign| format!("{left}{sign}{right}"));
+    let around = [
+        format!("{left} $({right})"),
+        format!("{left} \"$({right})\""),
+        format!("({left}; {right})"),
+        format!("{left} <({right})"),
+    ];
+    simple.into_iter().chain(around).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,80}", pieces in line()) {
+        let rules = rules(RULES);
+        for command in [text, pieces] {
+            for mode in Mode::ALL {
+                run(&command, mode, &rules);
+            }
+            only_looks(&command);
+            let _ = command.parse::<Rule>();
+            let _ = format!("Bash({command})").parse::<Rule>();
+            let _ = format!("Read({command})").parse::<Rule>();
+        }
+    }
+
+    /// Whatever is put around or beside it, a command that is not allowed is not allowed.
+    #[test]
+    fn company_allows_nothing(line in line(), refused in refused()) {
+        let rules = rules(RULES);
+        prop_assume!(run(&line, Mode::Default, &rules) == Verdict::Allow);
+        // A line that ends in the middle of something swallows what follows: in a comment it does not run.
+        prop_assume!(!line.contains('#') && !line.contains("EOF") && !line.contains('\\'));
+        for command in joined(&line, refused).into_iter().chain(joined(refused, &line)) {
+            prop_assert_ne!(run(&command, Mode::Default, &rules), Verdict::Allow, "{:?}", command);
+        }
+    }
+
+    /// More parts never help.
+    #[test]
+    fn another_part_allows_nothing(line in line(), more in line()) {
+        let rules = rules(RULES);
+        prop_assume!(run(&line, Mode::AcceptEdits, &rules) != Verdict::Allow);
+        prop_assume!(!line.contains(['\'', '"', '`', '\\', '#', '(', '{', '[']) && !line.contains("<<") && !line.trim().is_empty());
+        for sign in [";", " && ", " || ", " | ", "\n"] {
+            let command = format!("ls{sign}{line}{sign}{more}");
+            let is_whole = !more.contains(['\'', '"', '`', '\\', '#', '(', ')', '{', '}', '[', ']']);
+            if is_whole {
+                prop_assert_ne!(run(&command, Mode::AcceptEdits, &rules), Verdict::Allow, "{:?}", command);
+            }
+        }
+    }
+
+    /// Answering every question with its rule ends the questions.
+    #[test]
+    fn the_rule_of_a_question_answers_it(line in line()) {
+        let mut rules = rules(RULES);
+        for _ in 0..12 {
+            match run(&line, Mode::Default, &rules) {
+                Verdict::Allow | Verdict::Deny { .. } => return Ok(()),
+                Verdict::Ask { rule, why } => {
+                    let parsed = rule.parse::<Rule>();
+                    prop_assert!(parsed.is_ok(), "{}: {}", rule, why);
+                    if let Ok(rule) = parsed {
+                        rules.allow_for_session(rule);
+                    }
+                }
+            }
+        }
+        prop_assert!(false, "{:?}: {:?}", line, run(&line, Mode::Default, &rules));
+    }
+}

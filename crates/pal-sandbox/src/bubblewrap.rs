@@ -1,0 +1,88 @@
+//! Bubblewrap: everything is mounted read-only, but for what may be written.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pal_process::{Cancel, Input, Keep, Program, Spec, Streams, run};
+
+use crate::Policy;
+
+/// How long a trial may take.
+const TRIAL: Duration = Duration::from_secs(3);
+
+/// The program, if a command behind it runs.
+pub(crate) fn try_out() -> Result<PathBuf, String> {
+    let program = find().ok_or("bubblewrap is not installed")?;
+    let mut arguments = arguments(&Policy::default());
+    arguments.extend(["--", "sh", "-c", ":"].map(OsString::from));
+    let trial = Spec {
+        program: Program {
+            path: program.clone().into(),
+            arguments,
+            directory: PathBuf::from("/"),
+            environment: Vec::new(),
+        },
+        input: Input::Nothing,
+        streams: Streams::Merged,
+        keep: Keep::up_to(1_000),
+        limit: Some(TRIAL),
+    };
+    match run(trial, &Cancel::new(), &|_| ()) {
+        Ok(done) if done.status.is_success() => Ok(program),
+        Ok(done) => Err(format!("bubblewrap does not work here: {}", done.output.text().trim())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // A relative folder there could lie in the workspace, where commands behind the fence write.
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join("bwrap")).find(|program| program.is_file())
+}
+
+/// What bubblewrap is called with, up to the command.
+pub(crate) fn arguments(policy: &Policy) -> Vec<OsString> {
+    // The user namespace keeps root, too, from mounting things back; without --new-session signals to the process
+    // group reach the command, and seccomp refuses to type on the terminal.
+    let mut arguments: Vec<OsString> = [
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--cap-drop",
+        "ALL",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+    ]
+    .map(OsString::from)
+    .to_vec();
+    if !policy.network {
+        arguments.push("--unshare-net".into());
+    }
+    let mut mount =
+        |how: &str, from: &Path, to: &Path| arguments.extend([how.into(), from.into(), to.into()]);
+    for path in &policy.writable {
+        mount("--bind-try", path, path);
+    }
+    for path in &policy.read_only {
+        mount("--ro-bind-try", path, path);
+    }
+    for path in &policy.hidden {
+        // Where there is nothing, nothing can be mounted, and the folder is read-only.
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => arguments.extend(["--tmpfs".into(), path.into()]),
+            Ok(_) => arguments.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]),
+            Err(_) => {}
+        }
+    }
+    arguments
+}

@@ -1,0 +1,97 @@
+//! Which fence this machine can put up, and programs that start behind it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use pal_process::Program;
+
+use crate::enter::{HELPER_ARGUMENT, Order};
+use crate::{Policy, bubblewrap};
+
+/// A fence that this machine can put up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fence {
+    /// Namespaces by the program `bwrap`, and seccomp.
+    Bubblewrap {
+        /// The program.
+        program: PathBuf,
+    },
+    /// Landlock and seccomp.
+    Landlock {
+        /// What this kernel's Landlock can do, as far as we use it; 1 is the oldest.
+        abi: u8,
+    },
+    /// None can be put up.
+    None {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Fence {
+    /// Tries what this machine can do: a command behind bubblewrap first, then Landlock and seccomp on a thread.
+    pub fn detect() -> Fence {
+        match bubblewrap::try_out() {
+            Ok(program) => Fence::Bubblewrap { program },
+            Err(no_bubblewrap) => Fence::detect_landlock()
+                .unwrap_or_else(|no_landlock| Fence::None { why: format!("{no_bubblewrap}; {no_landlock}") }),
+        }
+    }
+
+    /// Tries Landlock and seccomp alone.
+    pub fn detect_landlock() -> Result<Fence, String> {
+        crate::enter::try_out().map(|abi| Fence::Landlock { abi })
+    }
+
+    /// The program behind this fence. `helper` is a program that calls [`crate::enter_and_exec`] when its first argument
+    /// is [`HELPER_ARGUMENT`]: our own.
+    pub fn wrap(&self, program: Program, policy: &Policy, helper: &Path) -> Result<Program, NoFence> {
+        let (order, mut arguments, path) = match self {
+            Fence::None { why } => return Err(NoFence { why: why.clone() }),
+            Fence::Landlock { .. } => {
+                (Order { landlock: true, policy: policy.clone() }, Vec::new(), OsString::from(helper))
+            }
+            Fence::Bubblewrap { program: bwrap } => {
+                let mut arguments = bubblewrap::arguments(policy);
+                arguments.extend(["--".into(), helper.into()]);
+                (Order { landlock: false, policy: policy.clone() }, arguments, OsString::from(bwrap))
+            }
+        };
+        let order = serde_json::to_string(&order)
+            .map_err(|error| NoFence { why: format!("a path of the policy cannot be told: {error}") })?;
+        arguments.extend([HELPER_ARGUMENT.into(), order.into(), "--".into(), program.path]);
+        arguments.extend(program.arguments);
+        Ok(Program { path, arguments, ..program })
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fence::Bubblewrap { .. } => formatter.write_str("bubblewrap and seccomp"),
+            Fence::Landlock { abi } => write!(formatter, "Landlock (ABI {abi}) and seccomp"),
+            Fence::None { why } => write!(formatter, "none ({why})"),
+        }
+    }
+}
+
+/// Why a command that was to run behind a fence did not run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoFence {
+    /// What could not be done.
+    pub why: String,
+}
+
+impl fmt::Display for NoFence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "the command did not run: no sandbox could be put around it ({}). Install bubblewrap, use a Linux kernel \
+             with Landlock, or turn the sandbox off in the settings",
+            self.why
+        )
+    }
+}
+
+impl std::error::Error for NoFence {}

@@ -1,0 +1,121 @@
+//! Landlock: which files may be written, and read.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+use crate::Policy;
+
+/// The newest Landlock that these rules were written for.
+const NEWEST: ABI = ABI::V9;
+
+/// Devices that take anything and keep nothing.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Where shared memory and semaphores of programs are: files that are temporary by nature.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Binds this thread; which Landlock it is.
+pub(crate) fn restrict(policy: &Policy) -> Result<u8, String> {
+    let status = rules(policy).and_then(RulesetCreated::restrict_self);
+    let status = status.map_err(|error| format!("Landlock: {error}"))?;
+    match (status.ruleset, status.landlock) {
+        (
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
+            LandlockStatus::Available { effective_abi, .. },
+        ) if status.no_new_privs => Ok(effective_abi as u8),
+        (_, LandlockStatus::NotEnabled) => Err("Landlock is turned off in this kernel".to_owned()),
+        (_, LandlockStatus::NotImplemented) => Err("this kernel has no Landlock".to_owned()),
+        _ => Err("Landlock did not take the rules".to_owned()),
+    }
+}
+
+fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
+    // Devices are not made: whoever may make them, as root may, could write to disks through them.
+    let writing = AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    // Names of files are no secret; listing them is not held back, so that folders above hidden files stay usable.
+    let reading = AccessFs::ReadFile | AccessFs::Execute;
+    let hides = !policy.hidden.is_empty();
+    // The first version must be there; of what came later, as much as the kernel knows.
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(ABI::V1))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_write(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?;
+    if hides {
+        rules = rules.handle_access(reading)?;
+    }
+    let mut rules = rules.create()?;
+    let granted = if hides { writing | reading } else { writing };
+    for path in &policy.writable {
+        rules = allow(rules, path, granted)?;
+    }
+    for path in DEVICES.iter().chain([&SHARED_MEMORY]) {
+        rules = allow(rules, Path::new(path), granted)?;
+    }
+    if hides {
+        let hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        for path in all_but(&hidden) {
+            rules = allow(rules, &path, reading)?;
+        }
+    }
+    Ok(rules)
+}
+
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    // What is not there cannot be allowed, and needs no rule.
+    let (Ok(opened), Ok(found)) = (PathFd::new(path), std::fs::metadata(path)) else { return Ok(rules) };
+    let access = if found.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+    rules.add_rule(PathBeneath::new(opened, access))
+}
+
+/// Paths that together are everything but the hidden ones: where a folder has something hidden below it, its entries
+/// stand in its place. Rules can only give, so there is no other way to hide.
+fn all_but(hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let mut folders = vec![PathBuf::from("/")];
+    while let Some(folder) = folders.pop() {
+        if hidden.contains(&folder) {
+            continue;
+        }
+        if !hidden.iter().any(|path| path.starts_with(&folder)) {
+            all.push(folder);
+            continue;
+        }
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            // A link would give what it leads to, which may be hidden; what it leads to has a place of its own.
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                folders.push(entry.path());
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_but_the_hidden_is_listed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it is there");
+        for name in ["a/secret/key", "a/open", "b/file"] {
+            std::fs::create_dir_all(root.join(name)).expect("made");
+        }
+        std::os::unix::fs::symlink(root.join("a/secret"), root.join("a/link")).expect("made");
+        let all = all_but(&[root.join("a/secret")]);
+        let below: Vec<&PathBuf> = all.iter().filter(|path| path.starts_with(&root)).collect();
+        assert_eq!(below.len(), 2, "{below:?}");
+        assert!(all.contains(&root.join("a/open")) && all.contains(&root.join("b")));
+        assert!(all.iter().all(|path| !root.starts_with(path)), "nothing above is given as a whole");
+    }
+}

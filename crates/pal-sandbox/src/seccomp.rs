@@ -1,0 +1,169 @@
+//! Seccomp: calls to the kernel that no command of a workspace needs, and sockets.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use crate::Policy;
+
+/// Calls that are refused whatever they are called with.
+const REFUSED: &[i64] = &[
+    // Other processes: their memory, their descriptors.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Mounts, roots, namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Files past their paths, and calls past this filter.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // The kernel itself.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_syslog,
+    // Keys of the user.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // The machine.
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_fanotify_init,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+];
+
+/// More of them, that only this architecture has.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[i64] =
+    &[libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[i64] = &[];
+
+/// Namespaces that `clone` could make: mounts, control groups, names, messages, users, processes, network.
+const NAMESPACES: [u64; 7] =
+    [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+
+/// Requests to a terminal that type on it as if the user had.
+const TYPING: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+
+/// Binds this thread.
+pub(crate) fn restrict(policy: &Policy, deny_truncate: bool) -> Result<(), String> {
+    let refuse = |error: Error| format!("seccomp: {error}");
+    // A library that does not find this call uses the older one, whose flags can be looked at.
+    let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    for (rules, errno) in
+        [(newer, libc::ENOSYS), (refused(policy, deny_truncate).map_err(refuse)?, libc::EPERM)]
+    {
+        let program = compile(rules, errno).map_err(refuse)?;
+        apply_filter(&program).map_err(refuse)?;
+    }
+    Ok(())
+}
+
+fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: libc::c_int) -> Result<BpfProgram, Error> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+    let action = SeccompAction::Errno(errno.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, architecture)?;
+    let mut program = no_second_numbers();
+    program.extend(BpfProgram::try_from(filter)?);
+    Ok(program)
+}
+
+/// Refuses the second set of numbers that x86-64 kernels may know the same calls by. Other architectures of the
+/// machine are the concern of the filter that follows: it ends whoever uses them.
+fn no_second_numbers() -> Vec<sock_filter> {
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let load_number = step(0x20, 0, 0, 0);
+    let is_second = step(0x35, 0, 1, 0x4000_0000);
+    let refuse = step(0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs());
+    vec![load_number, is_second, refuse]
+}
+
+fn refused(policy: &Policy, deny_truncate: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
+    if deny_truncate {
+        rules.insert(libc::SYS_truncate, Vec::new());
+    }
+    let flag = |flag: u64| rule(&[condition(0, SeccompCmpOp::MaskedEq(flag), flag)]);
+    rules.insert(libc::SYS_clone, NAMESPACES.into_iter().map(flag).collect::<Result<_, _>>()?);
+    let request = |request: u64| rule(&[condition(1, SeccompCmpOp::Eq, request)]);
+    rules.insert(libc::SYS_ioctl, TYPING.into_iter().map(request).collect::<Result<_, _>>()?);
+    rules.insert(libc::SYS_socket, vec![other_than(&families(policy))?]);
+    // A pair is connected with nobody else.
+    rules.insert(libc::SYS_socketpair, vec![other_than(&[libc::AF_UNIX])?]);
+    Ok(rules)
+}
+
+/// The families of sockets that a policy allows.
+fn families(policy: &Policy) -> Vec<libc::c_int> {
+    let mut families = Vec::new();
+    if policy.unix_sockets {
+        families.push(libc::AF_UNIX);
+    }
+    if policy.network {
+        // The last is asked for the machine's own addresses.
+        families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
+    }
+    families
+}
+
+/// Matches where the first argument is none of these.
+fn other_than(allowed: &[libc::c_int]) -> Result<SeccompRule, Error> {
+    if allowed.is_empty() {
+        // No family has this number, and a rule needs a condition.
+        return rule(&[condition(0, SeccompCmpOp::Ne, u64::from(u32::MAX))]);
+    }
+    let conditions: Vec<_> = allowed
+        .iter()
+        .map(|family| condition(0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
+        .collect();
+    rule(&conditions)
+}
+
+type Condition = (u8, SeccompCmpOp, u64);
+
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+    (argument, operator, value)
+}
+
+/// All conditions together, on the lower half of arguments: the kernel takes no more of these.
+fn rule(conditions: &[Condition]) -> Result<SeccompRule, Error> {
+    let conditions = conditions.iter().map(|(argument, operator, value)| {
+        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, operator.clone(), *value)
+    });
+    Ok(SeccompRule::new(conditions.collect::<Result<_, _>>()?)?)
+}

@@ -1,0 +1,160 @@
+//! Files outside.
+
+use crate::yards;
+
+/// Ways to change something outside; each line fails.
+const WAYS_OUT: &[&str] = &[
+    "echo x > $OUT/new",
+    "echo x > $OUT/file",
+    "echo x >> $OUT/file",
+    ": > $OUT/file",
+    "truncate -s 0 $OUT/file",
+    "rm $OUT/file",
+    "rm -rf $OUT",
+    "mkdir $OUT/folder",
+    "mkfifo $OUT/pipe",
+    "ln -s /etc/passwd $OUT/link",
+    "mv $OUT/file $OUT/other",
+    "echo x > ../outside/new",
+    "cd .. && echo x > outside/file",
+    "cd $OUT && echo x > new",
+    "ln -s $OUT link && echo x > link/new",
+    "ln -s $OUT/file file-link && echo x > file-link",
+    // A second name inside for a file outside would be writable by that name.
+    "ln $OUT/file hard && echo x > hard",
+    // Out of the workspace, and into it.
+    "echo x > inner && mv inner $OUT/new",
+    "mv $OUT/file stolen && test ! -e $OUT/file",
+    "ln inner $OUT/new",
+    "cp /etc/passwd $OUT/new",
+    "dd if=/dev/zero of=$OUT/file bs=1 count=1 conv=notrunc",
+    // Roots and descriptors by way of /proc.
+    "echo x > /proc/self/root$OUT/new",
+    "echo x > /proc/self/cwd/../outside/new",
+    "echo x > /proc/$PPID/root$OUT/new",
+    "echo x > /proc/1/root$OUT/new",
+    "exec 7< $OUT/file && echo x > /proc/self/fd/7",
+    "exec 7< $OUT && echo x > /proc/self/fd/7/new",
+    // Other programs, other processes.
+    "sh -c 'sh -c \"echo x > $OUT/new\"'",
+    "(echo x > $OUT/new) & wait $!",
+    "find $OUT -name file -delete && test ! -e $OUT/file",
+    "tar cf - -C /etc hostname | tar xf - -C $OUT",
+    "sed -i s/as/AS/ $OUT/file",
+    "git init -q $OUT",
+    // What root could do.
+    "mount --bind . $OUT && echo x > $OUT/new",
+    "chroot / sh -c \"echo x > $OUT/new\"",
+    "nsenter -t 1 -m sh -c \"echo x > $OUT/new\"",
+    "unshare -m sh -c \"mount --bind . $OUT && echo x > $OUT/new\"",
+    "unshare -Ur sh -c \"echo x > $OUT/new\"",
+    "mknod disk b 1 0",
+    "mknod memory c 1 1",
+];
+
+#[test]
+fn nothing_outside_changes() {
+    for yard in yards() {
+        for way in WAYS_OUT {
+            let done = yard.shell(way);
+            assert!(!done.status.is_success(), "{}: {way} went well: {}", yard.fence, done.output.text());
+            yard.check_outside(way);
+        }
+    }
+}
+
+#[test]
+fn the_ways_out_are_real() {
+    // Without a fence, most of them work: the tests above do not pass because of a typing mistake.
+    for way in &WAYS_OUT[..31] {
+        let yard = crate::Yard::new(pal_sandbox::Fence::None { why: String::new() });
+        std::fs::write(yard.root.join("inner"), "").expect("written");
+        let mut program = pal_process::Program {
+            path: "sh".into(),
+            arguments: vec!["-c".into(), way.into()],
+            directory: yard.root.clone(),
+            environment: vec![("OUT".into(), Some(yard.outside.clone().into()))],
+        };
+        program.environment.push(("GIT_CONFIG_GLOBAL".into(), Some("/dev/null".into())));
+        let done = crate::finished(program);
+        // A descriptor that was opened for reading stays so, and another user's processes stay closed.
+        if !way.contains("/proc/1/") {
+            assert!(done.status.is_success(), "{way}: {}", done.output.text());
+        }
+    }
+}
+
+#[test]
+fn a_descriptor_for_reading_cannot_be_opened_again_for_writing() {
+    for yard in yards() {
+        let done = yard.shell("exec 7< $OUT/file; exec 8<> /proc/self/fd/7; echo x >&8");
+        assert!(!done.status.is_success());
+        yard.check_outside("by /proc");
+    }
+}
+
+#[test]
+fn the_workspace_and_temporary_files_can_be_written() {
+    for yard in yards() {
+        let line = "set -e; echo a > a; mkdir -p d/e; mv a d/e/b; ln d/e/b c; ln -s d l; echo more >> l/e/b; \
+                    cat c; rm -r d; mkfifo p; chmod +x c; f=$(mktemp); echo t > $f; cat $f; cp $f here; mv $f there; \
+                    truncate -s 1 here; echo x > /dev/null; head -c 4 /dev/urandom > r; mkdir $TMPDIR/m; mv $TMPDIR/m .";
+        let done = yard.shell(line);
+        assert!(done.status.is_success(), "{}: {}", yard.fence, done.output.text());
+        assert_eq!(done.output.text(), "a\nmore\nt\n", "{}", yard.fence);
+        assert!(yard.root.join("there").exists() && yard.root.join("m").is_dir());
+    }
+}
+
+#[test]
+fn hidden_files_cannot_be_read() {
+    for mut yard in yards() {
+        let home = yard.outside.clone();
+        for name in ["keys", "vault"] {
+            std::fs::create_dir(yard.root.join(name)).expect("made");
+            std::fs::write(yard.root.join(name).join("inner"), "secret").expect("written");
+        }
+        let secret = yard.temporary.join("credentials");
+        std::fs::write(&secret, "secret").expect("written");
+        std::fs::write(yard.temporary.join("beside"), "open").expect("written");
+        yard.policy.writable.retain(|path| *path == yard.root);
+        yard.policy.hidden = vec![secret.clone(), home.join("no-such-file")];
+        let shown = |line: &str| yard.shell(line).output.text();
+        let secret = secret.display();
+        for line in [
+            format!("cat {secret}"),
+            format!("ln -s {secret} s1; cat s1"),
+            format!("cat /proc/self/root{secret}"),
+            format!("ln {secret} s2; cat s2"),
+            format!("cp {secret} s3; cat s3"),
+            format!("mv {secret} s4; cat s4"),
+            format!("cd {}/..; cat temporary/./credentials", yard.temporary.display()),
+            format!("grep -r secret {}", yard.temporary.display()),
+        ] {
+            let text = shown(&line);
+            assert!(
+                !text.lines().any(|line| line.contains("secret") && !line.contains("denied")),
+                "{}: {line}: {text}",
+                yard.fence
+            );
+        }
+        assert_eq!(shown("cat $TMPDIR/beside"), "open", "{}", yard.fence);
+        assert_eq!(shown("cat $OUT/file; ls / > /dev/null"), "as it was", "{}", yard.fence);
+        assert!(
+            yard.shell("test -n \"$(cat /etc/passwd)\" && ls /proc/self > /dev/null").status.is_success()
+        );
+    }
+}
+
+#[test]
+fn bubblewrap_keeps_read_only_what_the_policy_says() {
+    for mut yard in yards() {
+        let pal_sandbox::Fence::Bubblewrap { .. } = yard.fence else { continue };
+        std::fs::create_dir_all(yard.root.join(".git/hooks")).expect("made");
+        yard.policy.read_only = vec![yard.root.join(".git/hooks"), yard.root.join("no-such-file")];
+        assert!(!yard.shell("echo x > .git/hooks/pre-commit").status.is_success());
+        assert!(!yard.shell("mv .git/hooks .git/other").status.is_success());
+        assert!(yard.shell("echo x > .git/index").status.is_success());
+        assert!(!yard.shell("chmod 777 $OUT/file").status.is_success(), "modes outside, too");
+    }
+}

@@ -1,0 +1,415 @@
+//! The machine.
+
+use std::collections::VecDeque;
+
+use pal_model::{BlockType, Content, ToolUseId, Totals};
+
+use crate::calls::Calls;
+use crate::data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings};
+use crate::words;
+
+/// How often in a row an answer that reached its limit is gone on with.
+const GO_ON_MAX: u32 = 3;
+/// How often in a row an answer that broke off is gone on with.
+const BROKEN_MAX: u32 = 3;
+/// How often in a row somebody may forbid the end.
+const STOP_BLOCKED_MAX: u32 = 10;
+
+/// The run of an agent.
+#[derive(Clone, Debug)]
+pub struct Run {
+    settings: RunSettings,
+    state: State,
+    outputs: VecDeque<Output>,
+    /// What people said meanwhile.
+    said: VecDeque<Content>,
+    /// Answers since the prompt.
+    turns: u64,
+    /// What the session had taken when the prompt came; none until the first answer tells.
+    spent_before: Totals,
+    spent: Totals,
+    /// Whether the longer answer has been asked for.
+    asks_long: bool,
+    gone_on: u32,
+    broken: u32,
+    stop_blocked: u32,
+    /// Whether somebody wants it to stop.
+    is_interrupted: bool,
+    /// Why it shall stop once what is under way has ended.
+    stops: Option<String>,
+    /// What the model said last.
+    last_words: String,
+}
+
+/// What it waits for.
+#[derive(Clone, Debug)]
+enum State {
+    Idle,
+    PromptCheck(Content),
+    Answer,
+    Calls(Calls),
+    StopCheck,
+}
+
+impl Run {
+    /// A run that waits for its first prompt.
+    pub fn new(settings: RunSettings) -> Run {
+        Run {
+            settings,
+            state: State::Idle,
+            outputs: VecDeque::new(),
+            said: VecDeque::new(),
+            turns: 0,
+            spent_before: Totals::default(),
+            spent: Totals::default(),
+            asks_long: false,
+            gone_on: 0,
+            broken: 0,
+            stop_blocked: 0,
+            is_interrupted: false,
+            stops: None,
+            last_words: String::new(),
+        }
+    }
+
+    /// What the session has taken before this run, so that limits count from here.
+    pub fn with_spent(mut self, spent: Totals) -> Run {
+        self.spent = spent;
+        self
+    }
+
+    /// Whether it works on a prompt.
+    pub fn is_working(&self) -> bool {
+        !matches!(self.state, State::Idle) || !self.outputs.is_empty()
+    }
+
+    /// Answers since the prompt.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// What the model said last, since the prompt.
+    pub fn last_words(&self) -> &str {
+        &self.last_words
+    }
+
+    /// The next thing to do; none while it waits for something to happen.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Takes in what happened. What cannot happen now is ignored: a result that comes late is none.
+    pub fn handle(&mut self, input: Input) {
+        match (input, std::mem::replace(&mut self.state, State::Idle)) {
+            (Input::Prompt(content), State::Idle) => self.begin(content),
+            (Input::Prompt(content), state) => {
+                self.said.push_back(content);
+                self.state = state;
+            }
+            (Input::Interrupt, state) => self.interrupt(state),
+            (Input::PromptPassed, State::PromptCheck(content)) => {
+                self.record(Record::Person(content));
+                if self.is_interrupted { self.interrupted() } else { self.ask() }
+            }
+            (Input::PromptBlocked(why), State::PromptCheck(_)) => self.end(End::Failed(why)),
+            (Input::Answered(answer), State::Answer) => self.answered(answer),
+            (Input::Broke(broken), State::Answer) => self.broke(broken),
+            (Input::Failed(_), State::Answer) if self.is_interrupted => self.interrupted(),
+            (Input::Failed(why), State::Answer) => self.end(End::Failed(why)),
+            (Input::Judged(id, ruling), State::Calls(calls)) => self.judged(&id, ruling, calls),
+            (Input::Returned(returned), State::Calls(calls)) => self.returned(returned, calls),
+            (Input::StopPassed, State::StopCheck) => self.stop(),
+            (Input::StopBlocked(why), State::StopCheck) => self.stop_blocked(why),
+            (_, state) => self.state = state,
+        }
+    }
+
+    fn begin(&mut self, content: Content) {
+        self.turns = 0;
+        self.spent_before = self.spent;
+        (self.gone_on, self.broken, self.stop_blocked) = (0, 0, 0);
+        self.asks_long = false;
+        self.is_interrupted = false;
+        self.stops = None;
+        self.last_words.clear();
+        self.outputs.push_back(Output::CheckPrompt(content.clone()));
+        self.state = State::PromptCheck(content);
+    }
+
+    /// Asks the model, if nothing speaks against it. What people said meanwhile goes along.
+    fn ask(&mut self) {
+        while let Some(content) = self.said.pop_front() {
+            self.record(Record::Person(content));
+        }
+        if let Some(limit) = self.limit_reached() {
+            return self.end(End::Limit(limit));
+        }
+        let max_tokens =
+            if self.asks_long { self.settings.output_tokens_most } else { self.settings.output_tokens };
+        self.outputs.push_back(Output::Ask { max_tokens });
+        self.state = State::Answer;
+    }
+
+    fn limit_reached(&self) -> Option<String> {
+        let RunSettings { turns_max, tokens_max, cost_max, .. } = self.settings;
+        let tokens = |totals: &Totals| {
+            totals.input_tokens
+                + totals.cache_creation_input_tokens
+                + totals.cache_read_input_tokens
+                + totals.output_tokens
+        };
+        let taken = tokens(&self.spent).saturating_sub(tokens(&self.spent_before));
+        let paid = self.spent.cost - self.spent_before.cost;
+        if let Some(most) = turns_max.filter(|most| self.turns >= *most) {
+            return Some(format!("{most} turns were allowed, and they are used up"));
+        }
+        if let Some(most) = tokens_max.filter(|most| taken >= *most) {
+            return Some(format!("{most} tokens were allowed, and {taken} are used up"));
+        }
+        cost_max
+            .filter(|most| paid >= *most)
+            .map(|most| format!("${most:.2} were allowed, and ${paid:.2} are spent"))
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        self.take_in(&answer);
+        self.broken = 0;
+        match answer.stop_reason.as_deref() {
+            Some("refusal") => {
+                self.record(Record::Shown(answer));
+                self.end(End::Refused);
+            }
+            Some("max_tokens") => self.reached_limit(answer),
+            Some("pause_turn") if answer.calls.is_empty() => {
+                self.record(Record::Answer(answer));
+                self.ask();
+            }
+            Some("model_context_window_exceeded") => {
+                self.keep_uncalled(answer, words::CALL_CUT);
+                self.end(End::Failed(String::from(
+                    "the context window was full before the answer ended; compact the session or go on with a model \
+                     that has a larger window",
+                )));
+            }
+            _ => self.said_whole(answer),
+        }
+    }
+
+    fn take_in(&mut self, answer: &Answer) {
+        self.turns += 1;
+        self.spent = answer.spent;
+        let texts = answer.blocks.iter().filter(|block| block.kind() == BlockType::Text);
+        let words: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
+        if !words.is_empty() {
+            self.last_words = words.join("\n\n");
+        }
+    }
+
+    fn said_whole(&mut self, answer: Answer) {
+        self.asks_long = false;
+        self.gone_on = 0;
+        let calls = answer.calls.clone();
+        self.record(Record::Answer(answer));
+        if self.is_interrupted {
+            self.not_run(calls, words::CALL_INTERRUPTED);
+            self.interrupted();
+        } else if !calls.is_empty() {
+            self.stop_blocked = 0;
+            self.go_on_with(Calls::new(calls));
+        } else if !self.said.is_empty() {
+            self.ask();
+        } else {
+            let is_repeated = self.stop_blocked > 0;
+            self.outputs.push_back(Output::CheckStop { last: self.last_words.clone(), is_repeated });
+            self.state = State::StopCheck;
+        }
+    }
+
+    /// The answer is longer than was asked for: a longer one is asked for once; if that is too long, too, it is gone on with.
+    fn reached_limit(&mut self, answer: Answer) {
+        let has_room = self.settings.output_tokens_most > self.settings.output_tokens;
+        if self.is_interrupted {
+            self.keep_uncalled(answer, words::CALL_INTERRUPTED);
+            self.interrupted();
+        } else if !self.asks_long && has_room {
+            self.asks_long = true;
+            self.record(Record::Shown(answer));
+            self.outputs.push_back(Output::Void);
+            self.ask();
+        } else if self.gone_on < GO_ON_MAX {
+            self.gone_on += 1;
+            self.keep_uncalled(answer, words::CALL_CUT);
+            self.record(Record::Note { what: "output_limit", text: words::GO_ON.to_owned() });
+            self.ask();
+        } else {
+            self.keep_uncalled(answer, words::CALL_CUT);
+            self.end(End::Failed(format!(
+                "the answer reached the limit of {} tokens {} times in a row; ask for smaller pieces, or raise \
+                 max_output_tokens",
+                self.settings.output_tokens_most,
+                GO_ON_MAX + 1
+            )));
+        }
+    }
+
+    fn broke(&mut self, broken: Broken) {
+        let Broken { answer, why } = broken;
+        self.take_in(&answer);
+        let has_content = !answer.blocks.is_empty();
+        let words = if self.is_interrupted { words::CALL_INTERRUPTED } else { words::CALL_BROKEN };
+        if has_content {
+            self.keep_uncalled(answer, words);
+        }
+        if self.is_interrupted {
+            self.interrupted();
+        } else if has_content && self.broken < BROKEN_MAX {
+            self.broken += 1;
+            self.record(Record::Note { what: "broken_answer", text: words::BROKEN.to_owned() });
+            self.ask();
+        } else {
+            self.end(End::Failed(why));
+        }
+    }
+
+    /// Keeps an answer whose calls are not carried out.
+    fn keep_uncalled(&mut self, answer: Answer, why: &str) {
+        let calls = answer.calls.clone();
+        self.record(Record::Answer(answer));
+        self.not_run(calls, why);
+    }
+
+    fn not_run(&mut self, calls: Vec<Call>, why: &str) {
+        for call in calls {
+            self.record(Record::NotRun { call: call.id, why: why.to_owned() });
+        }
+    }
+
+    /// Starts what can be started; goes on with the model when all calls have ended.
+    fn go_on_with(&mut self, mut calls: Calls) {
+        if (self.is_interrupted || self.stops.is_some()) && !calls.is_any_open() {
+            let given_up = calls.give_up_waiting();
+            let why = if self.is_interrupted { words::CALL_INTERRUPTED } else { words::CALL_STOPPED };
+            self.not_run(given_up, why);
+        }
+        loop {
+            let batch = calls.next_batch();
+            if batch.is_empty() {
+                break;
+            }
+            for call in batch {
+                match &call.problem {
+                    None => self.outputs.push_back(Output::Judge(call)),
+                    Some(problem) => {
+                        calls.close(&call.id);
+                        let why = problem.clone();
+                        self.record(Record::NotRun { call: call.id, why });
+                    }
+                }
+            }
+        }
+        if !calls.is_done() {
+            self.state = State::Calls(calls);
+        } else if self.is_interrupted {
+            self.interrupted();
+        } else if let Some(why) = self.stops.take() {
+            self.end(End::Failed(why));
+        } else {
+            self.ask();
+        }
+    }
+
+    fn judged(&mut self, id: &ToolUseId, ruling: Ruling, mut calls: Calls) {
+        let refused = match ruling {
+            Ruling::Allowed { .. } if self.is_interrupted => words::CALL_INTERRUPTED.to_owned(),
+            Ruling::Allowed { .. } if self.stops.is_some() => words::CALL_STOPPED.to_owned(),
+            Ruling::Allowed { input } => {
+                if let Some(call) = calls.open(id) {
+                    call.input = input.unwrap_or_else(|| call.input.clone());
+                    self.outputs.push_back(Output::Carry(call.clone()));
+                }
+                self.state = State::Calls(calls);
+                return;
+            }
+            Ruling::Refused(why) => why,
+            Ruling::Stop(why) => {
+                self.stops = Some(why.clone());
+                why
+            }
+        };
+        if calls.close(id) {
+            self.record(Record::NotRun { call: id.clone(), why: refused });
+        }
+        self.go_on_with(calls);
+    }
+
+    fn returned(&mut self, returned: Returned, mut calls: Calls) {
+        if calls.close(&returned.call) {
+            if let Some(why) = &returned.stop {
+                self.stops = Some(why.clone());
+            }
+            self.record(Record::Result(returned));
+        }
+        self.go_on_with(calls);
+    }
+
+    fn stop(&mut self) {
+        if self.is_interrupted {
+            self.interrupted();
+        } else if self.said.is_empty() {
+            self.end(End::Done);
+        } else {
+            self.ask();
+        }
+    }
+
+    fn stop_blocked(&mut self, why: String) {
+        self.stop_blocked += 1;
+        if self.is_interrupted {
+            return self.interrupted();
+        }
+        if self.stop_blocked > STOP_BLOCKED_MAX {
+            return self.end(End::Failed(format!(
+                "a Stop hook forbade the end {STOP_BLOCKED_MAX} times in a row, the last time because: {why}"
+            )));
+        }
+        self.record(Record::Note { what: "stop_hook", text: why });
+        self.ask();
+    }
+
+    fn interrupt(&mut self, state: State) {
+        match state {
+            // Who rests has nothing to stop.
+            State::Idle => {}
+            state => {
+                if !self.is_interrupted {
+                    self.outputs.push_back(Output::Cancel);
+                }
+                self.is_interrupted = true;
+                self.state = state;
+            }
+        }
+    }
+
+    /// Everything has ended that was under way when somebody wanted it to stop.
+    fn interrupted(&mut self) {
+        while let Some(content) = self.said.pop_front() {
+            self.record(Record::Person(content));
+        }
+        self.record(Record::Note { what: "interrupted", text: words::INTERRUPTED.to_owned() });
+        self.end(End::Interrupted);
+    }
+
+    fn record(&mut self, record: Record) {
+        self.outputs.push_back(Output::Record(record));
+    }
+
+    fn end(&mut self, end: End) {
+        self.state = State::Idle;
+        self.is_interrupted = false;
+        // What was said too late for this run is not lost.
+        while let Some(content) = self.said.pop_front() {
+            self.record(Record::Person(content));
+        }
+        self.outputs.push_back(Output::Ended(end));
+    }
+}

@@ -1,0 +1,114 @@
+//! The skills that are there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::front_matter::{FrontMatter, parted};
+use crate::Workspace;
+use crate::files::open;
+use crate::paths;
+
+/// Most bytes of a skill's text.
+const SKILL_BYTES_MAX: u64 = 256 * 1024;
+
+/// Most characters of a description.
+const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
+
+/// Most skills of one folder.
+const SKILLS_MAX: usize = 500;
+
+/// A skill that the model may call for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SkillInfo {
+    /// What it is called.
+    pub name: String,
+    /// What it does and when to use it, in one line.
+    pub description: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// The tools that its author wants allowed while it is in use, as rules.
+    pub allowed_tools: Vec<String>,
+}
+
+/// A skill with its text.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) info: SkillInfo,
+    pub(super) text: String,
+    /// Whether only a person may call for it.
+    pub(super) is_for_people: bool,
+}
+
+/// The skills that the model may call for, by name.
+pub fn skills(workspace: &Workspace) -> Vec<SkillInfo> {
+    known(workspace).into_values().filter(|skill| !skill.is_for_people).map(|skill| skill.info).collect()
+}
+
+/// The text of a skill that is in use, for putting it back into sight.
+pub fn skill_text(workspace: &Workspace, name: &str) -> Option<String> {
+    known(workspace).remove(name).map(|skill| skill.text)
+}
+
+/// All skills by name. Those of the project come before those of the user, and ours before those of others.
+pub(super) fn known(workspace: &Workspace) -> BTreeMap<String, Known> {
+    let mut known = BTreeMap::new();
+    for (folder, within) in folders(workspace) {
+        for skill in in_folder(&folder, within.as_deref()) {
+            known.entry(skill.info.name.clone()).or_insert(skill);
+        }
+    }
+    known
+}
+
+/// Where skills are, the nearest first, and where their files really have to be. A project may come from anybody: a link
+/// in it must not bring a file of the user before the model. The user's own folders may hold any links.
+fn folders(workspace: &Workspace) -> Vec<(PathBuf, Option<PathBuf>)> {
+    let mut folders = Vec::new();
+    for root in &workspace.roots {
+        for place in [".pal/skills", ".claude/skills"] {
+            folders.push((root.join(place), Some(root.clone())));
+        }
+    }
+    folders.extend(workspace.program_home.iter().map(|home| (home.join("skills"), None)));
+    folders.extend(workspace.home.iter().map(|home| (home.join(".claude/skills"), None)));
+    folders
+}
+
+fn in_folder(folder: &Path, within: Option<&Path>) -> Vec<Known> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    names.sort_unstable();
+    names.iter().take(SKILLS_MAX).filter_map(|skill| skill_in(skill, within)).collect()
+}
+
+fn skill_in(folder: &Path, within: Option<&Path>) -> Option<Known> {
+    let path = paths::real(&folder.join("SKILL.md"));
+    if within.is_some_and(|root| !path.starts_with(root)) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    open(&path).ok()?.take(SKILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let file = String::from_utf8_lossy(&bytes);
+    let (matter, text) = parted(&file);
+    let name = matter.name.clone().filter(|name| !name.trim().is_empty());
+    let name = name.or_else(|| folder.file_name()?.to_str().map(str::to_owned))?;
+    let description = described(&matter, text);
+    let FrontMatter { is_for_people, allowed_tools, .. } = matter;
+    let info = SkillInfo { name: name.trim().to_owned(), description, path, allowed_tools };
+    Some(Known { info, text: text.to_owned(), is_for_people })
+}
+
+/// What a skill does, in one line: by its front matter, else by its first words.
+fn described(matter: &FrontMatter, text: &str) -> String {
+    let first_words =
+        || text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+    let description = matter.description.as_deref().or_else(first_words).unwrap_or_default();
+    let whole = match &matter.when_to_use {
+        Some(when) => format!("{description} {when}"),
+        None => description.to_owned(),
+    };
+    let line: Vec<&str> = whole.split_whitespace().collect();
+    line.join(" ").chars().take(DESCRIPTION_CHARACTERS_MAX).collect()
+}

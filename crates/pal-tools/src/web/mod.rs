@@ -1,0 +1,7 @@
+//! The tool that fetches pages.
+
+mod address;
+mod fetch;
+mod page;
+
+pub use fetch::WebFetch;
