@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rule::is_rule;
+use crate::rule;
 use crate::switches::Switch;
 
 /// What a setting may be.
@@ -81,7 +81,7 @@ impl Kind {
             Kind::Address => value.as_str().is_some_and(is_address),
             Kind::Texts => texts_all(value, |text| !text.is_empty()),
             Kind::Paths => texts_all(value, is_absolute),
-            Kind::Rules => texts_all(value, is_rule),
+            Kind::Rules => return rule::check(value, &self.wanted()),
             Kind::Threshold => is_threshold(value),
             Kind::Thresholds => value.as_object().is_some_and(|models| models.values().all(is_threshold)),
             Kind::Hooks => return pal_hooks::Config::parse(value).map(drop),

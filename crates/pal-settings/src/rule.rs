@@ -1,11 +1,13 @@
 //! The one place where permission rules are looked at before permissions get them.
 
-/// Whether a text is a rule: the name of a tool, or a name with a pattern in brackets.
-pub(crate) fn is_rule(text: &str) -> bool {
-    let (name, pattern) = match text.split_once('(') {
-        Some((name, rest)) => (name, rest.strip_suffix(')')),
-        None => (text, Some("*")),
-    };
-    let fits = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '*' | '.' | ':');
-    !name.is_empty() && name.chars().all(fits) && pattern.is_some_and(|pattern| !pattern.trim().is_empty())
+use pal_permissions::Rule;
+use serde_json::Value;
+
+/// Whether a value is a list of rules; what is wanted instead if it is not.
+pub(crate) fn check(value: &Value, wanted: &str) -> Result<(), String> {
+    for item in value.as_array().ok_or(wanted)? {
+        let text = item.as_str().ok_or(wanted)?;
+        text.parse::<Rule>().map_err(|error| format!("{wanted}, and {error}"))?;
+    }
+    Ok(())
 }

@@ -28,9 +28,16 @@ pub(crate) fn config(
         return Ok(ExitCode::SUCCESS);
     }
     let colours = Colours::of(arguments.colour);
+    let flags = switched_off_by_file(settings);
+    for notice in settings.switches.take_notices() {
+        eprintln!("pal: {notice}");
+    }
     match entries.as_slice() {
         [entry] => print_one(entry, settings, colours, out)?,
         entries => print_table(entries, settings, colours, out)?,
+    }
+    if !flags.is_empty() && entries.iter().any(|entry| entry.key.name == "disabled") {
+        writeln!(out, "\nswitched off by flags.toml: {}", flags.join(", "))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,10 +88,6 @@ fn print_table(
         let from = clipped(from, columns().saturating_sub(name + value + 4).max(20));
         let line = format!("{key:<name$}  {shown:<value$}  {from}");
         writeln!(out, "{}", if entry.is_set() { line } else { colours.dim(line.trim_end()) })?;
-    }
-    let flags = switched_off_by_file(settings);
-    if !flags.is_empty() {
-        writeln!(out, "\nswitched off by flags.toml: {}", flags.join(", "))?;
     }
     Ok(())
 }

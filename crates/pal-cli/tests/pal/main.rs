@@ -6,6 +6,7 @@
 mod bad_input;
 mod commands;
 mod compacting;
+mod configuring;
 mod contexts;
 mod costing;
 mod filled;
