@@ -215,7 +215,6 @@ fn session_id(text: &str) -> Result<String, String> {
 mod tests {
     use clap::Parser;
 
-    use super::*;
     use crate::arguments::{Arguments, Command};
 
     fn parsed(arguments: &[&str]) -> Arguments {

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::kept::{self, Kept};
 use crate::settings::Settings;
 use crate::stored::now;
-use crate::table::{counted, money};
+use crate::table::{counted, money, thousands};
 use digest::Digest;
 
 /// How much of an id is shown at least.
@@ -181,38 +181,42 @@ impl Page {
             self.colours.bold(&title),
             self.colours.dim(&ago)
         )?;
-        let facts = clipped(&self.facts(digest), self.columns - indent.len());
+        let facts = clipped(&facts(digest), self.columns - indent.len());
         writeln!(out, "{indent}{}", self.colours.dim(&facts))?;
+        if let Some(cwd) =
+            digest.session.as_ref().and_then(|session| session.cwd.as_ref()).filter(|_| self.is_all)
+        {
+            let cwd = clipped(cwd, self.columns - indent.len());
+            writeln!(out, "{indent}{}", self.colours.dim(&cwd))?;
+        }
         if let Some(problem) = &digest.problem {
-            let more = match digest.bad_lines {
+            let count = match digest.bad_lines {
                 0 | 1 => String::new(),
-                lines => format!(" (and {} more)", counted(lines as usize - 1, "bad line")),
+                lines => format!(" ({})", counted(lines as usize, "bad line")),
             };
-            let line = clipped(&format!("damaged: {problem}{more}"), self.columns - indent.len());
+            let line = clipped(&format!("damaged{count}: {problem}"), self.columns - indent.len());
             writeln!(out, "{indent}{}", self.colours.yellow(&line))?;
         }
         Ok(())
     }
+}
 
-    fn facts(&self, digest: &Digest) -> String {
-        let mut facts = Vec::new();
-        facts.extend(digest.model.as_ref().map(ToString::to_string));
-        facts.push(counted(digest.entries as usize, "entry").replace("entrys", "entries"));
-        facts.push(bytes(digest.bytes));
-        if digest.spent.responses > 0 {
-            facts.push(format!("{} tokens", short(digest.tokens())));
-            let unknown = if digest.unpriced > 0 { " and more" } else { "" };
-            facts.push(
-                digest
-                    .cost()
-                    .map_or(String::from("price not known"), |cost| format!("{}{unknown}", money(cost))),
-            );
-        }
-        if self.is_all {
-            facts.extend(digest.session.as_ref().and_then(|session| session.cwd.clone()));
-        }
-        facts.join(" · ")
+/// What is known of a session, in one line.
+fn facts(digest: &Digest) -> String {
+    let mut facts = Vec::new();
+    facts.extend(digest.model.as_ref().map(ToString::to_string));
+    facts.push(match digest.entries {
+        1 => String::from("1 entry"),
+        entries => format!("{} entries", thousands(entries)),
+    });
+    facts.push(bytes(digest.bytes));
+    if digest.spent.responses > 0 {
+        facts.push(format!("{} tokens", short(digest.tokens())));
+        let more = if digest.unpriced > 0 { " and more" } else { "" };
+        let cost = digest.cost().map(|cost| format!("{}{more}", money(cost)));
+        facts.push(cost.unwrap_or_else(|| String::from("price not known")));
     }
+    facts.join(" · ")
 }
 
 /// A number in three digits or so.
