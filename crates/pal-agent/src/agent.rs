@@ -20,9 +20,9 @@ use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
 use crate::gate::Gate;
-use crate::handle::Handle;
+use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
-use crate::opening::{self, Opened};
+use crate::opening::{self, Opened, Prefixing};
 use crate::options::Options;
 use crate::switched::Switched;
 use crate::voice::Voice;
@@ -45,15 +45,16 @@ impl<'a> Agent<'a> {
         let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
         let engine = options.engine(&log);
         let switched = Switched::new(options.switches.clone(), &engine);
+        let prefixing = Prefixing::new(&options, engine.policy.warm_clear);
         let mut notes: Vec<(&'static str, String)> = Vec::new();
         let catalogue = if is_resumed {
             let noted = noted_sources(&session);
             let changed = gathered.instructions.resumed(&noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
             session.settle(options.clock.now())?;
-            opening::catalogue(&options)
+            prefixing.catalogue()
         } else {
-            let assembled = opening::prefix(&options, &gathered, engine.policy.warm_clear);
+            let assembled = prefixing.assembled(&gathered);
             opening::begin(&mut session, &options, &assembled.prefix)?;
             assembled.catalogue
         };
@@ -110,6 +111,8 @@ impl<'a> Agent<'a> {
             gate,
             hooks,
             around: Around { instructions: gathered.instructions, skills, announces },
+            sources: options.sources,
+            prefixing,
             switched,
             log,
             notes,
@@ -201,6 +204,12 @@ impl Desk<'_> {
 
     fn begin_prompt(&mut self) {
         self.handle.renew();
+        // Who wanted the last prompt to stop too late does not mean this one.
+        let waiting: Vec<Signal> = self.signals.try_iter().collect();
+        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Person(Input::Interrupt))) {
+            self.handle.send(signal);
+        }
+        self.granted.clear();
         self.took_provider = Duration::ZERO;
         self.denials.clear();
     }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use pal_context::{FileRead, FileWanted, Restorable, Trigger, World};
 use pal_engine::{AfterCompaction, BeforeCompaction};
-use pal_model::Boundary;
+use pal_model::{Body, Boundary, Prefix};
 use pal_permissions::Mode;
 use pal_settings::Switch;
+use pal_sources::gather;
 use pal_view::View;
 
 use crate::desk::Desk;
@@ -50,10 +51,27 @@ impl Desk<'_> {
         }
         let said = self.hooks.compacted(boundary, &self.gate, &self.handle.cancel());
         AfterCompaction {
-            prefix: None,
+            prefix: self.renewed(view),
             notes: said.into_iter().map(|text| ("hook", text)).collect(),
             announcement: self.around.announcement(&view.state().announced, &self.catalogue),
         }
+    }
+
+    /// What stands before the messages from now on, if it is not what it was: notices of changes are behind the summary
+    /// now, so what they were about has to be told where it belongs (§4.14).
+    fn renewed(&mut self, view: &View) -> Option<Prefix> {
+        let gathered = gather(&self.sources);
+        let renewed = self.prefixing.assembled(&gathered).prefix;
+        self.around.instructions = gathered.instructions;
+        let is_same = |prefix: &Prefix| {
+            (&prefix.system, &prefix.tools, prefix.context.raw())
+                == (&renewed.system, &renewed.tools, renewed.context.raw())
+        };
+        let known = view.branch().iter().rev().find_map(|entry| match &entry.body {
+            Body::Prefix(prefix) => Some(prefix),
+            _ => None,
+        });
+        (!known.is_some_and(is_same)).then_some(renewed)
     }
 
     /// A file that was in sight, as it is now. Only inside of the directories that the session works in.

@@ -21,6 +21,7 @@ use crate::gate::Gate;
 use crate::handle::{Handle, Signal};
 use crate::inner;
 use crate::line::Line;
+use crate::opening::Prefixing;
 use crate::listening::Listening;
 use crate::switched::Switched;
 use crate::voice::Voice;
@@ -43,6 +44,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
     pub(crate) switched: Switched,
+    /// Where what is around the session is looked for, and what becomes of it.
+    pub(crate) sources: pal_sources::Request,
+    pub(crate) prefixing: Prefixing,
     /// The session's log, for looking back.
     pub(crate) log: PathBuf,
     /// What the model is to be told with the next request, and of which sort it is.

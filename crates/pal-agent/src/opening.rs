@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
-use pal_model::{Draft, EntryId, Prefix};
-use pal_prompt::{
+use pal_model::{Card, Draft, EntryId, Prefix};
+use pal_prompt::{Prompts, 
     Assembled, Assembly, Catalogue, Mode as PromptMode, SessionFacts, ToolSpec, assemble, built_in_tools,
 };
 use pal_sources::Gathered;
@@ -85,34 +85,65 @@ pub(crate) fn begin(session: &mut Session, options: &Options, prefix: &Prefix) -
     Ok(())
 }
 
-/// The tools that the session offers.
-pub(crate) fn tools(options: &Options) -> Vec<ToolSpec> {
-    let offered = built_in_tools().into_iter().filter(|tool| !options.without_tools.contains(&tool.name));
-    let deferring =
-        |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
-    offered.map(deferring).collect()
+/// What the prefix of a session is made of, besides what is gathered around it: it is put together when a session begins, and
+/// again behind a compaction.
+#[derive(Clone)]
+pub(crate) struct Prefixing {
+    card: Card,
+    attribution: String,
+    mode: PromptMode,
+    prompts: Prompts,
+    facts: SessionFacts,
+    date: String,
+    tools: Vec<ToolSpec>,
 }
 
-/// What stands before the messages.
-pub(crate) fn prefix(options: &Options, gathered: &Gathered, is_clearing: bool) -> Assembled {
-    let is_attended = options.asking.is_some();
-    assemble(&Assembly {
-        attribution: options.attribution.clone(),
-        mode: if is_attended { PromptMode::Interactive } else { PromptMode::Headless },
-        prompts: options.prompts.clone(),
-        environment: gathered.environment.clone(),
-        facts: SessionFacts {
-            guidance: guidance(options),
-            is_clearing,
-            token_budget: options.run.tokens_max,
-            ..SessionFacts::default()
-        },
-        git: gathered.git.clone(),
-        instructions: gathered.instructions.files.clone(),
-        date: Some(options.date.clone()),
-        tools: tools(options),
-        ..Assembly::bare(options.card())
-    })
+impl Prefixing {
+    pub(crate) fn new(options: &Options, is_clearing: bool) -> Prefixing {
+        let is_attended = options.asking.is_some();
+        Prefixing {
+            card: options.lens.card.clone(),
+            attribution: options.attribution.clone(),
+            mode: if is_attended { PromptMode::Interactive } else { PromptMode::Headless },
+            prompts: options.prompts.clone(),
+            facts: SessionFacts {
+                guidance: guidance(options),
+                is_clearing,
+                token_budget: options.run.tokens_max,
+                ..SessionFacts::default()
+            },
+            date: options.date.clone(),
+            tools: tools(options),
+        }
+    }
+
+    /// What stands before the messages, with what is around the session now.
+    pub(crate) fn assembled(&self, gathered: &Gathered) -> Assembled {
+        assemble(&Assembly {
+            attribution: self.attribution.clone(),
+            mode: self.mode,
+            prompts: self.prompts.clone(),
+            environment: gathered.environment.clone(),
+            facts: self.facts.clone(),
+            git: gathered.git.clone(),
+            instructions: gathered.instructions.files.clone(),
+            date: Some(self.date.clone()),
+            tools: self.tools.clone(),
+            ..Assembly::bare(&self.card)
+        })
+    }
+
+    /// The tools that the session offers now. What its requests list is what its log holds.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        Catalogue::new(&self.tools)
+    }
+}
+
+/// The tools that the session offers.
+fn tools(options: &Options) -> Vec<ToolSpec> {
+    let offered = built_in_tools().into_iter().filter(|tool| !options.without_tools.contains(&tool.name));
+    let deferring = |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
+    offered.map(deferring).collect()
 }
 
 /// What the model is told of what it may do.
@@ -140,9 +171,4 @@ fn guidance(options: &Options) -> Vec<String> {
         ));
     }
     guidance
-}
-
-/// The catalogue of a session that was opened: what it offers now. Its rendered list is that of the log.
-pub(crate) fn catalogue(options: &Options) -> Catalogue {
-    Catalogue::new(&tools(options))
 }
