@@ -118,7 +118,7 @@ fn until_cancelled<T>(
 
 /// What was fetched.
 enum Fetched {
-    Page { url: Url, status: u16, content_type: String, sort: Sort, body: Vec<u8> },
+    Page { url: Url, status: u16, text: String, is_cut: bool },
     Elsewhere { from: Url, to: Url },
 }
 
@@ -225,7 +225,8 @@ async fn page(url: Url, mut response: Response) -> Result<Fetched, String> {
     if content_type.is_empty() && body.contains(&0) {
         return Err(format!("{url} is no text. Download it with a command if you need it."));
     }
-    Ok(Fetched::Page { url, status, content_type, sort, body })
+    let (text, is_cut) = readable(decoded(&body, &content_type), sort).await;
+    Ok(Fetched::Page { url, status, text, is_cut })
 }
 
 /// What the model reads of it.
@@ -236,8 +237,7 @@ fn told(fetched: Fetched, prompt: Option<&str>) -> String {
                 "[{from} is redirected to {to}, which was not fetched. Fetch that address if it is the right one.]"
             )
         }
-        Fetched::Page { url, status, content_type, sort, body } => {
-            let (text, is_cut) = readable(decoded(&body, &content_type), sort);
+        Fetched::Page { url, status, text, is_cut } => {
             let mut said = format!("[{url}, status {status}");
             if let Some(prompt) = prompt.map(str::trim).filter(|prompt| !prompt.is_empty()) {
                 said.push_str(&format!("; fetched for: {prompt}"));

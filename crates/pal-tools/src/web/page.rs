@@ -8,11 +8,14 @@ use htmd::HtmlToMarkdown;
 /// Most characters that are shown.
 const CHARACTERS_MAX: usize = 100_000;
 
+/// Most bytes of a page that are translated: far more than is shown of it, in all but a few pages.
+const HTML_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Elements that say nothing.
 const SILENT: [&str; 8] = ["script", "style", "noscript", "svg", "iframe", "template", "canvas", "form"];
 
 /// Elements within each other that a page may have; the translation goes down into each.
-const DEPTH_MAX: usize = 1_000;
+const DEPTH_MAX: usize = 500;
 
 /// Elements that have no end tag, or whose end tag is often left out because the next of them ends them.
 const ENDS_ITSELF: [&str; 22] = [
@@ -70,30 +73,65 @@ fn charset(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(&value.as_bytes()[..end.unwrap_or(value.len())])
 }
 
-/// The text as it is shown, and whether it was cut.
-pub(super) fn readable(text: String, sort: Sort) -> (String, bool) {
-    let text = match sort {
-        Sort::Plain => text,
-        Sort::Html => markdown(&text),
+/// The text as it is shown, and whether it was cut. A page is translated in a thread of its own, which has room to go down
+/// into every element, and which nobody has to wait for.
+pub(super) async fn readable(text: String, sort: Sort) -> (String, bool) {
+    let (text, is_cut) = match sort {
+        Sort::Plain => (text, false),
+        Sort::Html => {
+            let (send, translated) = tokio::sync::oneshot::channel();
+            let translate = move || {
+                let _ = send.send(markdown(&text));
+            };
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(translate);
+            match (thread, translated.await) {
+                (Ok(_), Ok(translated)) => translated,
+                _ => (String::from("[The page cannot be translated into text.]"), false),
+            }
+        }
     };
     match text.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => (text[..end].to_owned(), true),
-        None => (text, false),
+        None => (text, is_cut),
     }
 }
 
-/// A page in Markdown. It is translated in a thread with room enough, since the translation goes down into every element;
-/// a page that is deeper than any that a person wrote loses its tags instead.
-fn markdown(html: &str) -> String {
+/// A page in Markdown, and whether a part was left out; one that is deeper than any that a person wrote loses its tags
+/// instead.
+fn markdown(html: &str) -> (String, bool) {
+    let spoken = without_silent(html);
+    let html = &spoken[..spoken.floor_char_boundary(HTML_BYTES_MAX)];
+    let is_cut = html.len() < spoken.len();
     if depth(html) > DEPTH_MAX {
-        return without_tags(html);
+        return (without_tags(html), is_cut);
     }
-    let translated = std::thread::scope(|scope| {
-        let translate = || HtmlToMarkdown::builder().skip_tags(SILENT.to_vec()).build().convert(html).ok();
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, translate);
-        thread.ok().and_then(|thread| thread.join().ok()).flatten()
-    });
-    translated.unwrap_or_else(|| without_tags(html))
+    let translated = HtmlToMarkdown::builder().skip_tags(SILENT.to_vec()).build().convert(html);
+    (translated.unwrap_or_else(|_| without_tags(html)), is_cut)
+}
+
+/// The page without scripts and styles, which may be most of it and say nothing.
+fn without_silent(html: &str) -> String {
+    // Small letters have as many bytes as the capital ones, so what is found in one is in the same place in the other.
+    let lower = html.to_ascii_lowercase();
+    let mut spoken = String::with_capacity(html.len());
+    let mut from = 0;
+    while let Some((start, name)) = next_silent(&lower, from) {
+        spoken.push_str(&html[from..start]);
+        let end = lower[start..].find(&format!("</{name}")).map(|at| start + at);
+        from = end.and_then(|end| lower[end..].find('>').map(|at| end + at + 1)).unwrap_or(html.len());
+    }
+    spoken.push_str(&html[from..]);
+    spoken
+}
+
+/// Where the next script or style begins.
+fn next_silent(lower: &str, from: usize) -> Option<(usize, &'static str)> {
+    memchr::memmem::find_iter(&lower.as_bytes()[from..], b"<s").find_map(|at| {
+        let tag = &lower[from + at + 1..];
+        let name = ["script", "style"].into_iter().find(|name| tag.starts_with(name))?;
+        let is_whole = !tag.as_bytes().get(name.len()).is_some_and(u8::is_ascii_alphanumeric);
+        is_whole.then_some((from + at, name))
+    })
 }
 
 /// How many elements are open within each other at most. It is counted by name, because an end tag that fits nothing

@@ -56,6 +56,10 @@ fn pages_become_text() {
         "/empty" => reply(stream, "200 OK\r\ncontent-type: text/plain", b""),
         "/long" => reply(stream, "200 OK\r\ncontent-type: text/plain", "ä".repeat(150_000).as_bytes()),
         "/huge" => reply(stream, "200 OK\r\ncontent-type: text/plain", &vec![b'x'; 11 << 20]),
+        "/scripts" => {
+            let page = format!("<SCRIPT>{}</Script ><p>below</p>", "var x = '<div>';\n".repeat(400_000));
+            reply(stream, "200 OK\r\ncontent-type: text/html", page.as_bytes());
+        }
         "/deep" => {
             let page = "<div></x>".repeat(200_000) + "bottom";
             reply(stream, "200 OK\r\ncontent-type: text/html", page.as_bytes());
@@ -78,6 +82,7 @@ fn pages_become_text() {
     let long = fetch(&place, &at("/long")).good();
     assert!(long.ends_with("[The rest of the page is not shown.]") && long.chars().count() < 100_200);
     assert!(fetch(&place, &at("/deep")).good().ends_with("bottom"), "a page cannot exhaust the stack");
+    assert!(fetch(&place, &at("/scripts")).good().ends_with("]\n\nbelow"), "scripts take no room");
     assert!(fetch(&place, &at("/image")).wrong().contains("image/png, which is no text"));
     assert!(fetch(&place, &at("/huge")).wrong().contains("more than 10 MB"));
     let absent = fetch(&place, &at("/absent")).wrong();
