@@ -83,6 +83,29 @@ fn a_fenced_command_is_ended_with_all_that_it_started() {
 }
 
 #[test]
+fn a_report_comes_through_the_fence() {
+    for yard in yards() {
+        let program = Program {
+            path: "sh".into(),
+            arguments: vec!["-c".into(), "exec 9>&0 </dev/null; cat; pwd -P >&9".into()],
+            directory: yard.root.clone(),
+            environment: Vec::new(),
+        };
+        let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
+        let spec = Spec {
+            program: yard.fence.wrap(program, &yard.policy, helper).expect("a fence"),
+            input: Input::Report,
+            streams: Streams::Merged,
+            keep: Keep::up_to(1_000),
+            limit: Some(Duration::from_secs(20)),
+        };
+        let done = run(spec, &Cancel::new(), &|_| ()).expect("it starts");
+        let expected = format!("{}\n", yard.root.display());
+        assert_eq!((done.report, done.output.total()), (expected.into_bytes(), 0), "{}", yard.fence);
+    }
+}
+
+#[test]
 fn what_cannot_be_fenced_in_does_not_run() {
     let program = || Program {
         path: "sh".into(),

@@ -14,8 +14,8 @@ pub(super) fn shell() -> PathBuf {
 /// The command in a frame that reports the working directory when it is over.
 ///
 /// The report goes through the pipe that stands on the input ([`pal_process::Input::Report`]), moved to another number.
-/// That number is closed while the command runs: the shell keeps the pipe where no command can write to it or inherit
-/// it, so that nothing that is printed is taken for a report. The trap is for commands that exit the shell, the lines
+/// That number is closed while the command runs, and no program inherits where the shell keeps the pipe meanwhile, so
+/// that nothing that is printed is taken for a report. A line that goes looking for it gets what `cd` would give it. The trap is for commands that exit the shell, the lines
 /// at the end for those that have a trap of their own; the last report counts. A command that replaces the shell by
 /// another program reports nothing, and the directory stays as it was.
 pub(super) fn framed(command: &str) -> String {

@@ -162,14 +162,19 @@ fn the_working_directory_persists() {
 #[test]
 fn what_is_printed_is_no_report() {
     let desk = Desk::new();
-    let etc = desk.outside.display();
+    // A place that the working directory could be in, so that it would stay there.
+    std::fs::create_dir(desk.root.join("sub")).unwrap();
+    let place = desk.root.join("sub");
+    let place = place.display();
     for attempt in [
-        format!("printf '{etc}\\0'"),
-        format!("printf '{etc}\\0' >&9"),
-        format!("for fd in 0 1 2 3 4 5 6 7 8 9 10 11 12 13; do eval \"printf '{etc}\\\\0' >&$fd\"; done"),
-        format!("for fd in 0 1 2 3 4 5 6 7 8 9 10 11 12; do bash -c \"printf '{etc}\\\\0' >&$fd\"; done"),
-        format!("exec 9>&1; printf '{etc}\\0' >&9"),
-        format!("PWD={etc}; OLDPWD={etc}"),
+        format!("printf '{place}\\0' >&9; exec true"),
+        format!("bash -c \"printf '{place}\\\\0' >&9\"; kill -9 $$"),
+        format!("printf '{place}\\0'"),
+        format!("printf '{place}\\0' >&9"),
+        format!("for fd in 0 1 2 3 4 5 6 7 8 9 10 11 12 13; do eval \"printf '{place}\\\\0' >&$fd\"; done"),
+        format!("for fd in 0 1 2 3 4 5 6 7 8 9 10 11 12; do bash -c \"printf '{place}\\\\0' >&$fd\"; done"),
+        format!("exec 9>&1; printf '{place}\\0' >&9"),
+        format!("PWD={place}; OLDPWD={place}"),
     ] {
         let output = desk.call("Bash", &json!({ "command": attempt }));
         assert_eq!(
