@@ -37,6 +37,8 @@ impl Ground<'_> {
             (Some(home), Some(rest)) if rest.is_empty() || rest.starts_with('/') => {
                 format!("{}{rest}", home.display())
             }
+            // A home that is not known lies nowhere in the project.
+            (None, Some(rest)) if rest.is_empty() || rest.starts_with('/') => format!("/~{rest}"),
             _ => String::from(named),
         }
     }

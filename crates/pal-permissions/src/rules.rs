@@ -47,7 +47,7 @@ impl Rules {
         self.deny.iter().find(|placed| {
             let is_meant =
                 |pattern: &crate::rule::PathPattern| faces.iter().any(|face| pattern.suspects(face, ground));
-            placed.rule.is_about_reading("Read") && placed.rule.path().is_none_or(is_meant)
+            placed.rule.is_about_reading("Read") && placed.rule.path().is_some_and(is_meant)
         })
     }
 

@@ -78,7 +78,9 @@ pub fn only_looks(command: &str) -> bool {
     script.doubts.is_empty()
         && !script.parts.is_empty()
         && script.parts.iter().all(|part| match &part.deed {
-            Deed::Run(words) => look(words).is_some_and(|operands| !operands.iter().any(Operand::is_write)),
+            Deed::Run(words) => {
+                look(words).is_some_and(|operands| !operands.iter().any(|operand| operand.is_write()))
+            }
             Deed::Take(_) => true,
             // The next command would start elsewhere.
             Deed::Enter(_) | Deed::Put(_) => false,

@@ -85,13 +85,23 @@ impl Judge<'_> {
             .then(|| Verdict::Deny { why: format!("`{}` belongs to the program itself", path.display()) })
     }
 
-    /// What rules say that deny or ask.
+    /// What rules say that deny or ask. One that denies all of `Read` is about that tool; one that denies all of `Edit` is
+    /// about every change.
     pub(super) fn ruled(&self, target: &Target, touch: Touch) -> Option<Verdict> {
+        self.ruled_by(target, touch, touch == Touch::Write)
+    }
+
+    /// What rules say that deny or ask by a pattern.
+    pub(super) fn ruled_by_pattern(&self, target: &Target, touch: Touch) -> Option<Verdict> {
+        self.ruled_by(target, touch, false)
+    }
+
+    fn ruled_by(&self, target: &Target, touch: Touch, is_bare_meant: bool) -> Option<Verdict> {
         let faces = self.ground.faces(target);
         let is_meant = |placed: &&Placed| {
             let suspects =
                 |pattern: &PathPattern| faces.iter().any(|face| pattern.suspects(face, self.ground));
-            self.is_about(&placed.rule, touch) && placed.rule.path().is_none_or(suspects)
+            self.is_about(&placed.rule, touch) && placed.rule.path().map_or(is_bare_meant, suspects)
         };
         if let Some(placed) = self.rules.deny.iter().find(is_meant) {
             return Some(denied(placed));

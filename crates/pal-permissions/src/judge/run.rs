@@ -144,7 +144,7 @@ impl Judge<'_> {
     fn only_looks(&self, part: &Part) -> bool {
         match &part.deed {
             Deed::Run(words) => {
-                shell::look(words).is_some_and(|operands| !operands.iter().any(Operand::is_write))
+                shell::look(words).is_some_and(|operands| !operands.iter().any(|operand| operand.is_write()))
             }
             Deed::Enter(_) | Deed::Take(_) => true,
             Deed::Put(_) => false,

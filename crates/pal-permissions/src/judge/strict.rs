@@ -32,7 +32,7 @@ impl Judge<'_> {
             Deed::Run(words) => {
                 stricter(self.strict_command(command, words), self.strict_words(command, part, words))
             }
-            Deed::Enter(_) => self.strict_command(command, &[shell::decode("cd")]),
+            Deed::Enter(word) => self.strict_command(command, &[shell::decode("cd"), word.clone()]),
             Deed::Take(word) => self.strict_file(command, part, word, Touch::Read),
             Deed::Put(word) => self.strict_file(command, part, word, Touch::Write),
         }
@@ -125,10 +125,10 @@ impl Judge<'_> {
     }
 
     fn strict_operand(&self, command: &str, target: &Target) -> Verdict {
-        if let Some(verdict) = self.ruled(target, Touch::Read) {
+        if let Some(verdict) = self.ruled_by_pattern(target, Touch::Read) {
             return verdict;
         }
-        match self.ruled(target, Touch::Write) {
+        match self.ruled_by_pattern(target, Touch::Write) {
             Some(Verdict::Deny { why }) => {
                 Verdict::Ask { why: format!("{why}, if it is changed"), rule: whole(command) }
             }

@@ -52,7 +52,11 @@ pub(crate) fn look(words: &[Word]) -> Option<Vec<Operand>> {
         return view(viewer, words);
     }
     if name == "echo" {
-        return Some(Vec::new());
+        // Stars in it list files.
+        let globs = rest.iter().filter(|word| word.is_glob);
+        return globs
+            .map(|word| Some(operand(folder_of_glob(word.text.as_deref()?)?, OperandKind::Names)))
+            .collect();
     }
     let texts: Vec<&str> = rest.iter().map(Word::text).collect::<Option<_>>()?;
     match (name, texts.as_slice()) {

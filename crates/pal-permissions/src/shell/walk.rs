@@ -1,6 +1,7 @@
 //! The first reader of a command line: through the tree that the grammar makes of it.
 
 mod commands;
+mod nodes;
 mod redirects;
 
 use std::collections::BTreeSet;
@@ -8,6 +9,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tree_sitter::{Node, Parser};
+
+use nodes::{children, is_literal};
 
 use super::{BYTES_MAX, DEPTH_MAX, Deed, Part, Script, Word, decode, scan};
 
@@ -332,28 +335,4 @@ impl<'a> Walker<'a> {
         }
         self.signs.insert((node.start_byte(), node.end_byte()));
     }
-}
-
-/// Whether a node is a word, or a piece of one.
-fn is_literal(kind: &str) -> bool {
-    const LITERALS: [&str; 13] = [
-        "word",
-        "string",
-        "raw_string",
-        "translated_string",
-        "ansi_c_string",
-        "number",
-        "expansion",
-        "simple_expansion",
-        "command_substitution",
-        "process_substitution",
-        "arithmetic_expansion",
-        "brace_expression",
-        "concatenation",
-    ];
-    LITERALS.contains(&kind)
-}
-
-fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |idx| node.child(idx))
 }

@@ -49,10 +49,7 @@ impl Reader<'_> {
         if after_tilde.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) {
             self.is_known = false;
         }
-        let is_brace = self.left.contains('{') && (self.left.contains(',') || self.left.contains(".."));
-        if is_brace && !self.left.starts_with(['\'', '"']) {
-            self.is_known = false;
-        }
+        let mut is_brace_open = false;
         while let Some(character) = self.take() {
             match character {
                 '\\' => self.escaped(),
@@ -72,7 +69,12 @@ impl Reader<'_> {
                     // `<(…)` is a word, and nothing is known of it.
                     return self.is_known = false;
                 }
-                other => self.text.push(other),
+                // `{a,b}` and `{a..b}` become several words.
+                ',' | '.' if is_brace_open => return self.is_known = false,
+                other => {
+                    is_brace_open |= other == '{';
+                    self.text.push(other);
+                }
             }
         }
     }

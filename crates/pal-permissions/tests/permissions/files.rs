@@ -151,3 +151,15 @@ fn tools_of_servers_by_name() {
     assert_eq!(nothing("Todo"), "deny");
     assert_eq!(nothing("Skill"), "allow");
 }
+
+#[test]
+fn a_tool_without_a_pattern_is_about_all_that_it_does() {
+    let rules = rules("deny Read\ndeny Edit\nallow Bash(make:*)");
+    let say =
+        |tool: &str, need: Need, mode| is(&judge(&Request { tool, needs: &[need], mode }, &rules, &ground()));
+    assert_eq!(say("Read", Need::Read(target("x")), Mode::Bypass), "deny");
+    assert_eq!(say("Grep", Need::Read(target("x")), Mode::Default), "allow");
+    assert_eq!(say("Write", Need::Write(target("x")), Mode::Bypass), "deny");
+    let run = |command: &str| is(&crate::run(command, Mode::Default, &rules));
+    assert_eq!([run("make x"), run("make x > y"), run("cat x")], ["allow", "deny", "allow"]);
+}

@@ -26,6 +26,8 @@ const ALLOWED: &[&str] = &[
     "tail -n +10 README.md",
     "wc -l src/*.rs",
     "echo hello",
+    "echo src/*.rs",
+    "git show stash@{0}",
     "echo \"$HOME is $(pwd)\"",
     "printf '%s\\n' a b",
     "date +%F",

@@ -36,10 +36,7 @@ const PLAIN: Viewer = Viewer {
 
 /// The programs.
 pub(super) const VIEWERS: &[Viewer] = &[
-    Viewer {
-        names: &["cat", "tac", "nl", "rev", "fold", "comm", "paste", "cmp", "od", "strings", "column"],
-        ..PLAIN
-    },
+    Viewer { names: &["cat", "tac", "nl", "rev", "fold", "comm", "paste", "cmp", "od", "column"], ..PLAIN },
     Viewer { names: &["head", "tail"], values: &["-n", "-c"], ..PLAIN },
     Viewer { names: &["cut"], values: &["-d", "-f", "-c", "-b"], ..PLAIN },
     Viewer {
