@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
     fn tell(&mut self, line: &str) -> Result<(), Failure> {
         self.countdown.end();
         if self.tells {
-            writeln!(self.err, "  {}", clipped(line, COLUMNS - 3)).map_err(lost)?;
+            writeln!(self.err, "  {}", clipped(line, COLUMNS - 3)).map_err(|error| lost(&error))?;
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl<'a> Text<'a> {
     /// An error, which is always told, whole.
     fn complain(&mut self, what: &str) -> Result<(), Failure> {
         self.countdown.end();
-        writeln!(self.err, "pal: {}", harmless_lines(what)).map_err(lost)
+        writeln!(self.err, "pal: {}", harmless_lines(what)).map_err(|error| lost(&error))
     }
 
     fn ended(&mut self, ended: &Ended) -> Result<(), Failure> {
@@ -75,7 +75,7 @@ impl<'a> Text<'a> {
             self.complain(error)?;
         }
         if self.tells {
-            writeln!(self.err, "{}", spent(ended)).map_err(lost)?;
+            writeln!(self.err, "{}", spent(ended)).map_err(|error| lost(&error))?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Show for Text<'_> {
         self.countdown.end();
         match failure {
             Some(failure) => {
-                writeln!(self.err, "{failure}").map_err(lost)?;
+                writeln!(self.err, "{failure}").map_err(|error| lost(&error))?;
                 Ok(failure.exit_code())
             }
             None => Ok(ExitCode::from(self.code)),
@@ -130,7 +130,7 @@ impl Show for Text<'_> {
 }
 
 /// Standard error is gone: there is nobody to say more to.
-fn lost(error: std::io::Error) -> Failure {
+fn lost(error: &std::io::Error) -> Failure {
     Failure::new(format!("standard error: {error}"))
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn sessions(
         let (project, sessions) = kept::of_directory(home, &directory);
         (Some(project), sessions)
     };
-    let mut rows = read(sessions, &settings.cards);
+    let mut rows = read(&sessions, &settings.cards);
     rows.sort_by(|one, other| (other.active, &other.kept.id).cmp(&(one.active, &one.kept.id)));
     let hidden = rows.len().saturating_sub(arguments.limit.unwrap_or(usize::MAX));
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
@@ -91,7 +91,7 @@ fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Reads the logs, several at once.
-fn read(sessions: Vec<Kept>, cards: &Cards) -> Vec<Row> {
+fn read(sessions: &[Kept], cards: &Cards) -> Vec<Row> {
     let (next, done, started) = (AtomicUsize::new(0), AtomicUsize::new(0), Instant::now());
     let is_told = std::io::stderr().is_terminal();
     let work = |tells: bool| {
@@ -203,19 +203,20 @@ impl Page {
 
 /// What is known of a session, in one line.
 fn facts(digest: &Digest) -> String {
+    // What matters most stands first: the end is cut where a line does not fit.
     let mut facts = Vec::new();
-    facts.extend(digest.model.as_ref().map(ToString::to_string));
+    if digest.spent.responses > 0 {
+        let more = if digest.unpriced > 0 { " and more" } else { "" };
+        let cost = digest.cost().map(|cost| format!("{}{more}", money(cost)));
+        facts.push(cost.unwrap_or_else(|| String::from("price not known")));
+        facts.push(format!("{} tokens", short(digest.tokens())));
+    }
     facts.push(match digest.entries {
         1 => String::from("1 entry"),
         entries => format!("{} entries", thousands(entries)),
     });
     facts.push(bytes(digest.bytes));
-    if digest.spent.responses > 0 {
-        facts.push(format!("{} tokens", short(digest.tokens())));
-        let more = if digest.unpriced > 0 { " and more" } else { "" };
-        let cost = digest.cost().map(|cost| format!("{}{more}", money(cost)));
-        facts.push(cost.unwrap_or_else(|| String::from("price not known")));
-    }
+    facts.extend(digest.model.as_ref().map(ToString::to_string));
     facts.join(" · ")
 }
 

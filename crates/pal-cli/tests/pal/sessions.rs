@@ -34,7 +34,7 @@ fn a_session_has_its_title_its_size_and_its_price() {
     assert_eq!(row["last_active"], "2026-11-15T09:03:30.000Z");
     stored.decide(DecisionKind::Title { title: "The moon, and what it breaks".into() }, "asked");
     let out = good(stored.home.run_in(&stored.project, &["sessions"]));
-    assert!(out.contains("The moon, and what it breaks") && out.contains("claude-opus-4-6 · "), "{out}");
+    assert!(out.contains("The moon, and what it breaks") && out.contains(" · claude-opus-4-6\n"), "{out}");
     let id = row["id"].as_str().unwrap();
     assert!(out.starts_with(&id[..8]), "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
