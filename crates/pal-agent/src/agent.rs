@@ -12,7 +12,7 @@ use pal_prompt::Offered;
 use pal_session::{End as RunEnd, Input, Run};
 use pal_settings::Switch;
 use pal_sources::gather;
-use pal_tools::{Abilities, Workspace};
+use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
@@ -166,6 +166,11 @@ impl<'a> Agent<'a> {
         self.desk.handle.clone()
     }
 
+    /// The shell, whose commands in the background are to be ended by whoever ends the program without the agent.
+    pub fn shell(&self) -> Arc<Shell> {
+        Arc::clone(&self.desk.shell)
+    }
+
     /// The session's id.
     pub fn id(&self) -> &str {
         &self.id
@@ -206,7 +211,8 @@ impl Desk<'_> {
         self.handle.renew();
         // Who wanted the last prompt to stop too late does not mean this one.
         let waiting: Vec<Signal> = self.signals.try_iter().collect();
-        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Person(Input::Interrupt))) {
+        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Person(Input::Interrupt)))
+        {
             self.handle.send(signal);
         }
         self.granted.clear();
@@ -227,6 +233,7 @@ fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Wor
     let abilities = Abilities { images: can.images, documents: can.documents };
     let folder = log.parent().unwrap_or(log).to_owned();
     let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
+    workspace.hidden = Some(crate::gate::hidden(options, &workspace));
     workspace.program_home = Some(options.home.clone());
     workspace.allows_private_addresses = options.allows_private_addresses;
     // The directory that commands worked in last, if it is still there.

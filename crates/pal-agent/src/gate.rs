@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use pal_model::Text;
-use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Verdict, judge};
+use pal_permissions::{
+    Ground, Mode, Need, Placed, Request, Rules, Target, Verdict, holds_credentials, judge,
+};
 use pal_process::Cancel;
 use pal_session::{Call, Ruling};
-use pal_tools::{Input, Tool, Workspace};
+use pal_tools::{Hidden, Input, Tool, Workspace};
 
 use crate::event::Denial;
 use crate::inner::is_inner;
 use crate::listening::{Listening, Spoken};
+use crate::options::Options;
 
 /// What a person is asked before a call, and who asks them.
 pub type Asking = Box<dyn FnMut(&Asked) -> Answer>;
@@ -175,6 +178,33 @@ impl Gate {
             }
         }
     }
+}
+
+/// The files that searches leave out: those that a rule forbids to look at, and those that hold credentials, because a
+/// search is allowed as a whole and nobody is asked about a single file of it.
+pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
+    let rules = options.rules.clone();
+    let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), workspace.session.clone());
+    let own = Some(options.home.clone());
+    Hidden(Box::new(move |real| {
+        if holds_credentials(real) {
+            return true;
+        }
+        if rules.deny.is_empty() {
+            return false;
+        }
+        let resolve = |named: &str, directory: &Path| directory.join(named);
+        let ground = Ground {
+            roots: roots.clone(),
+            home: home.clone(),
+            session: session.clone(),
+            own: own.clone(),
+            directory: roots.first().cloned().unwrap_or_default(),
+            resolve: &resolve,
+        };
+        let target = Target { named: real.display().to_string(), real: real.to_owned() };
+        rules.denies_reading(&target, &ground).is_some()
+    }))
 }
 
 fn judged(

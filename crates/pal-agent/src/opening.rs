@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
 use pal_model::{Card, Draft, EntryId, Prefix};
-use pal_prompt::{Prompts, 
-    Assembled, Assembly, Catalogue, Mode as PromptMode, SessionFacts, ToolSpec, assemble, built_in_tools,
+use pal_prompt::{
+    Assembled, Assembly, Catalogue, Mode as PromptMode, Prompts, SessionFacts, ToolSpec, assemble,
+    built_in_tools,
 };
 use pal_sources::Gathered;
 use pal_store::{create_private_directory, log_path, project_directory};
@@ -142,7 +143,8 @@ impl Prefixing {
 /// The tools that the session offers.
 fn tools(options: &Options) -> Vec<ToolSpec> {
     let offered = built_in_tools().into_iter().filter(|tool| !options.without_tools.contains(&tool.name));
-    let deferring = |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
+    let deferring =
+        |tool: ToolSpec| ToolSpec { is_deferred: options.deferred_tools.contains(&tool.name), ..tool };
     offered.map(deferring).collect()
 }
 

@@ -8,28 +8,10 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use pal_permissions::holds_credentials;
+
 /// Larger files are not read again.
 const BYTES_MAX: u64 = 8 << 20;
-
-/// Names of files and folders that hold credentials; a star stands for anything. In lower case.
-const CREDENTIALS: [&str; 16] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".kube",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".docker",
-    "id_rsa*",
-    "id_ed25519*",
-    "*.pem",
-    "*.key",
-    ".env",
-    ".env.*",
-    "credentials*",
-    ".credentials*",
-];
 
 /// The session's directory with links followed, if the caller stands in it.
 pub fn directory_around(current: &Path, directory: &Path) -> Result<PathBuf, String> {
@@ -89,19 +71,6 @@ fn real_path_inside(directory: &Path, path: &str) -> Result<PathBuf, String> {
         return Err(String::from("it may hold credentials"));
     }
     Ok(real)
-}
-
-/// Whether a path leads to or through something with a name of credentials.
-fn holds_credentials(path: &Path) -> bool {
-    path.components().any(|component| {
-        // Some file systems do not tell capital letters from small ones.
-        let name = component.as_os_str().to_string_lossy().to_lowercase();
-        CREDENTIALS.iter().any(|pattern| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
-            (Some(start), _) => name.starts_with(start),
-            (_, Some(end)) => name.ends_with(end),
-            _ => name == *pattern,
-        })
-    })
 }
 
 #[cfg(test)]

@@ -26,7 +26,16 @@ use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
 use crate::settings::{Settings, from_environment};
 
+/// What the program exits with if a command could not be fenced in: that of a shell that cannot run a command.
+const NOT_FENCED: u8 = 126;
+
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    // A command behind the fence: the fence is closed from inside before anything else is done.
+    if words.next().is_some_and(|word| word == pal_sandbox::HELPER_ARGUMENT) {
+        eprintln!("{}", pal_sandbox::enter_and_exec(words));
+        return ExitCode::from(NOT_FENCED);
+    }
     let arguments = Arguments::parse();
     let mut out = std::io::BufWriter::new(std::io::stdout());
     let done =

@@ -23,7 +23,7 @@ pub use session::{EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, skill_tex
 pub use shell::{Bash, BashOutput, KillBash, Sandbox, Shell, shell_tools};
 pub use tool::{Running, Tool};
 pub use web::WebFetch;
-pub use workspace::{Abilities, Workspace};
+pub use workspace::{Abilities, Hidden, Workspace};
 
 /// The tools for files, searches, pages and the session itself, by name.
 pub fn tools() -> Vec<Box<dyn Tool>> {

@@ -1,6 +1,7 @@
 //! Where tools work, and what they know of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,10 +24,21 @@ pub struct Workspace {
     pub program_home: Option<PathBuf>,
     /// What the model can look at.
     pub abilities: Abilities,
+    /// Says which files searches leave out: those that may not be looked at.
+    pub hidden: Option<Hidden>,
     /// Whether pages may be fetched from addresses that only this machine or its network can reach.
     pub allows_private_addresses: bool,
     state: Mutex<State>,
     writing: Mutex<()>,
+}
+
+/// Which files searches leave out.
+pub struct Hidden(pub Box<dyn Fn(&Path) -> bool + Send + Sync>);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Hidden")
+    }
 }
 
 /// What the model can look at.
@@ -58,8 +70,22 @@ impl Workspace {
     ) -> Workspace {
         let directory = roots.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
         let state = Mutex::new(State { directory, seen, shown: BTreeSet::new() });
-        let (program_home, allows_private_addresses, writing) = (None, false, Mutex::new(()));
-        Workspace { roots, session, home, program_home, abilities, allows_private_addresses, state, writing }
+        Workspace {
+            roots,
+            session,
+            home,
+            program_home: None,
+            abilities,
+            hidden: None,
+            allows_private_addresses: false,
+            state,
+            writing: Mutex::new(()),
+        }
+    }
+
+    /// Whether a search leaves a file out.
+    pub(crate) fn is_hidden(&self, real: &Path) -> bool {
+        self.hidden.as_ref().is_some_and(|hidden| (hidden.0)(real))
     }
 
     /// Where a path really is that the model named: `~` is the user's home, what is relative starts in the working

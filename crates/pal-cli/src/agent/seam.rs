@@ -61,7 +61,7 @@ pub(crate) fn work(
         }
     });
     let mut agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
-    signals::interrupt_on_signals(agent.handle());
+    signals::interrupt_on_signals(agent.handle(), agent.shell());
     let mut outcome = Ok(());
     match task {
         Task::Prompt(prompt) => {

@@ -80,7 +80,7 @@ fn glob(input: &Input, running: &Running<'_>) -> Result<Output, String> {
     }
     let wanted = Wanted { pattern: Some(Pattern::new(&pattern)?), types: None, links: true };
     let found: Vec<(PathBuf, ())> =
-        files(&real, &wanted, running.cancel).into_iter().map(|path| (path, ())).collect();
+        files(&real, &wanted, running).into_iter().map(|path| (path, ())).collect();
     if running.cancel.is_cancelled() {
         return Err(String::from("The search was cancelled."));
     }

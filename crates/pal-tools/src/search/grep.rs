@@ -135,7 +135,7 @@ fn grep(input: &Input, running: &Running<'_>) -> Result<Output, String> {
         links: false,
     };
     let search = Search::new(&meant(&fields.pattern), fields.how(), running.cancel)?;
-    let files = files(&root, &wanted, running.cancel);
+    let files = files(&root, &wanted, running);
     let rows = match fields.mode() {
         Mode::Content => content(&fields, &search, &files, &Shown::new(running.workspace, &root)),
         mode => {

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{DirEntry, WalkBuilder};
-use pal_process::Cancel;
+
+use crate::Running;
 
 /// Which files are wanted.
 #[derive(Debug, Default)]
@@ -73,8 +74,9 @@ pub(super) fn types_named(name: &str) -> Result<Types, String> {
     builder.build().map_err(|err| err.to_string())
 }
 
-/// The wanted files below a folder, or the file itself, by path. Stops in the middle if it is cancelled.
-pub(super) fn files(root: &Path, wanted: &Wanted, cancel: &Cancel) -> Vec<PathBuf> {
+/// The wanted files below a folder, or the file itself, by path, without those that may not be looked at. Stops in the
+/// middle if it is cancelled.
+pub(super) fn files(root: &Path, wanted: &Wanted, running: &Running<'_>) -> Vec<PathBuf> {
     let skips_hidden = !wanted.pattern.as_ref().is_some_and(|pattern| pattern.names_hidden);
     let mut builder = WalkBuilder::new(root);
     builder.hidden(skips_hidden).require_git(false).follow_links(false).filter_entry(is_no_repository);
@@ -83,12 +85,12 @@ pub(super) fn files(root: &Path, wanted: &Wanted, cancel: &Cancel) -> Vec<PathBu
     }
     let mut found = Vec::new();
     for entry in builder.build() {
-        if cancel.is_cancelled() {
+        if running.cancel.is_cancelled() {
             break;
         }
         // What cannot be looked into is not there, as for any other search.
         let Ok(entry) = entry else { continue };
-        if is_wanted(&entry, root, wanted) {
+        if is_wanted(&entry, root, wanted) && !running.workspace.is_hidden(entry.path()) {
             found.push(entry.into_path());
         }
     }
