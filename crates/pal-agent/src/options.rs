@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pal_engine::{CacheSettings, Engine};
-use pal_model::{Card, EntryId};
+use pal_model::EntryId;
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
 use pal_session::RunSettings;
@@ -90,11 +90,6 @@ pub enum Beginning {
 }
 
 impl Options {
-    /// The model.
-    pub(crate) fn card(&self) -> &Card {
-        &self.lens.card
-    }
-
     /// What the engine runs by, for a session whose log is here.
     pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
         let directory = log.parent().unwrap_or(std::path::Path::new("/"));
