@@ -44,7 +44,7 @@ impl<'a> Agent<'a> {
         let mut gathered = gather(&options.sources);
         let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
         let engine = options.engine(&log);
-        let switched = Switched::new(options.switches.clone(), &engine);
+        let switched = Switched::new(&options.switches, &engine);
         let prefixing = Prefixing::new(&options, engine.policy.warm_clear);
         let mut notes: Vec<(&'static str, String)> = Vec::new();
         let catalogue = if is_resumed {
@@ -78,7 +78,7 @@ impl<'a> Agent<'a> {
         let place = pal_hooks::Place {
             session_id: id.clone(),
             transcript_path: log.clone(),
-            project: project.clone(),
+            project,
             folder: session.directory().to_owned(),
         };
         let hooks = Arc::new(Listening::new(hooks, place, &directory, &options.lens.card.model));

@@ -13,7 +13,7 @@ pub(crate) struct Switched {
 }
 
 impl Switched {
-    pub(crate) fn new(switches: Switches, engine: &Engine) -> Switched {
+    pub(crate) fn new(switches: &Switches, engine: &Engine) -> Switched {
         let switches = switches.for_session();
         Switched { switches, policy: engine.policy.clone(), auto_compact: engine.limits.auto_compact }
     }

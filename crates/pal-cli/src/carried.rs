@@ -6,8 +6,8 @@
 
 use pal_context::Standing;
 use pal_context::cache::latched_lifetime;
-use pal_model::{Body, Card, Entry, RequestSent, Source, Text, escape_into, fields, member_string};
-use pal_view::{CacheLifetime, Request, View};
+use pal_model::{Body, Card, Entry, RequestSent, Source, Text, escape_into};
+use pal_view::{CacheLifetime, View};
 use pal_wire::Beta;
 use smol_str::SmolStr;
 
@@ -113,12 +113,6 @@ pub(crate) fn request_at(branch: &[Entry], at: usize) -> Option<&RequestSent> {
 /// A key that steers all requests of a session, its forks and branches included, to one cache of the provider.
 pub(crate) fn cache_key(branch: &[Entry]) -> Option<String> {
     branch.first().map(|entry| format!("pal-{}", entry.id))
-}
-
-/// The effort that a request asks for.
-pub(crate) fn effort(request: &Request) -> Option<String> {
-    let (_, value) = request.members().iter().find(|(name, _)| name == OUTPUT)?;
-    member_string(&fields(value).ok()?, "effort").map(|effort| effort.into_owned())
 }
 
 fn with_effort(effort: &str) -> Text {

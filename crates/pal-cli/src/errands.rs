@@ -2,21 +2,20 @@
 //! engine and a provider.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use pal_agent::text_inside;
+use pal_agent::{Exchange, ExchangeEnd, Line, Step, Voice, text_inside};
 use pal_context::{FileRead, FileWanted, Question, Reply};
 use pal_engine::{Asked, Errands, Outcome, Outgoing};
-use pal_model::{Block, Card, Timestamp, Usage};
-use pal_provider::{Client, Endpoint, Policy, Progress};
-use pal_wire::{Call, Delta, Event, Failure as WireFailure, FailureKind, Finished};
+use pal_model::{Card, Timestamp, Usage};
+use pal_process::Cancel;
+use pal_provider::Policy;
+use pal_wire::{Call, Delta, Event, Failure as WireFailure, FailureKind};
 use smol_str::SmolStr;
-use tokio::runtime::Runtime;
 
 use crate::arguments::ProviderName;
 use crate::failure::Failure;
 use crate::progress::{Countdown, Elapsed};
-use crate::provider::{call, endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
 use crate::settings::Settings;
 use crate::table::harmless;
 
@@ -34,12 +33,6 @@ pub(crate) struct Helper {
     pub(crate) taken: Taken,
     /// Files that were wanted and not read, and why.
     pub(crate) not_read: Vec<(String, String)>,
-}
-
-/// The way to a provider.
-struct Line {
-    runtime: Runtime,
-    endpoint: Endpoint,
 }
 
 /// What questions took.
@@ -75,7 +68,7 @@ impl Helper {
             ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(&self.card)))?.0,
             _ => endpoint(name, settings)?,
         };
-        self.line = Some(Line { runtime, endpoint });
+        self.line = Some(Line::new(runtime, endpoint, Policy::patient()).map_err(Failure::new)?);
         Ok(())
     }
 
@@ -109,25 +102,20 @@ impl Errands for Helper {
             let why = String::from("there is no provider to ask");
             return Asked { reply: Reply::Failed(why), answered: None };
         };
-        let request = &question.request;
-        // Streamed, so that silence and length are told apart while the answer is written.
-        let call = call(request, betas, self.cache_key.as_deref(), &self.card, line.endpoint.dialect());
-        let mut policy = Policy::patient();
-        policy.retries.retries = question.retries;
-        let client = Client::new(line.endpoint.clone(), policy);
+        let mut voice = Voice::new(&self.card, line.endpoint().dialect(), self.cache_key.clone());
+        let call = voice.call(&question.request, betas);
         let what = format!("{} writes a summary ({})", self.card.model, question.how.name());
-        let answered = match client {
-            Ok(client) => line.runtime.block_on(whole_answer(&client, call, what)),
-            Err(error) => Err(WireFailure::new(FailureKind::Connection, error.to_string())),
-        };
-        match answered {
-            Err(failure) => Asked { reply: self.failed(&failure), answered: None },
-            Ok((blocks, finished)) => {
+        let exchange = watched(line, call, what);
+        match exchange.end {
+            ExchangeEnd::Finished(finished) => {
                 let cost = self.card.cost(&finished.usage);
                 self.taken.add(&finished.usage, cost);
-                let reply = Reply::of_answer(blocks, finished.stop_reason.as_deref());
+                let reply = Reply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
                 Asked { reply, answered: Some((finished.response, finished.usage, cost)) }
             }
+            ExchangeEnd::Failed(failure) => Asked { reply: self.failed(&failure), answered: None },
+            // Nobody here wants it to stop.
+            ExchangeEnd::Cancelled => Asked { reply: Reply::Failed(String::from("stopped")), answered: None },
         }
     }
 
@@ -163,40 +151,21 @@ impl Taken {
     }
 }
 
-/// The blocks of an answer and its end, or why there is none.
-async fn whole_answer(
-    client: &Client,
-    call: Call,
-    what: String,
-) -> Result<(Vec<Block>, Finished), WireFailure> {
-    let started = Instant::now();
+/// Sends a call and tells how long its answer takes, and how long until the next attempt.
+fn watched(line: &Line, call: Call, what: String) -> Exchange {
     let mut elapsed = Elapsed::new(what);
     let mut countdown = Countdown::default();
-    let mut second = tokio::time::interval(std::time::Duration::from_secs(1));
-    let mut answer = client.send(call);
-    let (mut blocks, mut characters) = (Vec::new(), 0);
-    let end = loop {
-        let progress = tokio::select! {
-            progress = answer.next() => progress,
-            _ = second.tick() => {
-                elapsed.show(started.elapsed(), characters);
-                continue;
-            }
-        };
-        match progress {
-            Some(Progress::Waiting(wait)) => countdown.show(&wait),
-            Some(Progress::Event(Event::Grew { delta, .. })) => {
-                let (Delta::Text(text) | Delta::Thinking(text) | Delta::Input(text)) = delta;
-                characters += text.chars().count();
-            }
-            Some(Progress::Event(Event::Block { block, .. })) => blocks.push(block),
-            Some(Progress::Event(Event::Finished(finished))) => break Ok(finished),
-            Some(Progress::Event(Event::Failed(failure))) => break Err(failure),
-            Some(Progress::Event(_)) => countdown.end(),
-            None => break Err(WireFailure::new(FailureKind::Cut, "the answer ended without an end")),
+    let mut characters = 0;
+    let exchange = line.exchange(call, &Cancel::new(), &mut |step| match step {
+        Step::Tick(passed) => elapsed.show(passed, characters),
+        Step::Waiting(wait) => countdown.show(wait),
+        Step::Event(Event::Grew { delta, .. }) => {
+            let (Delta::Text(text) | Delta::Thinking(text) | Delta::Input(text)) = delta;
+            characters += text.chars().count();
         }
-    };
+        Step::Event(_) => countdown.end(),
+    });
     countdown.end();
     elapsed.end();
-    end.map(|finished| (blocks, finished))
+    exchange
 }

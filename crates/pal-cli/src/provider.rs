@@ -5,13 +5,10 @@ use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRE
 use pal_settings::Secrets;
 use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
 use pal_sim_server::{Options, Speed, serve};
-use pal_view::Request;
-use pal_wire::{Call, ChatServer, Conversation, Dialect, Encoder, Piece, messages_call_with};
-use smol_str::SmolStr;
+use pal_wire::Dialect;
 use tokio::net::TcpListener;
 
 use crate::arguments::ProviderName;
-use crate::carried::effort;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -116,34 +113,4 @@ pub(crate) async fn simulator(
     let endpoint = Endpoint::new(dialect, &address, Some(Key::api("simulated")))
         .map_err(|error| bad_endpoint(&error, "the simulator's address"))?;
     Ok((endpoint, server))
-}
-
-/// A rendered request as a call in the endpoint's dialect.
-pub(crate) fn call(
-    request: &Request,
-    betas: &[SmolStr],
-    cache_key: Option<&str>,
-    card: &Card,
-    dialect: Dialect,
-) -> Call {
-    let mut encoder = match dialect {
-        Dialect::Messages => return messages_call_with(betas, request.parts(), true),
-        Dialect::Responses => Encoder::responses(card.caching.into()),
-        Dialect::Chat => Encoder::chat(ChatServer::Compatible, card.caching.into()),
-    };
-    let pieces: Vec<Piece> = request
-        .pieces()
-        .map(|(opens, block, is_marked)| Piece { opens, block: block.clone(), is_marked })
-        .collect();
-    let effort = effort(request);
-    encoder.encode(&Conversation {
-        model: &card.model,
-        max_tokens: request.max_tokens(),
-        stream: true,
-        effort: effort.as_deref(),
-        cache_key,
-        system: request.system(),
-        tools: request.tools(),
-        pieces: &pieces,
-    })
 }

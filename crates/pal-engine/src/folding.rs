@@ -79,7 +79,7 @@ impl Session {
         let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
         let standing = self.fork_standing(engine, now);
         let request = standing.fork(&self.view, options, &directive);
-        let question = Question { how: How::Fork, request, retries: 1 };
+        let question = Question { how: How::Fork, request };
         Ok(match self.ask(&question, &standing, engine, now, errands)? {
             Reply::Said(blocks) => read_summary(&blocks).ok().or_else(|| words(&blocks)),
             Reply::TooLong { .. } | Reply::Failed(_) => None,

@@ -63,6 +63,7 @@ pub const KEYS: &[Key] = &[
     key("model", Kind::Text, "null", Trust::Free, "The model that is asked; the built-in one unless set").by(&["PAL_MODEL"]),
     key("effort", Kind::OneOf(EFFORTS), "null", Trust::Free, "How hard models think; their own measure unless set").by(&["PAL_EFFORT"]),
     key("max_output_tokens", Kind::Count { from: 1 }, "8000", Trust::Free, "Most tokens of one answer").by(&["PAL_MAX_OUTPUT_TOKENS"]),
+    key("max_retries", Kind::Count { from: 0 }, "8", Trust::Free, "How often a request that failed before its answer began is tried again").by(&["PAL_MAX_RETRIES"]),
     key("cache_lifetime", Kind::OneOf(&["5m", "1h"]), "\"5m\"", Trust::Free, "For how long the provider's cache is asked to keep what is marked").by(&["PAL_CACHE_LIFETIME"]),
     key("anthropic.api_key", Kind::Secret, "null", Trust::Needed, "The key for Claude; only from the environment").by(&["ANTHROPIC_API_KEY"]),
     key("anthropic.auth_token", Kind::Secret, "null", Trust::Needed, "A bearer token in its place; only from the environment").by(&["ANTHROPIC_AUTH_TOKEN"]),

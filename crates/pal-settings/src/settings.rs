@@ -31,6 +31,8 @@ pub struct Settings {
     pub effort: Option<SmolStr>,
     /// For how long the provider's cache is asked to keep what is marked.
     pub cache_lifetime: CacheLifetime,
+    /// How often a request that failed before its answer began is tried again.
+    pub retries_max: u32,
     /// Where providers are asked.
     pub endpoints: Endpoints,
     /// Keys of providers.
@@ -203,6 +205,10 @@ impl Settings {
                 Some("1h") => CacheLifetime::Hour1,
                 _ => CacheLifetime::Minutes5,
             },
+            retries_max: values
+                .count("max_retries")
+                .and_then(|count| count.try_into().ok())
+                .unwrap_or(u32::MAX),
             endpoints: Endpoints {
                 anthropic: values.text("anthropic.base_url"),
                 openai: values.text("openai.base_url"),

@@ -102,7 +102,7 @@ fn search(log: &Path, query: &str, limit: usize) -> Result<String, String> {
 
 /// Those that hold most of the words come first, then the newest.
 fn keep_best(hits: &mut Vec<Hit>, limit: usize) {
-    hits.sort_by(|one, other| (other.words, other.entry).cmp(&(one.words, one.entry)));
+    hits.sort_by_key(|hit| std::cmp::Reverse((hit.words, hit.entry)));
     hits.truncate(limit);
 }
 

@@ -10,6 +10,7 @@ mod words;
 use std::io::Write;
 use std::process::ExitCode;
 
+use pal_agent::Voice;
 use pal_context::Standing;
 use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
 use pal_provider::{Client, Endpoint, Policy, Progress, Waiting, Whole};
@@ -22,7 +23,7 @@ use crate::arguments::{Ask, ProviderName};
 use crate::carried::{Carried, cache_key, request_at};
 use crate::failure::Failure;
 use crate::progress::Countdown;
-use crate::provider::{call, endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
 use crate::table::{harmless, harmless_lines, usage_line};
@@ -114,8 +115,8 @@ impl Desk<'_> {
         let dialect = endpoint.dialect();
         let client =
             Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;
-        let key = self.cache_key.as_deref();
-        let calls = self.forks.iter().map(|fork| call(fork, &self.betas, key, self.card, dialect));
+        let mut voice = Voice::new(self.card, dialect, self.cache_key.clone());
+        let calls = self.forks.iter().map(|fork| voice.call(fork, &self.betas));
         let mut calls: Vec<Call> = calls.collect();
         match (self.questions, calls.pop()) {
             ([question], Some(call)) => self.one(question, &client, call, json, out).await,

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use clap::CommandFactory;
+use pal_model::nearest;
 
 use crate::agent::{Json, Lines, Show, StreamJson, Task, Text, work};
 use crate::arguments::{Arguments, InputFormat, OutputFormat, Print};
@@ -122,30 +123,15 @@ fn read(input: impl Read) -> Result<String, Failure> {
 /// A word that is no command, without -p.
 fn no_command(word: &str) -> Failure {
     let command = Arguments::command();
-    let names = command.get_subcommands().map(|command| command.get_name());
-    let near = names.map(|name| (distance(word, name), name)).min().filter(|(distance, _)| *distance <= 2);
+    let names: Vec<&str> = command.get_subcommands().map(|command| command.get_name()).collect();
+    let near = nearest(word, &names);
     let what = format!("`{}` is no command", crate::colour::clipped(word, 40));
     match near {
-        Some((_, name)) => Failure::wrong_use(what, format!("did you mean `pal {name}`?")),
+        Some(name) => Failure::wrong_use(what, format!("did you mean `pal {name}`?")),
         None => {
             Failure::wrong_use(what, "pal -p 'PROMPT' gives it to the agent; pal --help lists the commands")
         }
     }
-}
-
-/// How many letters have to be put in, taken out or changed to make one word of another.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().take(64).enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], at + 1);
-        for (column, known) in other.iter().enumerate() {
-            let changed = corner + usize::from(letter != *known);
-            corner = row[column + 1];
-            row[column + 1] = changed.min(corner + 1).min(row[column] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -154,10 +140,6 @@ mod tests {
 
     #[test]
     fn a_word_that_is_almost_a_command_is_told_which() {
-        assert_eq!(
-            [("cots", "cost"), ("cost", "cost"), ("", "abc")].map(|(one, other)| distance(one, other)),
-            [2, 0, 3]
-        );
         assert!(no_command("sesions").to_string().contains("`pal sessions`"));
         assert!(no_command("improve everything").to_string().contains("pal -p"));
     }

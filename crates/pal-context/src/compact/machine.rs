@@ -60,8 +60,6 @@ pub struct Question {
     pub how: How,
     /// The request.
     pub request: Request,
-    /// How often it may be tried again when the provider is at fault.
-    pub retries: u32,
 }
 
 /// What came of a question. The reply of a whole answer is [`Reply::of_answer`].
@@ -341,7 +339,7 @@ impl Compaction {
             self.order.standing.fork(forked, options, &directive)
         };
         self.asked = Some(how);
-        Some(Step::Ask(Box::new(Question { how, request, retries: 2 })))
+        Some(Step::Ask(Box::new(Question { how, request })))
     }
 
     fn ask_plain(&mut self, view: &View, summarised: &[Shown<'_>], dropped: usize, how: How) -> Option<Step> {
@@ -374,7 +372,7 @@ impl Compaction {
         self.dropped = dropped;
         let options = RenderOptions { max_tokens: output, stream: true, spell_out_unseen: false };
         self.asked = Some(how);
-        Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive), retries: 2 })))
+        Some(Step::Ask(Box::new(Question { how, request: plain.fork(options, &directive) })))
     }
 
     /// The provider found a request for a summary too long: the oldest rounds go, enough for the gap that it named, or a

@@ -117,15 +117,15 @@ fn events() -> Vec<Event> {
         CacheBreak { tokens: 3, cause: BreakCause::Provider, cost: Some(0.1), provider: None, diff: None };
     let events = vec![
         began(),
-        Event::Message { entry: said, usage: None, cost: None },
+        Event::Message { entry: Box::new(said), usage: None, cost: None },
         Event::Thinking("hm".into()),
         Event::Text("a".into()),
         Event::Text("b".into()),
         Event::Void { why: "cut".into() },
         Event::Waiting { why: "529".into(), attempt: 2, of: 10, left: Duration::from_millis(1_500) },
         Event::Waiting { why: "529".into(), attempt: 2, of: 10, left: Duration::from_millis(500) },
-        Event::Message { entry: answer.clone(), usage: Some(Usage::default()), cost: Some(0.25) },
-        Event::Message { entry: answer, usage: None, cost: None },
+        Event::Message { entry: Box::new(answer.clone()), usage: Some(Box::default()), cost: Some(0.25) },
+        Event::Message { entry: Box::new(answer), usage: None, cost: None },
         Event::ToolBegan { call: call.clone(), name: "Read".into(), input: r#"{"file_path":"x"}"#.into() },
         Event::ToolPrinted { call: call.clone(), text: "x\n".into() },
         Event::ToolEnded { call, name: "Read".into(), is_error: true, took: Duration::ZERO, bytes: 4 },
@@ -205,7 +205,7 @@ fn every_example_keeps_to_its_schema_and_every_line_has_one() {
 fn examples_of_input_are_understood() {
     let examples = examples().into_iter().filter(|(name, _)| name.starts_with("input-"));
     let text: String = examples.map(|(_, line)| format!("{line}\n")).collect();
-    let given: Vec<_> = crate::agent::listen(std::io::Cursor::new(text)).iter().collect();
+    let given: Vec<_> = crate::agent::input::listen(std::io::Cursor::new(text)).iter().collect();
     assert!(given.len() >= 4 && given.iter().all(|line| line.given.is_ok()), "{given:?}");
 }
 
