@@ -11,7 +11,7 @@ use super::ColourName;
 /// Keys of providers are never shown, only whether they are set.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal config\n  pal config permissions                    all settings of one table\n  pal --settings 'git = false' config git\n  pal config --json | jq '.[] | select(.from[0].place != \"default\")'"
+    after_help = "Examples:\n  pal config\n  pal config permissions                    all settings of one table\n  pal config --settings 'git = false' git\n  pal config --json | jq '.[] | select(.from[0].place != \"default\")'"
 )]
 pub(crate) struct Config {
     /// Only this setting, or this table of settings
