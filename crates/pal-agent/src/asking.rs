@@ -53,6 +53,11 @@ impl Errands for Desk<'_> {
         (self.sink)(Event::Notice(line.to_owned()));
     }
 
+    fn void(&mut self) {
+        let why = String::from("the window was full before it ended; the conversation is compacted first");
+        (self.sink)(Event::Void { why });
+    }
+
     fn now(&mut self, _earlier: Timestamp) -> Timestamp {
         self.clock.now()
     }
@@ -105,6 +110,9 @@ impl Desk<'_> {
                 FailureKind::TooLarge if started.is_none() => {
                     Outcome::TooLong { have: None, limit: None, message: failure.message }
                 }
+                FailureKind::Invalid if started.is_none() && is_about_media(&failure.message) => {
+                    Outcome::MediaRefused(failure.message)
+                }
                 _ => self.broke(started, blocks, with_way_on(&failure)),
             },
             ExchangeEnd::Cancelled => self.broke(started, blocks, String::from("interrupted")),
@@ -153,6 +161,12 @@ impl Desk<'_> {
             }
         }
     }
+}
+
+/// Whether a provider that refuses a request speaks of a picture or a document in it. Providers have no code for it.
+fn is_about_media(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["image", "pdf", "document", "media"].iter().any(|word| message.contains(word))
 }
 
 fn with_way_on(failure: &Failure) -> String {

@@ -21,6 +21,9 @@ pub trait Errands {
     /// Tells the user something, in one line.
     fn notice(&mut self, line: &str);
 
+    /// What was shown of the answer does not count: another one takes its place.
+    fn void(&mut self) {}
+
     /// The time; `earlier` is what it was when the work at hand began, and all that a replay needs to know.
     fn now(&mut self, earlier: Timestamp) -> Timestamp {
         earlier
@@ -86,6 +89,8 @@ pub enum Outcome {
         /// What the provider said.
         message: String,
     },
+    /// The provider refused a picture or a document, and why.
+    MediaRefused(String),
     /// An answer began and broke off.
     Broke(Broke),
     /// There was no answer.

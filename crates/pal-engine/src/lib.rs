@@ -15,6 +15,7 @@ mod files;
 mod folding;
 mod pinning;
 mod preparing;
+mod refused;
 mod sending;
 mod session;
 mod standing;

@@ -48,6 +48,7 @@ impl Session {
             let mut prepared = self.prepare(engine, now, errands)?;
             // What was prepared may have taken a while: a compaction asks a model.
             let now = errands.now(now);
+            let media = self.unsent_media();
             let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
             let Prepared { request, betas, standing, .. } = &prepared;
             let entry = self.append_request(&Source::main(), request, standing, betas, reports, now)?;
@@ -59,6 +60,7 @@ impl Session {
                     // What was cut off was said, and was paid for.
                     self.append_answer(&answered, now)?;
                     self.append_response(&answered, None, now)?;
+                    errands.void();
                     errands.notice(&notice(rejected, "the window was full before the answer ended"));
                     self.make_smaller(rejected, None, engine, now, errands)?;
                     rejected += 1;
@@ -67,6 +69,13 @@ impl Session {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
                     let cache_break = self.watch_sent(entry, &prepared, &answered, now);
                     return Ok(Sent { answered, prepared, rejected, cache_break });
+                }
+                Outcome::MediaRefused(message) if media.is_empty() => {
+                    return Err(EngineError::Provider(message));
+                }
+                Outcome::MediaRefused(message) => {
+                    errands.notice(&format!("left out, because the provider refused it: {message}"));
+                    self.strip(&media, &message, now)?;
                 }
                 Outcome::Broke(broke) => return Err(EngineError::Broke(Box::new(broke))),
                 Outcome::Failed(message) => return Err(EngineError::Provider(message)),

@@ -8,6 +8,7 @@ mod cached;
 mod disk;
 mod length;
 mod played;
+mod refused;
 mod simulated;
 mod summariser;
 mod undo;

@@ -28,6 +28,8 @@ pub(crate) enum Mood {
     Answers,
     /// Finds everything too long.
     TooLong,
+    /// Takes no pictures.
+    RefusesPictures,
 }
 
 /// What the model says when it is asked for a summary.
@@ -94,6 +96,9 @@ impl Errands for Desk {
         if self.mood == Mood::TooLong || tokens > self.card.window {
             let message = format!("prompt is too long: {tokens} tokens");
             return Outcome::TooLong { have: Some(tokens), limit: None, message };
+        }
+        if self.mood == Mood::RefusesPictures && self.sent.last().is_some_and(|body| body.contains("image/png")) {
+            return Outcome::MediaRefused(String::from("image exceeds 5 MB maximum"));
         }
         Outcome::Answered(Answered {
             response: ResponseId::from(format!("msg_{}", self.sent.len()).as_str()),
