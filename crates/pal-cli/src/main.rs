@@ -38,8 +38,8 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let mut out = std::io::BufWriter::new(std::io::stdout());
-    let done =
-        from_environment(arguments.settings.clone()).and_then(|settings| run(arguments, &settings, &mut out));
+    let done = from_environment(arguments.settings.clone(), arguments.print.settings())
+        .and_then(|settings| run(arguments, &settings, &mut out));
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     done.unwrap_or_else(|failure| {
         if !matches!(failure, Failure::ReaderLeft) {

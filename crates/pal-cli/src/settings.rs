@@ -4,13 +4,13 @@ use std::path::Path;
 
 use pal_model::Cards;
 pub(crate) use pal_settings::{EstimatorName, Settings};
-use pal_settings::{SettingsError, Sources};
+use pal_settings::{Flag, SettingsError, Sources};
 use pal_sources::{managed_folders, project_root};
 
 use crate::failure::Failure;
 
-/// Settings for the current directory; `given` is what `--settings` says.
-pub(crate) fn from_environment(given: Option<String>) -> Result<Settings, Failure> {
+/// Settings for the current directory; `given` is what `--settings` says, `flags` what other flags set.
+pub(crate) fn from_environment(given: Option<String>, flags: Vec<Flag>) -> Result<Settings, Failure> {
     let home = pal_store::home_from_environment();
     let cards = home.as_ref().map(|home| cards_with(&home.join("models.toml"))).transpose()?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -23,7 +23,7 @@ pub(crate) fn from_environment(given: Option<String>) -> Result<Settings, Failur
         managed: managed_folders().pop().map(|folder| folder.join("settings.toml")),
         given,
         variables: std::env::vars_os().filter_map(text).collect(),
-        flags: Vec::new(),
+        flags,
     };
     Ok(Settings::read(sources)?)
 }

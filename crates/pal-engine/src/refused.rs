@@ -13,7 +13,12 @@ impl Session {
     }
 
     /// Takes the media of entries out of the view, because the provider said why.
-    pub(crate) fn strip(&mut self, entries: &[EntryId], why: &str, now: Timestamp) -> Result<(), EngineError> {
+    pub(crate) fn strip(
+        &mut self,
+        entries: &[EntryId],
+        why: &str,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
         for entry in entries {
             let kind = DecisionKind::Strip {
                 entry: *entry,

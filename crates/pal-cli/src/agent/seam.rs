@@ -6,13 +6,14 @@ use std::sync::mpsc;
 
 use pal_agent::{Agent, Beginning, Clock, Event, Fencing, Handle, Line, Options};
 use pal_engine::CacheSettings;
-use pal_model::{Card, Content, EntryId, Text};
+use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
 use pal_provider::Policy;
 use pal_sandbox::Fence;
 use pal_session::RunSettings;
 use pal_settings::{Resolved, SandboxWhen, Switch};
+use pal_store::Reader;
 use pal_view::{Limits, Scope};
 use smol_str::SmolStr;
 
@@ -22,7 +23,7 @@ use crate::arguments::{Print, ProviderName};
 use crate::failure::Failure;
 use crate::kept;
 use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
-use crate::session::{Session, card, lens};
+use crate::session::{card, lens};
 use crate::settings::Settings;
 use crate::stored::{eligibility, find};
 use crate::surroundings::{Start, sources_at, today};
@@ -130,7 +131,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
     let beginning = beginning(print, settings, &home, &directory)?;
     let card = model(print, settings, &beginning)?;
     let lens = lens(&card, settings.estimator, Scope::Current);
-    let mode = mode(print, settings)?;
+    let mode = mode(settings)?;
     let added: Vec<PathBuf> = print.added.iter().chain(&settings.permissions.directories).cloned().collect();
     let start = Start {
         directory: &directory,
@@ -163,13 +164,13 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: today(),
-        run: run_settings(print, settings, &card),
+        run: run_settings(settings, &card),
         rules: rules(print, settings)?,
         asking: None,
         hooks,
         without_tools: without_tools(settings),
         deferred_tools: settings.deferred_tools.iter().map(SmolStr::from).collect(),
-        fence: fence(print, settings, mode),
+        fence: fence(settings, mode),
         mode,
         secret_variables: settings.secret_variables.clone(),
         allows_private_addresses: settings.web_private_addresses,
@@ -211,14 +212,28 @@ fn model(print: &Print, settings: &Settings, beginning: &Beginning) -> Result<Ca
         return Ok(card(settings, model));
     }
     let known = match beginning {
-        Beginning::Resumed(log) | Beginning::Forked(log, _) => {
-            let session = Session::read_log(log).map_err(|error| Failure::new(error.to_string()))?;
-            session.model_of_request(session.branch.len())
-        }
+        Beginning::Resumed(log) | Beginning::Forked(log, _) => model_of(log)?,
         Beginning::New(_) => None,
     };
     let model = known.or_else(|| settings.model.as_ref().map(ToString::to_string));
     Ok(card(settings, model.as_deref().unwrap_or(MODEL)))
+}
+
+/// The model that a session asked last. Only what resuming needs is read, however long the log is.
+fn model_of(log: &Path) -> Result<Option<String>, Failure> {
+    let failure = |error: pal_store::OpenError| Failure::new(error.to_string());
+    let branch = Reader::open(log).map_err(failure)?.branch().map_err(failure)?;
+    let model = |entry: &Entry| match &entry.body {
+        Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
+            Some(request.model.to_string())
+        }
+        Body::Boundary(boundary) => boundary.snapshot.model.as_ref().map(ToString::to_string),
+        _ => match entry.decision() {
+            Some(DecisionKind::Model { model }) => Some(model.to_string()),
+            _ => None,
+        },
+    };
+    Ok(branch.entries.iter().rev().find_map(model))
 }
 
 fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure> {
@@ -234,20 +249,20 @@ fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure
     Line::new(runtime, endpoint, policy).map_err(Failure::new)
 }
 
-fn run_settings(print: &Print, settings: &Settings, card: &Card) -> RunSettings {
+fn run_settings(settings: &Settings, card: &Card) -> RunSettings {
     let spending = &settings.spending;
     let output_tokens = spending.output_tokens_max.min(card.max_output);
     RunSettings {
         output_tokens,
         output_tokens_most: OUTPUT_TOKENS_MOST.max(output_tokens).min(card.max_output),
-        turns_max: print.max_turns.or(spending.turns_max),
-        tokens_max: print.max_tokens_total.or(spending.tokens_max),
-        cost_max: print.max_cost_usd.or(spending.cost_usd_max),
+        turns_max: spending.turns_max,
+        tokens_max: spending.tokens_max,
+        cost_max: spending.cost_usd_max,
     }
 }
 
-fn mode(print: &Print, settings: &Settings) -> Result<Mode, Failure> {
-    let name = print.permission_mode.map_or(settings.permissions.mode.as_str(), |mode| mode.name());
+fn mode(settings: &Settings) -> Result<Mode, Failure> {
+    let name = settings.permissions.mode.as_str();
     let name = if name.is_empty() { Mode::Default.name() } else { name };
     name.parse().map_err(|error: pal_permissions::UnknownMode| {
         Failure::with_hint(error.to_string(), "correct permissions.mode in the settings")
@@ -291,9 +306,8 @@ fn without_tools(settings: &Settings) -> Vec<SmolStr> {
 }
 
 /// The fence around shell commands, where one is wanted.
-fn fence(print: &Print, settings: &Settings, mode: Mode) -> Option<Fencing> {
+fn fence(settings: &Settings, mode: Mode) -> Option<Fencing> {
     let is_wanted = match settings.sandbox.when {
-        _ if print.no_sandbox => false,
         SandboxWhen::On => true,
         SandboxWhen::Off => false,
         SandboxWhen::Auto => mode == Mode::Bypass,

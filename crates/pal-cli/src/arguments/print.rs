@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pal_settings::Flag;
+use serde_json::{Value, json};
 
 use super::ProviderName;
 
@@ -133,6 +135,22 @@ impl PermissionMode {
 }
 
 impl Print {
+    /// What flags set, so that they count as any other place does: more than files, less than the managed one.
+    pub(crate) fn settings(&self) -> Vec<Flag> {
+        let set = |flag: &str, key: &'static str, value: Option<Value>| {
+            value.map(|value| Flag { flag: flag.to_owned(), key, value })
+        };
+        let mode = self.permission_mode.map(|mode| json!(mode.name()));
+        let all = [
+            set("--max-turns", "max_turns", self.max_turns.map(|most| json!(most))),
+            set("--max-cost-usd", "max_cost_usd", self.max_cost_usd.map(|most| json!(most))),
+            set("--max-tokens-total", "max_tokens_total", self.max_tokens_total.map(|most| json!(most))),
+            set("--permission-mode", "permissions.mode", mode),
+            set("--no-sandbox", "sandbox", self.no_sandbox.then(|| json!("off"))),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     /// The calls that are allowed, rule by rule.
     pub(crate) fn allowed(&self) -> Vec<String> {
         self.allowed_tools.iter().flat_map(|rules| rules_of(rules)).collect()

@@ -97,7 +97,9 @@ impl Errands for Desk {
             let message = format!("prompt is too long: {tokens} tokens");
             return Outcome::TooLong { have: Some(tokens), limit: None, message };
         }
-        if self.mood == Mood::RefusesPictures && self.sent.last().is_some_and(|body| body.contains("image/png")) {
+        if self.mood == Mood::RefusesPictures
+            && self.sent.last().is_some_and(|body| body.contains("image/png"))
+        {
             return Outcome::MediaRefused(String::from("image exceeds 5 MB maximum"));
         }
         Outcome::Answered(Answered {

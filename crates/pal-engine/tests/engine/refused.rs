@@ -14,11 +14,16 @@ fn a_picture_that_is_refused_is_left_out_for_good_and_the_session_goes_on() {
     played.say("Begin.");
     played.turn().unwrap();
     played.desk.mood = Mood::RefusesPictures;
-    played.append(Draft::user(Origin::Person, &format!(r#"[{{"type":"text","text":"What is this?"}},{PICTURE}]"#)));
+    played.append(Draft::user(
+        Origin::Person,
+        &format!(r#"[{{"type":"text","text":"What is this?"}},{PICTURE}]"#),
+    ));
     played.turn().unwrap();
     let [.., refused, answered] = played.desk.sent.as_slice() else { panic!() };
     assert!(refused.contains("image/png") && !answered.contains("image/png"));
-    assert!(answered.contains("What is this?") && answered.contains("The provider refused it: image exceeds"));
+    assert!(
+        answered.contains("What is this?") && answered.contains("The provider refused it: image exceeds")
+    );
     assert!(played.desk.was_told("image exceeds"));
     played.say("And now?");
     played.restart();
