@@ -51,6 +51,7 @@ impl<'a> Agent<'a> {
             let noted = noted_sources(&session);
             let changed = gathered.instructions.resumed(&noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
+            notes.extend(prefixing.unsaid(&session).map(|text| ("permissions", text)));
             session.settle(options.clock.now())?;
             prefixing.catalogue()
         } else {
@@ -73,15 +74,16 @@ impl<'a> Agent<'a> {
             true => Vec::new(),
             false => pal_tools::skills(&workspace).into_iter().map(offered).collect(),
         };
-        let hooks_off = switched.is_off(Switch::Hooks);
-        let hooks = if hooks_off { Vec::new() } else { options.hooks.clone() };
+        let hooks = options.hooks.clone();
         let place = pal_hooks::Place {
             session_id: id.clone(),
             transcript_path: log.clone(),
             project,
             folder: session.directory().to_owned(),
         };
-        let hooks = Arc::new(Listening::new(hooks, place, &directory, &options.lens.card.model));
+        let model = &options.lens.card.model;
+        let hooks = Listening::new(hooks, place, Arc::clone(&workspace), options.switches.clone(), model);
+        let hooks = Arc::new(hooks);
         let totals = session.view().state().totals;
         let mode = session.view().state().mode.clone();
         let dialect = options.line.endpoint().dialect();
@@ -93,7 +95,8 @@ impl<'a> Agent<'a> {
             own: Some(options.home.clone()),
             asking: options.asking,
         };
-        if let Some(mode) = mode {
+        // What the user says now counts more than what was said then.
+        if let Some(mode) = mode.filter(|_| !options.is_mode_chosen) {
             gate.set_mode(&mode);
         }
         let mut desk = Desk {
@@ -135,10 +138,17 @@ impl<'a> Agent<'a> {
 
     /// Works on a prompt until it has ended. The log holds everything, whatever comes of it.
     pub fn prompt(&mut self, content: Content) -> Result<Ended, AgentError> {
+        self.work(content, false)
+    }
+
+    fn work(&mut self, content: Content, is_given_up: bool) -> Result<Ended, AgentError> {
         let begun = Instant::now();
         let before = self.session.view().state().totals;
         self.desk.begin_prompt();
         self.run.handle(Input::Prompt(content));
+        if is_given_up {
+            self.run.handle(Input::Interrupt);
+        }
         let end = drive(&mut self.session, &mut self.engine, &mut self.run, &mut self.desk)?;
         let ended = Ended {
             end: match end {
@@ -159,6 +169,22 @@ impl<'a> Agent<'a> {
         };
         (self.desk.sink)(Event::Ended(ended.clone()));
         Ok(ended)
+    }
+
+    /// What people said too late for the prompt that it worked on: the next things to be worked on.
+    pub fn take_unheard(&mut self) -> Vec<Content> {
+        let mut unheard = self.run.take_unheard();
+        for signal in self.desk.signals.try_iter() {
+            if let Signal::Person(Input::Prompt(content)) = signal {
+                unheard.push(content);
+            }
+        }
+        unheard
+    }
+
+    /// Works on a prompt that was given up before it began: it is recorded, and nothing is done.
+    pub fn prompt_given_up(&mut self, content: Content) -> Result<Ended, AgentError> {
+        self.work(content, true)
     }
 
     /// Steers and interrupts it from other threads.
@@ -183,8 +209,11 @@ impl<'a> Agent<'a> {
 
     /// Ends what is under way in the background, and lets hooks know.
     pub fn finish(mut self, reason: &str) {
+        // Who interrupted the last prompt still wants its end to be heard of.
+        self.desk.handle.renew();
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
+        self.desk.tell_notices();
         self.desk.shell.background.end_all();
         self.desk.running.clear();
     }
@@ -208,13 +237,13 @@ impl Desk<'_> {
     }
 
     fn begin_prompt(&mut self) {
-        self.handle.renew();
         // Who wanted the last prompt to stop too late does not mean this one.
         let waiting: Vec<Signal> = self.signals.try_iter().collect();
         for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Person(Input::Interrupt)))
         {
             self.handle.send(signal);
         }
+        self.handle.renew();
         self.granted.clear();
         self.took_provider = Duration::ZERO;
         self.denials.clear();

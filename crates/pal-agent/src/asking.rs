@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pal_context::{FileRead, FileWanted, Question, Reply, Trigger};
+use pal_context::{FileRead, FileWanted, Order, Question, Reply};
 use pal_engine::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
 use pal_model::{Boundary, Timestamp, Usage};
 use pal_view::{Request, View};
@@ -53,6 +53,10 @@ impl Errands for Desk<'_> {
         (self.sink)(Event::Notice(line.to_owned()));
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.handle.cancel().is_cancelled()
+    }
+
     fn void(&mut self) {
         let why = String::from("the window was full before it ended; the conversation is compacted first");
         (self.sink)(Event::Void { why });
@@ -62,8 +66,8 @@ impl Errands for Desk<'_> {
         self.clock.now()
     }
 
-    fn before_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {
-        self.prepare_compaction(trigger, view)
+    fn before_compaction(&mut self, order: &Order, view: &View) -> BeforeCompaction {
+        self.prepare_compaction(order, view)
     }
 
     fn after_compaction(&mut self, boundary: &Boundary, view: &View) -> AfterCompaction {

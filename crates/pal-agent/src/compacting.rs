@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pal_context::{FileRead, FileWanted, Restorable, Trigger, World};
+use pal_context::{FileRead, FileWanted, Order, Restorable, World};
 use pal_engine::{AfterCompaction, BeforeCompaction};
 use pal_model::{Body, Boundary, Prefix};
 use pal_permissions::Mode;
@@ -16,8 +16,9 @@ use crate::restoring::text_inside;
 
 impl Desk<'_> {
     /// Hooks are heard, and what is to be put back is put together.
-    pub(crate) fn prepare_compaction(&mut self, trigger: Trigger, view: &View) -> BeforeCompaction {
-        let said = self.hooks.compacting(trigger, &self.gate, &self.handle.cancel());
+    pub(crate) fn prepare_compaction(&mut self, order: &Order, view: &View) -> BeforeCompaction {
+        let said = self.hooks.compacting(order, &self.gate, &self.handle.cancel());
+        self.tell_notices();
         let world =
             if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
         BeforeCompaction { blocked_by: said.blocked_by, instructions: said.instructions, world }
@@ -50,6 +51,7 @@ impl Desk<'_> {
             self.workspace.note_seen(Path::new(path), seen.clone());
         }
         let said = self.hooks.compacted(boundary, &self.gate, &self.handle.cancel());
+        self.tell_notices();
         AfterCompaction {
             prefix: self.renewed(view),
             notes: said.into_iter().map(|text| ("hook", text)).collect(),
@@ -77,7 +79,9 @@ impl Desk<'_> {
     /// A file that was in sight, as it is now. Only inside of the directories that the session works in.
     pub(crate) fn read_again(&mut self, wanted: &FileWanted) -> FileRead {
         let target = self.workspace.resolve(&wanted.path);
-        let root = self.workspace.roots.iter().find(|root| target.real.starts_with(root));
+        // What may not be looked at is not put before the model by another way.
+        let may_look = self.gate.may_look(&target, &self.workspace);
+        let root = self.workspace.roots.iter().find(|root| may_look && target.real.starts_with(root));
         let path = target.real.display().to_string();
         let text = root.and_then(|root| text_inside(root, &path, wanted.bytes_max).ok());
         let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));

@@ -215,6 +215,9 @@ impl Hands for Desk<'_> {
 
     fn adjust(&mut self, engine: &mut Engine) {
         self.switched.apply(engine);
+        for notice in self.switched.take_notices() {
+            (self.sink)(Event::Notice(notice));
+        }
     }
 
     fn calls(&mut self, blocks: &[Block]) -> Vec<Call> {
@@ -244,7 +247,11 @@ impl Hands for Desk<'_> {
             self.note_visibility(session, &call);
         }
         if inner::is_inner(&call.name) {
-            let returned = self.look_inside(session, engine, &call);
+            let begun = Instant::now();
+            let mut returned = self.look_inside(session, engine, &call);
+            let common = self.hooks.common(self.workspace.directory(), &self.gate);
+            self.hooks.tool_used(&call, &mut returned, begun.elapsed(), &common, &self.handle.cancel());
+            self.tell_notices();
             self.ended(&returned.call, returned.is_error, &returned.content);
             self.done.push(Input::Returned(returned));
             return;

@@ -57,13 +57,13 @@ pub enum Event {
         /// What it printed.
         text: String,
     },
-    /// A tool has ended. Its result follows in a message, when all calls of the answer have ended.
+    /// A tool has ended. Its result follows in a message.
     ToolEnded {
         /// Which call.
         call: ToolUseId,
         /// The tool.
         name: SmolStr,
-        /// Whether it failed or was refused.
+        /// Whether it failed.
         is_error: bool,
         /// How long it took.
         took: Duration,

@@ -15,6 +15,9 @@ use crate::inner::is_inner;
 use crate::listening::{Listening, Spoken};
 use crate::options::Options;
 
+/// The tool that ends planning.
+const EXIT_PLAN: &str = "ExitPlanMode";
+
 /// What a person is asked before a call, and who asks them.
 pub type Asking = Box<dyn FnMut(&Asked) -> Answer>;
 
@@ -75,6 +78,12 @@ impl Gate {
         };
     }
 
+    /// Whether a file may be looked at without asking anybody.
+    pub(crate) fn may_look(&self, target: &Target, workspace: &Workspace) -> bool {
+        let needs = [Need::Read(target.clone())];
+        judged("Read", &needs, self.mode, &self.rules, self.own.clone(), workspace) == Verdict::Allow
+    }
+
     pub(crate) fn judge(
         &mut self,
         call: &Call,
@@ -93,6 +102,11 @@ impl Gate {
         let wanted = needs.clone().unwrap_or_default();
         let fits = |rule: &str| fits(rule, &call.name, &wanted, own.clone(), workspace);
         let spoken = hooks.tool_wanted(call, &fits, self, cancel);
+        // A hook that was not heard to its end has not agreed to anything.
+        if cancel.is_cancelled() {
+            let ruling = Ruling::Refused(String::from("Not carried out: interrupted by the user."));
+            return Judged { ruling, denial: None, notes: Vec::new(), needs: Vec::new() };
+        }
         let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
         if let Some(why) = &spoken.stop {
             let denial = Some(denial(call, &input, why, None));
@@ -109,6 +123,10 @@ impl Gate {
             _ => needs,
         };
         let verdict = match (&spoken.denied, &needs) {
+            // Whoever asked for a plan wants no more than a plan.
+            (None, Ok(_)) if call.name == EXIT_PLAN && self.usual == Mode::Plan => Verdict::Deny {
+                why: String::from("the user wants a plan only: end with the plan as your answer"),
+            },
             (Some(why), _) | (None, Err(why)) => Verdict::Deny { why: why.clone() },
             (None, Ok(needs)) => self.verdict(call, needs, workspace, &spoken),
         };
@@ -120,8 +138,9 @@ impl Gate {
         match judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace) {
             // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
             Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
+            // No rule answers what a hook asks: it is asked behind all rules.
             Verdict::Allow if let Some(why) = &spoken.asks => {
-                Verdict::Ask { why: why.clone(), rule: call.name.to_string() }
+                Verdict::Ask { why: why.clone(), rule: String::new() }
             }
             other => other,
         }
@@ -154,11 +173,16 @@ impl Gate {
         is_changed: bool,
     ) -> (Ruling, Option<Denial>) {
         let Some(asking) = &mut self.asking else {
-            let denial = denial(call, &input, &why, Some(&rule));
+            let rule = Some(rule).filter(|rule| !rule.is_empty());
+            let denial = denial(call, &input, &why, rule.as_deref());
+            let way = rule.map_or(String::new(), |rule| {
+                format!(
+                    " The rule `{rule}` under permissions.allow in the settings, or --allowed-tools '{rule}', would allow it."
+                )
+            });
             let words = format!(
-                "Not carried out: {why}, and nobody is here to be asked. The rule `{rule}` under permissions.allow in the \
-                 settings, or --allowed-tools '{rule}', would allow it. Do not try the same by another route: do what can \
-                 be done without it, and say in your last message what it was needed for."
+                "Not carried out: {why}, and nobody is here to be asked.{way} Do not try the same by another route: do what \
+                 can be done without it, and say in your last message what it was needed for."
             );
             return (Ruling::Refused(words), Some(denial));
         };
@@ -184,10 +208,12 @@ impl Gate {
 /// search is allowed as a whole and nobody is asked about a single file of it.
 pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
     let rules = options.rules.clone();
-    let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), workspace.session.clone());
+    let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), kept(&workspace.session));
     let own = Some(options.home.clone());
     Hidden(Box::new(move |real| {
-        if holds_credentials(real) {
+        // What lies above the project says nothing about the files in it.
+        let below = roots.iter().find_map(|root| real.strip_prefix(root).ok()).unwrap_or(real);
+        if holds_credentials(below) {
             return true;
         }
         if rules.deny.is_empty() {
@@ -219,12 +245,17 @@ fn judged(
     let ground = Ground {
         roots: workspace.roots.clone(),
         home: workspace.home.clone(),
-        session: workspace.session.clone(),
+        session: kept(&workspace.session),
         own,
         directory: workspace.directory(),
         resolve: &resolve,
     };
     judge(&Request { tool, needs, mode }, rules, &ground)
+}
+
+/// What sessions of this project put aside: a copy of a session names what its original put there.
+fn kept(session: &Path) -> PathBuf {
+    session.parent().unwrap_or(session).to_owned()
 }
 
 /// Whether a rule is about a call: where nothing else is forbidden, it would forbid it.
@@ -233,7 +264,8 @@ fn fits(rule: &str, tool: &str, needs: &[Need], own: Option<PathBuf>, workspace:
     let deny = vec![Placed { rule, origin: String::from("hook") }];
     let mut rules = Rules::default();
     rules.deny = deny;
-    matches!(judged(tool, needs, Mode::Bypass, &rules, own, workspace), Verdict::Deny { .. })
+    // What may be meant is meant: a guard that runs once too often does no harm.
+    judged(tool, needs, Mode::Bypass, &rules, own, workspace) != Verdict::Allow
 }
 
 fn denial(call: &Call, input: &Text, reason: &str, rule: Option<&str>) -> Denial {

@@ -1,15 +1,17 @@
 //! Hooks as the agent hears them (§8.7): what each of them means for the run.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pal_context::Trigger;
+use pal_context::{Order, Trigger};
 use pal_engine::{Session, summary_text};
 use pal_hooks::{Call as HookCall, Config, EventName, Happening, Hooks, Moment, Permission, Place, Said};
 use pal_model::{Block, Boundary, Content, Text};
 use pal_process::Cancel;
 use pal_session::{Call, Returned};
+use pal_settings::{Switch, Switches};
+use pal_tools::Workspace;
 use serde_json::{Value, json};
 
 use crate::gate::Gate;
@@ -17,7 +19,8 @@ use crate::gate::Gate;
 /// The hooks of a session.
 pub(crate) struct Listening {
     hooks: Hooks,
-    directory: PathBuf,
+    workspace: Arc<Workspace>,
+    switches: Switches,
     model: String,
     /// What the user is to read.
     notices: Mutex<Vec<String>>,
@@ -55,10 +58,20 @@ pub(crate) struct BeforeSummary {
 }
 
 impl Listening {
-    pub(crate) fn new(configs: Vec<Config>, place: Place, directory: &Path, model: &str) -> Listening {
+    pub(crate) fn new(
+        configs: Vec<Config>,
+        place: Place,
+        workspace: Arc<Workspace>,
+        switches: Switches,
+        model: &str,
+    ) -> Listening {
         let hooks = Hooks::new(configs, place);
-        let (directory, model) = (directory.to_owned(), model.to_owned());
-        Listening { hooks, directory, model, notices: Mutex::default() }
+        Listening { hooks, workspace, switches, model: model.to_owned(), notices: Mutex::default() }
+    }
+
+    /// Whether any hook might run at an event. They can be switched off while the session runs.
+    fn listens_to(&self, event: EventName) -> bool {
+        self.hooks.listen_to(event) && !self.switches.is_off(Switch::Hooks)
     }
 
     /// What the user is to read, since it was asked last.
@@ -77,7 +90,7 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Vec<String> {
-        if !self.hooks.listen_to(EventName::SessionStart) {
+        if !self.listens_to(EventName::SessionStart) {
             return Vec::new();
         }
         let view = session.view();
@@ -99,7 +112,7 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Result<Vec<String>, String> {
-        if !self.hooks.listen_to(EventName::UserPromptSubmit) {
+        if !self.listens_to(EventName::UserPromptSubmit) {
             return Ok(Vec::new());
         }
         let words: Vec<_> = prompt.blocks().iter().filter_map(|block| block.string("text")).collect();
@@ -119,10 +132,15 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Spoken {
-        if !self.hooks.listen_to(EventName::PreToolUse) {
+        if !self.listens_to(EventName::PreToolUse) {
             return Spoken::default();
         }
-        let moment = Moment { fits: Some(fits), ..self.moment(gate) };
+        let directory = self.workspace.directory();
+        let moment = Moment {
+            fits: Some(fits),
+            permission_mode: Some(gate.mode.foreign_name()),
+            ..Moment::in_directory(&directory)
+        };
         let said = self.hooks.run(&Happening::PreToolUse(described(call)), &moment, cancel);
         let said = self.noted(said);
         let denied = said.blocked.map(|blocked| format!("a hook does not want it: {}", blocked.reason));
@@ -156,7 +174,7 @@ impl Listening {
         cancel: &Cancel,
     ) {
         let event = if returned.is_error { EventName::PostToolUseFailure } else { EventName::PostToolUse };
-        if !self.hooks.listen_to(event) {
+        if !self.listens_to(event) {
             return;
         }
         let moment = Moment { permission_mode: Some(common.mode), ..Moment::in_directory(&common.directory) };
@@ -180,18 +198,19 @@ impl Listening {
         returned.stop = said.stop;
     }
 
-    pub(crate) fn compacting(&self, trigger: Trigger, gate: &Gate, cancel: &Cancel) -> BeforeSummary {
-        if !self.hooks.listen_to(EventName::PreCompact) {
+    pub(crate) fn compacting(&self, order: &Order, gate: &Gate, cancel: &Cancel) -> BeforeSummary {
+        if !self.listens_to(EventName::PreCompact) {
             return BeforeSummary::default();
         }
-        let happening = Happening::PreCompact { trigger: trigger_name(trigger), instructions: "" };
+        let instructions = order.instructions.as_deref().unwrap_or_default();
+        let happening = Happening::PreCompact { trigger: trigger_name(order.trigger), instructions };
         let said = self.run(&happening, gate, cancel);
         let instructions = (!said.context.is_empty()).then(|| said.context.join("\n"));
         BeforeSummary { blocked_by: said.blocked.map(|blocked| blocked.hook), instructions }
     }
 
     pub(crate) fn compacted(&self, boundary: &Boundary, gate: &Gate, cancel: &Cancel) -> Vec<String> {
-        if self.hooks.listen_to(EventName::PostCompact) {
+        if self.listens_to(EventName::PostCompact) {
             let summary = summary_text(boundary).unwrap_or_default();
             let trigger = if boundary.trigger == "manual" { "manual" } else { "auto" };
             self.run(&Happening::PostCompact { trigger, summary: &summary }, gate, cancel);
@@ -214,7 +233,7 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Result<(), String> {
-        if !self.hooks.listen_to(EventName::Stop) {
+        if !self.listens_to(EventName::Stop) {
             return Ok(());
         }
         let happening =
@@ -249,16 +268,18 @@ impl Listening {
     }
 
     pub(crate) fn hears_instructions(&self) -> bool {
-        self.hooks.listen_to(EventName::InstructionsLoaded)
+        self.listens_to(EventName::InstructionsLoaded)
     }
 
     fn run(&self, happening: &Happening<'_>, gate: &Gate, cancel: &Cancel) -> Said {
-        let said = self.hooks.run(happening, &self.moment(gate), cancel);
+        if !self.listens_to(happening.event()) {
+            return Said::default();
+        }
+        let directory = self.workspace.directory();
+        let moment =
+            Moment { permission_mode: Some(gate.mode.foreign_name()), ..Moment::in_directory(&directory) };
+        let said = self.hooks.run(happening, &moment, cancel);
         self.noted(said)
-    }
-
-    fn moment(&self, gate: &Gate) -> Moment<'_> {
-        Moment { permission_mode: Some(gate.mode.foreign_name()), ..Moment::in_directory(&self.directory) }
     }
 
     /// Keeps what is meant for the user.

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
-use pal_model::{Card, Draft, EntryId, Prefix};
+use pal_model::{Body, Card, Draft, EntryId, Prefix, escape_into};
 use pal_prompt::{
     Assembled, Assembly, Catalogue, Mode as PromptMode, Prompts, SessionFacts, ToolSpec, assemble,
     built_in_tools,
@@ -65,11 +65,14 @@ fn new_log(options: &Options, project: &Path, id: Option<EntryId>) -> Result<Pat
 
 /// Copies a log, byte for byte, so that the copy sends what the original would have sent and reads its cache.
 fn copy(of: &Path, to: &Path) -> std::io::Result<()> {
+    let part = to.with_extension("part");
     let mut from = fs::File::open(of)?;
-    let mut into = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let mut into = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
     std::io::copy(&mut from, &mut into)?;
     into.flush()?;
-    into.sync_data()
+    into.sync_data()?;
+    // Half a copy is no session.
+    fs::rename(&part, to)
 }
 
 /// Appends how a new session begins.
@@ -95,7 +98,7 @@ pub(crate) struct Prefixing {
     mode: PromptMode,
     prompts: Prompts,
     facts: SessionFacts,
-    date: String,
+    today: fn() -> String,
     tools: Vec<ToolSpec>,
 }
 
@@ -113,7 +116,7 @@ impl Prefixing {
                 token_budget: options.run.tokens_max,
                 ..SessionFacts::default()
             },
-            date: options.date.clone(),
+            today: options.today,
             tools: tools(options),
         }
     }
@@ -128,9 +131,27 @@ impl Prefixing {
             facts: self.facts.clone(),
             git: gathered.git.clone(),
             instructions: gathered.instructions.files.clone(),
-            date: Some(self.date.clone()),
+            date: Some((self.today)()),
             tools: self.tools.clone(),
             ..Assembly::bare(&self.card)
+        })
+    }
+
+    /// What the model is to know of what it may do now, where the prefix that the session goes on with says something else.
+    pub(crate) fn unsaid(&self, session: &Session) -> Option<String> {
+        let prefix = session.view().branch().iter().rev().find_map(|entry| match &entry.body {
+            Body::Prefix(prefix) => Some(prefix.system.as_str()),
+            _ => None,
+        })?;
+        let is_said = |words: &&String| {
+            let mut spelled = String::new();
+            escape_into(&mut spelled, words);
+            prefix.contains(spelled.trim_matches('"'))
+        };
+        let unsaid = self.facts.guidance.iter().filter(|words| !is_said(words));
+        let words: Vec<&str> = unsaid.map(String::as_str).collect();
+        (!words.is_empty()).then(|| {
+            format!("What you may do is not what it was. From now on this holds: {}", words.join(" "))
         })
     }
 

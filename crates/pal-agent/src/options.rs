@@ -37,12 +37,14 @@ pub struct Options {
     pub attribution: String,
     /// The program's version.
     pub version: String,
-    /// The date, as the model shall read it.
-    pub date: String,
+    /// Says the date, as the model shall read it.
+    pub today: fn() -> String,
     /// Limits of a prompt.
     pub run: RunSettings,
     /// The permission mode.
     pub mode: Mode,
+    /// Whether it was chosen for this run, so that it counts more than what a resumed session was in.
+    pub is_mode_chosen: bool,
     /// Permission rules.
     pub rules: Rules,
     /// Who asks a person; none if nobody is there.

@@ -22,6 +22,11 @@ impl Switched {
         self.switches.is_off(switch)
     }
 
+    /// What is wrong with the flags file, since it was asked last.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        self.switches.take_notices()
+    }
+
     /// Sets what the layers do now.
     pub(crate) fn apply(&self, engine: &mut Engine) {
         let on = |switch| !self.switches.is_off(switch);

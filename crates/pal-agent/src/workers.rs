@@ -47,6 +47,9 @@ impl Job {
         let Some(tool) = pal_tools::find(&self.tools, &self.call.name) else {
             return (failed(&self.call.id, "There is no such tool."), Vec::new());
         };
+        if self.cancel.is_cancelled() {
+            return (failed(&self.call.id, "[Interrupted by the user before it began.]"), Vec::new());
+        }
         let begun = Instant::now();
         let (handle, id) = (&self.handle, &self.call.id);
         let progress = |text: &str| handle.send(Signal::Printed(id.clone(), text.to_owned()));

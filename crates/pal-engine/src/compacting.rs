@@ -34,7 +34,7 @@ impl Session {
         now: Timestamp,
         errands: &mut dyn Errands,
     ) -> Result<Compacted, EngineError> {
-        let before = errands.before_compaction(order.trigger, &self.view);
+        let before = errands.before_compaction(&order, &self.view);
         if let Some(hook) = before.blocked_by {
             errands.notice(&format!("not compacted: the hook `{hook}` forbids it"));
             return Ok(Compacted::Blocked(hook));
@@ -124,6 +124,10 @@ impl Session {
             match compaction.next(&view) {
                 Step::Ask(question) => {
                     let reply = self.ask(&question, &standing, engine, now, errands)?;
+                    // Who wants everything to stop does not want a summary by another way.
+                    if errands.is_cancelled() {
+                        return Ok(Compacted::Refused(String::from("interrupted")));
+                    }
                     compaction.answered(&view, reply);
                 }
                 Step::ReadFiles(wanted) => {

@@ -87,9 +87,7 @@ struct Driver<'a> {
 impl Driver<'_> {
     fn drive(&mut self, run: &mut Run) -> Result<End, EngineError> {
         loop {
-            while let Some(input) = self.hands.meanwhile() {
-                run.handle(input);
-            }
+            self.heed(run);
             let Some(output) = run.poll() else {
                 let input = self.hands.wait();
                 run.handle(input);
@@ -97,7 +95,9 @@ impl Driver<'_> {
             };
             match output {
                 Output::CheckPrompt(prompt) => {
-                    run.handle(match self.hands.check_prompt(self.session, &prompt) {
+                    let checked = self.hands.check_prompt(self.session, &prompt);
+                    self.heed(run);
+                    run.handle(match checked {
                         Ok(()) => Input::PromptPassed,
                         Err(why) => Input::PromptBlocked(why),
                     });
@@ -105,17 +105,21 @@ impl Driver<'_> {
                 Output::Record(record) => self.record(record)?,
                 Output::Ask { max_tokens } => {
                     let input = self.ask(max_tokens)?;
+                    self.heed(run);
                     run.handle(input);
                 }
                 Output::Void => self.hands.hear(Heard::Void),
                 Output::Judge(call) => {
                     let ruling = self.hands.judge(self.session, &call);
+                    self.heed(run);
                     run.handle(Input::Judged(call.id, ruling));
                 }
                 Output::Carry(call) => self.hands.carry(self.session, self.engine, call),
                 Output::Cancel => self.hands.cancel(),
                 Output::CheckStop { last, is_repeated } => {
-                    run.handle(match self.hands.check_stop(self.session, &last, is_repeated) {
+                    let checked = self.hands.check_stop(self.session, &last, is_repeated);
+                    self.heed(run);
+                    run.handle(match checked {
                         Ok(()) => Input::StopPassed,
                         Err(why) => Input::StopBlocked(why),
                     });
@@ -125,6 +129,14 @@ impl Driver<'_> {
                     return Ok(end);
                 }
             }
+        }
+    }
+
+    /// Tells the run what happened meanwhile. Whatever took a while comes after it: who wanted the run to stop while a hook
+    /// was heard or an answer came must not see it go on.
+    fn heed(&mut self, run: &mut Run) {
+        while let Some(input) = self.hands.meanwhile() {
+            run.handle(input);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the driver has done for it by whoever holds the connection to a provider.
 
-use pal_context::{FileRead, FileWanted, Question, Reply, Trigger, World};
+use pal_context::{FileRead, FileWanted, Order, Question, Reply, World};
 use pal_model::{Block, Boundary, Prefix, ResponseId, Timestamp, Usage};
 use pal_view::{Request, View};
 use smol_str::SmolStr;
@@ -21,6 +21,11 @@ pub trait Errands {
     /// Tells the user something, in one line.
     fn notice(&mut self, line: &str);
 
+    /// Whether somebody wants everything to stop.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
     /// What was shown of the answer does not count: another one takes its place.
     fn void(&mut self) {}
 
@@ -30,7 +35,7 @@ pub trait Errands {
     }
 
     /// What is to be known before a compaction.
-    fn before_compaction(&mut self, _trigger: Trigger, _view: &View) -> BeforeCompaction {
+    fn before_compaction(&mut self, _order: &Order, _view: &View) -> BeforeCompaction {
         BeforeCompaction::default()
     }
 

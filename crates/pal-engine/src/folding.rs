@@ -25,6 +25,9 @@ impl Session {
         let budgets = Budgets::new(&engine.limits);
         let may_ask = !stretch.is_urgent && engine.ways.as_ref().is_none_or(|ways| ways.contains(&How::Fork));
         let asked = if may_ask { self.ask_fold(stretch, engine, now, errands)? } else { None };
+        if errands.is_cancelled() {
+            return Ok(false);
+        }
         let summary = asked.unwrap_or_else(|| extractive_fold(&self.view, stretch));
         match fold_decision(&self.view, stretch, &summary, budgets, &engine.place) {
             Some(decision) => self.decide(&decision, now).map(|_| true),

@@ -46,6 +46,9 @@ impl Session {
         loop {
             let now = errands.now(now);
             let mut prepared = self.prepare(engine, now, errands)?;
+            if errands.is_cancelled() {
+                return Err(EngineError::Provider(String::from("interrupted before the request left")));
+            }
             // What was prepared may have taken a while: a compaction asks a model.
             let now = errands.now(now);
             let media = self.unsent_media();
@@ -60,6 +63,7 @@ impl Session {
                     // What was cut off was said, and was paid for.
                     self.append_answer(&answered, now)?;
                     self.append_response(&answered, None, now)?;
+                    self.settle(now)?;
                     errands.void();
                     errands.notice(&notice(rejected, "the window was full before the answer ended"));
                     self.make_smaller(rejected, None, engine, now, errands)?;

@@ -16,8 +16,8 @@ use crate::EngineError;
 use crate::watching::Watched;
 
 /// What the model is told of a call that never returned.
-const INTERRUPTED: &str = "[The program was ended while this call was under way. Whether it did something, and what, is not \
-    known: look before you make it again.]";
+const INTERRUPTED: &str = "[This call did not return: the program was ended, or the answer that made it was cut. Whether it did \
+    something, and what, is not known: look before you make it again.]";
 
 /// What a session runs by.
 #[derive(Clone, Debug)]

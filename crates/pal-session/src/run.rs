@@ -45,7 +45,11 @@ pub struct Run {
 #[derive(Clone, Debug)]
 enum State {
     Idle,
-    PromptCheck(Content),
+    /// Whether something that a person said is to be worked on; said meanwhile, or as the prompt.
+    PromptCheck {
+        content: Content,
+        is_meanwhile: bool,
+    },
     Answer,
     Calls(Calls),
     StopCheck,
@@ -93,6 +97,11 @@ impl Run {
         &self.last_words
     }
 
+    /// What people said too late for the prompt that it worked on: the next things to be worked on.
+    pub fn take_unheard(&mut self) -> Vec<Content> {
+        self.said.drain(..).collect()
+    }
+
     /// The next thing to do; none while it waits for something to happen.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
@@ -101,17 +110,19 @@ impl Run {
     /// Takes in what happened. What cannot happen now is ignored: a result that comes late is none.
     pub fn handle(&mut self, input: Input) {
         match (input, std::mem::replace(&mut self.state, State::Idle)) {
-            (Input::Prompt(content), State::Idle) => self.begin(content),
+            // What is still to be done of the last prompt comes first.
+            (Input::Prompt(content), State::Idle) if self.outputs.is_empty() => self.begin(content),
             (Input::Prompt(content), state) => {
                 self.said.push_back(content);
                 self.state = state;
             }
             (Input::Interrupt, state) => self.interrupt(state),
-            (Input::PromptPassed, State::PromptCheck(content)) => {
+            (Input::PromptPassed, State::PromptCheck { content, .. }) => {
                 self.record(Record::Person(content));
-                if self.is_interrupted { self.interrupted() } else { self.ask() }
+                self.go_on();
             }
-            (Input::PromptBlocked(why), State::PromptCheck(_)) => self.end(End::Failed(why)),
+            (Input::PromptBlocked(_), State::PromptCheck { is_meanwhile: true, .. }) => self.go_on(),
+            (Input::PromptBlocked(why), State::PromptCheck { .. }) => self.end(End::Failed(why)),
             (Input::Answered(answer), State::Answer) => self.answered(answer),
             (Input::Broke(broken), State::Answer) => self.broke(broken),
             (Input::Failed(_), State::Answer) if self.is_interrupted => self.interrupted(),
@@ -132,14 +143,22 @@ impl Run {
         self.is_interrupted = false;
         self.stops = None;
         self.last_words.clear();
-        self.outputs.push_back(Output::CheckPrompt(content.clone()));
-        self.state = State::PromptCheck(content);
+        self.check(content, false);
     }
 
-    /// Asks the model, if nothing speaks against it. What people said meanwhile goes along.
+    fn check(&mut self, content: Content, is_meanwhile: bool) {
+        self.outputs.push_back(Output::CheckPrompt(content.clone()));
+        self.state = State::PromptCheck { content, is_meanwhile };
+    }
+
+    fn go_on(&mut self) {
+        if self.is_interrupted { self.interrupted() } else { self.ask() }
+    }
+
+    /// Asks the model, if nothing speaks against it. What people said meanwhile goes along, one after the other.
     fn ask(&mut self) {
-        while let Some(content) = self.said.pop_front() {
-            self.record(Record::Person(content));
+        if let Some(content) = self.said.pop_front() {
+            return self.check(content, true);
         }
         if let Some(limit) = self.limit_reached() {
             return self.end(End::Limit(limit));
@@ -171,7 +190,8 @@ impl Run {
             .map(|most| format!("${most:.2} were allowed, and ${paid:.2} are spent"))
     }
 
-    fn answered(&mut self, answer: Answer) {
+    fn answered(&mut self, mut answer: Answer) {
+        take_once(&mut answer.calls);
         self.take_in(&answer);
         self.broken = 0;
         match answer.stop_reason.as_deref() {
@@ -200,8 +220,12 @@ impl Run {
         self.spent = answer.spent;
         let texts = answer.blocks.iter().filter(|block| block.kind() == BlockType::Text);
         let words: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
-        if !words.is_empty() {
-            self.last_words = words.join("\n\n");
+        let words = words.join("\n\n");
+        if self.gone_on > 0 || self.broken > 0 {
+            // The rest of an answer whose beginning stands already.
+            self.last_words.push_str(&words);
+        } else if !words.is_empty() {
+            self.last_words = words;
         }
     }
 
@@ -232,6 +256,13 @@ impl Run {
             self.keep_uncalled(answer, words::CALL_INTERRUPTED);
             self.interrupted();
         } else if !self.asks_long && has_room {
+            // An answer that does not count is no turn, but it was paid for.
+            self.turns -= 1;
+            if let Some(limit) = self.limit_reached() {
+                self.turns += 1;
+                self.keep_uncalled(answer, words::CALL_CUT);
+                return self.end(End::Limit(limit));
+            }
             self.asks_long = true;
             self.record(Record::Shown(answer));
             self.outputs.push_back(Output::Void);
@@ -253,7 +284,8 @@ impl Run {
     }
 
     fn broke(&mut self, broken: Broken) {
-        let Broken { answer, why } = broken;
+        let Broken { mut answer, why } = broken;
+        take_once(&mut answer.calls);
         self.take_in(&answer);
         let has_content = !answer.blocks.is_empty();
         let words = if self.is_interrupted { words::CALL_INTERRUPTED } else { words::CALL_BROKEN };
@@ -392,9 +424,6 @@ impl Run {
 
     /// Everything has ended that was under way when somebody wanted it to stop.
     fn interrupted(&mut self) {
-        while let Some(content) = self.said.pop_front() {
-            self.record(Record::Person(content));
-        }
         self.record(Record::Note { what: "interrupted", text: words::INTERRUPTED.to_owned() });
         self.end(End::Interrupted);
     }
@@ -406,10 +435,16 @@ impl Run {
     fn end(&mut self, end: End) {
         self.state = State::Idle;
         self.is_interrupted = false;
-        // What was said too late for this run is not lost.
-        while let Some(content) = self.said.pop_front() {
-            self.record(Record::Person(content));
-        }
         self.outputs.push_back(Output::Ended(end));
     }
+}
+
+/// A call that an answer makes twice is one call: nothing is carried out twice.
+fn take_once(calls: &mut Vec<Call>) {
+    let mut known: Vec<ToolUseId> = Vec::new();
+    calls.retain(|call| {
+        let is_new = !known.contains(&call.id);
+        known.push(call.id.clone());
+        is_new
+    });
 }

@@ -24,7 +24,8 @@ impl Desk<'_> {
     /// Carries such a call out.
     pub(crate) fn look_inside(&mut self, session: &mut Session, engine: &Engine, call: &Call) -> Returned {
         let done = match call.name.as_str() {
-            RECALL => recall::recall(&self.log, &call.input).map(|text| vec![Block::text(&text)]),
+            RECALL => recall::recall(&self.log, &call.input, &self.handle.cancel())
+                .map(|text| vec![Block::text(&text)]),
             CONTEXT => self.tell_context(session, engine, call).map(|text| vec![Block::text(&text)]),
             TOOL_SEARCH => self.search_tools(call),
             _ => Err(String::from(

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use pal_model::{Block, BlockType, Body, Content, Entry, EntryId, Origin};
+use pal_process::Cancel;
 use pal_store::Reader;
 use serde::Deserialize;
 
@@ -21,7 +22,7 @@ const ENTRY_MOST: usize = 40_000;
 /// What is looked for.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub(crate) struct Recall {
-    /// Words that have to stand close to each other.
+    /// Words that all have to be there.
     #[serde(default)]
     query: Option<String>,
     /// Most passages.
@@ -45,35 +46,35 @@ struct Hit {
 }
 
 /// Looks in a log; what the model reads, or what is wrong.
-pub(crate) fn recall(log: &Path, input: &str) -> Result<String, String> {
+pub(crate) fn recall(log: &Path, input: &str, cancel: &Cancel) -> Result<String, String> {
     let wanted: Recall =
         serde_json::from_str(input).map_err(|error| format!("the input does not fit: {error}"))?;
     match (&wanted.entry, &wanted.query) {
-        (Some(id), _) => whole(log, id, wanted.offset),
+        (Some(id), _) => whole(log, id, wanted.offset, cancel),
         (None, Some(query)) if !query.trim().is_empty() => {
-            search(log, query, wanted.limit.unwrap_or(HITS).clamp(1, HITS_MAX))
+            search(log, query, wanted.limit.unwrap_or(HITS).clamp(1, HITS_MAX), cancel)
         }
         _ => Err(String::from("give a `query` to search for, or the id of an `entry` to show")),
     }
 }
 
 /// Hands over the entries of a log, one after the other, until `see` has seen enough.
-fn each(log: &Path, mut see: impl FnMut(Entry) -> bool) -> Result<(), String> {
+fn each(log: &Path, cancel: &Cancel, mut see: impl FnMut(Entry) -> bool) -> Result<(), String> {
     let reader = Reader::open(log).map_err(|error| format!("the log cannot be read: {error}"))?;
     // A damaged line is not what is looked for; whoever opens the session is told of it.
     for line in reader.lines().filter_map(|line| line.ok()) {
-        if !see(line.entry) {
+        if cancel.is_cancelled() || !see(line.entry) {
             break;
         }
     }
     Ok(())
 }
 
-fn search(log: &Path, query: &str, limit: usize) -> Result<String, String> {
+fn search(log: &Path, query: &str, limit: usize, cancel: &Cancel) -> Result<String, String> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     let mut hits: Vec<Hit> = Vec::new();
     let mut found = 0_usize;
-    each(log, |entry| {
+    each(log, cancel, |entry| {
         for (who, text) in texts(&entry) {
             let Some((passage, count)) = passage(&text, &words) else { continue };
             found += 1;
@@ -88,7 +89,7 @@ fn search(log: &Path, query: &str, limit: usize) -> Result<String, String> {
     keep_best(&mut hits, limit);
     if hits.is_empty() {
         return Ok(format!(
-            "Nothing in this session holds all the words of `{query}` close together. Try fewer or other words."
+            "Nothing in this session holds all the words of `{query}`. Try fewer or other words."
         ));
     }
     hits.sort_by_key(|hit| hit.entry);
@@ -106,10 +107,10 @@ fn keep_best(hits: &mut Vec<Hit>, limit: usize) {
     hits.truncate(limit);
 }
 
-fn whole(log: &Path, id: &str, offset: usize) -> Result<String, String> {
+fn whole(log: &Path, id: &str, offset: usize, cancel: &Cancel) -> Result<String, String> {
     let id: EntryId = id.trim().parse().map_err(|_| format!("`{id}` is no id of an entry"))?;
     let mut found = None;
-    each(log, |entry| {
+    each(log, cancel, |entry| {
         found = (entry.id == id).then_some(entry);
         found.is_none()
     })?;
@@ -211,12 +212,12 @@ mod tests {
         let long = format!("{}\nthe Parser fails on empty input\nafter", "line\n".repeat(50));
         let (folder, ids) = log_of(&["hello", &long, "a parser without the rest"]);
         let log = folder.path().join("log.jsonl");
-        let found = recall(&log, r#"{"query":"parser INPUT"}"#).unwrap();
+        let found = recall(&log, r#"{"query":"parser INPUT"}"#, &Cancel::new()).unwrap();
         assert!(found.contains("the Parser fails on empty input\nafter"), "{found}");
         assert!(found.starts_with("1 places") && found.contains(&ids[1].to_string()), "{found}");
-        assert!(recall(&log, r#"{"query":"nowhere"}"#).unwrap().starts_with("Nothing"));
+        assert!(recall(&log, r#"{"query":"nowhere"}"#, &Cancel::new()).unwrap().starts_with("Nothing"));
         for wrong in ["{}", r#"{"query":" "}"#, r#"{"entry":"x"}"#, r#"{"query":7}"#] {
-            assert!(recall(&log, wrong).is_err(), "{wrong}");
+            assert!(recall(&log, wrong, &Cancel::new()).is_err(), "{wrong}");
         }
     }
 
@@ -225,8 +226,9 @@ mod tests {
         let long = "äb".repeat(ENTRY_MOST);
         let (folder, ids) = log_of(&[&long]);
         let log = folder.path().join("log.jsonl");
-        let page =
-            |offset: usize| recall(&log, &format!(r#"{{"entry":"{}","offset":{offset}}}"#, ids[0])).unwrap();
+        let page = |offset: usize| {
+            recall(&log, &format!(r#"{{"entry":"{}","offset":{offset}}}"#, ids[0]), &Cancel::new()).unwrap()
+        };
         let first = page(0);
         let second = page(ENTRY_MOST);
         let note = first.rfind("\n[").unwrap();

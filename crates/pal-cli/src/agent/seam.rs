@@ -1,10 +1,12 @@
 //! Where the agent is joined to the command line: what was typed and set becomes what an agent is made of.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 
-use pal_agent::{Agent, Beginning, Clock, Event, Fencing, Handle, Line, Options};
+use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options};
 use pal_engine::CacheSettings;
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
@@ -17,8 +19,9 @@ use pal_store::Reader;
 use pal_view::{Limits, Scope};
 use smol_str::SmolStr;
 
-use super::input::{Given, GivenLine, listen};
-use super::{Show, signals};
+use super::Show;
+use super::input::{Given, listen};
+use super::signals::interrupt_on_signals;
 use crate::arguments::{Print, ProviderName};
 use crate::failure::Failure;
 use crate::kept;
@@ -53,32 +56,44 @@ pub(crate) fn work(
     let options = options(print, settings)?;
     let show = RefCell::new(show);
     let failed = RefCell::new(None);
+    let handle: RefCell<Option<Handle>> = RefCell::new(None);
     let sink = Box::new(|event: Event| {
-        // The first failure to show something ends the program; until it does, nothing more is shown.
+        // The first failure to show something ends the program: nobody pays for what nobody sees.
         if failed.borrow().is_none()
             && let Err(failure) = show.borrow_mut().event(&event)
         {
             *failed.borrow_mut() = Some(failure);
+            if let Some(handle) = &*handle.borrow() {
+                handle.interrupt();
+            }
         }
     });
     let mut agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
-    signals::interrupt_on_signals(agent.handle(), agent.shell());
-    let mut outcome = Ok(());
+    *handle.borrow_mut() = Some(agent.handle());
+    let (sender, next) = mpsc::channel();
+    let lines = Arc::new(Lines::default());
+    interrupt_on_signals(agent.handle(), agent.shell(), Arc::clone(&lines), sender.clone());
     match task {
         Task::Prompt(prompt) => {
-            outcome = agent.prompt(Content::of_text(prompt)).map(|_| ());
+            let prompt = Next::Prompt { number: 1, content: Content::of_text(prompt) };
+            // The receiver is right here.
+            let _ = sender.send(prompt).and_then(|()| sender.send(Next::End));
         }
-        Task::Lines => {
-            let prompts = prompts(agent.handle(), listen(std::io::BufReader::new(std::io::stdin())));
-            for given in prompts {
-                match given {
-                    Ok(content) => outcome = agent.prompt(content).map(|_| ()),
-                    Err((number, why)) => show.borrow_mut().bad_line(number, &why)?,
-                }
-                if outcome.is_err() || failed.borrow().is_some() {
-                    break;
+        Task::Lines => read_lines(agent.handle(), &lines, sender),
+    }
+    let mut outcome = Ok(());
+    for next in next {
+        match next {
+            Next::End => break,
+            Next::Bad { number, why } => {
+                if let Err(failure) = show.borrow_mut().bad_line(number, &why) {
+                    failed.borrow_mut().get_or_insert(failure);
                 }
             }
+            Next::Prompt { number, content } => outcome = worked(&mut agent, &lines, number, content),
+        }
+        if outcome.is_err() || failed.borrow().is_some() {
+            break;
         }
     }
     agent.finish("other");
@@ -88,35 +103,77 @@ pub(crate) fn work(
     }
 }
 
-/// The prompts among the lines, one after the other; what steers or interrupts goes straight to the agent.
-fn prompts(
-    handle: Handle,
-    lines: mpsc::Receiver<GivenLine>,
-) -> impl Iterator<Item = Result<Content, (u64, String)>> {
-    let (sender, receiver) = mpsc::channel();
+/// Works on a prompt, and on whatever was said too late to go along with it.
+fn worked(agent: &mut Agent<'_>, lines: &Lines, number: u64, content: Content) -> Result<(), AgentError> {
+    lines.is_working.store(true, Ordering::SeqCst);
+    let is_given_up = number <= lines.given_up.load(Ordering::SeqCst);
+    let ended = if is_given_up { agent.prompt_given_up(content) } else { agent.prompt(content) };
+    let mut outcome = ended.map(|_| ());
+    let mut unheard: VecDeque<Content> = agent.take_unheard().into();
+    while let (Ok(()), Some(content)) = (&outcome, unheard.pop_front()) {
+        outcome = agent.prompt(content).map(|_| ());
+        unheard.extend(agent.take_unheard());
+    }
+    lines.is_working.store(false, Ordering::SeqCst);
+    outcome
+}
+
+/// What comes next.
+pub(super) enum Next {
+    /// A prompt, and how many were read before it.
+    Prompt { number: u64, content: Content },
+    /// A line that makes no sense.
+    Bad { number: u64, why: String },
+    /// Nothing more.
+    End,
+}
+
+/// How far the lines of standard input are.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// Whether a prompt is being worked on.
+    is_working: AtomicBool,
+    /// The last prompt that was read before somebody wanted everything to stop.
+    given_up: AtomicU64,
+}
+
+/// Reads lines: prompts wait for their turn; what steers or interrupts goes straight to the agent.
+fn read_lines(handle: Handle, lines: &Arc<Lines>, sender: mpsc::Sender<Next>) {
+    let shared = Arc::clone(lines);
     std::thread::spawn(move || {
-        for line in lines {
+        let mut read = 0;
+        for line in listen(std::io::BufReader::new(std::io::stdin())) {
             let next = match line.given {
                 Ok(Given::Interrupt) => {
+                    // Prompts that were read and wait are meant, too.
+                    shared.given_up.store(read, Ordering::SeqCst);
                     handle.interrupt();
                     continue;
                 }
                 Ok(Given::Prompt { content, is_steering }) => {
                     let content = Content::parse(&Text::from(content));
-                    if is_steering {
+                    if is_steering && shared.is_working.load(Ordering::SeqCst) {
                         handle.steer(content);
                         continue;
                     }
-                    Ok(content)
+                    read += 1;
+                    Next::Prompt { number: read, content }
                 }
-                Err(why) => Err((line.number, why)),
+                Err(why) => Next::Bad { number: line.number, why },
             };
             if sender.send(next).is_err() {
-                break;
+                return;
             }
         }
+        let _ = sender.send(Next::End);
     });
-    receiver.into_iter()
+}
+
+impl Lines {
+    /// Gives up whatever waits, and whatever comes.
+    pub(super) fn give_up(&self) {
+        self.given_up.store(u64::MAX, Ordering::SeqCst);
+    }
 }
 
 fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
@@ -163,7 +220,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         },
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        date: today(),
+        today,
         run: run_settings(settings, &card),
         rules: rules(print, settings)?,
         asking: None,
@@ -171,6 +228,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         without_tools: without_tools(settings),
         deferred_tools: settings.deferred_tools.iter().map(SmolStr::from).collect(),
         fence: fence(settings, mode),
+        is_mode_chosen: print.permission_mode.is_some(),
         mode,
         secret_variables: settings.secret_variables.clone(),
         allows_private_addresses: settings.web_private_addresses,

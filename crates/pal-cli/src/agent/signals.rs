@@ -1,16 +1,23 @@
 //! Ctrl-C and a wish of the system to end: the agent stops what it does, keeps what came, and the program ends. A second
 //! one ends it at once.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use pal_agent::Handle;
 use pal_tools::Shell;
+
+use super::seam::{Lines, Next};
 
 /// What the program exits with when it is ended by force.
 const INTERRUPTED: i32 = 130;
 
 /// Interrupts the agent when somebody wants the program to end.
-pub(crate) fn interrupt_on_signals(handle: Handle, shell: Arc<Shell>) {
+pub(super) fn interrupt_on_signals(
+    handle: Handle,
+    shell: Arc<Shell>,
+    lines: Arc<Lines>,
+    next: mpsc::Sender<Next>,
+) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
@@ -27,6 +34,9 @@ pub(crate) fn interrupt_on_signals(handle: Handle, shell: Arc<Shell>) {
                 }
                 if is_first {
                     handle.interrupt();
+                    // Nothing more is begun.
+                    lines.give_up();
+                    let _ = next.send(Next::End);
                 } else {
                     // Everything that was said is in the log already; whatever runs is given up.
                     shell.background.end_all();

@@ -56,10 +56,20 @@ fn what_is_said_meanwhile_goes_along_with_the_next_results() {
     run.handle(Input::Prompt(Content::of_text("wait")));
     allow(&mut run, "a");
     run.handle(Input::Returned(returned(&"a".into())));
-    assert_eq!(wants(&mut run), ["answer", "judge a", "carry a", "result a", "person wait", "ask 8"]);
+    assert_eq!(wants(&mut run), ["answer", "judge a", "carry a", "result a", "check"], "hooks hear it first");
+    run.handle(Input::PromptPassed);
+    assert_eq!(wants(&mut run), ["person wait", "ask 8"]);
     run.handle(Input::Prompt(Content::of_text("more")));
+    run.handle(Input::Prompt(Content::of_text("a key")));
     run.handle(Input::Answered(answer("done", vec![], "end_turn")));
-    assert_eq!(wants(&mut run), ["answer", "person more", "ask 8"], "it does not end over what was said");
+    run.handle(Input::PromptPassed);
+    run.handle(Input::PromptBlocked("no keys".into()));
+    assert_eq!(wants(&mut run), ["answer", "check", "person more", "check", "ask 8"]);
+    run.handle(Input::Answered(answer("done", vec![], "end_turn")));
+    run.handle(Input::StopPassed);
+    run.handle(Input::Prompt(Content::of_text("too late")));
+    assert_eq!(wants(&mut run), ["answer", "stop? false", "end Done"], "the end that was said stands");
+    assert_eq!(run.take_unheard(), [Content::of_text("too late")]);
 }
 
 #[test]
@@ -67,6 +77,7 @@ fn an_answer_that_is_too_long_is_asked_for_again_and_then_gone_on_with() {
     let mut run = prompted(plain());
     run.handle(Input::Answered(answer("half", vec![call("a", false)], "max_tokens")));
     assert_eq!(wants(&mut run), ["shown", "void", "ask 64"], "the first half does not count");
+    assert_eq!(run.turns(), 0);
     for _ in 0..3 {
         run.handle(Input::Answered(answer("half", vec![call("b", false)], "max_tokens")));
         assert_eq!(wants(&mut run), ["answer", "not run b", "note output_limit", "ask 64"]);
@@ -96,6 +107,7 @@ fn an_answer_that_breaks_off_is_kept_and_gone_on_with() {
     }
     run.handle(Input::Broke(half("half")));
     assert_eq!(wants(&mut run), ["answer", "end Failed(\"cut\")"]);
+    assert_eq!(run.last_words(), "halfhalfhalfhalf", "all of it is the answer");
     let mut run = prompted(plain());
     run.handle(Input::Broke(half("")));
     assert_eq!(
@@ -182,4 +194,25 @@ fn a_refusal_is_shown_and_not_reused() {
     let mut run = prompted(plain());
     run.handle(Input::Answered(answer("no", vec![], "refusal")));
     assert_eq!(wants(&mut run), ["shown", "end Refused"]);
+}
+
+#[test]
+fn a_call_that_is_made_twice_is_one_call() {
+    let mut run = prompted(plain());
+    run.handle(Input::Answered(answer("", vec![call("a", true), call("a", false)], "tool_use")));
+    allow(&mut run, "a");
+    run.handle(Input::Returned(returned(&"a".into())));
+    assert_eq!(wants(&mut run), ["answer", "judge a", "carry a", "result a", "ask 8"]);
+}
+
+#[test]
+fn a_limit_does_not_take_the_answer_that_it_ends() {
+    let mut run = prompted(RunSettings { turns_max: Some(1), ..plain() });
+    run.handle(Input::Answered(answer("half", vec![], "max_tokens")));
+    assert_eq!(wants(&mut run), ["shown", "void", "ask 64"], "the longer answer is the first turn");
+    let mut run = prompted(RunSettings { cost_max: Some(0.5), ..plain() });
+    let spent = Totals { cost: 0.75, ..Totals::default() };
+    run.handle(Input::Answered(Answer { spent, ..answer("half", vec![], "max_tokens") }));
+    let wanted = wants(&mut run);
+    assert!(wanted[0] == "answer" && wanted[1].starts_with("end Limit"), "{wanted:?}");
 }
