@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use pal_context::Ledger;
 use serde_json::{Value, json};
 
-use self::happened::Happened;
+use self::happened::{Called, Cleared, Happened, Spilled};
 use self::provider::Provider;
 use self::scene::Play;
 use self::stage::{LIKE, Stage, WINDOW};
@@ -76,7 +76,9 @@ fn greet(teller: &mut Teller<'_>) -> Result<(), Failure> {
     let title = teller.colours.bold("Palimpsest: one session, everything that keeps it alive");
     teller.line(&title)?;
     teller.paragraph(&format!(
-        "A real session of `pal -p` in a scratch repository: real files, real commands, a real log. Only the model is a script, behind a simulated provider on this machine; its window is {} tokens, its prices are those of {LIKE}. Nothing leaves this machine.",
+        "A real session of `pal -p` in a scratch repository: real files, real commands, a real log. Only the model is a \
+         script, behind a simulated provider on this machine, at the prices of {LIKE} and with a window of {} tokens. \
+         Nothing leaves this machine.",
         thousands(WINDOW)
     ))
 }
@@ -88,7 +90,8 @@ fn part(teller: &mut Teller<'_>, missing: &[&str], kept: Option<&std::path::Path
     }
     match kept {
         Some(folder) => teller.line(&format!("Everything is in {}", folder.display())),
-        None => teller.line(&teller.colours.dim("The scratch folder is gone; --keep leaves it for you to look at.")),
+        None => teller
+            .line(&teller.colours.dim("The scratch folder is gone; --keep leaves it for you to look at.")),
     }
 }
 
@@ -103,7 +106,8 @@ struct Ended<'a> {
 impl Ended<'_> {
     /// The table and the chart; returns all figures.
     fn report(&self, teller: &mut Teller<'_>) -> Result<Value, Failure> {
-        let session = Session::read_log(&self.happened.log).map_err(|error| Failure::new(error.to_string()))?;
+        let session =
+            Session::read_log(&self.happened.log).map_err(|error| Failure::new(error.to_string()))?;
         let ledger = Ledger::of(&session.branch, &self.stage.cards);
         let saved = saved::by_layer(&ledger, &session.branch, self.happened, &self.stage.cards);
         if !teller.is_quiet {
@@ -121,12 +125,17 @@ impl Ended<'_> {
     fn summary(&self, ledger: &Ledger, teller: &mut Teller<'_>) -> Result<(), Failure> {
         let all = &ledger.all;
         let (extending, pairs) = self.happened.extending;
+        teller.line("")?;
         teller.paragraph(&format!(
-            "{} for {}, {} of what they carried from the cache; without it {}. {extending} of {pairs} requests begin with every byte of the one before. {:.1} s.",
-            money(all.cost),
+            "{} cost {}; {} of all that they carried was read from the cache, without which it were {}.",
             counted(all.requests as usize, "request"),
+            money(all.cost),
             percent(all.share_read().unwrap_or(0.0)),
             money(all.cost + all.saved),
+        ))?;
+        teller.paragraph(&format!(
+            "{extending} of {pairs} requests begin with every byte of the one before; the others follow the clearing and the \
+             compaction. All of this took {:.1} s.",
             self.took.as_secs_f64()
         ))
     }
@@ -147,18 +156,13 @@ impl Ended<'_> {
             "seconds": self.took.as_secs_f64(),
             "window": WINDOW,
             "session": happened.session,
-            "calls": happened.calls.iter().map(|call| json!({"tool": call.name, "is_error": call.is_error})).collect::<Value>(),
-            "spills": happened.spills.iter().map(|spill| json!({
-                "characters": spill.whole, "shown": spill.shown, "is_condensed": spill.is_condensed, "reason": spill.reason,
-                "tokens_freed": spill.tokens_freed,
-            })).collect::<Value>(),
+            "calls": happened.calls.iter().map(call).collect::<Value>(),
+            "spills": happened.spills.iter().map(spill).collect::<Value>(),
             "cold_return": {
                 "rested": self.rested, "read": happened.read_after_rest,
-                "falls": happened.falls.iter().map(|(tokens, reason)| json!({"tokens": tokens, "reason": reason})).collect::<Value>(),
+                "falls": happened.falls.iter().map(fall).collect::<Value>(),
             },
-            "clears": happened.clears.iter().map(|clear| json!({
-                "results": clear.results, "tokens_freed": clear.tokens_freed, "reason": clear.reason,
-            })).collect::<Value>(),
+            "clears": happened.clears.iter().map(clear).collect::<Value>(),
             "compaction": boundary.map(|boundary| json!({
                 "how": boundary.how, "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
                 "messages": boundary.messages_summarised, "audit": boundary.audit, "restored": happened.restored(),
@@ -166,7 +170,7 @@ impl Ended<'_> {
             "resume": killed.map(|killed| json!({
                 "is_exact": killed.shared.is_exact(), "blocks": killed.shared.blocks, "bytes": killed.shared.bytes,
                 "blocks_before": killed.shared.blocks_before, "blocks_after": killed.shared.blocks_after,
-                "read": killed.read, "runs": killed.runs,
+                "read": killed.read, "runs": killed.runs, "signal": killed.signal,
             })),
             "prefixes": {"exact": happened.extending.0, "pairs": happened.extending.1},
             "layers": saved::json(saved),
@@ -174,4 +178,23 @@ impl Ended<'_> {
             "cost_usd": ledger.all.cost,
         })
     }
+}
+
+fn call(call: &Called) -> Value {
+    json!({"tool": call.name, "is_error": call.is_error})
+}
+
+fn spill(spill: &Spilled) -> Value {
+    json!({
+        "characters": spill.whole, "shown": spill.shown, "is_condensed": spill.is_condensed, "reason": spill.reason,
+        "tokens_freed": spill.tokens_freed,
+    })
+}
+
+fn fall((tokens, reason): &(u64, String)) -> Value {
+    json!({"tokens": tokens, "reason": reason})
+}
+
+fn clear(clear: &Cleared) -> Value {
+    json!({"results": clear.results, "tokens_freed": clear.tokens_freed, "reason": clear.reason})
 }

@@ -85,7 +85,8 @@ mod tests {
 
     fn sent(blocks: &str) -> Sent {
         let system = r#"[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}]"#;
-        Sent::of(&format!(r#"{{"system":{system},"messages":[{{"role":"user","content":{blocks}}}]}}"#)).unwrap()
+        Sent::of(&format!(r#"{{"system":{system},"messages":[{{"role":"user","content":{blocks}}}]}}"#))
+            .unwrap()
     }
 
     #[test]

@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::exact::Shared;
 use crate::failure::Failure;
 
+/// The signal that no process survives or hears of.
+pub(super) const SIGKILL: i32 = 9;
+
 /// A tool result that went to disk.
 pub(super) struct Spilled {
     /// Characters of the whole.
@@ -43,6 +46,8 @@ pub(super) struct Called {
 
 /// What was seen of a kill and of the resume behind it.
 pub(super) struct Killed {
+    /// The signal that ended the process.
+    pub(super) signal: Option<i32>,
     /// What the first request behind the kill shares with the last one before it.
     pub(super) shared: Shared,
     /// How often the tool was run.
@@ -149,7 +154,8 @@ impl Happened {
         let Some(boundary) = &self.boundary else { return Vec::new() };
         let texts = boundary.restored.blocks().iter().filter_map(|block| block.string("text"));
         let path = |text: &str| Some(text.strip_prefix("[File `")?.split_once('`')?.0.to_owned());
-        let name = |path: String| path.split_once("/tidebook/").map_or(path.clone(), |(_, name)| name.to_owned());
+        let name =
+            |path: String| path.split_once("/tidebook/").map_or(path.clone(), |(_, name)| name.to_owned());
         texts.filter_map(|text| path(&text)).map(name).collect()
     }
 
@@ -158,9 +164,10 @@ impl Happened {
         let audit = self.boundary.as_ref().and_then(|boundary| boundary.audit.as_ref());
         let is_kept = audit.is_some_and(|audit| {
             let kept = audit.user_messages_verbatim + audit.user_messages_repaired;
-            audit.user_messages > 0 && kept == audit.user_messages && audit.invented.is_empty()
+            audit.user_messages > 0 && kept == audit.user_messages
         });
         let killed = self.killed.as_ref();
+        let did_edit_on = self.calls.iter().filter(|call| call.name == "Edit" && !call.is_error).count() == 2;
         let promises = [
             ("tools that worked on real files", self.is_mended),
             ("a long result that went to disk", self.spills.iter().any(|spill| !spill.is_condensed)),
@@ -169,8 +176,11 @@ impl Happened {
             ("old results that were cleared", self.clears.iter().any(|clear| clear.results > 0)),
             ("a compaction", self.boundary.is_some()),
             ("every word of the user in its summary", is_kept),
-            ("files that were put back", !self.restored().is_empty()),
-            ("a kill in the middle of a tool", killed.is_some()),
+            (
+                "files that were put back, and edited without another look",
+                did_edit_on && !self.restored().is_empty(),
+            ),
+            ("a kill in the middle of a tool", killed.is_some_and(|killed| killed.signal == Some(SIGKILL))),
             ("a resume that sends the same bytes", killed.is_some_and(|killed| killed.shared.is_exact())),
             ("a tool that was not run twice", killed.is_some_and(|killed| killed.runs == 1)),
         ];

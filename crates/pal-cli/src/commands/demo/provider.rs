@@ -33,8 +33,8 @@ impl Model for Actor {
 impl Provider {
     /// Starts it on a free port. Every exchange is kept in `record`.
     pub(super) fn start(script: &str, cards: &Cards, record: &Path) -> Result<Provider, Failure> {
-        let script =
-            Script::parse(script).map_err(|error| Failure::new(format!("the script of the demo: {error}")))?;
+        let script = Script::parse(script)
+            .map_err(|error| Failure::new(format!("the script of the demo: {error}")))?;
         let settings = SimSettings { cards: cards.clone(), ..SimSettings::plain() };
         let simulator = Simulator::new(settings, Box::new(Actor(script)));
         let failed = |error: std::io::Error| Failure::new(format!("the simulator: {error}"));
@@ -62,13 +62,12 @@ impl Provider {
             body.len()
         );
         let mut answer = String::new();
-        let exchange = || -> std::io::Result<()> {
+        let mut exchange = || -> std::io::Result<()> {
             let mut stream = TcpStream::connect(self.address)?;
             stream.set_read_timeout(Some(Duration::from_secs(5)))?;
             stream.write_all(request.as_bytes())?;
             stream.read_to_string(&mut answer).map(|_| ())
         };
-        let mut exchange = exchange;
         exchange().map_err(|error| Failure::new(format!("the simulator's clock: {error}")))?;
         match answer.starts_with("HTTP/1.1 200") {
             true => Ok(()),

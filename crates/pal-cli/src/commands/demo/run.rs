@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,8 +41,12 @@ pub(super) enum Next {
 }
 
 impl Run<'_> {
-    /// Starts the program and hands every line that it prints to `look`. Fails if the program does.
-    pub(super) fn go(&self, mut look: impl FnMut(&Value) -> Result<Next, Failure>) -> Result<(), Failure> {
+    /// Starts the program and hands every line that it prints to `look`. Fails if the program does. Returns the signal that
+    /// ended it, if `look` wanted it killed.
+    pub(super) fn go(
+        &self,
+        mut look: impl FnMut(&Value) -> Result<Next, Failure>,
+    ) -> Result<Option<i32>, Failure> {
         let mut child = self.command()?.spawn().map_err(|error| Failure::new(format!("pal: {error}")))?;
         let Some(output) = child.stdout.take() else { return Err(Failure::new("pal: no output")) };
         let child = Arc::new(Mutex::new(child));
@@ -64,9 +69,13 @@ impl Run<'_> {
                 }
             }
         }
-        let status = locked(&child).wait().map_err(|error| Failure::new(format!("pal: {error}")))?;
+        let status = ended(&child)?;
         drop(watch);
-        if status.success() || is_killed { Ok(()) } else { Err(self.failure(&status.to_string())) }
+        if status.success() || is_killed {
+            Ok(status.signal())
+        } else {
+            Err(self.failure(&status.to_string()))
+        }
     }
 
     fn command(&self) -> Result<Command, Failure> {
@@ -117,6 +126,17 @@ impl Watchdog {
             }
         });
         Watchdog { _is_over: is_over }
+    }
+}
+
+/// Waits for a process to end, and leaves it to the watchdog in between.
+fn ended(child: &Mutex<Child>) -> Result<ExitStatus, Failure> {
+    loop {
+        let status = locked(child).try_wait().map_err(|error| Failure::new(format!("pal: {error}")))?;
+        if let Some(status) = status {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -29,8 +29,10 @@ pub(super) struct Saved {
 pub(super) fn by_layer(ledger: &Ledger, entries: &[Entry], happened: &Happened, cards: &Cards) -> Vec<Saved> {
     let read = cards.find(MODEL).card.prices.map_or(0.0, |prices| prices.read / 1e6);
     let spilled = |layer, is_condensed| {
-        let spills = || happened.spills.iter().filter(move |spill: &&Spilled| spill.is_condensed == is_condensed);
-        let not_sent: u64 = answers_behind(entries, is_condensed).iter().map(|(freed, answers)| freed * answers).sum();
+        let spills =
+            || happened.spills.iter().filter(move |spill: &&Spilled| spill.is_condensed == is_condensed);
+        let not_sent: u64 =
+            answers_behind(entries, is_condensed).iter().map(|(freed, answers)| freed * answers).sum();
         Saved {
             layer,
             times: spills().count() as u64,
@@ -55,10 +57,18 @@ pub(super) fn by_layer(ledger: &Ledger, entries: &[Entry], happened: &Happened, 
     vec![
         spilled("spill", false),
         spilled("condense", true),
-        decided("microcompact", "clear"),
+        // One act is a decision for each way in which results can be read back.
+        Saved { times: acts(happened), ..decided("microcompact", "clear") },
         decided("compaction", "boundary"),
         Saved { layer: "cache", times: hits as u64, tokens: all.prompt.read, not_sent: 0, worth: all.saved },
     ]
+}
+
+/// How often old results were cleared.
+fn acts(happened: &Happened) -> u64 {
+    let mut reasons: Vec<&str> = happened.clears.iter().map(|clear| clear.reason.as_str()).collect();
+    reasons.dedup();
+    reasons.len() as u64
 }
 
 /// What each spill freed, and how many answers of the conversation came after it.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use pal_model::Audit;
 use serde_json::Value;
 
 use super::happened::{Called, Decided, Happened};
@@ -28,6 +29,8 @@ pub(super) struct Play<'a, 'b> {
 pub(super) struct Scene {
     /// Tokens of the prompt that the first answer reports as read from the cache.
     pub(super) first_read: Option<u64>,
+    /// The signal that ended the program.
+    pub(super) killed_by: Option<i32>,
     /// What calls are about, until they end.
     gists: HashMap<String, String>,
     /// Words of an answer whose usage did not come yet.
@@ -53,7 +56,7 @@ impl Play<'_, '_> {
             prompt,
         };
         let mut scene = Scene::default();
-        run.go(|line| {
+        scene.killed_by = run.go(|line| {
             self.line(line, &mut scene)?;
             Ok(if is_time_to_kill(line) { Next::Kill } else { Next::GoOn })
         })?;
@@ -101,7 +104,7 @@ impl Play<'_, '_> {
         let all = read + count("cache_creation_input_tokens") + count("input_tokens");
         scene.first_read.get_or_insert(read);
         let share = 100 * read / all.max(1);
-        let remark = format!("{} tokens, {share} % cached", thousands(all));
+        let remark = format!("{:.1}k in, {share} % cached", all as f64 / 1e3);
         self.teller.said("model", &std::mem::take(&mut scene.words), &remark)
     }
 
@@ -124,29 +127,39 @@ impl Play<'_, '_> {
 
     /// Tells what was decided since the last look.
     fn decisions(&mut self) -> Result<(), Failure> {
+        let clears = self.happened.clears.len();
         for decided in self.happened.look()? {
             match decided {
                 Decided::Spilled => self.spilled()?,
-                Decided::Cleared => self.cleared()?,
+                // Several together: told once, below.
+                Decided::Cleared => {}
                 Decided::Compacted => self.compacted()?,
             }
         }
-        Ok(())
+        self.cleared(clears)
     }
 
     fn spilled(&mut self) -> Result<(), Failure> {
         let Some(spill) = self.happened.spills.last() else { return Ok(()) };
         let (whole, shown) = (kilobytes(spill.whole), kilobytes(spill.shown));
         let (word, text) = match spill.is_condensed {
-            true => ("condensed", format!("{whole} of output, of which the model reads {shown}: what is wrong stays, what repeats goes. All of it is on disk.")),
-            false => ("to disk", format!("{whole} go to a file; the model reads {shown} of it and where the rest is.")),
+            true => (
+                "condensed",
+                format!("{whole} to {shown}: errors stay, what repeats goes. The whole is on disk."),
+            ),
+            false => {
+                ("to disk", format!("{whole} go to a file; the model reads {shown} and where the rest is."))
+            }
         };
         self.teller.decided(word, &text)
     }
 
-    fn cleared(&mut self) -> Result<(), Failure> {
-        let Some(clear) = self.happened.clears.last() else { return Ok(()) };
-        let text = format!("{} ({} tokens)", clear.reason, thousands(clear.tokens_freed));
+    /// Tells of the results that were cleared since there were so many decisions about them.
+    fn cleared(&mut self, before: usize) -> Result<(), Failure> {
+        let fresh = self.happened.clears.get(before..).unwrap_or_default();
+        let Some(first) = fresh.first() else { return Ok(()) };
+        let tokens: u64 = fresh.iter().map(|clear| clear.tokens_freed).sum();
+        let text = format!("{}, {} tokens. The log keeps them.", first.reason, thousands(tokens));
         self.teller.decided("cleared", &text)
     }
 
@@ -161,22 +174,29 @@ impl Play<'_, '_> {
             tokens(boundary.messages_summarised)
         );
         let mut texts = vec![("compacted", text)];
-        if let Some(audit) = &boundary.audit {
-            texts.push(("checked", format!(
-                "{} of {} messages of the user are in it word for word ({} had to be put back); {} of {} edited files are named; {} made up.",
-                audit.user_messages_verbatim + audit.user_messages_repaired,
-                audit.user_messages,
-                audit.user_messages_repaired,
-                audit.paths_kept + audit.paths_repaired,
-                audit.paths,
-                match audit.invented.len() { 0 => String::from("no path is"), 1 => String::from("1 path is"), count => format!("{count} paths are") },
-            )));
-        }
+        texts.extend(boundary.audit.as_ref().map(|audit| ("checked", checked(audit))));
         if !restored.is_empty() {
             texts.push(("put back", format!("{}, as they are now.", restored.join(", "))));
         }
         texts.iter().try_for_each(|(word, text)| self.teller.decided(word, text))
     }
+}
+
+/// What the audit of a summary found.
+fn checked(audit: &Audit) -> String {
+    let kept = audit.user_messages_verbatim + audit.user_messages_repaired;
+    let mut text = format!(
+        "{kept} of {} messages of the user stand in it word for word ({} had to be put back), {} of {} edited files are \
+         named.",
+        audit.user_messages,
+        audit.user_messages_repaired,
+        audit.paths_kept + audit.paths_repaired,
+        audit.paths,
+    );
+    if audit.invented.is_empty() {
+        text.push_str(" No path is made up.");
+    }
+    text
 }
 
 /// A number of characters or bytes in a few of them.

@@ -9,7 +9,8 @@ use pal_model::Cards;
 use super::project;
 use crate::failure::Failure;
 
-/// The model's name. Its card is that of a real model but for the window, so that a window fills in seconds.
+/// The model's name. Its card is that of a real model but for the window, which fills in seconds, and for the provider's own
+/// clearing: whatever is cleared here, the program cleared.
 pub(super) const MODEL: &str = "demo-model";
 /// The model that it is like.
 pub(super) const LIKE: &str = "claude-opus-5-5";
@@ -33,7 +34,8 @@ impl Stage {
             .tempdir()
             .map_err(|error| Failure::new(format!("no scratch folder can be made: {error}")))?;
         let root = folder.path().canonicalize().map_err(|error| Failure::of_file(folder.path(), &error))?;
-        let models = format!("[models.{MODEL}]\nlike = \"{LIKE}\"\nwindow = {WINDOW}\n");
+        let models =
+            format!("[models.{MODEL}]\nlike = \"{LIKE}\"\nwindow = {WINDOW}\ncontext_management = []\n");
         let cards = Cards::shipped().overridden(&models).map_err(|error| Failure::new(error.to_string()))?;
         let stage = Stage { folder, root, cards };
         for (path, text) in project::files() {
@@ -90,5 +92,7 @@ impl Stage {
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).and_then(|()| fs::write(path, text)).map_err(|error| Failure::of_file(path, &error))
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| Failure::of_file(path, &error))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::exact::Sent;
-use super::happened::Killed;
+use super::happened::{Killed, SIGKILL};
 use super::scene::Play;
 use crate::failure::Failure;
 use crate::table::{counted, duration, thousands};
@@ -41,19 +41,20 @@ impl Play<'_, '_> {
     fn rest(&mut self) -> Result<(), Failure> {
         self.teller.chapter(2, "Two hours later the provider has forgotten everything")?;
         self.teller.paragraph(
-            "Both clocks are moved on. Everything has to be sent and paid anew, so this is the moment to leave out what is no longer needed: it costs nothing extra.",
+            "(Both clocks are moved on.) All of it has to be sent and paid anew, so now it costs nothing to leave out what is \
+             no longer needed.",
         )?;
         self.provider.advance(REST)?;
         self.ahead += REST;
         self.happened.rested_s = REST.as_secs();
-        let scene = self.scene("Good morning. Which of the first two stations have gaps?", |_| false)?;
+        let scene = self.scene("Good morning. Do Coldharbour and Dunmore have gaps?", |_| false)?;
         self.happened.read_after_rest = scene.first_read;
         Ok(())
     }
 
     fn fill(&mut self) -> Result<(), Failure> {
         self.teller.chapter(3, "The window fills up, and the work goes on")?;
-        self.scene("Look at the next five, then write into the README what we know of gaps.", |_| false)?;
+        self.scene("Look at three more, then write into the README what we know of gaps.", |_| false)?;
         Ok(())
     }
 
@@ -64,16 +65,18 @@ impl Play<'_, '_> {
             let is_ours = line["state"] == "began" && line["input"]["command"] == "sh rebuild.sh";
             is_ours && is_soon(|| fs::metadata(&runs).is_ok_and(|data| data.len() > 0))
         };
-        self.scene("Rebuild the table of the year.", has_begun)?;
+        let signal = self.scene("Rebuild the table of the year.", has_begun)?.killed_by;
         let before = self.sent()?;
-        self.teller.decided("kill -9", "sent while `sh rebuild.sh` was running. The process is gone.")?;
+        if signal == Some(SIGKILL) {
+            self.teller.decided("kill -9", "while `sh rebuild.sh` runs: the process is gone at once.")?;
+        }
         let scene = self.scene("Something killed you. Go on.", |_| false)?;
         let after = self.sent()?;
         let (Some(last), Some(next)) = (before.last(), after.get(before.len())) else {
             return Err(Failure::new("no request left after the kill"));
         };
         let runs = fs::read_to_string(&runs).unwrap_or_default().lines().count();
-        let killed = Killed { shared: last.shared(next), runs, read: scene.first_read.unwrap_or(0) };
+        let killed = Killed { signal, shared: last.shared(next), runs, read: scene.first_read.unwrap_or(0) };
         self.tell_of_kill(&killed)?;
         self.happened.killed = Some(killed);
         Ok(())
@@ -84,10 +87,14 @@ impl Play<'_, '_> {
         self.teller.line("")?;
         let text = match shared.is_exact() {
             true => format!(
-                "The first request of the new process begins with all of the last one of the old: {}, {} bytes, the same byte for byte. {} new.",
+                "The first request of the new process begins with everything that the last one of the old had: {}, {} \
+                 bytes, byte for byte. {} new.",
                 counted(shared.blocks, "block"),
                 thousands(shared.bytes as u64),
-                match shared.blocks_after - shared.blocks { 1 => String::from("1 block is"), count => format!("{count} blocks are") },
+                match shared.blocks_after - shared.blocks {
+                    1 => String::from("1 block is"),
+                    count => format!("{count} blocks are"),
+                },
             ),
             false => format!(
                 "Only {} of the {} blocks that the old process sent are in the first request of the new one.",
@@ -95,9 +102,15 @@ impl Play<'_, '_> {
             ),
         };
         self.teller.proved(shared.is_exact(), &text)?;
-        let text = format!("So the provider's cache still knows it: {} tokens were read from it.", thousands(killed.read));
+        let text = format!(
+            "So the provider's cache still knows it: {} tokens were read from it.",
+            thousands(killed.read)
+        );
         self.teller.proved(killed.read > 0, &text)?;
-        let text = format!("The command was run {}.", if killed.runs == 1 { String::from("once, not twice") } else { format!("{} times", killed.runs) });
+        let text = format!(
+            "The command was run {}.",
+            if killed.runs == 1 { String::from("once, not twice") } else { format!("{} times", killed.runs) }
+        );
         self.teller.proved(killed.runs == 1, &text)
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::colour::{Colours, clipped, wrapped};
+use crate::colour::{Colours, wrapped};
 use crate::failure::Failure;
 
 /// The left margin.
@@ -34,14 +34,18 @@ impl Teller<'_> {
         Ok(())
     }
 
-    /// A line of the conversation: who, what, and a remark at the right.
+    /// Something that was said or done: who, what, and a remark at the right.
     pub(super) fn said(&mut self, who: &str, what: &str, remark: &str) -> Result<(), Failure> {
         let room = self.columns - MARGIN.len() - LABEL - 1;
-        let what = clipped(what, room.saturating_sub(remark.chars().count() + 2));
-        let gap = room.saturating_sub(what.chars().count() + remark.chars().count());
-        let who = self.colours.cyan(&format!("{who:<LABEL$}"));
-        let remark = self.colours.dim(remark);
-        self.line(format!("{MARGIN}{who}{what}{}{remark}", " ".repeat(gap)).trim_end())
+        let narrow = room.saturating_sub(if remark.is_empty() { 0 } else { remark.chars().count() + 2 });
+        for (at, line) in wrapped(what, narrow.max(8)).iter().enumerate() {
+            let (who, remark) = if at == 0 { (who, remark) } else { ("", "") };
+            let gap = room.saturating_sub(line.chars().count() + remark.chars().count());
+            let who = self.colours.cyan(&format!("{who:<LABEL$}"));
+            let remark = self.colours.dim(remark);
+            self.line(format!("{MARGIN}{who}{line}{}{remark}", " ".repeat(gap)).trim_end())?;
+        }
+        Ok(())
     }
 
     /// What was decided about what the model sees: a word for it, and what it means.
