@@ -16,6 +16,8 @@ pub(super) const MODEL: &str = "demo-model";
 pub(super) const LIKE: &str = "claude-opus-5-5";
 /// Its window, in tokens.
 pub(super) const WINDOW: u64 = 40_000;
+/// Most tokens of an answer: what such a window leaves room for.
+const OUTPUT: u64 = 4_000;
 
 /// A folder that is gone when the demonstration is, unless it is kept.
 pub(super) struct Stage {
@@ -34,8 +36,9 @@ impl Stage {
             .tempdir()
             .map_err(|error| Failure::new(format!("no scratch folder can be made: {error}")))?;
         let root = folder.path().canonicalize().map_err(|error| Failure::of_file(folder.path(), &error))?;
-        let models =
-            format!("[models.{MODEL}]\nlike = \"{LIKE}\"\nwindow = {WINDOW}\ncontext_management = []\n");
+        let models = format!(
+            "[models.{MODEL}]\nlike = \"{LIKE}\"\nwindow = {WINDOW}\nmax_output = {OUTPUT}\ncontext_management = []\n"
+        );
         let cards = Cards::shipped().overridden(&models).map_err(|error| Failure::new(error.to_string()))?;
         let stage = Stage { folder, root, cards };
         for (path, text) in project::files() {
