@@ -127,7 +127,7 @@ impl Ended<'_> {
         let (extending, pairs) = self.happened.extending;
         teller.line("")?;
         teller.paragraph(&format!(
-            "{} cost {}; {} of all that they carried was read from the cache, without which it were {}.",
+            "{} cost {}; {} of all that they carried was read from the cache. Without it: {}.",
             counted(all.requests as usize, "request"),
             money(all.cost),
             percent(all.share_read().unwrap_or(0.0)),
@@ -166,6 +166,7 @@ impl Ended<'_> {
             "compaction": boundary.map(|boundary| json!({
                 "how": boundary.how, "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
                 "messages": boundary.messages_summarised, "audit": boundary.audit, "restored": happened.restored(),
+                "summary_read": happened.summary.map(|(read, _)| read),
             })),
             "resume": killed.map(|killed| json!({
                 "is_exact": killed.shared.is_exact(), "blocks": killed.shared.blocks, "bytes": killed.shared.bytes,

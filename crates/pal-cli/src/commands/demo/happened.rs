@@ -69,6 +69,8 @@ pub(super) struct Happened {
     pub(super) spills: Vec<Spilled>,
     pub(super) clears: Vec<Cleared>,
     pub(super) boundary: Option<Box<Boundary>>,
+    /// What the last request for a summary took: tokens read from the cache, and all of its prompt.
+    pub(super) summary: Option<(u64, u64)>,
     /// Falls of the reads, as they were told: tokens, reason.
     pub(super) falls: Vec<(u64, String)>,
     /// How long the session rested before the cold return.
@@ -114,6 +116,13 @@ impl Happened {
     fn take(&mut self, entry: &Entry) -> Option<Decided> {
         let decision = match &entry.body {
             Body::Decision(decision) => decision,
+            Body::Response(response) if !response.source.is_conversation() => {
+                let usage = &response.usage;
+                let read = usage.cache_read_input_tokens;
+                let all = read + usage.cache_creation_input_tokens + usage.input_tokens;
+                self.summary = Some((read, all));
+                return None;
+            }
             Body::Boundary(boundary) => {
                 self.boundary = Some(boundary.clone());
                 return Some(Decided::Compacted);

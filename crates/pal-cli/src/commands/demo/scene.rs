@@ -167,12 +167,18 @@ impl Play<'_, '_> {
         let restored = self.happened.restored();
         let Some(boundary) = &self.happened.boundary else { return Ok(()) };
         let tokens = |count: Option<u64>| thousands(count.unwrap_or(0));
-        let text = format!(
+        let mut text = format!(
             "{} tokens become {}: a summary stands for {} messages.",
             tokens(boundary.tokens_before),
             tokens(boundary.tokens_after),
             tokens(boundary.messages_summarised)
         );
+        if let Some((read, all)) = self.happened.summary.filter(|(read, _)| *read > 0) {
+            let share = 100 * read / all.max(1);
+            text.push_str(&format!(
+                " Asking for it repeated the conversation, so {share} % came from the cache."
+            ));
+        }
         let mut texts = vec![("compacted", text)];
         texts.extend(boundary.audit.as_ref().map(|audit| ("checked", checked(audit))));
         if !restored.is_empty() {
