@@ -2,6 +2,7 @@
 
 mod config;
 mod context;
+mod demo;
 mod ledger;
 mod print;
 mod sessions;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
+pub(crate) use demo::Demo;
 pub(crate) use ledger::{Breaks, Cost};
 pub(crate) use print::{InputFormat, OutputFormat, Print};
 pub(crate) use sessions::{Export, ExportFormat, Sessions};
@@ -26,7 +28,7 @@ pub(crate) use sessions::{Export, ExportFormat, Sessions};
     version,
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 done, 1 error, 2 wrong use, 3 a limit was reached, 130 interrupted."
+    after_help = "Examples:\n  pal demo\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 done, 1 error, 2 wrong use, 3 a limit was reached, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     /// Settings on top of those in files: a file, or TOML or JSON itself
@@ -40,6 +42,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Demo(Demo),
     Sessions(Sessions),
     Export(Export),
     Import(Import),

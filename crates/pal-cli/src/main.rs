@@ -55,6 +55,7 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
     }
     let Some(command) = arguments.command else { return commands::print(&arguments.print, settings, out) };
     match command {
+        Command::Demo(demo) => commands::demo(&demo, out),
         Command::Sessions(sessions) => commands::sessions(&sessions, settings, out),
         Command::Export(export) => commands::export(&export, settings, out),
         Command::Import(import) => commands::import(&import, settings, out),

@@ -1,6 +1,6 @@
 //! `pal cost`: what a session cost, what the cache and the layers saved, and how the context grew.
 
-mod chart;
+pub(super) mod chart;
 mod json;
 mod requests;
 

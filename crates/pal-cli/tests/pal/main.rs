@@ -9,6 +9,7 @@ mod compacting;
 mod configuring;
 mod contexts;
 mod costing;
+mod demonstrating;
 mod exporting;
 mod filled;
 mod forks;

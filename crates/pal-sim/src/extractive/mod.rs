@@ -20,6 +20,13 @@ use pal_extract::{Facts, Heard, cut};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extractive;
 
+impl Extractive {
+    /// Whether a request is a directive that it answers, so that another model can leave it to this one.
+    pub fn is_asked(ask: &Ask<'_>) -> bool {
+        recognise(ask).is_some()
+    }
+}
+
 /// The bytes that fit into a number of tokens, whatever is said in them.
 fn room(max_tokens: u64) -> usize {
     const BYTES_A_TOKEN: u64 = 2;

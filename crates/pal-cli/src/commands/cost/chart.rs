@@ -52,7 +52,7 @@ const KINDS: [Kind; 8] = [
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The chart in lines of at most so many columns; none where there is nothing to be drawn.
-pub(super) fn lines(ledger: &Ledger, width: usize, colours: Colours) -> Vec<String> {
+pub(in crate::commands) fn lines(ledger: &Ledger, width: usize, colours: Colours) -> Vec<String> {
     let rows: Vec<&LedgerRow> = ledger.rows.iter().filter(|row| row.is_conversation()).collect();
     let room = width.saturating_sub(GUTTER).max(8);
     let columns = columns(ledger, &rows, room);
