@@ -244,6 +244,8 @@ impl Hands for Desk<'_> {
             self.note_visibility(session, &call);
         }
         if inner::is_inner(&call.name) {
+            let span = tracing::info_span!("execute_tool", tool = %call.name, call = call.id.as_str());
+            let _within = span.entered();
             let returned = self.look_inside(session, engine, &call);
             self.ended(&returned.call, returned.is_error, &returned.content);
             self.done.push(Input::Returned(returned));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pal_context::Trigger;
 use pal_engine::{Session, summary_text};
@@ -11,6 +11,7 @@ use pal_model::{Block, Boundary, Content, Text};
 use pal_process::Cancel;
 use pal_session::{Call, Returned};
 use serde_json::{Value, json};
+use tracing::debug;
 
 use crate::gate::Gate;
 
@@ -123,8 +124,7 @@ impl Listening {
             return Spoken::default();
         }
         let moment = Moment { fits: Some(fits), ..self.moment(gate) };
-        let said = self.hooks.run(&Happening::PreToolUse(described(call)), &moment, cancel);
-        let said = self.noted(said);
+        let said = self.heard(&Happening::PreToolUse(described(call)), &moment, cancel);
         let denied = said.blocked.map(|blocked| format!("a hook does not want it: {}", blocked.reason));
         let mut spoken = Spoken {
             stop: said.stop,
@@ -169,8 +169,7 @@ impl Listening {
             }
             _ => Happening::PostToolUseFailure { call: described(call), error: &words, is_interrupt: false },
         };
-        let said = self.hooks.run(&happening, &moment, cancel);
-        let said = self.noted(said);
+        let said = self.heard(&happening, &moment, cancel);
         if let Some(output) = said.updated_output {
             returned.content = vec![Block::text(&output_text(&output))];
         }
@@ -253,7 +252,25 @@ impl Listening {
     }
 
     fn run(&self, happening: &Happening<'_>, gate: &Gate, cancel: &Cancel) -> Said {
-        let said = self.hooks.run(happening, &self.moment(gate), cancel);
+        self.heard(happening, &self.moment(gate), cancel)
+    }
+
+    /// Lets the hooks run that listen.
+    fn heard(&self, happening: &Happening<'_>, moment: &Moment<'_>, cancel: &Cancel) -> Said {
+        let event = happening.event();
+        if !self.hooks.listen_to(event) {
+            return Said::default();
+        }
+        let begun = Instant::now();
+        let said = self.hooks.run(happening, moment, cancel);
+        // What hooks are called and what they say is the user's business.
+        debug!(
+            event = event.name(),
+            took_ms = begun.elapsed().as_millis() as u64,
+            blocked = said.blocked.is_some(),
+            failures = said.failures.len(),
+            "hooks ran"
+        );
         self.noted(said)
     }
 

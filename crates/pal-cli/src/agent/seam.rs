@@ -26,6 +26,7 @@ use crate::session::{Session, card, lens};
 use crate::settings::Settings;
 use crate::stored::{eligibility, find};
 use crate::surroundings::{Start, sources_at, today};
+use crate::telemetry::Export;
 
 /// The model that is asked where nobody names one.
 const MODEL: &str = "claude-opus-5-5";
@@ -52,14 +53,34 @@ pub(crate) fn work(
     let options = options(print, settings)?;
     let show = RefCell::new(show);
     let failed = RefCell::new(None);
+    let export = RefCell::new(Export::begin(settings));
     let sink = Box::new(|event: Event| {
+        export.borrow_mut().event(&event);
         // The first failure to show something ends the program; until it does, nothing more is shown.
         if failed.borrow().is_none()
             && let Err(failure) = show.borrow_mut().event(&event)
         {
             *failed.borrow_mut() = Some(failure);
         }
+        if let Some(trouble) = export.borrow_mut().trouble()
+            && let Err(failure) = show.borrow_mut().event(&Event::Notice(trouble))
+        {
+            *failed.borrow_mut() = Some(failure);
+        }
     });
+    let worked = work_with(task, options, sink, &show, &failed);
+    export.into_inner().finish();
+    worked
+}
+
+/// Lets an agent work that is made of these options.
+fn work_with<'a>(
+    task: &Task,
+    options: Options,
+    sink: Box<dyn FnMut(Event) + 'a>,
+    show: &RefCell<&mut dyn Show>,
+    failed: &RefCell<Option<Failure>>,
+) -> Result<(), Failure> {
     let mut agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
     signals::interrupt_on_signals(agent.handle(), agent.shell());
     let mut outcome = Ok(());
@@ -81,7 +102,7 @@ pub(crate) fn work(
         }
     }
     agent.finish("other");
-    match failed.into_inner() {
+    match failed.borrow_mut().take() {
         Some(failure) => Err(failure),
         None => outcome.map_err(|error| Failure::new(error.to_string())),
     }
