@@ -143,6 +143,8 @@ impl<'a> Agent<'a> {
 
     fn work(&mut self, content: Content, is_given_up: bool) -> Result<Ended, AgentError> {
         let begun = Instant::now();
+        let span = tracing::info_span!("invoke_agent", session = %self.id);
+        let within = span.entered();
         let before = self.session.view().state().totals;
         self.desk.begin_prompt();
         self.run.handle(Input::Prompt(content));
@@ -167,6 +169,15 @@ impl<'a> Agent<'a> {
             spent: since(&before, &self.session.view().state().totals),
             denials: std::mem::take(&mut self.desk.denials),
         };
+        tracing::info!(
+            end = ended.end.name(),
+            turns = ended.turns,
+            took_ms = ended.took.as_millis() as u64,
+            provider_ms = ended.took_provider.as_millis() as u64,
+            denials = ended.denials.len(),
+            "ended"
+        );
+        drop(within);
         (self.desk.sink)(Event::Ended(ended.clone()));
         Ok(ended)
     }

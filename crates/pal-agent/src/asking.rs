@@ -1,10 +1,10 @@
 //! What the agent's session has done for it by the provider: answers of the conversation, summaries.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pal_context::{FileRead, FileWanted, Order, Question, Reply};
 use pal_engine::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
-use pal_model::{Boundary, Timestamp, Usage};
+use pal_model::{Boundary, Source, Timestamp, Usage};
 use pal_view::{Request, View};
 use pal_wire::{Delta, Event as Heard, Failure, FailureKind};
 use smol_str::SmolStr;
@@ -12,6 +12,7 @@ use smol_str::SmolStr;
 use crate::desk::Desk;
 use crate::event::Event;
 use crate::line::{Exchange, ExchangeEnd, Step};
+use crate::timing::Timed;
 use crate::words::way_on;
 
 /// How often whoever waits for a summary is told that it is being written (§4.17).
@@ -20,9 +21,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(15);
 impl Errands for Desk<'_> {
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
         let request = self.voice.asking_why(outgoing.request, outgoing.previous);
-        let begun = Instant::now();
         let exchange = self.exchange(&request, outgoing.betas);
-        self.took_provider += begun.elapsed();
         self.outcome(exchange)
     }
 
@@ -32,8 +31,12 @@ impl Errands for Desk<'_> {
         let how = question.how.name();
         let (cancel, sink) = (self.handle.cancel(), &mut self.sink);
         sink(Event::Notice(format!("{} writes a summary ({how})", self.card.model)));
-        let begun = Instant::now();
+        let dialect = self.line.endpoint().dialect();
+        let max_tokens = question.request.max_tokens();
+        let mut timed = Timed::begin(Source::named("compact"), &self.card, dialect, max_tokens);
+        let within = timed.span().entered();
         let exchange = self.line.exchange(call, &cancel, &mut |step| {
+            timed.hear(&step);
             if let Step::Tick(passed) = step
                 && passed >= told + TOLD_EVERY
             {
@@ -41,7 +44,8 @@ impl Errands for Desk<'_> {
                 sink(Event::Notice(format!("the summary is being written, for {} s now", passed.as_secs())));
             }
         });
-        self.took_provider += begun.elapsed();
+        drop(within);
+        self.tell_exchange(timed, &exchange);
         self.asked(exchange)
     }
 
@@ -79,19 +83,34 @@ impl Desk<'_> {
     fn exchange(&mut self, request: &Request, betas: &[SmolStr]) -> Exchange {
         let call = self.voice.call(request, betas);
         let (cancel, sink) = (self.handle.cancel(), &mut self.sink);
-        self.line.exchange(call, &cancel, &mut |step| match step {
-            Step::Event(Heard::Grew { delta: Delta::Text(text), .. }) => sink(Event::Text(text.clone())),
-            Step::Event(Heard::Grew { delta: Delta::Thinking(text), .. }) => {
-                sink(Event::Thinking(text.clone()));
+        let dialect = self.line.endpoint().dialect();
+        let mut timed = Timed::begin(Source::main(), &self.card, dialect, request.max_tokens());
+        let within = timed.span().entered();
+        let exchange = self.line.exchange(call, &cancel, &mut |step| {
+            timed.hear(&step);
+            match step {
+                Step::Event(Heard::Grew { delta: Delta::Text(text), .. }) => sink(Event::Text(text.clone())),
+                Step::Event(Heard::Grew { delta: Delta::Thinking(text), .. }) => {
+                    sink(Event::Thinking(text.clone()));
+                }
+                Step::Waiting(wait) => sink(Event::Waiting {
+                    why: wait.failure.message.clone(),
+                    attempt: wait.attempt,
+                    of: wait.of,
+                    left: wait.left,
+                }),
+                Step::Event(_) | Step::Tick(_) => {}
             }
-            Step::Waiting(wait) => sink(Event::Waiting {
-                why: wait.failure.message.clone(),
-                attempt: wait.attempt,
-                of: wait.of,
-                left: wait.left,
-            }),
-            Step::Event(_) | Step::Tick(_) => {}
-        })
+        });
+        drop(within);
+        self.tell_exchange(timed, &exchange);
+        exchange
+    }
+
+    fn tell_exchange(&mut self, timed: Timed, exchange: &Exchange) {
+        let (took, event) = timed.end(exchange, &self.card);
+        self.took_provider += took;
+        (self.sink)(event);
     }
 
     fn outcome(&mut self, exchange: Exchange) -> Outcome {

@@ -247,6 +247,8 @@ impl Hands for Desk<'_> {
             self.note_visibility(session, &call);
         }
         if inner::is_inner(&call.name) {
+            let span = tracing::info_span!("execute_tool", tool = %call.name, call = call.id.as_str());
+            let _within = span.entered();
             let begun = Instant::now();
             let mut returned = self.look_inside(session, engine, &call);
             let common = self.hooks.common(self.workspace.directory(), &self.gate);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pal_model::{Boundary, CacheBreak, Entry, ToolUseId, Totals, Usage};
+use pal_model::{Boundary, CacheBreak, Entry, ResponseId, Source, ToolUseId, Totals, Usage};
 use serde::Serialize;
 use smol_str::SmolStr;
 
@@ -70,6 +70,8 @@ pub enum Event {
         /// Bytes of its result.
         bytes: u64,
     },
+    /// The provider was asked something, and that has ended: an answer of the conversation, or a summary.
+    Exchanged(Box<Exchanged>),
     /// The conversation was compacted.
     Compacted(Box<Boundary>),
     /// Reads from the provider's cache fell, and why.
@@ -99,6 +101,33 @@ pub struct Began {
     pub is_resumed: bool,
     /// The program's version.
     pub version: String,
+}
+
+/// One question to the provider and what came of it, for whoever counts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exchanged {
+    /// Who asked.
+    pub source: Source,
+    /// Whose dialect was spoken: `anthropic` or `openai`.
+    pub provider: &'static str,
+    /// The model that was asked.
+    pub model: SmolStr,
+    /// Most tokens that the answer could have.
+    pub max_tokens: u64,
+    /// The answer's id and the model that gave it, where it began.
+    pub answered: Option<(ResponseId, SmolStr)>,
+    /// What it took, as far as known.
+    pub usage: Option<Usage>,
+    /// Its price in US dollars, where known.
+    pub cost: Option<f64>,
+    /// Why the model stopped.
+    pub stop_reason: Option<SmolStr>,
+    /// What kept the answer from becoming whole, in one word: the name of a [`pal_wire::FailureKind`], or `cancelled`.
+    pub failed: Option<&'static str>,
+    /// How long it took, waits and further attempts included.
+    pub took: Duration,
+    /// How long it took until the answer began, where it did.
+    pub took_to_start: Option<Duration>,
 }
 
 /// How a prompt ended.
@@ -133,6 +162,19 @@ pub enum End {
     Interrupted,
     /// Something went wrong, and what to do about it. The session goes on from here.
     Failed(String),
+}
+
+impl End {
+    /// Its name, for counting.
+    pub fn name(&self) -> &'static str {
+        match self {
+            End::Done => "done",
+            End::Refused(_) => "refused",
+            End::Limit(_) => "limit",
+            End::Interrupted => "interrupted",
+            End::Failed(_) => "failed",
+        }
+    }
 }
 
 /// A call that was refused.

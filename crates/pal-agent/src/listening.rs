@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pal_context::{Order, Trigger};
 use pal_engine::{Session, summary_text};
@@ -13,6 +13,7 @@ use pal_session::{Call, Returned};
 use pal_settings::{Switch, Switches};
 use pal_tools::Workspace;
 use serde_json::{Value, json};
+use tracing::debug;
 
 use crate::gate::Gate;
 
@@ -141,8 +142,7 @@ impl Listening {
             permission_mode: Some(gate.mode.foreign_name()),
             ..Moment::in_directory(&directory)
         };
-        let said = self.hooks.run(&Happening::PreToolUse(described(call)), &moment, cancel);
-        let said = self.noted(said);
+        let said = self.heard(&Happening::PreToolUse(described(call)), &moment, cancel);
         let denied = said.blocked.map(|blocked| format!("a hook does not want it: {}", blocked.reason));
         let mut spoken = Spoken {
             stop: said.stop,
@@ -187,8 +187,7 @@ impl Listening {
             }
             _ => Happening::PostToolUseFailure { call: described(call), error: &words, is_interrupt: false },
         };
-        let said = self.hooks.run(&happening, &moment, cancel);
-        let said = self.noted(said);
+        let said = self.heard(&happening, &moment, cancel);
         if let Some(output) = said.updated_output {
             returned.content = vec![Block::text(&output_text(&output))];
         }
@@ -272,13 +271,28 @@ impl Listening {
     }
 
     fn run(&self, happening: &Happening<'_>, gate: &Gate, cancel: &Cancel) -> Said {
-        if !self.listens_to(happening.event()) {
-            return Said::default();
-        }
         let directory = self.workspace.directory();
         let moment =
             Moment { permission_mode: Some(gate.mode.foreign_name()), ..Moment::in_directory(&directory) };
-        let said = self.hooks.run(happening, &moment, cancel);
+        self.heard(happening, &moment, cancel)
+    }
+
+    /// Lets the hooks run that listen.
+    fn heard(&self, happening: &Happening<'_>, moment: &Moment<'_>, cancel: &Cancel) -> Said {
+        let event = happening.event();
+        if !self.listens_to(event) {
+            return Said::default();
+        }
+        let begun = Instant::now();
+        let said = self.hooks.run(happening, moment, cancel);
+        // What hooks are called and what they say is the user's business.
+        debug!(
+            event = event.name(),
+            took_ms = begun.elapsed().as_millis() as u64,
+            blocked = said.blocked.is_some(),
+            failures = said.failures.len(),
+            "hooks ran"
+        );
         self.noted(said)
     }
 

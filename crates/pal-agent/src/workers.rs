@@ -29,7 +29,9 @@ impl Job {
     /// Starts it; the handle hears of its end.
     pub(crate) fn start(self) {
         let (handle, id) = (self.handle.clone(), self.call.id.clone());
+        let span = tracing::info_span!("execute_tool", tool = %self.call.name, call = self.call.id.as_str());
         let started = std::thread::Builder::new().name(self.call.name.to_string()).spawn(move || {
+            let _within = span.entered();
             let (handle, id) = (self.handle.clone(), self.call.id.clone());
             // A tool that panics is a tool that failed: the run must not wait for it for ever.
             let carried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.carry_out()));
@@ -64,6 +66,7 @@ impl Job {
         let Output { content, is_error, aftermath, touched } = output;
         let mut returned =
             Returned { call: id.clone(), content, is_error, aftermath, notes: Vec::new(), stop: None };
+        tracing::debug!(is_error, took_ms = begun.elapsed().as_millis() as u64, "returned");
         if !self.cancel.is_cancelled() {
             self.hooks.tool_used(&self.call, &mut returned, begun.elapsed(), &self.common, &self.cancel);
         }

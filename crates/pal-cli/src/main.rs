@@ -16,6 +16,7 @@ mod settings;
 mod stored;
 mod surroundings;
 mod table;
+mod telemetry;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
     for warning in &settings.warnings {
         eprintln!("pal: {warning}");
     }
+    telemetry::begin_log(settings)?;
     let Some(command) = arguments.command else { return commands::print(&arguments.print, settings, out) };
     match command {
         Command::Demo(demo) => commands::demo(&demo, out),

@@ -25,6 +25,20 @@ pub enum Compacted {
     Blocked(String),
 }
 
+/// Sizes and ways only: reasons may quote what was said.
+fn log(compacted: &Compacted) {
+    match compacted {
+        Compacted::Done { boundary, attempts } => tracing::info!(
+            how = boundary.how.as_str(),
+            tokens_before = boundary.tokens_before,
+            tokens_after = boundary.tokens_after,
+            attempts_failed = attempts.len(),
+            "compacted"
+        ),
+        Compacted::Refused(_) | Compacted::Blocked(_) => tracing::info!("not compacted"),
+    }
+}
+
 impl Session {
     /// Compacts the conversation.
     pub fn compact(
@@ -44,7 +58,11 @@ impl Session {
             world: before.world,
             ..order
         };
+        let span = tracing::info_span!("compact", trigger = order.trigger.name());
+        let within = span.entered();
         let compacted = self.compaction(order, engine, now, errands)?;
+        log(&compacted);
+        drop(within);
         if let Compacted::Done { boundary, attempts } = &compacted {
             let now = errands.now(now);
             self.append_boundary(boundary, now)?;

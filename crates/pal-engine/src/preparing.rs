@@ -108,6 +108,9 @@ impl Session {
                 break;
             }
         }
+        if report.acted {
+            tracing::debug!(layer = layer.name(), tokens_freed = report.tokens_freed, "a layer acted");
+        }
         Ok(report)
     }
 

@@ -104,6 +104,14 @@ impl Session {
     pub fn watch(&mut self, seen: Seen<'_>) -> Option<CacheBreak> {
         let before = self.watched.take();
         let found = before.as_ref().and_then(|before| self.fallen(before, &seen));
+        if let Some(found) = &found {
+            tracing::info!(
+                cause = found.cause.name(),
+                tokens = found.tokens,
+                source = seen.source.as_str(),
+                "cache broke"
+            );
+        }
         let baseline = Baseline {
             started: seen.started,
             lifetime_ms: cache::kept_ms(&self.view.lens().card, seen.lifetime),

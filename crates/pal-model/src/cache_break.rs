@@ -127,6 +127,31 @@ pub enum Change {
 }
 
 impl BreakCause {
+    /// Its name in the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            BreakCause::Expected { .. } => "expected",
+            BreakCause::Model { .. } => "model",
+            BreakCause::Tool { .. } => "tool",
+            BreakCause::Speed => "speed",
+            BreakCause::Section { .. } => "section",
+            BreakCause::Scopes => "scopes",
+            BreakCause::Betas { .. } => "betas",
+            BreakCause::Thinking => "thinking",
+            BreakCause::Effort => "effort",
+            BreakCause::ToolChoice => "tool_choice",
+            BreakCause::Edits => "edits",
+            BreakCause::Member { .. } => "member",
+            BreakCause::Message { .. } => "message",
+            BreakCause::Lifetimes => "lifetimes",
+            BreakCause::LookBack { .. } => "look_back",
+            BreakCause::Unmarked => "unmarked",
+            BreakCause::Expired { .. } => "expired",
+            BreakCause::Unseen => "unseen",
+            BreakCause::Provider => "provider",
+        }
+    }
+
     /// Whether a decision of ours announced it.
     pub fn is_expected(&self) -> bool {
         matches!(self, BreakCause::Expected { .. })

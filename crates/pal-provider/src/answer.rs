@@ -147,6 +147,7 @@ impl Run {
             body: Some(&self.call.body),
             stream: self.call.stream,
         };
+        tracing::debug!(attempt = self.attempt, bytes = self.call.body.bytes(), "sending");
         match self.client.transport.open(outgoing).await {
             Ok(incoming) => self.stage = Stage::Reading(Box::new(Reading::new(incoming, self.call.dialect))),
             Err(failure) => self.fail(failure),
@@ -171,6 +172,13 @@ impl Run {
     fn fail(&mut self, failure: Failure) {
         let failure = self.client.transport.mask().failure(failure);
         let wait = if self.shown { None } else { self.client.wait(self.attempt, &failure) };
+        // What failed, never what was said about it: providers quote requests.
+        tracing::debug!(
+            attempt = self.attempt,
+            failure = failure.kind.name(),
+            wait_ms = wait.map(|wait| wait.as_millis() as u64),
+            "an attempt failed"
+        );
         let Some(wait) = wait else { return self.end(Event::Failed(failure)) };
         self.attempt += 1;
         self.told.push_back(self.waiting(wait, failure.clone()));

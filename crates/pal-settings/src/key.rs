@@ -105,8 +105,12 @@ pub const KEYS: &[Key] = &[
 
     key("editor", Kind::Text, "null", Trust::Needed, "The program that texts are edited with").by(&["VISUAL", "EDITOR"]),
     key("telemetry.enabled", Kind::YesNo, "false", Trust::UnlessOff, "Whether figures are exported").by(&["PAL_TELEMETRY"]),
-    key("telemetry.endpoint", Kind::Address, "null", Trust::Needed, "Where to, as OTLP over HTTP").by(&["PAL_TELEMETRY_ENDPOINT"]),
+    key("telemetry.endpoint", Kind::Address, "null", Trust::Needed, "Where to, as OTLP over HTTP; what OTEL_EXPORTER_OTLP_ENDPOINT says, or http://localhost:4318, unless set").by(&["PAL_TELEMETRY_ENDPOINT"]),
+    key("telemetry.service_name", Kind::Text, "\"palimpsest\"", Trust::Free, "Under which name").by(&["OTEL_SERVICE_NAME"]),
+    key("telemetry.headers", Kind::Secret, "null", Trust::Needed, "Headers for the collector: name=value, with commas between; only from the environment").by(&["OTEL_EXPORTER_OTLP_HEADERS"]),
     key("telemetry.content", Kind::YesNo, "false", Trust::UnlessOff, "Whether they carry what was said").by(&["PAL_TELEMETRY_CONTENT"]),
+    key("log", Kind::Text, "null", Trust::Free, "What the program tells of its own work: error, warn, info, debug or trace, for all of it or by part (docs/telemetry.md)").by(&["PAL_LOG"]),
+    key("log_file", Kind::Text, "null", Trust::Needed, "The file that this is added to; standard error unless set").by(&["PAL_LOG_FILE"]),
     key("clock_ahead_s", Kind::Count { from: 0 }, "0", Trust::Needed, "Seconds that the agent's clock is ahead, to see what happens after a pause without making one").by(&["PAL_CLOCK_AHEAD_S"]),
     key("disabled", Kind::Subsystems, "[]", Trust::Needed, "Subsystems that are switched off; each also by its own variable and by flags.toml").adding_up(),
 ];

@@ -33,8 +33,8 @@ pub use kind::Kind;
 pub use place::{Flag, Origin, Place, Resolved, Sources};
 pub use resolve::Entry;
 pub use settings::{
-    Endpoints, EstimatorName, Git, Instructions, Permissions, Sandbox, SandboxWhen, Secrets, Settings,
-    Spending, Telemetry,
+    Endpoints, EstimatorName, Git, Instructions, Logging, Permissions, Sandbox, SandboxWhen, Secrets,
+    Settings, Spending, Telemetry,
 };
 pub use switches::{Switch, Switches};
 pub use trust::Trust;

@@ -61,6 +61,8 @@ pub struct Settings {
     pub editor: Option<String>,
     /// Figures for a collector.
     pub telemetry: Telemetry,
+    /// What the program tells of its own work.
+    pub logging: Logging,
     /// How much the agent's clock is ahead.
     pub clock_ahead: Duration,
     /// Subsystems that are switched off.
@@ -101,6 +103,8 @@ pub struct Secrets {
     pub anthropic_auth_token: Option<SecretString>,
     /// The key for GPT.
     pub openai_api_key: Option<SecretString>,
+    /// Headers for the collector of figures.
+    pub telemetry_headers: Option<SecretString>,
 }
 
 /// What may be done without asking.
@@ -184,6 +188,17 @@ pub struct Telemetry {
     pub endpoint: Option<String>,
     /// Whether they carry what was said.
     pub with_content: bool,
+    /// Under which name.
+    pub service_name: String,
+}
+
+/// What the program tells of its own work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Logging {
+    /// How much of it, and of which parts; nothing unless set.
+    pub filter: Option<String>,
+    /// Where to; standard error unless set.
+    pub file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -196,6 +211,10 @@ impl Settings {
         let switches = Switches::new(values.items("disabled"), sources.home.as_deref());
         let hooks = hooks(&values, &mut warnings);
         let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
+        // Other programs read these as well: what is wrong with one must not matter before it is used.
+        let common = |name: &str| {
+            sources.variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
         let shell = sources.variable("SHELL").and_then(|shell| Path::new(shell).file_name());
         Ok(Settings {
             shell: shell.map(|name| name.to_string_lossy().into_owned()),
@@ -218,6 +237,7 @@ impl Settings {
                 anthropic_api_key: secret("ANTHROPIC_API_KEY"),
                 anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
                 openai_api_key: secret("OPENAI_API_KEY"),
+                telemetry_headers: secret("OTEL_EXPORTER_OTLP_HEADERS"),
             },
             permissions: permissions(&values),
             sandbox: sandbox(&values),
@@ -243,8 +263,13 @@ impl Settings {
             editor: values.text("editor"),
             telemetry: Telemetry {
                 is_on: values.is_on("telemetry.enabled"),
-                endpoint: values.text("telemetry.endpoint"),
+                endpoint: values.text("telemetry.endpoint").or_else(|| common("OTEL_EXPORTER_OTLP_ENDPOINT")),
                 with_content: values.is_on("telemetry.content"),
+                service_name: values.text("telemetry.service_name").unwrap_or_default(),
+            },
+            logging: Logging {
+                filter: values.text("log").filter(|filter| !filter.trim().is_empty()),
+                file: values.text("log_file").map(PathBuf::from),
             },
             clock_ahead: Duration::from_secs(values.count("clock_ahead_s").unwrap_or(0)),
             switches,

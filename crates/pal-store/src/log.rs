@@ -74,6 +74,15 @@ impl Log {
         let mut log = Log::new(path, Writer::new(file, end), ids);
         log.last_line = start.as_ref().map(|((_, offset), _)| *offset);
         let branch = start.map_or(Branch::default(), |(head, resumed)| log.go_on(head, resumed));
+        tracing::debug!(
+            bytes = end,
+            entries = branch.entries.len(),
+            problems = branch.problems.len(),
+            "log opened"
+        );
+        if let Some(torn) = &torn {
+            tracing::warn!(bytes = torn.bytes, "a torn end was set aside");
+        }
         Ok(Opened { log, branch, torn })
     }
 

@@ -78,3 +78,27 @@ pub enum FailureKind {
     /// What came is not what the dialect says.
     Malformed,
 }
+
+impl FailureKind {
+    /// Its name, for counting.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureKind::TooLong { .. } => "too_long",
+            FailureKind::TooLarge => "too_large",
+            FailureKind::Invalid => "invalid",
+            FailureKind::Authentication => "authentication",
+            FailureKind::Billing => "billing",
+            FailureKind::Permission => "permission",
+            FailureKind::NotFound => "not_found",
+            FailureKind::Conflict => "conflict",
+            FailureKind::RateLimited => "rate_limited",
+            FailureKind::Overloaded => "overloaded",
+            FailureKind::Server => "server",
+            FailureKind::Timeout => "timeout",
+            FailureKind::Connection => "connection",
+            FailureKind::Cut => "cut",
+            FailureKind::Silent => "silent",
+            FailureKind::Malformed => "malformed",
+        }
+    }
+}

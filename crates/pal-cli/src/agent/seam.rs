@@ -30,6 +30,7 @@ use crate::session::{card, lens};
 use crate::settings::Settings;
 use crate::stored::{eligibility, find};
 use crate::surroundings::{Start, sources_at, today};
+use crate::telemetry::Export;
 
 /// The model that is asked where nobody names one.
 const MODEL: &str = "claude-opus-5-5";
@@ -57,7 +58,9 @@ pub(crate) fn work(
     let show = RefCell::new(show);
     let failed = RefCell::new(None);
     let handle: RefCell<Option<Handle>> = RefCell::new(None);
+    let export = RefCell::new(Export::begin(settings));
     let sink = Box::new(|event: Event| {
+        export.borrow_mut().event(&event);
         // The first failure to show something ends the program: nobody pays for what nobody sees.
         if failed.borrow().is_none()
             && let Err(failure) = show.borrow_mut().event(&event)
@@ -67,7 +70,26 @@ pub(crate) fn work(
                 handle.interrupt();
             }
         }
+        if let Some(trouble) = export.borrow_mut().trouble()
+            && let Err(failure) = show.borrow_mut().event(&Event::Notice(trouble))
+        {
+            *failed.borrow_mut() = Some(failure);
+        }
     });
+    let worked = work_with(task, options, sink, &show, &failed, &handle);
+    export.into_inner().finish();
+    worked
+}
+
+/// Lets an agent work that is made of these options.
+fn work_with<'a>(
+    task: &Task,
+    options: Options,
+    sink: Box<dyn FnMut(Event) + 'a>,
+    show: &RefCell<&mut dyn Show>,
+    failed: &RefCell<Option<Failure>>,
+    handle: &RefCell<Option<Handle>>,
+) -> Result<(), Failure> {
     let mut agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
     *handle.borrow_mut() = Some(agent.handle());
     let (sender, next) = mpsc::channel();
@@ -97,7 +119,7 @@ pub(crate) fn work(
         }
     }
     agent.finish("other");
-    match failed.into_inner() {
+    match failed.borrow_mut().take() {
         Some(failure) => Err(failure),
         None => outcome.map_err(|error| Failure::new(error.to_string())),
     }

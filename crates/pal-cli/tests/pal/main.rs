@@ -22,4 +22,6 @@ mod resume;
 mod sessions;
 mod simulator;
 mod stored;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod viewing;

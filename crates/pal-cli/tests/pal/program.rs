@@ -64,6 +64,18 @@ impl Home {
         said(command, b"")
     }
 
+    /// The same, with variables.
+    pub(crate) fn run_in_with(
+        &self,
+        directory: &Path,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Said {
+        let mut command = self.command(arguments);
+        command.current_dir(directory).envs(variables.iter().copied());
+        said(command, b"")
+    }
+
     /// All files of the program's own home.
     pub(crate) fn written(&self) -> Vec<std::path::PathBuf> {
         let mut found = Vec::new();

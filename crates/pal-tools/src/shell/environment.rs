@@ -14,8 +14,8 @@ const SET: [(&str, &str); 6] = [
     ("TERM", "dumb"),
 ];
 
-/// Where providers' keys are: commands have no use for them, and what they print goes to the provider.
-const HIDDEN: [&str; 2] = ["ANTHROPIC_*", "OPENAI_*"];
+/// Where keys of providers and collectors are: commands have no use for them, and what they print goes to the provider.
+const HIDDEN: [&str; 3] = ["ANTHROPIC_*", "OPENAI_*", "OTEL_EXPORTER_OTLP_HEADERS"];
 
 /// The changes to an environment with these names. `hidden` are names, or beginnings of names with a `*`.
 pub(super) fn changes(names: impl Iterator<Item = OsString>, hidden: &[String]) -> Vec<Variable> {

@@ -1,0 +1,62 @@
+//! The log of the program itself: off unless asked for, and about our own parts only.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tracing_subscriber::filter::{EnvFilter, FilterExt, filter_fn};
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, fmt};
+
+/// How the names of our own parts begin. Others log headers and bodies when told to be loud, and so keys.
+const OURS: &str = "pal_";
+
+/// The log cannot be begun.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The filter is none.
+    #[error(
+        "`log` is `{filter}`, which is no filter: {why}; write for instance debug, or pal_provider=debug,info"
+    )]
+    Filter {
+        /// What it is.
+        filter: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file cannot be written.
+    #[error("the log cannot be written to {}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A log was begun before.
+    #[error("a log was begun already")]
+    Twice,
+}
+
+/// Begins to log what passes the filter, to the end of a file or to standard error. To be called once, by a program.
+pub fn start_log(filter: &str, file: Option<&Path>) -> Result<(), LogError> {
+    let wrong = |error: &dyn std::fmt::Display| LogError::Filter {
+        filter: filter.to_owned(),
+        why: error.to_string(),
+    };
+    let levels = EnvFilter::builder().parse(filter).map_err(|error| wrong(&error))?;
+    let chosen = levels.and(filter_fn(|data| data.target().starts_with(OURS)));
+    let lines = fmt::layer().with_ansi(false).with_span_events(FmtSpan::NONE);
+    let begun = match file {
+        Some(path) => {
+            let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+            let file = opened.map_err(|source| LogError::File { path: path.to_owned(), source })?;
+            Registry::default().with(lines.with_writer(Mutex::new(file)).with_filter(chosen)).try_init()
+        }
+        None => Registry::default().with(lines.with_writer(io::stderr).with_filter(chosen)).try_init(),
+    };
+    begun.map_err(|_| LogError::Twice)
+}

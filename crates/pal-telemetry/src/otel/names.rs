@@ -1,0 +1,139 @@
+//! The names that are exported, in one place: those of generative AI are still moving. `docs/telemetry.md` repeats them.
+
+pub(super) const OPERATION: &str = "gen_ai.operation.name";
+pub(super) const PROVIDER: &str = "gen_ai.provider.name";
+pub(super) const CONVERSATION: &str = "gen_ai.conversation.id";
+pub(super) const AGENT: &str = "gen_ai.agent.name";
+pub(super) const REQUEST_MODEL: &str = "gen_ai.request.model";
+pub(super) const REQUEST_MAX_TOKENS: &str = "gen_ai.request.max_tokens";
+pub(super) const RESPONSE_ID: &str = "gen_ai.response.id";
+pub(super) const RESPONSE_MODEL: &str = "gen_ai.response.model";
+pub(super) const FINISH_REASONS: &str = "gen_ai.response.finish_reasons";
+pub(super) const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
+pub(super) const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
+pub(super) const CACHE_READ_TOKENS: &str = "gen_ai.usage.cache_read.input_tokens";
+pub(super) const CACHE_WRITE_TOKENS: &str = "gen_ai.usage.cache_creation.input_tokens";
+pub(super) const INPUT_MESSAGES: &str = "gen_ai.input.messages";
+pub(super) const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
+pub(super) const TOOL: &str = "gen_ai.tool.name";
+pub(super) const TOOL_CALL: &str = "gen_ai.tool.call.id";
+pub(super) const TOOL_TYPE: &str = "gen_ai.tool.type";
+pub(super) const TOOL_ARGUMENTS: &str = "gen_ai.tool.call.arguments";
+pub(super) const TOKEN_TYPE: &str = "gen_ai.token.type";
+pub(super) const ERROR_TYPE: &str = "error.type";
+
+pub(super) const SOURCE: &str = "pal.source";
+pub(super) const KIND: &str = "pal.token.kind";
+pub(super) const COST: &str = "pal.cost.usd";
+pub(super) const TURNS: &str = "pal.turns";
+pub(super) const DENIALS: &str = "pal.denials";
+pub(super) const END: &str = "pal.end";
+pub(super) const FIRST: &str = "pal.time_to_start_s";
+pub(super) const RESULT_BYTES: &str = "pal.tool.result_bytes";
+pub(super) const OUTCOME: &str = "pal.outcome";
+pub(super) const CAUSE: &str = "pal.cause";
+pub(super) const TOKENS: &str = "pal.tokens";
+pub(super) const TOKENS_BEFORE: &str = "pal.tokens_before";
+pub(super) const TOKENS_AFTER: &str = "pal.tokens_after";
+pub(super) const HOW: &str = "pal.how";
+pub(super) const TRIGGER: &str = "pal.trigger";
+pub(super) const RESUMED: &str = "pal.resumed";
+
+pub(super) const CHAT: &str = "chat";
+pub(super) const INVOKE_AGENT: &str = "invoke_agent";
+pub(super) const EXECUTE_TOOL: &str = "execute_tool";
+pub(super) const EVENT_COMPACTION: &str = "pal.compaction";
+pub(super) const EVENT_CACHE_BREAK: &str = "pal.cache.break";
+
+/// How figures of an instrument are put together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Shape {
+    /// They are counted.
+    Count,
+    /// They are added up.
+    Total,
+    /// They are spread over buckets with these upper bounds.
+    Spread(&'static [f64]),
+}
+
+/// Something that is measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Instrument {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) about: &'static str,
+    pub(super) shape: Shape,
+}
+
+const TOKEN_BOUNDS: &[f64] = &[
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1_024.0,
+    4_096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+
+const SECOND_BOUNDS: &[f64] =
+    &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+
+const RATIO_BOUNDS: &[f64] = &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+const fn instrument(name: &'static str, unit: &'static str, shape: Shape, about: &'static str) -> Instrument {
+    Instrument { name, unit, about, shape }
+}
+
+pub(super) const TOKEN_USAGE: Instrument = instrument(
+    "gen_ai.client.token.usage",
+    "{token}",
+    Shape::Spread(TOKEN_BOUNDS),
+    "Tokens of one request; input includes what was read from and written to the cache",
+);
+pub(super) const DURATION: Instrument = instrument(
+    "gen_ai.client.operation.duration",
+    "s",
+    Shape::Spread(SECOND_BOUNDS),
+    "Time of one request or tool call",
+);
+pub(super) const TOKENS_BY_KIND: Instrument =
+    instrument("pal.tokens", "{token}", Shape::Count, "Tokens by kind; each counts once");
+pub(super) const COST_USD: Instrument =
+    instrument("pal.cost.usd", "USD", Shape::Total, "What requests cost, where prices are known");
+pub(super) const HIT_RATIO: Instrument = instrument(
+    "pal.cache.hit_ratio",
+    "1",
+    Shape::Spread(RATIO_BOUNDS),
+    "Share of a request's prompt that was read from the cache",
+);
+pub(super) const BREAKS: Instrument =
+    instrument("pal.cache.breaks", "{break}", Shape::Count, "Reads from the cache that fell, by cause");
+pub(super) const COMPACTIONS: Instrument =
+    instrument("pal.compactions", "{compaction}", Shape::Count, "Compactions, by how and what set them off");
+pub(super) const TOOL_CALLS: Instrument =
+    instrument("pal.tool.calls", "{call}", Shape::Count, "Calls of tools, by outcome");
+pub(super) const TOOL_DENIALS: Instrument =
+    instrument("pal.tool.denials", "{call}", Shape::Count, "Calls of tools that were refused");
+pub(super) const SESSIONS: Instrument =
+    instrument("pal.sessions", "{session}", Shape::Count, "Sessions that were opened");
+
+/// All instruments, in the order in which they are sent.
+pub(super) const INSTRUMENTS: [Instrument; 10] = [
+    TOKEN_USAGE,
+    DURATION,
+    TOKENS_BY_KIND,
+    COST_USD,
+    HIT_RATIO,
+    BREAKS,
+    COMPACTIONS,
+    TOOL_CALLS,
+    TOOL_DENIALS,
+    SESSIONS,
+];

@@ -1,0 +1,370 @@
+//! Events become spans and figures. Of what was said nothing gets into them, unless that was asked for.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pal_agent::{Began, End, Ended, Event, Exchanged};
+use pal_model::{Boundary, CacheBreak, Entry, ToolUseId, Usage};
+use smol_str::SmolStr;
+use uuid::Uuid;
+
+use super::meter::{Label, Meter};
+use super::names as n;
+use super::saying::{Said, shortened};
+use super::wire::{
+    AnyValue, Attributes, CLIENT, ERROR, INTERNAL, List, Span, SpanEvent, Status, Value, attribute, text,
+    whole,
+};
+
+/// Most events that the span of one prompt has; the figures know of all of them.
+const SPAN_EVENTS_MAX: usize = 128;
+
+/// Where spans go.
+pub(super) type Send<'a> = &'a mut dyn FnMut(Span);
+
+/// Knows what is under way.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    with_content: bool,
+    conversation: String,
+    model: SmolStr,
+    run: Option<Run>,
+    tools: HashMap<ToolUseId, Called>,
+    /// What was said since the last answer.
+    heard: Vec<Said>,
+    /// The last answer, which waits for its words.
+    chat: Option<Span>,
+}
+
+/// A prompt that is worked on.
+#[derive(Debug)]
+struct Run {
+    trace: Vec<u8>,
+    span: Vec<u8>,
+    begun: SystemTime,
+    events: Vec<SpanEvent>,
+}
+
+#[derive(Debug)]
+struct Called {
+    begun: SystemTime,
+    input: Option<String>,
+}
+
+impl Recorder {
+    pub(super) fn new(with_content: bool) -> Recorder {
+        Recorder {
+            with_content,
+            conversation: String::new(),
+            model: SmolStr::default(),
+            run: None,
+            tools: HashMap::new(),
+            heard: Vec::new(),
+            chat: None,
+        }
+    }
+
+    /// Something happened.
+    pub(super) fn event(&mut self, event: &Event, meter: &mut Meter, send: Send<'_>) {
+        match event {
+            Event::Began(began) => self.began(began, meter),
+            Event::Message { entry, .. } => {
+                self.run();
+                self.message(entry);
+            }
+            Event::Exchanged(exchanged) => self.exchanged(exchanged, meter, send),
+            Event::ToolBegan { call, input, .. } => {
+                self.run();
+                let input = self.with_content.then(|| shortened(input.clone()));
+                self.tools.insert(call.clone(), Called { begun: SystemTime::now(), input });
+            }
+            Event::ToolEnded { call, name, is_error, took, bytes } => {
+                let mut span = self.tool_span(call, name, *took);
+                span.attributes.push(whole(n::RESULT_BYTES, *bytes));
+                if *is_error {
+                    fail(&mut span, "tool_error");
+                }
+                count_tool(name, *is_error, *took, meter);
+                send(span);
+            }
+            Event::Compacted(boundary) => self.compacted(boundary, meter),
+            Event::CacheBroke(found) => self.cache_broke(found, meter),
+            Event::Ended(ended) => self.ended(ended, meter, send),
+            Event::Text(_) | Event::Thinking(_) | Event::Void { .. } | Event::Waiting { .. } => {}
+            Event::ToolPrinted { .. } | Event::Notice(_) => {}
+        }
+    }
+
+    /// Nothing more will happen; what is under way ends here.
+    pub(super) fn finish(&mut self, send: Send<'_>) {
+        self.send_chat(send);
+        if let Some(run) = self.run.take() {
+            let mut span = self.run_span(run);
+            fail(&mut span, "unfinished");
+            send(span);
+        }
+    }
+
+    fn began(&mut self, began: &Began, meter: &mut Meter) {
+        self.conversation.clone_from(&began.session_id);
+        self.model.clone_from(&began.model);
+        meter.add(&n::SESSIONS, 1.0, [(n::RESUMED, Label::from(began.is_resumed))]);
+    }
+
+    /// The prompt that is worked on.
+    fn run(&mut self) -> &mut Run {
+        self.run.get_or_insert_with(|| Run {
+            trace: Uuid::new_v4().into_bytes().to_vec(),
+            span: span_id(),
+            begun: SystemTime::now(),
+            events: Vec::new(),
+        })
+    }
+
+    fn message(&mut self, entry: &Entry) {
+        if !self.with_content {
+            return;
+        }
+        match Said::of(entry) {
+            Some(Said::Model(words)) => {
+                if let Some(chat) = &mut self.chat {
+                    chat.attributes.push(text(n::OUTPUT_MESSAGES, Said::messages(&[Said::Model(words)])));
+                }
+            }
+            Some(said) => self.heard.push(said),
+            None => {}
+        }
+    }
+
+    fn exchanged(&mut self, exchanged: &Exchanged, meter: &mut Meter, send: Send<'_>) {
+        self.send_chat(send);
+        count(exchanged, meter);
+        let name = format!("{} {}", n::CHAT, exchanged.model);
+        let mut span = self.span(name, CLIENT, exchanged.took);
+        span.attributes = chat_attributes(exchanged, &self.conversation);
+        if let Some(why) = exchanged.failed {
+            fail(&mut span, why);
+        }
+        if self.with_content && exchanged.source.is_conversation() {
+            let heard = std::mem::take(&mut self.heard);
+            span.attributes.push(text(n::INPUT_MESSAGES, Said::messages(&heard)));
+            self.chat = Some(span);
+        } else {
+            send(span);
+        }
+    }
+
+    fn send_chat(&mut self, send: Send<'_>) {
+        if let Some(span) = self.chat.take() {
+            send(span);
+        }
+    }
+
+    fn tool_span(&mut self, call: &ToolUseId, name: &str, took: Duration) -> Span {
+        let called = self.tools.remove(call);
+        let mut span = self.span(format!("{} {name}", n::EXECUTE_TOOL), INTERNAL, took);
+        span.attributes = vec![
+            text(n::OPERATION, n::EXECUTE_TOOL),
+            text(n::TOOL, name),
+            text(n::TOOL_CALL, call.as_str()),
+            text(n::TOOL_TYPE, "function"),
+            text(n::CONVERSATION, self.conversation.as_str()),
+        ];
+        if let Some(Called { begun, input }) = called {
+            span.start_time_unix_nano = nanoseconds(begun).min(span.end_time_unix_nano);
+            span.attributes.extend(input.map(|input| text(n::TOOL_ARGUMENTS, input)));
+        }
+        span
+    }
+
+    /// A part of the prompt that is worked on, which ends now.
+    fn span(&mut self, name: String, kind: i32, took: Duration) -> Span {
+        let now = SystemTime::now();
+        let run = self.run();
+        Span {
+            trace_id: run.trace.clone(),
+            span_id: span_id(),
+            parent_span_id: run.span.clone(),
+            name,
+            kind,
+            start_time_unix_nano: nanoseconds(now.checked_sub(took).unwrap_or(now)),
+            end_time_unix_nano: nanoseconds(now),
+            ..Span::default()
+        }
+    }
+
+    fn compacted(&mut self, boundary: &Boundary, meter: &mut Meter) {
+        let labels = [
+            (n::HOW, Label::from(boundary.how.as_str())),
+            (n::TRIGGER, Label::from(boundary.trigger.as_str())),
+        ];
+        meter.add(&n::COMPACTIONS, 1.0, labels);
+        let mut attributes =
+            vec![text(n::HOW, boundary.how.as_str()), text(n::TRIGGER, boundary.trigger.as_str())];
+        attributes.extend(boundary.tokens_before.map(|tokens| whole(n::TOKENS_BEFORE, tokens)));
+        attributes.extend(boundary.tokens_after.map(|tokens| whole(n::TOKENS_AFTER, tokens)));
+        self.note(n::EVENT_COMPACTION, attributes);
+    }
+
+    fn cache_broke(&mut self, found: &CacheBreak, meter: &mut Meter) {
+        let cause = found.cause.name();
+        meter.add(&n::BREAKS, 1.0, [(n::CAUSE, Label::from(cause))]);
+        self.note(n::EVENT_CACHE_BREAK, vec![text(n::CAUSE, cause), whole(n::TOKENS, found.tokens)]);
+    }
+
+    /// Something happened at a moment of the prompt.
+    fn note(&mut self, name: &str, attributes: Attributes) {
+        let run = self.run();
+        if run.events.len() < SPAN_EVENTS_MAX {
+            let time_unix_nano = nanoseconds(SystemTime::now());
+            run.events.push(SpanEvent { time_unix_nano, name: name.to_owned(), attributes });
+        }
+    }
+
+    fn ended(&mut self, ended: &Ended, meter: &mut Meter, send: Send<'_>) {
+        self.send_chat(send);
+        self.heard.clear();
+        self.tools.clear();
+        for denial in &ended.denials {
+            let tool = || (n::TOOL, Label::from(denial.tool_name.as_str()));
+            meter.add(&n::TOOL_DENIALS, 1.0, [tool()]);
+            meter.add(&n::TOOL_CALLS, 1.0, [tool(), (n::OUTCOME, Label::from("denied"))]);
+        }
+        self.run();
+        let Some(run) = self.run.take() else { return };
+        let mut span = self.run_span(run);
+        let end = nanoseconds(SystemTime::now());
+        let took = u64::try_from(ended.took.as_nanos()).unwrap_or(u64::MAX);
+        span.start_time_unix_nano = end.saturating_sub(took);
+        let spent = &ended.spent;
+        let cached = spent.cache_creation_input_tokens.saturating_add(spent.cache_read_input_tokens);
+        span.attributes.extend([
+            whole(n::INPUT_TOKENS, spent.input_tokens.saturating_add(cached)),
+            whole(n::OUTPUT_TOKENS, spent.output_tokens),
+            whole(n::CACHE_READ_TOKENS, spent.cache_read_input_tokens),
+            whole(n::CACHE_WRITE_TOKENS, spent.cache_creation_input_tokens),
+            attribute(n::COST, Value::Fraction(spent.cost)),
+            whole(n::TURNS, ended.turns),
+            whole(n::DENIALS, ended.denials.len() as u64),
+            text(n::END, ended.end.name()),
+        ]);
+        if matches!(ended.end, End::Failed(_)) {
+            fail(&mut span, ended.end.name());
+        }
+        send(span);
+    }
+
+    fn run_span(&self, run: Run) -> Span {
+        Span {
+            trace_id: run.trace,
+            span_id: run.span,
+            name: format!("{} pal", n::INVOKE_AGENT),
+            kind: INTERNAL,
+            start_time_unix_nano: nanoseconds(run.begun),
+            end_time_unix_nano: nanoseconds(SystemTime::now()),
+            attributes: vec![
+                text(n::OPERATION, n::INVOKE_AGENT),
+                text(n::AGENT, "pal"),
+                text(n::CONVERSATION, self.conversation.as_str()),
+                text(n::REQUEST_MODEL, self.model.as_str()),
+            ],
+            events: run.events,
+            ..Span::default()
+        }
+    }
+}
+
+fn chat_attributes(exchanged: &Exchanged, conversation: &str) -> Attributes {
+    let mut attributes = vec![
+        text(n::OPERATION, n::CHAT),
+        text(n::PROVIDER, exchanged.provider),
+        text(n::CONVERSATION, conversation),
+        text(n::REQUEST_MODEL, exchanged.model.as_str()),
+        whole(n::REQUEST_MAX_TOKENS, exchanged.max_tokens),
+        text(n::SOURCE, exchanged.source.as_str()),
+    ];
+    if let Some((id, model)) = &exchanged.answered {
+        attributes.extend([text(n::RESPONSE_ID, id.as_str()), text(n::RESPONSE_MODEL, model.as_str())]);
+    }
+    if let Some(reason) = &exchanged.stop_reason {
+        let values = vec![AnyValue::from(Value::Text(reason.to_string()))];
+        attributes.push(attribute(n::FINISH_REASONS, Value::List(List { values })));
+    }
+    if let Some(usage) = &exchanged.usage {
+        attributes.extend([
+            whole(n::INPUT_TOKENS, usage.prompt_tokens()),
+            whole(n::OUTPUT_TOKENS, usage.output_tokens),
+            whole(n::CACHE_READ_TOKENS, usage.cache_read_input_tokens),
+            whole(n::CACHE_WRITE_TOKENS, usage.cache_creation_input_tokens),
+        ]);
+    }
+    attributes.extend(exchanged.cost.map(|cost| attribute(n::COST, Value::Fraction(cost))));
+    let started =
+        exchanged.took_to_start.map(|took| attribute(n::FIRST, Value::Fraction(took.as_secs_f64())));
+    attributes.extend(started);
+    attributes
+}
+
+fn count(exchanged: &Exchanged, meter: &mut Meter) {
+    let model = || (n::REQUEST_MODEL, Label::from(exchanged.model.as_str()));
+    let source = || (n::SOURCE, Label::from(exchanged.source.as_str()));
+    let mut labels = vec![
+        (n::OPERATION, Label::from(n::CHAT)),
+        (n::PROVIDER, Label::from(exchanged.provider)),
+        model(),
+        source(),
+    ];
+    if let Some(usage) = &exchanged.usage {
+        for (kind, tokens) in [("input", usage.prompt_tokens()), ("output", usage.output_tokens)] {
+            let labels = labels.iter().cloned().chain([(n::TOKEN_TYPE, Label::from(kind))]);
+            meter.add(&n::TOKEN_USAGE, tokens as f64, labels);
+        }
+        for (kind, tokens) in kinds(usage).into_iter().filter(|(_, tokens)| *tokens > 0) {
+            meter.add(&n::TOKENS_BY_KIND, tokens as f64, [(n::KIND, Label::from(kind)), model(), source()]);
+        }
+        let prompt = usage.prompt_tokens();
+        if prompt > 0 {
+            let ratio = usage.cache_read_input_tokens as f64 / prompt as f64;
+            meter.add(&n::HIT_RATIO, ratio, [model(), source()]);
+        }
+    }
+    if let Some(cost) = exchanged.cost {
+        meter.add(&n::COST_USD, cost, [model(), source()]);
+    }
+    labels.extend(exchanged.failed.map(|why| (n::ERROR_TYPE, Label::from(why))));
+    meter.add(&n::DURATION, exchanged.took.as_secs_f64(), labels);
+}
+
+/// Tokens by kind; each counts once.
+fn kinds(usage: &Usage) -> [(&'static str, u64); 4] {
+    [
+        ("uncached", usage.input_tokens),
+        ("cache_write", usage.cache_creation_input_tokens),
+        ("cache_read", usage.cache_read_input_tokens),
+        ("output", usage.output_tokens),
+    ]
+}
+
+fn count_tool(name: &str, is_error: bool, took: Duration, meter: &mut Meter) {
+    let outcome = if is_error { "error" } else { "ok" };
+    let tool = || (n::TOOL, Label::from(name));
+    meter.add(&n::TOOL_CALLS, 1.0, [tool(), (n::OUTCOME, Label::from(outcome))]);
+    let labels = [(n::OPERATION, Label::from(n::EXECUTE_TOOL)), tool()];
+    meter.add(&n::DURATION, took.as_secs_f64(), labels);
+}
+
+/// Marks a span as failed, by one word of ours: messages quote what was said.
+fn fail(span: &mut Span, why: &str) {
+    span.status = Some(Status { code: ERROR });
+    span.attributes.push(text(n::ERROR_TYPE, why));
+}
+
+fn span_id() -> Vec<u8> {
+    Uuid::new_v4().as_bytes()[..8].to_vec()
+}
+
+/// A moment as the protocol counts.
+pub(super) fn nanoseconds(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

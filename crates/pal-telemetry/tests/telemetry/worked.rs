@@ -1,0 +1,161 @@
+//! A prompt that was worked off, as events; a canary sits in everything that was said.
+
+use std::time::Duration;
+
+use pal_agent::{Began, Denial, End, Ended, Event, Exchanged};
+use pal_model::{
+    Boundary, BreakCause, CacheBreak, Content, Draft, Entry, IdSource, Origin, ResponseId, Source, Text,
+    Timestamp, ToolUseId, Totals, Usage,
+};
+use pal_telemetry::{Target, Telemetry};
+use smol_str::SmolStr;
+
+/// Stands wherever somebody says something.
+pub(crate) const CANARY: &str = "canary-7f3a";
+
+pub(crate) fn target(endpoint: &str, with_content: bool) -> Target {
+    Target {
+        endpoint: Some(endpoint.to_owned()),
+        headers: Some(String::from("authorization=Bearer%20abc")),
+        service_name: String::from("tested"),
+        version: String::from("1.2.3"),
+        with_content,
+        allows_plain_http: false,
+    }
+}
+
+/// Exports all of it; what there was to tell about the collector.
+pub(crate) fn export(endpoint: &str, with_content: bool) -> Option<String> {
+    let mut telemetry = Telemetry::start(target(endpoint, with_content)).unwrap();
+    for event in events() {
+        telemetry.event(&event);
+    }
+    telemetry.finish()
+}
+
+pub(crate) fn events() -> Vec<Event> {
+    let call = ToolUseId::from("call-1");
+    let message = |draft: Draft| Event::Message { entry: Box::new(entry(draft)), usage: None, cost: None };
+    let said = format!(r#"[{{"type":"text","text":"{CANARY} asked"}}]"#);
+    let answered = format!(
+        r#"[{{"type":"text","text":"{CANARY} answered"}},{{"type":"tool_use","id":"call-1","name":"Bash","input":{{"command":"{CANARY} run"}}}}]"#
+    );
+    let result = format!(r#"[{{"type":"tool_result","tool_use_id":"call-1","content":"{CANARY} printed"}}]"#);
+    vec![
+        Event::Began(began()),
+        message(Draft::user(Origin::Person, &said)),
+        exchanged("main", None, usage(10, 90, 0, 5), Some(0.25)),
+        Event::Text(format!("{CANARY} answered")),
+        message(Draft::assistant(Some(&ResponseId::from("r")), Some("m"), &answered)),
+        Event::ToolBegan {
+            call: call.clone(),
+            name: "Bash".into(),
+            input: format!(r#"{{"command":"{CANARY} run"}}"#),
+        },
+        Event::ToolPrinted { call: call.clone(), text: CANARY.to_owned() },
+        Event::ToolEnded {
+            call,
+            name: "Bash".into(),
+            is_error: true,
+            took: Duration::from_millis(20),
+            bytes: 17,
+        },
+        message(Draft::user(Origin::Tool, &result)),
+        exchanged("compact", None, usage(7, 0, 0, 3), Some(0.5)),
+        Event::Compacted(Box::new(Boundary {
+            how: "fork".into(),
+            trigger: "auto".into(),
+            summary: Content::of_text(CANARY),
+            tokens_before: Some(900),
+            tokens_after: Some(100),
+            instructions: Some(CANARY.to_owned()),
+            ..Boundary::default()
+        })),
+        Event::CacheBroke(Box::new(CacheBreak {
+            tokens: 80,
+            cause: BreakCause::Section {
+                name: CANARY.into(),
+                change: pal_model::Change::Changed,
+                characters: 3,
+            },
+            cost: None,
+            provider: None,
+            diff: Some(CANARY.to_owned()),
+        })),
+        Event::Waiting { why: CANARY.to_owned(), attempt: 2, of: 10, left: Duration::from_secs(1) },
+        exchanged("main", Some("overloaded"), None, None),
+        exchanged("main", None, usage(0, 0, 100, 5), Some(0.125)),
+        Event::Notice(CANARY.to_owned()),
+        Event::Ended(ended()),
+    ]
+}
+
+fn began() -> Began {
+    Began {
+        session_id: String::from("session-1"),
+        transcript_path: format!("/home/{CANARY}/log.jsonl"),
+        cwd: format!("/home/{CANARY}"),
+        model: "claude-x".into(),
+        tools: vec!["Bash".into()],
+        permission_mode: "default".into(),
+        is_resumed: false,
+        version: String::from("1.2.3"),
+    }
+}
+
+fn ended() -> Ended {
+    Ended {
+        end: End::Failed(format!("{CANARY} failed")),
+        text: CANARY.to_owned(),
+        turns: 3,
+        took: Duration::from_secs(2),
+        took_provider: Duration::from_secs(1),
+        spent: Totals {
+            responses: 3,
+            input_tokens: 17,
+            cache_creation_input_tokens: 90,
+            cache_read_input_tokens: 100,
+            output_tokens: 13,
+            cost: 0.875,
+        },
+        denials: vec![Denial {
+            tool_name: "Write".into(),
+            tool_use_id: String::from("call-2"),
+            tool_input: CANARY.to_owned(),
+            reason: CANARY.to_owned(),
+            rule: Some(CANARY.to_owned()),
+        }],
+    }
+}
+
+fn usage(input: u64, written: u64, read: u64, output: u64) -> Option<Usage> {
+    Some(Usage {
+        input_tokens: input,
+        cache_creation_input_tokens: written,
+        cache_read_input_tokens: read,
+        output_tokens: output,
+        ..Usage::default()
+    })
+}
+
+fn exchanged(source: &str, failed: Option<&'static str>, usage: Option<Usage>, cost: Option<f64>) -> Event {
+    Event::Exchanged(Box::new(Exchanged {
+        source: Source::named(source),
+        provider: "anthropic",
+        model: SmolStr::new("claude-x"),
+        max_tokens: 8_000,
+        answered: usage.as_ref().map(|_| (ResponseId::from("answer"), "claude-x-1".into())),
+        stop_reason: usage.as_ref().map(|_| "tool_use".into()),
+        usage,
+        cost,
+        failed,
+        took: Duration::from_millis(300),
+        took_to_start: Some(Duration::from_millis(100)),
+    }))
+}
+
+fn entry(draft: Draft) -> Entry {
+    let at = Timestamp::from_milliseconds(1_800_000_000_000);
+    let line = draft.into_line(IdSource::seeded(1).next_id(at), None, at, None);
+    Entry::parse(Text::from(line)).unwrap()
+}
