@@ -37,8 +37,10 @@ pub struct Run {
     is_interrupted: bool,
     /// Why it shall stop once what is under way has ended.
     stops: Option<String>,
-    /// What the model said last.
+    /// What the model said last; an answer that broke off and the one that goes on from there are one.
     last_words: String,
+    /// Whether the next answer goes on where the last one broke off.
+    goes_on: bool,
 }
 
 /// What it waits for.
@@ -69,6 +71,7 @@ impl Run {
             is_interrupted: false,
             stops: None,
             last_words: String::new(),
+            goes_on: false,
         }
     }
 
@@ -132,6 +135,7 @@ impl Run {
         self.is_interrupted = false;
         self.stops = None;
         self.last_words.clear();
+        self.goes_on = false;
         self.outputs.push_back(Output::CheckPrompt(content.clone()));
         self.state = State::PromptCheck(content);
     }
@@ -200,8 +204,12 @@ impl Run {
         self.spent = answer.spent;
         let texts = answer.blocks.iter().filter(|block| block.kind() == BlockType::Text);
         let words: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
+        let goes_on = std::mem::take(&mut self.goes_on);
         if !words.is_empty() {
-            self.last_words = words.join("\n\n");
+            if !goes_on {
+                self.last_words.clear();
+            }
+            self.last_words.push_str(&words.join("\n\n"));
         }
     }
 
@@ -238,6 +246,7 @@ impl Run {
             self.ask();
         } else if self.gone_on < GO_ON_MAX {
             self.gone_on += 1;
+            self.goes_on = true;
             self.keep_uncalled(answer, words::CALL_CUT);
             self.record(Record::Note { what: "output_limit", text: words::GO_ON.to_owned() });
             self.ask();
@@ -264,6 +273,7 @@ impl Run {
             self.interrupted();
         } else if has_content && self.broken < BROKEN_MAX {
             self.broken += 1;
+            self.goes_on = true;
             self.record(Record::Note { what: "broken_answer", text: words::BROKEN.to_owned() });
             self.ask();
         } else {

@@ -59,6 +59,8 @@ pub struct Settings {
     pub editor: Option<String>,
     /// Figures for a collector.
     pub telemetry: Telemetry,
+    /// How long an answer that has begun may be silent.
+    pub silence_limit: Duration,
     /// How much the agent's clock is ahead.
     pub clock_ahead: Duration,
     /// Subsystems that are switched off.
@@ -240,6 +242,7 @@ impl Settings {
                 endpoint: values.text("telemetry.endpoint"),
                 with_content: values.is_on("telemetry.content"),
             },
+            silence_limit: Duration::from_secs(values.count("silence_limit_s").unwrap_or(90)),
             clock_ahead: Duration::from_secs(values.count("clock_ahead_s").unwrap_or(0)),
             switches,
             warnings,

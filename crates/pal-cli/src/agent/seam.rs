@@ -229,7 +229,9 @@ fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure
         ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(card)))?.0,
         _ => endpoint(name, settings)?,
     };
-    Line::new(runtime, endpoint, Policy::patient()).map_err(Failure::new)
+    let mut policy = Policy::patient();
+    policy.timeouts.idle = settings.silence_limit;
+    Line::new(runtime, endpoint, policy).map_err(Failure::new)
 }
 
 fn run_settings(print: &Print, settings: &Settings, card: &Card) -> RunSettings {
