@@ -37,8 +37,10 @@ pub struct Run {
     is_interrupted: bool,
     /// Why it shall stop once what is under way has ended.
     stops: Option<String>,
-    /// What the model said last.
+    /// What the model said last; an answer that broke off and the one that goes on from there are one.
     last_words: String,
+    /// Whether the next answer goes on where the last one broke off.
+    goes_on: bool,
 }
 
 /// What it waits for.
@@ -73,6 +75,7 @@ impl Run {
             is_interrupted: false,
             stops: None,
             last_words: String::new(),
+            goes_on: false,
         }
     }
 
@@ -143,6 +146,7 @@ impl Run {
         self.is_interrupted = false;
         self.stops = None;
         self.last_words.clear();
+        self.goes_on = false;
         self.check(content, false);
     }
 
@@ -220,12 +224,12 @@ impl Run {
         self.spent = answer.spent;
         let texts = answer.blocks.iter().filter(|block| block.kind() == BlockType::Text);
         let words: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
-        let words = words.join("\n\n");
-        if self.gone_on > 0 || self.broken > 0 {
-            // The rest of an answer whose beginning stands already.
-            self.last_words.push_str(&words);
-        } else if !words.is_empty() {
-            self.last_words = words;
+        let goes_on = std::mem::take(&mut self.goes_on);
+        if !words.is_empty() {
+            if !goes_on {
+                self.last_words.clear();
+            }
+            self.last_words.push_str(&words.join("\n\n"));
         }
     }
 
@@ -269,6 +273,7 @@ impl Run {
             self.ask();
         } else if self.gone_on < GO_ON_MAX {
             self.gone_on += 1;
+            self.goes_on = true;
             self.keep_uncalled(answer, words::CALL_CUT);
             self.record(Record::Note { what: "output_limit", text: words::GO_ON.to_owned() });
             self.ask();
@@ -296,6 +301,7 @@ impl Run {
             self.interrupted();
         } else if has_content && self.broken < BROKEN_MAX {
             self.broken += 1;
+            self.goes_on = true;
             self.record(Record::Note { what: "broken_answer", text: words::BROKEN.to_owned() });
             self.ask();
         } else {

@@ -6,7 +6,7 @@ pub(crate) const GO_ON: &str = "Your answer reached the limit of one message. Go
 
 /// The connection broke in the middle of an answer.
 pub(crate) const BROKEN: &str = "The connection broke in the middle of your answer; what arrived of it stands above. Tool calls in \
-    it were not carried out. Go on from there.";
+    it were not carried out. Go on exactly where it stopped.";
 
 /// A call in an answer that broke off.
 pub(crate) const CALL_BROKEN: &str = "[Not carried out: the connection broke before your answer was whole.]";

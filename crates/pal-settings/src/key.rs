@@ -103,6 +103,7 @@ pub const KEYS: &[Key] = &[
     key("git", Kind::YesNo, "true", Trust::Free, "Whether git is asked when a session starts").by(&["PAL_GIT"]),
     key("git_limit_ms", Kind::Count { from: 0 }, "300", Trust::Free, "For how many milliseconds"),
 
+    key("silence_limit_s", Kind::Count { from: 1 }, "90", Trust::Needed, "After how many seconds without a byte an answer that has begun is given up").by(&["PAL_SILENCE_LIMIT_S"]),
     key("editor", Kind::Text, "null", Trust::Needed, "The program that texts are edited with").by(&["VISUAL", "EDITOR"]),
     key("telemetry.enabled", Kind::YesNo, "false", Trust::UnlessOff, "Whether figures are exported").by(&["PAL_TELEMETRY"]),
     key("telemetry.endpoint", Kind::Address, "null", Trust::Needed, "Where to, as OTLP over HTTP; what OTEL_EXPORTER_OTLP_ENDPOINT says, or http://localhost:4318, unless set").by(&["PAL_TELEMETRY_ENDPOINT"]),

@@ -63,6 +63,8 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// What the program tells of its own work.
     pub logging: Logging,
+    /// How long an answer that has begun may be silent.
+    pub silence_limit: Duration,
     /// How much the agent's clock is ahead.
     pub clock_ahead: Duration,
     /// Subsystems that are switched off.
@@ -271,6 +273,7 @@ impl Settings {
                 filter: values.text("log").filter(|filter| !filter.trim().is_empty()),
                 file: values.text("log_file").map(PathBuf::from),
             },
+            silence_limit: Duration::from_secs(values.count("silence_limit_s").unwrap_or(90)),
             clock_ahead: Duration::from_secs(values.count("clock_ahead_s").unwrap_or(0)),
             switches,
             warnings,

@@ -326,6 +326,7 @@ fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure
     };
     let mut policy = Policy::patient();
     policy.retries.retries = settings.retries_max;
+    policy.timeouts.idle = settings.silence_limit;
     Line::new(runtime, endpoint, policy).map_err(Failure::new)
 }
 

@@ -123,6 +123,7 @@ max_cost_usd = 0.5
 web_private_addresses = true
 secret_variables = ["TOKEN"]
 editor = "ed"
+silence_limit_s = 9
 permissions = { mode = "accept-edits", directories = ["/other"] }
 telemetry = { endpoint = "http://localhost:4318", content = true }
 anthropic.base_url = "https://a.example"
@@ -148,6 +149,7 @@ anthropic.base_url = "https://a.example"
     );
     assert!(settings.web_private_addresses);
     assert_eq!((settings.secret_variables.len(), settings.editor.as_deref()), (1, Some("ed")));
+    assert_eq!(settings.silence_limit.as_secs(), 9);
     assert_eq!(settings.permissions.mode, "accept-edits");
     assert_eq!(settings.permissions.directories.len(), 1);
     assert_eq!(settings.telemetry.endpoint.as_deref(), Some("http://localhost:4318"));

@@ -1,0 +1,11 @@
+//! The agent as its users run it: the real program, real tools on real files, and the simulator as its provider.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod faults;
+mod kills;
+mod provider;
+mod settings;
+mod talking;
+mod world;

@@ -1,0 +1,266 @@
+//! A provider inside of the test: the simulator behind a socket, and everything that it was asked.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use pal_model::{Cards, Role};
+use pal_sim::{Answer, Ask, Faults, Model, Pace, Said, Script, Settings, Simulator, Stop};
+use pal_sim_server::{Notice, Options, Speed, serve};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// Words by which a request for a summary is known.
+const SUMMARY: &str = "Your task is to write a summary of";
+
+/// A request that a model was asked.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    /// When it arrived, in milliseconds since the epoch.
+    pub(crate) at: i64,
+    /// Whether it wants a summary and is no part of the conversation.
+    pub(crate) is_summary: bool,
+    /// Tools and system blocks, without marks.
+    pub(crate) head: Vec<Arc<str>>,
+    /// The blocks of the messages with whose they are, without marks.
+    pub(crate) blocks: Vec<(Role, Arc<str>)>,
+    pub(crate) max_tokens: u64,
+}
+
+impl Asked {
+    /// All blocks of the messages, one a line.
+    pub(crate) fn text(&self) -> String {
+        self.blocks.iter().map(|(_, block)| format!("{block}\n")).collect()
+    }
+
+    /// Where this request does not repeat an earlier one; none if it does.
+    pub(crate) fn departs_from(&self, earlier: &Asked) -> Option<String> {
+        if self.head != earlier.head {
+            return Some(String::from("tools or system"));
+        }
+        let at = (0..earlier.blocks.len()).find(|at| self.blocks.get(*at) != Some(&earlier.blocks[*at]))?;
+        let short = |block: Option<&(Role, Arc<str>)>| {
+            block.map(|(role, text)| format!("{role:?} {}", text.chars().take(300).collect::<String>()))
+        };
+        let (one, other) = (short(earlier.blocks.get(at)), short(self.blocks.get(at)));
+        Some(format!("block {at} of {}:\n  {one:?}\n  {other:?}", earlier.blocks.len()))
+    }
+}
+
+/// Everything that came.
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub(crate) asked: Vec<Asked>,
+    /// Answers that were none: status and body.
+    pub(crate) refused: Vec<(u16, String)>,
+    /// Blocks are kept once, as every request repeats them.
+    kept: HashMap<u64, Arc<str>>,
+}
+
+impl Heard {
+    fn keep(&mut self, raw: &str) -> Arc<str> {
+        let raw = without_mark(raw);
+        let mut hasher = DefaultHasher::new();
+        raw.hash(&mut hasher);
+        Arc::clone(self.kept.entry(hasher.finish()).or_insert_with(|| Arc::from(raw)))
+    }
+
+    /// The requests of the conversation, without those for summaries.
+    pub(crate) fn conversation(&self) -> Vec<Asked> {
+        self.asked.iter().filter(|asked| !asked.is_summary).cloned().collect()
+    }
+}
+
+/// A block without its cache mark, which stands last; marks move from request to request.
+fn without_mark(raw: &str) -> String {
+    match raw.rfind(r#","cache_control":{"type":"ephemeral""#) {
+        Some(at) if raw.ends_with("}}") && !raw[at + 18..raw.len() - 2].contains(['}', '[']) => {
+            format!("{}}}", &raw[..at])
+        }
+        _ => raw.to_owned(),
+    }
+}
+
+type Shared = Arc<(Mutex<Heard>, Condvar)>;
+
+fn lock(shared: &Shared) -> MutexGuard<'_, Heard> {
+    shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A model that notes what it is asked before it answers.
+struct Noting {
+    model: Box<dyn Model>,
+    heard: Shared,
+}
+
+impl Model for Noting {
+    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+        let mut heard = lock(&self.heard);
+        let head = ask.tools.iter().chain(&ask.system).map(|raw| heard.keep(raw)).collect();
+        let mut blocks = Vec::new();
+        for message in &ask.messages {
+            for raw in &message.blocks {
+                blocks.push((message.role, heard.keep(raw)));
+            }
+        }
+        let is_summary = is_summary(ask);
+        let asked = Asked { at: now(), is_summary, head, blocks, max_tokens: ask.max_tokens };
+        heard.asked.push(asked);
+        self.heard.1.notify_all();
+        drop(heard);
+        self.model.answer(ask)
+    }
+}
+
+/// Whether a request wants a summary.
+pub(crate) fn is_summary(ask: &Ask<'_>) -> bool {
+    let last = ask.messages.iter().rev().find(|message| message.role == Role::User);
+    ask.compaction.is_some()
+        || last.is_some_and(|message| message.blocks.iter().any(|raw| raw.contains(SUMMARY)))
+}
+
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+}
+
+/// A model made of a function.
+pub(crate) struct Function<F>(pub(crate) F);
+
+impl<F: FnMut(&Ask<'_>) -> Answer + Send> Model for Function<F> {
+    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+        (self.0)(ask)
+    }
+}
+
+/// An answer of words.
+pub(crate) fn says(text: &str) -> Answer {
+    Answer { blocks: vec![Said::Text(text.to_owned())], stop: None }
+}
+
+/// An answer that calls tools.
+pub(crate) fn calls(text: &str, tools: &[(&str, Value)]) -> Answer {
+    let mut answer = says(text);
+    answer.blocks.extend(tools.iter().map(|(name, input)| Said::ToolUse {
+        id: None,
+        name: (*name).to_owned(),
+        input: pal_model::Text::from(input.to_string()),
+    }));
+    answer
+}
+
+/// The same answer, cut off at its limit.
+pub(crate) fn cut_off(answer: Answer) -> Answer {
+    Answer { stop: Some(Stop::MaxTokens), ..answer }
+}
+
+/// How a provider is made.
+pub(crate) struct Made {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) faults: String,
+    pub(crate) seed: u64,
+    pub(crate) pace: Pace,
+    /// A table of models on top of the shipped one.
+    pub(crate) cards: String,
+}
+
+impl Made {
+    pub(crate) fn of(model: impl Model + 'static) -> Made {
+        let (faults, cards) = (String::new(), String::new());
+        Made { model: Box::new(model), faults, seed: 0, pace: Pace::none(), cards }
+    }
+
+    /// Answers one after the other, and the last for ever; a request that comes again hears the same.
+    pub(crate) fn script(toml: &str) -> Made {
+        let script: Script = Script::parse(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
+        Made::of(script)
+    }
+
+    /// Answers that a function gives; `at` counts from 0.
+    pub(crate) fn answers(mut answer: impl FnMut(usize, &Ask<'_>) -> Answer + Send + 'static) -> Made {
+        let mut at = 0;
+        Made::of(Function(move |ask: &Ask<'_>| {
+            at += 1;
+            answer(at - 1, ask)
+        }))
+    }
+}
+
+/// A provider on a port of its own; gone when dropped.
+pub(crate) struct Provider {
+    pub(crate) address: String,
+    heard: Shared,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Provider {
+    pub(crate) fn start(made: Made) -> Provider {
+        let heard = Shared::default();
+        let settings = Settings {
+            cards: Cards::shipped().overridden(&made.cards).unwrap(),
+            seed: made.seed,
+            pace: made.pace,
+            faults: Faults::parse(&made.faults).unwrap(),
+            ..Settings::plain()
+        };
+        let noting = Noting { model: made.model, heard: Arc::clone(&heard) };
+        let simulator = Simulator::new(settings, Box::new(noting));
+        let told = Arc::clone(&heard);
+        let notice = move |notice: Notice<'_>| {
+            if let Notice::Other { reply, .. } = notice
+                && reply.status >= 400
+            {
+                let body = String::from_utf8_lossy(&reply.body()).into_owned();
+                lock(&told).refused.push((reply.status, body));
+            }
+        };
+        let options = Options { speed: Speed::Real, record: None, notice: Box::new(notice) };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (told, listening) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                told.send(listener.local_addr().unwrap()).unwrap();
+                let _ = serve(listener, simulator, options, async {
+                    let _ = stopped.await;
+                })
+                .await;
+            });
+        });
+        let address = format!("http://{}", listening.recv().unwrap());
+        Provider { address, heard, stop: Some(stop), thread: Some(thread) }
+    }
+
+    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
+        lock(&self.heard)
+    }
+
+    /// Waits until something was heard that fits; whether it came in time.
+    pub(crate) fn wait_until(&self, patience: Duration, fits: impl Fn(&Heard) -> bool) -> bool {
+        let deadline = Instant::now() + patience;
+        let mut heard = lock(&self.heard);
+        loop {
+            if fits(&heard) {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            heard = self.heard.1.wait_timeout(heard, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

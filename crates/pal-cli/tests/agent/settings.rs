@@ -1,0 +1,184 @@
+//! What is set around a session: permissions, hooks, kill switches, modes, skills, instruction files; and the tools that are
+//! about the session itself.
+
+use pal_sim::{Extractive, Model};
+use serde_json::json;
+
+use crate::provider::{Made, calls, is_summary, says};
+use crate::world::World;
+
+const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
+
+/// A model that makes these calls, one an answer, and then says that it is done.
+fn caller(steps: Vec<(&'static str, serde_json::Value)>) -> Made {
+    Made::answers(move |at, ask| match steps.get(at) {
+        _ if is_summary(ask) => Extractive.answer(ask),
+        Some(step) => calls(&format!("Step {at}."), std::slice::from_ref(step)),
+        None => says("Done."),
+    })
+}
+
+impl World {
+    fn set(&self, settings: &str) {
+        std::fs::write(self.pal().join("settings.toml"), settings).unwrap();
+    }
+
+    /// Everything that the model was told in the newest request.
+    fn newest(&self) -> String {
+        self.provider.heard().asked.last().unwrap().text()
+    }
+}
+
+#[test]
+fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
+    let steps = || {
+        vec![
+            ("Bash", json!({"command": "touch made.txt"})),
+            ("Write", json!({"file_path": "new.txt", "content": "x"})),
+        ]
+    };
+    let world = World::new(caller(steps()));
+    let said = world.run(&["--output-format", "json", "make it"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let denials = said.lines()[0]["permission_denials"].as_array().cloned().unwrap();
+    assert_eq!(denials.len(), 2, "{}", said.out);
+    let rules: Vec<String> =
+        denials.iter().map(|denial| denial["rule"].as_str().unwrap().to_owned()).collect();
+    assert!(rules[0].starts_with("Bash(touch"), "{rules:?}");
+    assert_eq!((world.text("made.txt").len(), world.text("new.txt").len()), (0, 0));
+    assert!(!world.repository().join("made.txt").exists());
+    // With the very rules, everything runs.
+    let world = World::new(caller(steps()));
+    let said = world.run(&["--output-format", "json", "--allowed-tools", &rules.join(","), "make it"]);
+    assert_eq!(said.lines()[0]["permission_denials"], json!([]), "{}", said.out);
+    assert!(world.repository().join("made.txt").exists());
+    assert_eq!(world.text("new.txt"), "x");
+}
+
+#[test]
+fn hooks_deny_change_and_forbid_the_end() {
+    let world = World::new(caller(vec![
+        ("Bash", json!({"command": "echo secret > denied.txt"})),
+        ("Bash", json!({"command": "echo plain"})),
+    ]));
+    world.set(
+        r#"
+[[hooks.PreToolUse]]
+matcher = "Bash"
+hooks = [{ type = "command", command = "if grep -q secret; then echo 'No secrets here.' >&2; exit 2; fi" }]
+
+[[hooks.PostToolUse]]
+matcher = "Bash"
+hooks = [{ type = "command", command = """echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":"replaced by a hook"}}'""" }]
+
+[[hooks.Stop]]
+hooks = [{ type = "command", command = "test -e stopped || { touch stopped; echo 'One more look, please.' >&2; exit 2; }" }]
+"#,
+    );
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!((said.code, said.out.as_str()), (0, "Done.\n"), "{}", said.err);
+    assert!(!world.repository().join("denied.txt").exists());
+    let told = world.newest();
+    for words in ["No secrets here.", "replaced by a hook", "One more look, please."] {
+        assert_eq!(told.matches(words).count(), 1, "{words}\n{told}");
+    }
+    assert!(!told.contains(r#""text":"plain"#), "{told}");
+    assert_eq!(world.provider.heard().asked.len(), 4, "the end was forbidden once");
+}
+
+#[test]
+fn a_kill_switch_works_while_a_session_runs() {
+    let long = || ("Bash", json!({"command": "seq 1 12000"}));
+    let world = World::new(Made::answers(move |at, _| match at {
+        0 => calls("Long.", &[long()]),
+        1 => calls(
+            "Switch.",
+            &[("Bash", json!({"command": "echo 'disabled = [\"spill\"]' > ../pal/flags.toml; sleep 1.2"}))],
+        ),
+        2 => calls("Long again.", &[long()]),
+        _ => says("Done."),
+    }));
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let spills = world.log().iter().filter(|line| line["kind"] == "spill").count();
+    assert_eq!(spills, 1, "the second long result is not spilled");
+    assert_eq!(world.newest().matches("\\n11999\\n").count(), 1, "and the model sees all of it");
+}
+
+#[test]
+fn plan_mode_looks_and_does_not_touch() {
+    let world = World::new(caller(vec![
+        ("Read", json!({"file_path": "src/lib.rs"})),
+        ("Write", json!({"file_path": "new.txt", "content": "x"})),
+        ("Bash", json!({"command": "touch made.txt"})),
+    ]));
+    let said = world.run(&["--permission-mode", "plan", "--output-format", "json", "make it"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.lines()[0]["permission_denials"].as_array().unwrap().len(), 2, "{}", said.out);
+    assert!(world.newest().contains("pub fn add"));
+    assert!(!world.repository().join("new.txt").exists() && !world.repository().join("made.txt").exists());
+}
+
+#[test]
+fn skills_are_announced_once_and_read_when_they_are_called_for() {
+    let world =
+        World::new(caller(vec![("Bash", json!({"command": "true"})), ("Skill", json!({"skill": "polish"}))]));
+    world.file(
+        ".pal/skills/polish/SKILL.md",
+        "---\nname: polish\ndescription: Makes texts shine.\n---\nRub every sentence twice.\n",
+    );
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told = world.newest();
+    assert_eq!(told.matches("Makes texts shine.").count(), 1, "{told}");
+    assert!(told.contains("Rub every sentence twice."), "{told}");
+    let said = world.run(&[&FREELY[..], &["--continue", "and now"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(
+        world.newest().matches("Makes texts shine.").count(),
+        1,
+        "a resumed session does not say it again"
+    );
+}
+
+#[test]
+fn instructions_of_a_folder_join_when_a_file_there_is_read() {
+    let world = World::new(caller(vec![
+        ("Read", json!({"file_path": "README.md"})),
+        ("Read", json!({"file_path": "deep/code.rs"})),
+        ("Read", json!({"file_path": "deep/more.rs"})),
+    ]));
+    world.file("AGENTS.md", "Always say please.\n");
+    world.file("deep/AGENTS.md", "In the deep, whisper.\n");
+    world.file("deep/code.rs", "fn deep() {}\n");
+    world.file("deep/more.rs", "fn more() {}\n");
+    let said = world.run(&["look around"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard = world.provider.heard();
+    let whispers: Vec<usize> =
+        heard.asked.iter().map(|asked| asked.text().matches("In the deep, whisper.").count()).collect();
+    assert_eq!(whispers, [0, 0, 1, 1]);
+    let all = heard.asked[0].text() + &heard.asked[0].head.concat();
+    assert!(all.contains("Always say please."));
+}
+
+#[test]
+fn the_session_can_be_asked_about_itself() {
+    let world = World::new(caller(vec![
+        ("Bash", json!({"command": "echo the magic word is xyzzy; seq 1 12000"})),
+        ("Recall", json!({"query": "magic word"})),
+        ("Context", json!({})),
+        ("Context", json!({"compact": true})),
+    ]));
+    let said = world.run(&[&FREELY[..], &["--output-format", "stream-json", "work"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let results: Vec<String> = said
+        .lines()
+        .iter()
+        .filter(|line| line["origin"] == "tool")
+        .map(|line| line["message"]["content"][0].to_string())
+        .collect();
+    assert!(results[1].contains("xyzzy"), "{}", results[1]);
+    assert!(results[2].contains("tokens are in the window"), "{}", results[2]);
+    assert!(said.out.contains("compact_boundary"), "the model may have it compacted: {}", said.out);
+}

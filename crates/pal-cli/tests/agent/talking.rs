@@ -1,0 +1,276 @@
+//! Conversations: several prompts, steering, interrupts, limits, answers that are too long, copies of sessions.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use pal_sim::{Extractive, Model, Pace};
+use serde_json::{Value, json};
+
+use crate::provider::{Made, calls, cut_off, is_summary, says};
+use crate::world::{PATIENCE, World, finish, log_lines};
+
+const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
+
+/// The program with an open standard input, line by line.
+struct Dialogue {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+}
+
+impl Dialogue {
+    fn begin(world: &World) -> Dialogue {
+        let formats = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+        let mut command = world.command(&[&formats[..], &FREELY, &["--include-partial-messages"]].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                let _ = sender.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        Dialogue { input: child.stdin.take(), child, lines }
+    }
+
+    fn say(&mut self, line: &Value) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.say(&json!({"type": "user", "message": {"role": "user", "content": text}}));
+    }
+
+    /// The next line that fits.
+    fn next(&self, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).expect("a line comes");
+            if fits(&line) {
+                return line;
+            }
+        }
+    }
+
+    fn result(&self) -> Value {
+        self.next(|line| line["type"] == "result")
+    }
+
+    /// Closes the input; what the program exits with.
+    fn end(mut self) -> i32 {
+        drop(self.input.take());
+        finish(self.child).code
+    }
+}
+
+fn began(line: &Value) -> bool {
+    line["state"] == "began"
+}
+
+#[test]
+fn prompts_follow_each_other_and_a_bad_line_disturbs_nobody() {
+    let world = World::new(Made::answers(|at, _| says(&format!("Answer {at}."))));
+    let mut dialogue = Dialogue::begin(&world);
+    dialogue.prompt("one");
+    assert_eq!(dialogue.result()["result"], "Answer 0.");
+    writeln!(dialogue.input.as_mut().unwrap(), "what?").unwrap();
+    dialogue.prompt("two");
+    assert_eq!(dialogue.next(|line| line["subtype"] == "input_error")["line"], 2);
+    let result = dialogue.result();
+    assert_eq!((&result["result"], &result["num_turns"]), (&json!("Answer 1."), &json!(1)));
+    assert_eq!(dialogue.end(), 0);
+    let heard = world.provider.heard();
+    assert!(heard.asked[1].departs_from(&heard.asked[0]).is_none(), "the second request repeats the first");
+}
+
+#[test]
+fn steering_goes_along_with_the_next_results() {
+    let world = World::new(Made::answers(|at, _| match at {
+        0 => calls("I wait.", &[("Bash", json!({"command": "sleep 0.4; echo slept"}))]),
+        _ => says("Done."),
+    }));
+    let mut dialogue = Dialogue::begin(&world);
+    dialogue.prompt("wait");
+    dialogue.next(began);
+    dialogue.say(
+        &json!({"type": "user", "steer": true, "message": {"role": "user", "content": "Leave the tests alone."}}),
+    );
+    assert_eq!(dialogue.result()["num_turns"], 2);
+    assert_eq!(dialogue.end(), 0);
+    let second = world.provider.heard().asked[1].text();
+    let (slept, steered) = (second.find("slept").unwrap(), second.find("Leave the tests alone.").unwrap());
+    assert!(slept < steered, "{second}");
+    assert_eq!(world.provider.heard().asked.len(), 2);
+}
+
+#[test]
+fn an_interrupt_stops_a_tool_and_the_next_prompt_goes_on() {
+    let world = World::new(Made::answers(|at, _| match at {
+        0 => calls("I wait.", &[("Bash", json!({"command": "sleep 20; echo late > late.txt"}))]),
+        _ => says("I am still here."),
+    }));
+    let mut dialogue = Dialogue::begin(&world);
+    dialogue.prompt("wait");
+    dialogue.next(began);
+    dialogue.say(&json!({"type": "control", "subtype": "interrupt"}));
+    assert_eq!(dialogue.result()["subtype"], "error_interrupted");
+    dialogue.prompt("are you there?");
+    assert_eq!(dialogue.result()["result"], "I am still here.");
+    assert_eq!(dialogue.end(), 0);
+    assert_eq!(world.text("late.txt"), "");
+    assert!(world.provider.heard().asked[1].text().contains("Interrupted by the user"));
+}
+
+#[test]
+fn an_interrupt_in_a_stream_keeps_what_arrived() {
+    let mut made = Made::answers(|at, _| match at {
+        0 => says(&"A long story that nobody wants to hear to its end. ".repeat(100)),
+        _ => says("Shorter now."),
+    });
+    made.pace = Pace { per_1k_output: Duration::from_secs(20), ..Pace::none() };
+    let world = World::new(made);
+    let mut dialogue = Dialogue::begin(&world);
+    dialogue.prompt("tell a story");
+    dialogue.next(|line| line["type"] == "stream_event");
+    dialogue.say(&json!({"type": "control", "subtype": "interrupt"}));
+    assert_eq!(dialogue.result()["subtype"], "error_interrupted");
+    dialogue.prompt("shorter");
+    assert_eq!(dialogue.result()["result"], "Shorter now.");
+    assert_eq!(dialogue.end(), 0);
+    assert!(
+        world.provider.heard().asked[1].text().contains("A long"),
+        "what arrived is part of the conversation"
+    );
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn ctrl_c_ends_a_single_prompt_with_130() {
+    let tool =
+        Made::answers(|_, _| calls("I wait.", &[("Bash", json!({"command": "touch began; sleep 30"}))]));
+    let mut stream = Made::answers(|_, _| says(&"word ".repeat(900)));
+    stream.pace = Pace { per_1k_output: Duration::from_secs(30), ..Pace::none() };
+    let mut silent = Made::answers(|_, _| says("never heard"));
+    silent.faults = String::from("silence");
+    for (name, made) in [("tool", tool), ("stream", stream), ("silence", silent)] {
+        let world = World::new(made);
+        let child = world.spawn(&[&FREELY[..], &["work"]].concat());
+        assert!(world.provider.wait_until(PATIENCE, |heard| !heard.asked.is_empty()), "{name}");
+        while name == "tool" && !world.repository().join("began").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        interrupt(&child);
+        let said = finish(child);
+        assert_eq!(said.code, 130, "{name}: {}\n{}", said.out, said.err);
+        assert!(world.log().iter().any(|line| line["what"] == "interrupted"), "{name}");
+    }
+}
+
+#[test]
+fn limits_end_a_prompt_with_3() {
+    let busy = || {
+        Made::answers(|at, _| calls("On.", &[("Bash", json!({"command": format!("echo {at} >> ran.txt")}))]))
+    };
+    for (limit, subtype) in [
+        (["--max-turns", "3"], "error_max_turns"),
+        (["--max-cost-usd", "0.05"], "error_limit"),
+        (["--max-tokens-total", "30000"], "error_limit"),
+    ] {
+        let world = World::new(busy());
+        let said = world.run(&[&FREELY[..], &limit, &["--output-format", "json", "work"]].concat());
+        assert_eq!(said.code, 3, "{limit:?}: {}\n{}", said.out, said.err);
+        assert_eq!(said.lines()[0]["subtype"], subtype, "{}", said.out);
+        let ran = world.text("ran.txt").lines().count();
+        assert_eq!(
+            ran,
+            world.provider.heard().asked.len(),
+            "what was asked for before the limit was carried out"
+        );
+        let said = world.run(&[&FREELY[..], &["--max-turns", "1", "--continue", "go on"]].concat());
+        assert_eq!(said.code, 3, "limits count from the prompt: {}", said.err);
+        assert_eq!(world.text("ran.txt").lines().count(), ran + 1);
+        assert_eq!(world.provider.heard().refused, []);
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_asked_for_again_and_then_gone_on_with() {
+    let world = World::new(Made::answers(|at, _| match at {
+        0 => cut_off(says("It begins and is cut")),
+        1 => cut_off(says("It begins, and the first part ends in the mid")),
+        _ => says("dle of a word."),
+    }));
+    let said = world.run(&["tell"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "It begins, and the first part ends in the middle of a word.\n"),
+        "{}",
+        said.err
+    );
+    let heard = world.provider.heard();
+    assert!(heard.asked[0].max_tokens < heard.asked[1].max_tokens, "a longer answer is asked for");
+    assert_eq!(heard.asked[0].blocks, heard.asked[1].blocks, "with the same request");
+    assert!(heard.asked[2].text().contains("Go on exactly where it stopped"));
+    assert_eq!(heard.refused, []);
+}
+
+#[test]
+fn a_request_that_is_too_long_is_compacted_and_sent_again() {
+    let mut made = Made::answers(|_, ask| {
+        if is_summary(ask) {
+            return Extractive.answer(ask);
+        }
+        match ask.messages.iter().flat_map(|message| &message.blocks).any(|raw| raw.contains("part-9")) {
+            true => says("It went on."),
+            false => calls("Reading.", &[("Bash", json!({"command": "echo part-9; seq 1 4000"}))]),
+        }
+    });
+    made.faults = String::from("too-long=210000/200000@2");
+    let world = World::new(made);
+    let said =
+        world.run(&[&FREELY[..], &["--output-format", "stream-json", "Read the part-9 file."]].concat());
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    let boundary = said.lines().into_iter().find(|line| line["subtype"] == "compact_boundary");
+    assert!(boundary.is_some(), "{}", said.out);
+    assert!(world.log().iter().any(|line| line["kind"] == "boundary"));
+}
+
+#[test]
+fn a_copy_repeats_the_original_and_leaves_it_alone() {
+    let world = World::new(Made::answers(|at, _| match at {
+        0 => calls("Looking.", &[("Read", json!({"file_path": "src/lib.rs"}))]),
+        _ => says("Seen."),
+    }));
+    assert_eq!(world.run(&["look"]).code, 0);
+    let original = world.logs().pop().unwrap();
+    let before = std::fs::read(&original).unwrap();
+    let said = world.run(&["--continue", "--fork-session", "and now?"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(std::fs::read(&original).unwrap(), before);
+    let logs = world.logs();
+    assert_eq!(logs.len(), 2);
+    let copy = logs.iter().find(|log| **log != original).unwrap();
+    assert!(log_lines(copy).len() > log_lines(&original).len());
+    let heard = world.provider.heard();
+    let departs = heard.asked[2].departs_from(&heard.asked[1]);
+    assert!(departs.is_none(), "{departs:?}");
+    assert!(heard.asked[2].text().contains("and now?"));
+}
+
+#[test]
+fn a_session_is_resumed_by_the_beginning_of_its_id() {
+    let world = World::new(Made::answers(|at, _| says(&format!("Answer {at}."))));
+    let id = "01890000-0000-7000-8000-00000000abcd";
+    assert_eq!(world.run(&["--session-id", id, "one"]).code, 0);
+    let said = world.run(&["--resume", &id[..13], "two"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "Answer 1.\n"), "{}", said.err);
+    assert_eq!(world.logs().len(), 1);
+    let said = world.run(&["--resume", "ffffffff", "three"]);
+    assert!(said.code == 1 && said.err.contains("pal sessions"), "{}", said.err);
+}
