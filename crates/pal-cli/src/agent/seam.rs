@@ -56,14 +56,16 @@ pub(crate) fn work(
     let export = RefCell::new(Export::begin(settings));
     let sink = Box::new(|event: Event| {
         export.borrow_mut().event(&event);
-        // The first failure to show something ends the program; until it does, nothing more is shown.
+        // Before the event, since nothing comes behind the last one.
         if failed.borrow().is_none()
-            && let Err(failure) = show.borrow_mut().event(&event)
+            && let Some(trouble) = export.borrow_mut().trouble()
+            && let Err(failure) = show.borrow_mut().event(&Event::Notice(trouble))
         {
             *failed.borrow_mut() = Some(failure);
         }
-        if let Some(trouble) = export.borrow_mut().trouble()
-            && let Err(failure) = show.borrow_mut().event(&Event::Notice(trouble))
+        // The first failure to show something ends the program; until it does, nothing more is shown.
+        if failed.borrow().is_none()
+            && let Err(failure) = show.borrow_mut().event(&event)
         {
             *failed.borrow_mut() = Some(failure);
         }
