@@ -24,6 +24,7 @@ mod resolve;
 mod rule;
 mod settings;
 mod switches;
+mod telling;
 mod trust;
 mod values;
 
@@ -33,8 +34,9 @@ pub use kind::Kind;
 pub use place::{Flag, Origin, Place, Resolved, Sources};
 pub use resolve::Entry;
 pub use settings::{
-    Endpoints, EstimatorName, Git, Instructions, Logging, Permissions, Sandbox, SandboxWhen, Secrets,
-    Settings, Spending, Telemetry,
+    Endpoints, EstimatorName, Git, Instructions, Permissions, Sandbox, SandboxWhen, Secrets, Settings,
+    Spending,
 };
 pub use switches::{Switch, Switches};
+pub use telling::{Logging, Telemetry};
 pub use trust::Trust;

@@ -13,6 +13,7 @@ use crate::error::SettingsError;
 use crate::place::{Place, Resolved, Sources};
 use crate::resolve::{Entry, resolve};
 use crate::switches::{Switch, Switches};
+use crate::telling::{Logging, Telemetry};
 use crate::values::{Values, threshold};
 
 /// What all parts of the program may need to know.
@@ -179,28 +180,6 @@ pub struct Git {
     pub is_on: bool,
     /// For how long.
     pub limit: Duration,
-}
-
-/// Figures for a collector.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Telemetry {
-    /// Whether they are exported.
-    pub is_on: bool,
-    /// Where to.
-    pub endpoint: Option<String>,
-    /// Whether they carry what was said.
-    pub with_content: bool,
-    /// Under which name.
-    pub service_name: String,
-}
-
-/// What the program tells of its own work.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Logging {
-    /// How much of it, and of which parts; nothing unless set.
-    pub filter: Option<String>,
-    /// Where to; standard error unless set.
-    pub file: Option<PathBuf>,
 }
 
 impl Settings {

@@ -59,22 +59,24 @@ pub(crate) fn work(
     let failed = RefCell::new(None);
     let handle: RefCell<Option<Handle>> = RefCell::new(None);
     let export = RefCell::new(Export::begin(settings));
-    let sink = Box::new(|event: Event| {
-        export.borrow_mut().event(&event);
-        // The first failure to show something ends the program: nobody pays for what nobody sees.
+    // The first failure to show something ends the program: nobody pays for what nobody sees.
+    let shown = |event: &Event| {
         if failed.borrow().is_none()
-            && let Err(failure) = show.borrow_mut().event(&event)
+            && let Err(failure) = show.borrow_mut().event(event)
         {
             *failed.borrow_mut() = Some(failure);
             if let Some(handle) = &*handle.borrow() {
                 handle.interrupt();
             }
         }
-        if let Some(trouble) = export.borrow_mut().trouble()
-            && let Err(failure) = show.borrow_mut().event(&Event::Notice(trouble))
-        {
-            *failed.borrow_mut() = Some(failure);
+    };
+    let sink = Box::new(|event: Event| {
+        export.borrow_mut().event(&event);
+        // Before the event, since nothing comes behind the last one.
+        if let Some(trouble) = export.borrow_mut().trouble() {
+            shown(&Event::Notice(trouble));
         }
+        shown(&event);
     });
     let worked = work_with(task, options, sink, &show, &failed, &handle);
     export.into_inner().finish();

@@ -107,8 +107,10 @@ impl Exporter {
         let Exporter { shared, spans, done } = self;
         // The end of the queue is what the thread ends by.
         drop(spans);
-        if done.recv_timeout(PATIENCE_AT_END) == Err(RecvTimeoutError::Timeout) {
-            shared.is_in_trouble("it did not answer in time");
+        match done.recv_timeout(PATIENCE_AT_END) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => shared.is_in_trouble("it did not answer in time"),
+            Err(RecvTimeoutError::Disconnected) => shared.is_in_trouble("the export broke down"),
         }
         let (spans, _) = sync_channel(1);
         Exporter { shared, spans, done }.trouble()
@@ -247,7 +249,8 @@ impl Line {
             .header(CONTENT_TYPE, "application/x-protobuf")
             .timeout(left)
             .body(body);
-        let sent = self.runtime.block_on(request.send());
+        // The clock of its limit belongs to the runtime, so it begins inside.
+        let sent = self.runtime.block_on(async { request.send().await });
         match sent {
             Ok(answer) if answer.status().is_success() => Ok(()),
             Ok(answer) => Err(format!("it answers with {}", answer.status())),

@@ -1,5 +1,6 @@
 //! Spans and figures for a collector: events become both, a thread of its own sends them.
 
+mod counting;
 mod exporter;
 mod meter;
 mod names;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pal_agent::{Began, End, Ended, Event, Exchanged};
-use pal_model::{Boundary, CacheBreak, Entry, ToolUseId, Usage};
+use pal_model::{Boundary, CacheBreak, Entry, ToolUseId};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
+use super::counting::{count, count_denial, count_tool};
 use super::meter::{Label, Meter};
 use super::names as n;
 use super::saying::{Said, shortened};
@@ -226,16 +227,13 @@ impl Recorder {
         self.heard.clear();
         self.tools.clear();
         for denial in &ended.denials {
-            let tool = || (n::TOOL, Label::from(denial.tool_name.as_str()));
-            meter.add(&n::TOOL_DENIALS, 1.0, [tool()]);
-            meter.add(&n::TOOL_CALLS, 1.0, [tool(), (n::OUTCOME, Label::from("denied"))]);
+            count_denial(&denial.tool_name, meter);
         }
         self.run();
         let Some(run) = self.run.take() else { return };
         let mut span = self.run_span(run);
-        let end = nanoseconds(SystemTime::now());
         let took = u64::try_from(ended.took.as_nanos()).unwrap_or(u64::MAX);
-        span.start_time_unix_nano = end.saturating_sub(took);
+        span.start_time_unix_nano = span.end_time_unix_nano.saturating_sub(took);
         let spent = &ended.spent;
         let cached = spent.cache_creation_input_tokens.saturating_add(spent.cache_read_input_tokens);
         span.attributes.extend([
@@ -303,54 +301,6 @@ fn chat_attributes(exchanged: &Exchanged, conversation: &str) -> Attributes {
         exchanged.took_to_start.map(|took| attribute(n::FIRST, Value::Fraction(took.as_secs_f64())));
     attributes.extend(started);
     attributes
-}
-
-fn count(exchanged: &Exchanged, meter: &mut Meter) {
-    let model = || (n::REQUEST_MODEL, Label::from(exchanged.model.as_str()));
-    let source = || (n::SOURCE, Label::from(exchanged.source.as_str()));
-    let mut labels = vec![
-        (n::OPERATION, Label::from(n::CHAT)),
-        (n::PROVIDER, Label::from(exchanged.provider)),
-        model(),
-        source(),
-    ];
-    if let Some(usage) = &exchanged.usage {
-        for (kind, tokens) in [("input", usage.prompt_tokens()), ("output", usage.output_tokens)] {
-            let labels = labels.iter().cloned().chain([(n::TOKEN_TYPE, Label::from(kind))]);
-            meter.add(&n::TOKEN_USAGE, tokens as f64, labels);
-        }
-        for (kind, tokens) in kinds(usage).into_iter().filter(|(_, tokens)| *tokens > 0) {
-            meter.add(&n::TOKENS_BY_KIND, tokens as f64, [(n::KIND, Label::from(kind)), model(), source()]);
-        }
-        let prompt = usage.prompt_tokens();
-        if prompt > 0 {
-            let ratio = usage.cache_read_input_tokens as f64 / prompt as f64;
-            meter.add(&n::HIT_RATIO, ratio, [model(), source()]);
-        }
-    }
-    if let Some(cost) = exchanged.cost {
-        meter.add(&n::COST_USD, cost, [model(), source()]);
-    }
-    labels.extend(exchanged.failed.map(|why| (n::ERROR_TYPE, Label::from(why))));
-    meter.add(&n::DURATION, exchanged.took.as_secs_f64(), labels);
-}
-
-/// Tokens by kind; each counts once.
-fn kinds(usage: &Usage) -> [(&'static str, u64); 4] {
-    [
-        ("uncached", usage.input_tokens),
-        ("cache_write", usage.cache_creation_input_tokens),
-        ("cache_read", usage.cache_read_input_tokens),
-        ("output", usage.output_tokens),
-    ]
-}
-
-fn count_tool(name: &str, is_error: bool, took: Duration, meter: &mut Meter) {
-    let outcome = if is_error { "error" } else { "ok" };
-    let tool = || (n::TOOL, Label::from(name));
-    meter.add(&n::TOOL_CALLS, 1.0, [tool(), (n::OUTCOME, Label::from(outcome))]);
-    let labels = [(n::OPERATION, Label::from(n::EXECUTE_TOOL)), tool()];
-    meter.add(&n::DURATION, took.as_secs_f64(), labels);
 }
 
 /// Marks a span as failed, by one word of ours: messages quote what was said.

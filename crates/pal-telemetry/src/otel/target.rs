@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn headers_are_read_as_the_variable_spells_them() {
         let map = target("", "authorization=Basic%20YQ==, x-team = a ,").header_map().unwrap();
-        assert_eq!((map["authorization"].to_str(), map["x-team"].to_str()), (Ok("Basic YQ=="), Ok("a")));
+        assert!(map["authorization"] == "Basic YQ==" && map["x-team"] == "a", "{map:?}");
         assert_eq!(target("", "no pair").header_map(), Err(TargetError::Headers));
     }
 }

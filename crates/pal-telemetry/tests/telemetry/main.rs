@@ -1,5 +1,8 @@
 //! Exports as a collector gets them, read by what the makers of the protocol generate from it.
 
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod export;
 mod trouble;
 mod worked;
