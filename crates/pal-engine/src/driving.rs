@@ -105,6 +105,10 @@ impl Driver<'_> {
                 Output::Record(record) => self.record(record)?,
                 Output::Ask { max_tokens } => {
                     let input = self.ask(max_tokens)?;
+                    // Whoever wanted it to stop did so while the model was asked: the run knows that first.
+                    while let Some(meanwhile) = self.hands.meanwhile() {
+                        run.handle(meanwhile);
+                    }
                     run.handle(input);
                 }
                 Output::Void => self.hands.hear(Heard::Void),

@@ -20,8 +20,9 @@ const KILLS: u64 = 50;
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Results beyond this many characters are spilled.
 const SPILLED: u64 = 50_000;
-/// A window so small that sessions are compacted again and again.
-const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 60_000\n";
+/// A window so small that sessions are compacted again and again. What a provider clears by itself, the model does not see,
+/// and requests are compared as the model sees them: so this one clears nothing.
+const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 60_000\ncontext_management = []\n";
 
 /// SplitMix64: the same kills for the same seed, as far as the machine allows.
 struct Chance(u64);
