@@ -47,7 +47,9 @@ impl<'a> Agent<'a> {
         let switched = Switched::new(&options.switches, &engine);
         let prefixing = Prefixing::new(&options, engine.policy.warm_clear);
         let mut notes: Vec<(&'static str, String)> = Vec::new();
-        let catalogue = if is_resumed {
+        // A session that was killed before anything but its beginning was written begins here.
+        let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, Body::Session(_)));
+        let catalogue = if is_resumed && has_begun {
             let noted = noted_sources(&session);
             let changed = gathered.instructions.resumed(&noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));

@@ -84,7 +84,9 @@ pub(crate) fn begin(session: &mut Session, options: &Options, prefix: &Prefix) -
         cwd: Some(options.sources.search.directory.display().to_string()),
         ..pal_model::Session::default()
     };
-    session.append(Draft::session(&began), now)?;
+    if session.view().branch().is_empty() {
+        session.append(Draft::session(&began), now)?;
+    }
     session.append(Draft::prefix(prefix), now)?;
     Ok(())
 }

@@ -85,8 +85,9 @@ fn relay(to: std::net::SocketAddr) -> (std::net::SocketAddr, Shared) {
             std::thread::spawn(move || {
                 pass(one.0, one.1, |now| {
                     let mut passed = noted.lock().unwrap();
+                    let is_next = passed.is_answering;
                     match passed.requests.last_mut() {
-                        Some(newest) if !passed.is_answering => newest.1 = now,
+                        Some(newest) if !is_next => newest.1 = now,
                         _ => passed.requests.push((now, now)),
                     }
                     passed.is_answering = false;

@@ -235,7 +235,7 @@ fn a_person_reads_every_word_once() {
 
 #[test]
 fn a_session_that_failed_goes_on() {
-    let world = world("cut=before@2-4", 1);
+    let world = world("reset@2-4", 1);
     assert_eq!(run(&world, "stream-json").code, 1);
     let said = world.run(&["--continue", "--permission-mode", "bypass", "--no-sandbox", "Go on."]);
     assert_eq!((said.code, world.text("ran.txt").as_str()), (0, "one\ntwo\n"), "{}", said.err);

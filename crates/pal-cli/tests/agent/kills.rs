@@ -20,8 +20,9 @@ const KILLS: u64 = 50;
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Results beyond this many characters are spilled.
 const SPILLED: u64 = 50_000;
-/// A window so small that sessions are compacted again and again.
-const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 60_000\n";
+/// A window so small that sessions are compacted again and again. What a provider clears by itself, the model does not see,
+/// and requests are compared as the model sees them: so this one clears nothing.
+const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 60_000\ncontext_management = []\n";
 
 /// SplitMix64: the same kills for the same seed, as far as the machine allows.
 struct Chance(u64);
@@ -260,7 +261,11 @@ fn arguments<'a>(world: &World, id: &'a str, prompt: &'a str) -> Vec<&'a str> {
 
 fn check(world: &World, said: &BTreeSet<String>) {
     let heard = world.provider.heard();
-    assert_eq!(heard.refused, [], "every request was valid");
+    // In so small a window one long result can make even the request for a summary too long (§4.16). Nothing else is refused.
+    let is_too_long =
+        |body: &str| body.contains("exceed context limit") || body.contains("prompt is too long");
+    let invalid: Vec<_> = heard.refused.iter().filter(|(_, body)| !is_too_long(body)).collect();
+    assert!(invalid.is_empty(), "every request was valid: {invalid:?}");
     let log = std::fs::read_to_string(&world.logs()[0]).unwrap();
     let entries: Vec<Entry> = log.lines().filter_map(|line| Entry::parse(Text::from(line)).ok()).collect();
     let people: String = entries

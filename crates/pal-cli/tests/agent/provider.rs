@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pal_model::{Cards, Role};
-use pal_sim::{Answer, Ask, Faults, Model, Pace, Said, Script, Settings, Simulator, Stop};
+use pal_sim::{Answer, Ask, Extractive, Faults, Model, Pace, Said, Script, Settings, Simulator, Stop};
 use pal_sim_server::{Notice, Options, Speed, serve};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -174,8 +174,11 @@ impl Made {
 
     /// Answers one after the other, and the last for ever; a request that comes again hears the same.
     pub(crate) fn script(toml: &str) -> Made {
-        let script: Script = Script::parse(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
-        Made::of(script)
+        let mut script = Script::parse(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
+        Made::of(Function(move |ask: &Ask<'_>| match is_summary(ask) {
+            true => Extractive.answer(ask),
+            false => script.answer(ask),
+        }))
     }
 
     /// Answers that a function gives; `at` counts from 0.
