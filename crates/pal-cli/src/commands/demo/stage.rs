@@ -1,6 +1,7 @@
 //! The scratch folder: the project, a home of its own for the program, and nothing of the user's.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -33,6 +34,7 @@ impl Stage {
     pub(super) fn set() -> Result<Stage, Failure> {
         let folder = tempfile::Builder::new()
             .prefix("pal-demo-")
+            .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()
             .map_err(|error| Failure::new(format!("no scratch folder can be made: {error}")))?;
         let root = folder.path().canonicalize().map_err(|error| Failure::of_file(folder.path(), &error))?;
