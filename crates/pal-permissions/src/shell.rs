@@ -33,6 +33,8 @@ pub(crate) struct Script {
     pub(crate) parts: Vec<Part>,
     /// Why it may do more than that, each a part of a sentence that begins with "it".
     pub(crate) doubts: Vec<String>,
+    /// Variables that the line did not set, in texts that are handed to commands.
+    pub(crate) variables: Vec<String>,
     /// Parts that may run at the same time, or again after each other.
     tangles: Vec<Range<usize>>,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Part {
     pub(crate) deed: Deed,
     /// The directories that it may run in, as far as the line tells.
     pub(crate) directories: Vec<PathBuf>,
+    /// Variables in it that the line did not set, and that may hold anything.
+    pub(crate) variables: Vec<String>,
 }
 
 /// What a part does.

@@ -39,6 +39,9 @@ impl Judge<'_> {
         if !script.doubts.is_empty() {
             return Verdict::Ask { why: format!("it {}", script.doubts.join(", it ")), rule: whole(command) };
         }
+        if let Some(name) = script.variables.first() {
+            return shown(command, name);
+        }
         let judged = script.parts.iter().enumerate();
         judged
             .map(|(idx, part)| self.part(command, part, script.is_shifted(idx)))
@@ -79,6 +82,9 @@ impl Judge<'_> {
             return Verdict::Allow;
         }
         if let Some(operands) = shell::look(words) {
+            if let Some(name) = part.variables.first() {
+                return shown(command, name);
+            }
             return self.looked_at(command, part, &operands, is_shifted);
         }
         let rule = shell::rule_for(peeled).filter(|_| is_plain).unwrap_or_else(|| whole(command));
@@ -161,6 +167,11 @@ fn shifted(command: &str, part: &str) -> Verdict {
     let why =
         format!("a command before `{part}` may change where its files lead: run it as a call of its own");
     Verdict::Ask { why, rule: whole(command) }
+}
+
+/// A variable that the line did not set may be shown.
+fn shown(command: &str, name: &str) -> Verdict {
+    Verdict::Ask { why: format!("the variable `{name}` may hold credentials"), rule: whole(command) }
 }
 
 /// The rule that allows a line as it is written.

@@ -42,6 +42,7 @@ pub(crate) fn read(source: &str, directory: &Path, resolve: Resolve<'_>) -> Scri
     if tree.root_node().has_error() {
         walker.doubt("is not written as the shell's grammar wants it");
     }
+    walker.is_linked = resolve(".", directory) != directory;
     walker.sequence(tree.root_node(), &vec![directory.to_owned()]);
     walker.compare();
     walker.script
@@ -99,12 +100,29 @@ struct Walker<'a> {
     /// Signs and words of the grammar itself.
     signs: BTreeSet<(usize, usize)>,
     depth: usize,
+    /// Whether the line may stand somewhere that it came to by a link: from there `cd ..` leads back, not up.
+    is_linked: bool,
+    /// Variables that the line sets itself, from what is known.
+    set: BTreeSet<String>,
+    /// Variables in the words of the command at hand that the line does not set.
+    foreign: Vec<String>,
 }
 
 impl<'a> Walker<'a> {
     fn new(source: &'a str, resolve: Resolve<'a>) -> Walker<'a> {
         let (words, heads, signs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        Walker { source, resolve, script: Script::default(), words, heads, signs, depth: 0 }
+        Walker {
+            source,
+            resolve,
+            script: Script::default(),
+            words,
+            heads,
+            signs,
+            depth: 0,
+            is_linked: false,
+            set: BTreeSet::new(),
+            foreign: Vec::new(),
+        }
     }
 
     fn doubt(&mut self, why: &str) {
@@ -118,7 +136,8 @@ impl<'a> Walker<'a> {
     }
 
     fn add(&mut self, text: &str, deed: Deed, at: &Directories) {
-        self.script.parts.push(Part { text: String::from(text.trim()), deed, directories: at.clone() });
+        let (text, directories) = (String::from(text.trim()), at.clone());
+        self.script.parts.push(Part { text, deed, directories, variables: Vec::new() });
     }
 
     /// Whether both readers found the same words, and the same ones at the start of commands.
@@ -231,14 +250,25 @@ impl<'a> Walker<'a> {
     /// What may run or not, or several times.
     fn branches(&mut self, node: Node<'_>, at: &Directories) -> Flow {
         let mut reached = at.clone();
+        let mut looped = None;
         let start = self.script.parts.len();
         for child in children(node) {
             match child.kind() {
                 "variable_name" => {
                     self.words.insert((child.start_byte(), child.end_byte()));
                     self.variable(child);
+                    self.set.insert(String::from(self.text(child.byte_range())));
+                    looped = Some(child);
                 }
-                kind if is_literal(kind) => drop(self.word(child, at)),
+                kind if is_literal(kind) => {
+                    let n_foreign = self.foreign.len();
+                    drop(self.word(child, at));
+                    // What the variable of a loop becomes is no better known than what it is taken from.
+                    if self.foreign.len() > n_foreign {
+                        self.foreign.truncate(n_foreign);
+                        self.forget(looped);
+                    }
+                }
                 _ if child.is_named() => {
                     let flow = self.statement(child, &reached);
                     reached = both(&reached, &flow.either());
@@ -288,8 +318,13 @@ impl<'a> Walker<'a> {
         match node.kind() {
             _ if self.depth > DEPTH_MAX => self.doubt("is nested too deeply"),
             "command_substitution" | "process_substitution" => self.substitution(node, at),
+            "simple_expansion" => {
+                let name = self.text(node.byte_range()).trim_start_matches('$');
+                self.recall(name);
+            }
             "expansion" => {
                 let inside = self.text(node.byte_range()).trim_start_matches("${").trim_end_matches('}');
+                self.recall(inside);
                 if !inside.chars().all(|character| character.is_ascii_alphanumeric() || character == '_') {
                     self.doubt("has an expansion that may do more than name a variable");
                 }
@@ -313,6 +348,13 @@ impl<'a> Walker<'a> {
     }
 
     fn substitution(&mut self, node: Node<'_>, at: &Directories) {
+        // What stands around it is another command.
+        let around = std::mem::take(&mut self.foreign);
+        self.substituted(node, at);
+        self.foreign = around;
+    }
+
+    fn substituted(&mut self, node: Node<'_>, at: &Directories) {
         let mut at = at.clone();
         for child in children(node) {
             match child.kind() {

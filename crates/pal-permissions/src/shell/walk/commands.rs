@@ -1,9 +1,12 @@
 //! Simple commands, assignments and tests.
 
+use std::path::{Component, Path, PathBuf};
+
 use tree_sitter::Node;
 
 use super::{Directories, Flow, Walker, children, is_literal};
-use crate::shell::{Deed, Word};
+use crate::ground::normal;
+use crate::shell::{Deed, Word, peel};
 
 /// Variables that change how programs talk, not what they run.
 const HARMLESS: [&str; 9] = [
@@ -16,6 +19,14 @@ const HARMLESS: [&str; 9] = [
     "CI",
     "LANG",
     "LC_ALL",
+];
+
+/// Variables of which anybody may know what they hold. Others may hold keys.
+const HARMLESS_TO_SHOW: [&str; 45] = [
+    "PWD", "OLDPWD", "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "HOSTNAME", "TMPDIR",
+    "EDITOR", "VISUAL", "PAGER", "UID", "EUID", "PPID", "SHLVL", "RANDOM", "SECONDS", "LINENO", "COLUMNS", "LINES",
+    "OSTYPE", "MACHTYPE", "HOSTTYPE", "BASH", "BASHPID", "BASH_VERSION", "VIRTUAL_ENV", "CARGO_HOME", "RUSTUP_HOME",
+    "GOPATH", "CI", "NODE_ENV", "?", "#", "$", "!", "-", "0", "@", "*", "_",
 ];
 
 /// Names in small letters that mean something to a shell nevertheless.
@@ -31,6 +42,7 @@ const WANDERERS: [&str; 3] = ["pushd", "popd", "chroot"];
 impl Walker<'_> {
     pub(super) fn command(&mut self, node: Node<'_>, at: &Directories) -> Flow {
         let mut words: Vec<Word> = Vec::new();
+        let before = std::mem::take(&mut self.foreign);
         for child in children(node) {
             match child.kind() {
                 "variable_assignment" => self.setting(child, at),
@@ -51,6 +63,7 @@ impl Walker<'_> {
                 }
             }
         }
+        let variables = std::mem::replace(&mut self.foreign, before);
         let text = self.text(node.byte_range());
         match words.first().and_then(|word| word.text.as_deref()) {
             Some("cd") => return self.enter(words, text, at),
@@ -59,8 +72,28 @@ impl Walker<'_> {
             }
             _ => {}
         }
+        self.tee(&words, text, at);
         self.add(text, Deed::Run(words), at);
+        if let Some(part) = self.script.parts.last_mut() {
+            part.variables = variables;
+        }
         Flow::unmoved(at)
+    }
+
+    /// Files that `tee` writes to are like those behind `>`.
+    fn tee(&mut self, words: &[Word], text: &str, at: &Directories) {
+        let words = peel(words);
+        if words.first().and_then(Word::text).is_none_or(|name| name.rsplit('/').next() != Some("tee")) {
+            return;
+        }
+        let mut are_options = true;
+        for word in &words[1..] {
+            let is_option = are_options && word.raw.starts_with('-') && word.raw != "-";
+            are_options &= word.raw != "--";
+            if !is_option && word.text() != Some("/dev/null") {
+                self.add(text, Deed::Put(word.clone()), at);
+            }
+        }
     }
 
     fn enter(&mut self, mut words: Vec<Word>, text: &str, at: &Directories) -> Flow {
@@ -72,9 +105,27 @@ impl Walker<'_> {
             self.add(text, Deed::Run(words), at);
             return Flow::unmoved(at);
         };
+        if at.iter().any(|directory| self.is_logical(named, directory)) {
+            self.doubt("goes up from where a link may have led");
+        }
         let there = at.iter().map(|directory| (self.resolve)(named, directory)).collect();
         self.add(text, Deed::Enter(word.clone()), at);
         Flow { success: there, failure: at.clone() }
+    }
+
+    /// Whether the shell may go elsewhere than the path leads: it takes `..` for the way back to where it was before a
+    /// link, not for the folder above. Notes whether a link was followed.
+    fn is_logical(&mut self, named: &str, directory: &Path) -> bool {
+        let mut so_far = PathBuf::new();
+        let (mut is_up, mut is_linked) = (false, self.is_linked);
+        for component in Path::new(named).components() {
+            is_up |= component == Component::ParentDir;
+            so_far.push(component);
+            let place = (self.resolve)(&so_far.to_string_lossy(), directory);
+            is_linked |= place != normal(&directory.join(&so_far));
+        }
+        self.is_linked = is_linked;
+        is_up && is_linked
     }
 
     /// A variable set for one command.
@@ -103,9 +154,14 @@ impl Walker<'_> {
         }
         self.words.insert((node.start_byte(), node.end_byte()));
         self.heads.insert(node.start_byte());
+        let before = std::mem::take(&mut self.foreign);
+        let mut name = None;
         for child in children(node) {
             match child.kind() {
-                "variable_name" => self.variable(child),
+                "variable_name" => {
+                    self.variable(child);
+                    name = Some(child);
+                }
                 kind if is_literal(kind) => self.expansions(child, at),
                 _ if child.is_named() => {
                     self.doubt("sets a variable in a way that is not followed");
@@ -113,6 +169,25 @@ impl Walker<'_> {
                 }
                 _ => {}
             }
+        }
+        let is_known = std::mem::replace(&mut self.foreign, before).is_empty();
+        match name {
+            Some(name) if is_known => drop(self.set.insert(String::from(self.text(name.byte_range())))),
+            name => self.forget(name),
+        }
+    }
+
+    /// A variable is put in place of its name.
+    pub(super) fn recall(&mut self, name: &str) {
+        if !self.set.contains(name) && !HARMLESS_TO_SHOW.contains(&name) && !name.is_empty() {
+            self.foreign.push(String::from(name));
+        }
+    }
+
+    /// A variable is no longer known to hold what the line gave it.
+    pub(super) fn forget(&mut self, name: Option<Node<'_>>) {
+        if let Some(name) = name {
+            self.set.remove(self.text(name.byte_range()));
         }
     }
 

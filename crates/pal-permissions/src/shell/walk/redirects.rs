@@ -43,7 +43,9 @@ impl Walker<'_> {
     }
 
     fn place(&mut self, node: Node<'_>, operator: &str, at: &Directories) {
+        let before = std::mem::take(&mut self.foreign);
         let word = self.word(node, at);
+        self.hand_over(before);
         let text = format!("{operator} {}", word.raw);
         let is_descriptor = word.raw.chars().all(|character| character.is_ascii_digit());
         match operator {
@@ -62,6 +64,12 @@ impl Walker<'_> {
         }
     }
 
+    /// Variables in a text are handed to whichever command reads it.
+    fn hand_over(&mut self, before: Vec<String>) {
+        let found = std::mem::replace(&mut self.foreign, before);
+        self.script.variables.extend(found);
+    }
+
     fn heredoc(&mut self, node: Node<'_>, at: &Directories) {
         for child in children(node) {
             match child.kind() {
@@ -69,7 +77,11 @@ impl Walker<'_> {
                 "heredoc_start" => {
                     self.words.insert((child.start_byte(), child.end_byte()));
                 }
-                "heredoc_body" => self.expansions(child, at),
+                "heredoc_body" => {
+                    let before = std::mem::take(&mut self.foreign);
+                    self.expansions(child, at);
+                    self.hand_over(before);
+                }
                 "file_redirect" | "herestring_redirect" => self.redirect(child, at),
                 "pipeline" => {
                     for statement in children(child).filter(Node::is_named) {
