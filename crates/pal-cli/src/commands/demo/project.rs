@@ -40,7 +40,7 @@ pub(super) fn files() -> Vec<(String, String)> {
 /// The height of the tide, in centimetres; none where the gauge was silent.
 fn height(station: usize, reading: u32) -> Option<u32> {
     let station = u32::try_from(station).unwrap_or(0);
-    let is_silent = reading < 40 && (reading * 7 + station * 5) % 13 == 0;
+    let is_silent = reading < 40 && (reading * 7 + station * 5).is_multiple_of(13);
     let (phase, rough) = ((reading * 10 + station * 97) % 745, (reading * reading * 31 + station * 17) % 23);
     // Up and down again in twelve hours and twenty-five minutes.
     let tide = if phase < 372 { phase } else { 745 - phase };
