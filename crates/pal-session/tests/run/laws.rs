@@ -111,9 +111,9 @@ impl Driver {
         let calls = (0..choice % 4).map(|_| {
             self.next += 1;
             // Now and then a model repeats itself.
-            let number = if self.next % 7 == 0 { self.next - 1 } else { self.next };
-            let mut call = call(&format!("t{number}"), self.next % 3 != 0);
-            call.problem = (self.next % 5 == 0).then(|| "bad".into());
+            let number = if self.next.is_multiple_of(7) { self.next - 1 } else { self.next };
+            let mut call = call(&format!("t{number}"), !self.next.is_multiple_of(3));
+            call.problem = self.next.is_multiple_of(5).then(|| "bad".into());
             call
         });
         let calls = calls.collect();
