@@ -4,7 +4,7 @@ mod files;
 mod run;
 mod strict;
 
-use crate::{Ground, Mode, Need, Placed, Rules, Verdict};
+use crate::{Ground, Mode, Need, Placed, Rule, Rules, Verdict};
 
 /// A call that wants to go ahead.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,14 @@ pub fn judge(request: &Request<'_>, rules: &Rules, ground: &Ground<'_>) -> Verdi
         verdict = stricter(verdict, judge.need(need));
     }
     verdict
+}
+
+/// Whether a rule may be about a call, on the safe side: if it denied, the call would not simply go ahead. For conditions
+/// of hooks, which rather run once too often.
+pub fn may_concern(rule: &Rule, tool: &str, needs: &[Need], ground: &Ground<'_>) -> bool {
+    let mut rules = Rules::default();
+    rules.deny.push(Placed { rule: rule.clone(), origin: String::from("condition") });
+    judge(&Request { tool, needs, mode: Mode::Bypass }, &rules, ground) != Verdict::Allow
 }
 
 /// The stricter of two verdicts; the first if they are the same.

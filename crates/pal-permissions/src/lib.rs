@@ -36,7 +36,7 @@ mod shell;
 mod verdict;
 
 pub use ground::Ground;
-pub use judge::{Request, judge};
+pub use judge::{Request, judge, may_concern};
 pub use mode::{Mode, UnknownMode};
 pub use need::{Need, Target};
 pub use rule::{Rule, RuleError};

@@ -14,8 +14,8 @@ mod word;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub(crate) use hatch::{hatch, inner_line, is_recursive_reader, peel, runs_another, shows_content};
-pub(crate) use looking::{Operand, OperandKind, look};
+pub(crate) use hatch::{Inner, hatch, inner, is_recursive_reader, peel, runs_another, shows_content};
+pub(crate) use looking::{Operand, OperandKind, Shown, look, shown};
 pub(crate) use naming::rule_for;
 pub(crate) use walk::read;
 pub(crate) use word::{Word, decode};

@@ -106,6 +106,7 @@ impl Judge<'_> {
                     verdict,
                     match operand.kind {
                         OperandKind::Content | OperandKind::Names => self.read(&target),
+                        OperandKind::Everything => stricter(self.read(&target), hidden_too(command, part)),
                         OperandKind::Write => self.write(&target),
                         OperandKind::Root if self.ground.roots.contains(&target.real) => Verdict::Allow,
                         OperandKind::Root => Verdict::Ask {
@@ -167,6 +168,20 @@ fn shifted(command: &str, part: &str) -> Verdict {
     let why =
         format!("a command before `{part}` may change where its files lead: run it as a call of its own");
     Verdict::Ask { why, rule: whole(command) }
+}
+
+/// A search goes through hidden files.
+fn hidden_too(command: &str, part: &Part) -> Verdict {
+    let why = format!(
+        "`{}` searches hidden files, too, and they may hold credentials: use `rg` without options for hidden files, or \
+         `grep -r` with `--exclude='.*'` or `--include='*.rs'`",
+        part.text
+    );
+    let words = match &part.deed {
+        Deed::Run(words) => shell::peel(words),
+        _ => &[],
+    };
+    Verdict::Ask { why, rule: shell::rule_for(words).unwrap_or_else(|| whole(command)) }
 }
 
 /// A variable that the line did not set may be shown.

@@ -4,33 +4,45 @@ use super::files::Touch;
 use super::run::whole;
 use super::{Judge, asked, denied, stricter};
 use crate::rule::{CommandPattern, Match, PathPattern};
-use crate::shell::{self, Deed, Part, Script, Word};
+use crate::shell::{self, Deed, Inner, Part, Script, Shown, Word};
 use crate::{Placed, Rule, Target, Verdict};
+
+/// How deep lines in lines are followed, as in `bash -c 'bash -c …'`.
+const LINES_IN_LINES_MAX: usize = 4;
 
 impl Judge<'_> {
     /// What rules say that deny or ask, and where nothing is ever written.
     pub(super) fn strictly(&self, command: &str, script: &Script) -> Verdict {
+        self.strict_script(command, script, 0)
+    }
+
+    fn strict_script(&self, command: &str, script: &Script, depth: usize) -> Verdict {
         let mut verdict = Verdict::Allow;
         for part in &script.parts {
-            verdict = stricter(verdict, self.strict_part(command, part));
+            verdict = stricter(verdict, self.strict_part(command, part, depth));
         }
         if verdict == Verdict::Allow && !script.doubts.is_empty() {
-            // What cannot be read may be what a rule denies.
-            let is_at_stake =
-                |placed: &&Placed| placed.rule.command().is_some() || placed.rule.path().is_some();
-            if let Some(placed) = self.rules.deny.iter().chain(&self.rules.ask).find(is_at_stake) {
-                let why =
-                    format!("it {}, and the rule {placed} may be about it", script.doubts.join(", it "));
-                verdict = Verdict::Ask { why, rule: whole(command) };
-            }
+            verdict = self.at_stake(command, &script.doubts.join(", it "));
         }
         verdict
     }
 
-    fn strict_part(&self, command: &str, part: &Part) -> Verdict {
+    /// What cannot be read may be what a rule denies.
+    fn at_stake(&self, command: &str, doubts: &str) -> Verdict {
+        let is_at_stake = |placed: &&Placed| placed.rule.command().is_some() || placed.rule.path().is_some();
+        let placed = self.rules.deny.iter().chain(&self.rules.ask).find(is_at_stake);
+        placed.map_or(Verdict::Allow, |placed| {
+            let why = format!("it {doubts}, and the rule {placed} may be about it");
+            Verdict::Ask { why, rule: whole(command) }
+        })
+    }
+
+    fn strict_part(&self, command: &str, part: &Part, depth: usize) -> Verdict {
         match &part.deed {
             Deed::Run(words) => {
-                stricter(self.strict_command(command, words), self.strict_words(command, part, words))
+                let verdict =
+                    stricter(self.strict_command(command, words), self.strict_words(command, part, words));
+                stricter(verdict, self.strict_inside(command, part, words, depth))
             }
             Deed::Enter(word) => self.strict_command(command, &[shell::decode("cd"), word.clone()]),
             Deed::Take(word) => self.strict_file(command, part, word, Touch::Read),
@@ -46,19 +58,46 @@ impl Judge<'_> {
                 verdict = stricter(verdict, self.strict_words_of_command(command, &words[start..]));
             }
         }
-        if let Some(line) = shell::inner_line(words) {
-            let resolve =
-                |named: &str, directory: &std::path::Path| self.ground.target(named, directory).real;
-            // One step in: what a shell inside a shell inside a shell does is asked for anyway.
-            let inner = shell::read(&line, &self.ground.directory, &resolve);
-            for part in &inner.parts {
-                if let Deed::Run(words) = &part.deed {
-                    verdict = stricter(verdict, self.strict_words_of_command(command, words));
-                    verdict = stricter(verdict, self.strict_words(command, part, words));
+        verdict
+    }
+
+    /// What a command is given to run as a text may be meant by a rule.
+    fn strict_inside(&self, command: &str, part: &Part, words: &[Word], depth: usize) -> Verdict {
+        let Inner { lines, maybe, unseen, shows_unnamed } = shell::inner(words);
+        let mut verdict = Verdict::Allow;
+        if lines.len() + maybe.len() > 0 && depth >= LINES_IN_LINES_MAX {
+            return self.at_stake(command, "has lines in lines in lines");
+        }
+        for line in &lines {
+            verdict = stricter(verdict, self.strict_line(command, part, line, depth, true));
+        }
+        for line in &maybe {
+            // It may as well be a text that nobody runs, and need not be a line at all.
+            let judged = match self.strict_line(command, part, line, depth, false) {
+                Verdict::Deny { why } => {
+                    Verdict::Ask { why: format!("{why}, if it runs"), rule: whole(command) }
                 }
-            }
+                judged => judged,
+            };
+            verdict = stricter(verdict, judged);
+        }
+        if let Some(why) = unseen {
+            verdict = stricter(verdict, self.at_stake(command, why));
+        }
+        if shows_unnamed {
+            verdict = stricter(verdict, self.denied_reading(command, |_| true));
         }
         verdict
+    }
+
+    fn strict_line(&self, command: &str, part: &Part, line: &str, depth: usize, is_run: bool) -> Verdict {
+        let resolve = |named: &str, directory: &std::path::Path| self.ground.target(named, directory).real;
+        let judged = part.directories.iter().map(|directory| {
+            let mut script = shell::read(line, directory, &resolve);
+            script.doubts.retain(|_| is_run);
+            self.strict_script(command, &script, depth + 1)
+        });
+        judged.fold(Verdict::Allow, stricter)
     }
 
     fn strict_words_of_command(&self, command: &str, words: &[Word]) -> Verdict {
@@ -102,12 +141,35 @@ impl Judge<'_> {
                 },
             );
         }
+        verdict = stricter(verdict, self.strict_git(command, part, words));
         if shell::is_recursive_reader(words) {
             for folder in self.folders(part, words) {
                 verdict = stricter(verdict, self.strict_folder(command, &folder, words));
             }
         }
         verdict
+    }
+
+    /// Git shows files without naming them.
+    fn strict_git(&self, command: &str, part: &Part, words: &[Word]) -> Verdict {
+        let words = shell::peel(words);
+        let is_git =
+            words.first().and_then(Word::text).is_some_and(|name| name.rsplit('/').next() == Some("git"));
+        if !is_git {
+            return Verdict::Allow;
+        }
+        // What is not known may be an option.
+        let texts: Vec<&str> = words[1..].iter().map(|word| word.text().unwrap_or("-?")).collect();
+        match shell::shown(&texts) {
+            Shown::Nothing => Verdict::Allow,
+            Shown::Anything => self.denied_reading(command, |_| true),
+            Shown::Below(paths) => {
+                let targets: Vec<Target> = paths.iter().flat_map(|path| self.targets(path, part)).collect();
+                self.denied_reading(command, |pattern| {
+                    targets.iter().any(|target| pattern.reaches_into(&target.real, self.ground))
+                })
+            }
+        }
     }
 
     /// Folders that a command goes through: all that it names, if it is not known which of its words are folders.
@@ -174,7 +236,8 @@ impl Judge<'_> {
         let is_meant = |placed: &&Placed| {
             placed.rule.is_about_reading("Read") && placed.rule.path().is_some_and(&may_be)
         };
-        self.rules.deny.iter().find(is_meant).map_or(Verdict::Allow, |placed| asked_maybe(placed, command))
+        let mut placed = self.rules.deny.iter().chain(&self.rules.ask);
+        placed.find(is_meant).map_or(Verdict::Allow, |placed| asked_maybe(placed, command))
     }
 
     fn strict_file(&self, command: &str, part: &Part, word: &Word, touch: Touch) -> Verdict {

@@ -4,7 +4,11 @@
 //! does not cover them unless it names them.
 
 mod git;
+mod inner;
 mod tables;
+mod transfer;
+
+pub(crate) use inner::{Inner, inner};
 
 use super::Word;
 use tables::{INTERPRETERS, OPTIONS, RUNNERS, SHELLS};
@@ -29,8 +33,15 @@ pub(crate) fn hatch(words: &[Word]) -> Option<(usize, String)> {
     let found = match name {
         "git" => git::hatch(words),
         "awk" | "gawk" | "mawk" | "nawk" => find(words, |text| {
-            ["system", "getline", "|", ">", "-i", "-l", "-f"].iter().any(|sign| text.contains(sign))
+            // `@` calls a function by a name that is made while it runs, and brings in other files.
+            ["system", "getline", "|", ">", "@", "-i", "-l", "-f", "-E", "--"]
+                .iter()
+                .any(|sign| text.contains(sign))
+                || is_letter_before(text, "iflEDodp", "Fv")
         }),
+        "tar" | "bsdtar" | "gtar" => transfer::tar(words),
+        "curl" => transfer::curl(words),
+        "wget" => transfer::wget(words),
         "sed" | "gsed" => sed(words),
         _ if is_one_of(SHELLS, name) => {
             find(words, |text| is_letter_of(text, "csi") || text.starts_with("--"))
@@ -61,17 +72,6 @@ impl Options {
             || self.long.iter().any(|long| is_short_for(text, long))
             || self.words.iter().any(|word| text == *word || text.starts_with(&format!("{word}=")))
     }
-}
-
-/// What a shell is given to run as a text.
-pub(crate) fn inner_line(words: &[Word]) -> Option<String> {
-    let name = file_name(words.first()?)?;
-    let texts: Option<Vec<&str>> = words[1..].iter().map(|word| word.text.as_deref()).collect();
-    if name == "eval" {
-        return texts.map(|texts| texts.join(" "));
-    }
-    let at = words.iter().position(|word| word.text().is_some_and(|text| is_letter_of(text, "c")))?;
-    if !is_one_of(SHELLS, name) { None } else { words.get(at + 1)?.text.clone() }
 }
 
 /// A command without harmless ones in front of it, such as a time limit.
@@ -164,6 +164,13 @@ pub(super) fn find(words: &[Word], is_so: impl Fn(&str) -> bool) -> Option<usize
 pub(super) fn is_letter_of(text: &str, letters: &str) -> bool {
     text.strip_prefix('-')
         .is_some_and(|rest| !rest.starts_with('-') && rest.contains(|letter| letters.contains(letter)))
+}
+
+/// The same, up to a letter that takes the rest of the word as its value.
+fn is_letter_before(text: &str, letters: &str, with_value: &str) -> bool {
+    let Some(group) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else { return false };
+    let end = group.find(|letter| with_value.contains(letter)).unwrap_or(group.len());
+    group[..end].contains(|letter| letters.contains(letter))
 }
 
 /// Whether a word is this long option, perhaps shortened.

@@ -1,8 +1,12 @@
 //! Commands that only look: what they are, and what they look at.
 
+mod extent;
 mod git;
+mod options;
 mod search;
 mod tables;
+
+pub(crate) use git::{Shown, shown};
 
 use super::{Word, peel};
 use crate::shell::hatch::{find, is_letter_of, is_short_for};
@@ -22,6 +26,8 @@ pub(crate) struct Operand {
 pub(crate) enum OperandKind {
     /// What is in it is shown.
     Content,
+    /// What is in it is shown, and in everything below it, hidden files too.
+    Everything,
     /// Only that it is there, how large it is and the like.
     Names,
     /// It is made.
@@ -58,7 +64,7 @@ pub(crate) fn look(words: &[Word]) -> Option<Vec<Operand>> {
             .map(|word| Some(operand(folder_of_glob(word.text.as_deref()?)?, OperandKind::Names)))
             .collect();
     }
-    let texts: Vec<&str> = rest.iter().map(Word::text).collect::<Option<_>>()?;
+    let texts: Vec<&str> = rest.iter().map(known).collect::<Option<_>>()?;
     match (name, texts.as_slice()) {
         ("printf", [format, ..]) => (!format.starts_with('-')).then(Vec::new),
         ("git", _) => git::look(&texts),
@@ -76,6 +82,11 @@ pub(crate) fn look(words: &[Word]) -> Option<Vec<Operand>> {
     }
 }
 
+/// What a word is, if it is known. A pattern of names that begins as this option does leaves it this option.
+fn known(word: &Word) -> Option<&str> {
+    word.text().or_else(|| word.text.as_deref().filter(|text| text.starts_with("--include=")))
+}
+
 fn view(viewer: &tables::Viewer, words: &[Word]) -> Option<Vec<Operand>> {
     let is_refused = |text: &str| {
         is_letter_of(text, viewer.refused) || viewer.refused_long.iter().any(|long| is_short_for(text, long))
@@ -89,16 +100,16 @@ fn view(viewer: &tables::Viewer, words: &[Word]) -> Option<Vec<Operand>> {
         Shows::Nothing => return words.iter().all(|word| word.text().is_some()).then(Vec::new),
     };
     let mut operands = Vec::new();
-    let mut is_value = false;
+    let mut are_options = true;
     for word in &words[1..] {
         let text = word.text.as_deref().filter(|_| !word.is_glob || viewer.takes_globs)?;
-        let is_option = text.starts_with('-') && text.len() > 1;
+        let is_option = are_options && text.starts_with('-') && text.len() > 1;
+        are_options &= text != "--";
         if word.is_glob {
             operands.push(operand(folder_of_glob(text)?, kind));
-        } else if !is_option && !is_value {
+        } else if !is_option && !viewer.no_files.contains(&text) {
             operands.push(operand(text, kind));
         }
-        is_value = is_option && viewer.values.contains(&text);
     }
     (operands.len() <= viewer.n_operands_max).then_some(operands)
 }

@@ -41,9 +41,9 @@ const BY_COMMAND: [&str; 34] = [
 ];
 
 /// Programs of which every call is another matter.
-const ONE_BY_ONE: [&str; 17] = [
+const ONE_BY_ONE: [&str; 21] = [
     "rm", "rmdir", "mv", "dd", "chmod", "chown", "kill", "pkill", "killall", "curl", "wget", "tee", "ln",
-    "truncate", "shred", "mkfs", "reboot",
+    "grep", "egrep", "fgrep", "rg", "truncate", "shred", "mkfs", "reboot",
 ];
 
 /// The narrowest sensible rule that would allow a command; nothing if only the whole line can be allowed.

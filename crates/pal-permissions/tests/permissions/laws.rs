@@ -211,6 +211,7 @@ proptest! {
         let begins = ["if", "then", "for", "do", "while", "case", "function", "<<", "!", "EOF"];
         prop_assume!(!line.contains(['\'', '"', '`', '\\', '#', '(', '{', '[']) && !line.trim().is_empty());
         prop_assume!(!begins.iter().any(|word| line.contains(word)) && !line.trim_start().starts_with([';', '&', '|']));
+        prop_assume!(!line.trim_end().ends_with(['&', '|']));
         for sign in [";", " && ", " || ", " | ", "\n"] {
             let command = format!("ls{sign}{line}{sign}{more}");
             let is_whole = !more.contains(['\'', '"', '`', '\\', '#', '(', ')', '{', '}', '[', ']']);

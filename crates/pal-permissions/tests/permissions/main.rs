@@ -1,6 +1,7 @@
 //! What permissions say, as users rely on it.
 
 mod files;
+mod holes;
 mod laws;
 mod ordinary;
 mod round;
@@ -28,10 +29,11 @@ fn rules(text: &str) -> Rules {
 }
 
 /// Links of the pretended disk: what they are called and where they lead.
-const LINKS: [(&str, &str); 7] = [
+const LINKS: [(&str, &str); 8] = [
     ("/project/link", "/etc"),
     ("/project/src/innocent.rs", "/project/src/secret/key.rs"),
     ("/project/docs/page.md", "/home/me/diary.md"),
+    ("/project/sub/link", "/project/deep/down"),
     ("/project/notes", "/project/.env"),
     ("/project/own", "/home/me/.palimpsest"),
     ("/proc/self/cwd", "/project"),

@@ -4,7 +4,7 @@ use super::{find, is_letter_of, is_short_for};
 use crate::shell::Word;
 
 /// Commands of git that run others, or decide what later ones run.
-const RUNNERS: [&str; 20] = [
+const RUNNERS: [&str; 33] = [
     "config",
     "difftool",
     "mergetool",
@@ -25,9 +25,23 @@ const RUNNERS: [&str; 20] = [
     "upload-archive",
     "http-backend",
     "web--browse",
+    // These write wherever they are told.
+    "bundle",
+    "bugreport",
+    "diagnose",
+    "fast-export",
+    "fast-import",
+    "checkout-index",
+    "merge-index",
+    "remote-ext",
+    "remote-fd",
+    "cvsimport",
+    "imap-send",
+    "gui",
+    "citool",
 ];
 
-const LONG: [&str; 15] = [
+const LONG: [&str; 18] = [
     "upload-pack",
     "receive-pack",
     "exec",
@@ -43,6 +57,9 @@ const LONG: [&str; 15] = [
     "extcmd",
     "no-index",
     "git-dir",
+    "unsafe-paths",
+    "directory",
+    "strategy",
 ];
 
 pub(super) fn hatch(words: &[Word]) -> Option<usize> {
@@ -53,7 +70,8 @@ pub(super) fn hatch(words: &[Word]) -> Option<usize> {
     }
     let letters = match command {
         "clone" | "fetch" | "pull" => "uc",
-        "rebase" => "xi",
+        "rebase" => "xis",
+        "merge" | "cherry-pick" | "revert" => "s",
         "grep" => "Of",
         "log" | "show" | "diff" => "O",
         "archive" | "format-patch" => "o",

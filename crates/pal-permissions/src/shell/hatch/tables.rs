@@ -189,8 +189,6 @@ pub(super) const OPTIONS: &[Options] = &[
         long: &["eval", "file", "directory", "makefile"],
         words: &["SHELL", "MAKEFLAGS"],
     },
-    Options { names: &["curl"], letters: "KoO", long: &["config", "output", "remote-name"], words: &[] },
-    Options { names: &["wget"], letters: "e", long: &["execute", "use-askpass", "config"], words: &[] },
     Options { names: &["docker", "podman"], letters: "Hc", long: &["host", "config", "context"], words: &[] },
     Options {
         names: &["gcc", "cc", "clang", "g++", "c++"],
@@ -199,5 +197,5 @@ pub(super) const OPTIONS: &[Options] = &[
         words: &["-wrapper", "-specs", "-fplugin"],
     },
     Options { names: &["dd"], letters: "", long: &[], words: &["of"] },
-    Options { names: &["tee"], letters: "", long: &[], words: &[] },
+    Options { names: &["tee", "curl", "wget"], letters: "", long: &[], words: &[] },
 ];

@@ -1,7 +1,7 @@
 //! Searches: `grep`, `rg`, `find`.
 
-use super::{Operand, OperandKind, operand};
-use crate::shell::hatch::{is_letter_of, is_short_for};
+use super::options::{self, Known, Told};
+use super::{Operand, OperandKind, extent, operand};
 
 /// What `find` may be asked. Everything else does something with what it finds.
 const QUESTIONS: [&str; 50] = [
@@ -60,64 +60,179 @@ const QUESTIONS: [&str; 50] = [
 /// How many of these have a value in the next word, from the first on.
 const N_WITH_VALUE: usize = 28;
 
-/// Options of searches whose value stands in the next word.
-const WITH_VALUE: [&str; 17] = [
-    "-A",
-    "-B",
-    "-C",
-    "-m",
-    "-t",
-    "-T",
-    "-g",
-    "-M",
-    "-j",
-    "--type",
-    "--type-not",
-    "--glob",
-    "--iglob",
-    "--max-count",
-    "--after-context",
-    "--before-context",
-    "--context",
-];
+/// Options of `grep`.
+const GREP: Known = Known {
+    letters: "EFGPivwxcLlqsobHhnTZaIrUzy0123456789",
+    letters_with_value: "ABCmed",
+    long: &[
+        "extended-regexp",
+        "fixed-strings",
+        "basic-regexp",
+        "perl-regexp",
+        "ignore-case",
+        "no-ignore-case",
+        "invert-match",
+        "word-regexp",
+        "line-regexp",
+        "count",
+        "color",
+        "colour",
+        "files-without-match",
+        "files-with-matches",
+        "only-matching",
+        "quiet",
+        "silent",
+        "no-messages",
+        "byte-offset",
+        "with-filename",
+        "no-filename",
+        "line-number",
+        "initial-tab",
+        "null",
+        "text",
+        "recursive",
+        "line-buffered",
+        "null-data",
+        "version",
+        "help",
+    ],
+    long_with_value: &[
+        "regexp",
+        "max-count",
+        "after-context",
+        "before-context",
+        "context",
+        "label",
+        "binary-files",
+        "include",
+        "exclude",
+        "exclude-dir",
+        "directories",
+        "group-separator",
+    ],
+};
+
+/// Options of `rg`.
+const RIPGREP: Known = Known {
+    letters: "sSiFwxvcloHhnNpPqUau.0Ib",
+    letters_with_value: "ABCmetTgMjrdE",
+    long: &[
+        "case-sensitive",
+        "smart-case",
+        "ignore-case",
+        "fixed-strings",
+        "word-regexp",
+        "line-regexp",
+        "invert-match",
+        "count",
+        "count-matches",
+        "files-with-matches",
+        "files-without-match",
+        "only-matching",
+        "with-filename",
+        "no-filename",
+        "line-number",
+        "no-line-number",
+        "column",
+        "no-column",
+        "heading",
+        "no-heading",
+        "pretty",
+        "pcre2",
+        "quiet",
+        "multiline",
+        "multiline-dotall",
+        "text",
+        "unrestricted",
+        "hidden",
+        "no-hidden",
+        "no-ignore",
+        "no-ignore-vcs",
+        "no-ignore-parent",
+        "no-ignore-dot",
+        "no-ignore-global",
+        "no-ignore-exclude",
+        "no-ignore-files",
+        "no-messages",
+        "null",
+        "json",
+        "stats",
+        "trim",
+        "vimgrep",
+        "files",
+        "type-list",
+        "byte-offset",
+        "no-config",
+        "passthru",
+        "no-unicode",
+        "crlf",
+        "line-buffered",
+        "version",
+        "help",
+        "debug",
+    ],
+    long_with_value: &[
+        "regexp",
+        "type",
+        "type-not",
+        "glob",
+        "iglob",
+        "max-count",
+        "after-context",
+        "before-context",
+        "context",
+        "max-columns",
+        "max-depth",
+        "max-filesize",
+        "threads",
+        "replace",
+        "sort",
+        "sortr",
+        "color",
+        "colors",
+        "encoding",
+        "context-separator",
+        "engine",
+    ],
+};
 
 pub(super) fn grep(texts: &[&str]) -> Option<Vec<Operand>> {
-    let refused = ["file", "dereference-recursive", "exclude-from"];
-    let is_refused =
-        |text: &&str| is_letter_of(text, "fR") || refused.iter().any(|long| is_short_for(text, long));
-    if texts.iter().any(is_refused) {
-        return None;
-    }
-    let has_pattern = texts.iter().any(|text| is_letter_of(text, "e") || is_short_for(text, "regexp"));
-    let is_recursive = texts.iter().any(|text| is_letter_of(text, "rd") || text.contains("recurs"));
-    Some(files(texts, !has_pattern, is_recursive))
+    let told = options::read(texts, &GREP)?;
+    let is_recursive = told.iter().any(|told| match told {
+        Told::Option("r" | "recursive", _) => true,
+        Told::Option("d" | "directories", Some(what)) => "recurse".starts_with(what),
+        _ => false,
+    });
+    let is_tame = !is_recursive || extent::grep_is_tame(&told);
+    Some(files(&told, false, is_recursive, is_tame))
 }
 
 pub(super) fn ripgrep(texts: &[&str]) -> Option<Vec<Operand>> {
-    let refused =
-        ["pre", "pre-glob", "file", "hostname-bin", "search-zip", "follow", "ignore-file", "generate"];
-    let is_refused =
-        |text: &&str| is_letter_of(text, "fzL") || refused.iter().any(|long| is_short_for(text, long));
-    if texts.iter().any(is_refused) {
-        return None;
-    }
-    // This one takes its options in full only.
-    let has_pattern = texts.iter().any(|text| {
-        is_letter_of(text, "e") || text.starts_with("--regexp") || matches!(*text, "--files" | "--type-list")
-    });
-    Some(files(texts, !has_pattern, true))
+    let told = options::read(texts, &RIPGREP)?;
+    let has_none = told.iter().any(|told| matches!(told, Told::Option("files" | "type-list", _)));
+    Some(files(&told, has_none, true, extent::ripgrep_is_tame(&told)))
 }
 
-/// The files of a search; one that goes through folders is without any about the directory that it runs in. Values of
-/// options may be among them, which does no harm: they are taken for files of the project.
-fn files(texts: &[&str], is_pattern_first: bool, is_recursive: bool) -> Vec<Operand> {
-    let all_are = texts.iter().position(|text| *text == "--").unwrap_or(texts.len());
-    let is_value = |idx: usize| idx.checked_sub(1).is_some_and(|before| WITH_VALUE.contains(&texts[before]));
-    let is_file = |(idx, text): &(usize, &&str)| *idx > all_are || !(text.starts_with('-') || is_value(*idx));
-    let named = texts.iter().enumerate().filter(is_file).skip(usize::from(is_pattern_first));
-    let mut operands: Vec<Operand> = named.map(|(_, text)| operand(text, OperandKind::Content)).collect();
+/// The files of a search; one that goes through folders is without any about the directory that it runs in.
+fn files(told: &[Told<'_>], has_none: bool, is_recursive: bool, is_tame: bool) -> Vec<Operand> {
+    let is_pattern = |told: &Told<'_>| matches!(told, Told::Option("e" | "regexp", _));
+    let is_word = |told: &Told<'_>| matches!(told, Told::Word(_));
+    let kind = if is_tame { OperandKind::Content } else { OperandKind::Everything };
+    let n_patterns = usize::from(!has_none && !told.iter().any(is_pattern));
+    // Some programs read no options behind the first file: a pattern there may be one, too.
+    let first = told.iter().position(is_word).unwrap_or(told.len());
+    let late = told[first..].iter().filter(|told| is_pattern(told)).filter_map(|told| match told {
+        Told::Option(_, value) => *value,
+        Told::Word(_) => None,
+    });
+    let words = told.iter().filter_map(|told| match told {
+        Told::Word(word) => Some(*word),
+        Told::Option(..) => None,
+    });
+    let mut operands: Vec<Operand> =
+        words.skip(n_patterns).chain(late).map(|name| operand(name, kind)).collect();
     if is_recursive && operands.is_empty() {
-        operands.push(operand(".", OperandKind::Content));
+        operands.push(operand(".", kind));
     }
     operands
 }

@@ -17,8 +17,9 @@ pub(super) struct Viewer {
     pub(super) refused: &'static str,
     /// Words behind two dashes with which it does more.
     pub(super) refused_long: &'static [&'static str],
-    /// Options whose value stands in the next word.
-    pub(super) values: &'static [&'static str],
+    /// Words that can be no files to it, such as what stands between fields. All others may be: which of them are values
+    /// of options depends on the options before them.
+    pub(super) no_files: &'static [&'static str],
     /// Whether names of files in place of a pattern can do no harm, even if they look like options.
     pub(super) takes_globs: bool,
     pub(super) n_operands_max: usize,
@@ -29,21 +30,20 @@ const PLAIN: Viewer = Viewer {
     shows: Shows::Content,
     refused: "",
     refused_long: &["files0-from"],
-    values: &[],
+    no_files: &[],
     takes_globs: false,
     n_operands_max: usize::MAX,
 };
 
 /// The programs.
 pub(super) const VIEWERS: &[Viewer] = &[
-    Viewer { names: &["cat", "tac", "nl", "rev", "fold", "comm", "paste", "cmp", "od", "column"], ..PLAIN },
-    Viewer { names: &["head", "tail"], values: &["-n", "-c"], ..PLAIN },
-    Viewer { names: &["cut"], values: &["-d", "-f", "-c", "-b"], ..PLAIN },
+    Viewer { names: &["cat", "tac", "nl", "rev", "fold", "comm", "cmp", "od", "head", "tail"], ..PLAIN },
+    Viewer { names: &["cut", "paste", "column"], no_files: &["/"], ..PLAIN },
     Viewer {
         names: &["sort"],
         refused: "oTS",
         refused_long: &["output", "compress-program", "temporary-directory", "files0-from", "random-source"],
-        values: &["-t", "-k"],
+        no_files: &["/"],
         ..PLAIN
     },
     Viewer { names: &["uniq"], n_operands_max: 1, ..PLAIN },
@@ -66,7 +66,6 @@ pub(super) const VIEWERS: &[Viewer] = &[
         shows: Shows::Names,
         refused: "X",
         refused_long: &["files0-from", "exclude-from"],
-        values: &["-d"],
         takes_globs: true,
         ..PLAIN
     },
@@ -82,7 +81,6 @@ pub(super) const VIEWERS: &[Viewer] = &[
         shows: Shows::Names,
         refused: "oRH",
         refused_long: &["output", "fromfile", "fromtabfile", "gitfile", "infofile"],
-        values: &["-L", "-I", "-P"],
         ..PLAIN
     },
     Viewer {
