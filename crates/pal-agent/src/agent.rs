@@ -185,7 +185,7 @@ impl<'a> Agent<'a> {
     pub fn finish(mut self, reason: &str) {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
-        self.desk.shell.background.end_all();
+        self.desk.shell.end();
         self.desk.running.clear();
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn interrupt_on_signals(handle: Handle, shell: Arc<Shell>) {
                     handle.interrupt();
                 } else {
                     // Everything that was said is in the log already; whatever runs is given up.
-                    shell.background.end_all();
+                    shell.end();
                     std::process::exit(INTERRUPTED);
                 }
             }
