@@ -227,7 +227,7 @@ impl<'a> Agent<'a> {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
-        self.desk.shell.background.end_all();
+        self.desk.shell.end();
         self.desk.running.clear();
     }
 }

@@ -1,9 +1,10 @@
 //! The shell of a session, behind its fence.
 
-use pal_sandbox::Policy;
+use pal_sandbox::{Fence, Policy};
+use pal_settings::Switch;
 use pal_tools::{Sandbox, Shell, Workspace};
 
-use crate::options::Options;
+use crate::options::{Fencing, Options};
 
 /// The shell that the session's commands run in.
 pub(crate) fn shell(options: &Options, workspace: &Workspace) -> Shell {
@@ -13,11 +14,59 @@ pub(crate) fn shell(options: &Options, workspace: &Workspace) -> Shell {
         policy.network = fencing.network;
         // What holds keys and other sessions is nobody's business but ours.
         policy.hidden.push(options.home.clone());
-        // What runs later without a fence: commands must not be able to plant it.
-        let planted = [".git/hooks", ".git/config", ".pal", ".claude"];
-        policy.read_only =
-            workspace.roots.iter().flat_map(|root| planted.map(|name| root.join(name))).collect();
-        Sandbox { fence: fencing.fence.clone(), policy, helper: fencing.program.clone() }
+        let fence = with_safe_program(fencing, &mut policy);
+        Sandbox { fence, policy, guarded: workspace.roots.clone(), helper: fencing.program.clone() }
     });
-    Shell::new(&workspace.session, sandbox, options.secret_variables.clone())
+    let mut shell = Shell::new(&workspace.session, sandbox, options.secret_variables.clone());
+    shell.allows_background = !options.switches.is_off(Switch::Background);
+    shell
+}
+
+/// The fence, if commands cannot change the program that puts it up: they would be free from the next one on.
+fn with_safe_program(fencing: &Fencing, policy: &mut Policy) -> Fence {
+    let program = fencing.program.canonicalize().unwrap_or_else(|_| fencing.program.clone());
+    let is_open = policy.writable.iter().any(|open| {
+        let open = open.canonicalize().unwrap_or_else(|_| open.clone());
+        program.starts_with(open)
+    });
+    match &fencing.fence {
+        Fence::Landlock { .. } if is_open => Fence::None {
+            why: format!(
+                "{} puts it up and lies where commands may write, which Landlock cannot prevent: install it elsewhere",
+                program.display()
+            ),
+        },
+        fence => {
+            if is_open {
+                policy.read_only.push(program);
+            }
+            fence.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_that_puts_the_fence_up_cannot_be_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let program = root.join("pal");
+        std::fs::write(&program, "").unwrap();
+        let check = |fence: Fence, writable: &std::path::Path| {
+            let fencing = Fencing { fence, network: false, writable: Vec::new(), program: program.clone() };
+            let mut policy = Policy { writable: vec![writable.to_owned()], ..Policy::default() };
+            (with_safe_program(&fencing, &mut policy), policy.read_only)
+        };
+        let elsewhere = root.join("elsewhere");
+        let landlock = Fence::Landlock { abi: 1 };
+        let bubblewrap = Fence::Bubblewrap { program: "/usr/bin/bwrap".into() };
+        assert_eq!(check(landlock.clone(), &elsewhere), (landlock.clone(), Vec::new()));
+        assert_eq!(check(bubblewrap.clone(), &elsewhere), (bubblewrap.clone(), Vec::new()));
+        assert_eq!(check(bubblewrap.clone(), &root), (bubblewrap, vec![program.clone()]));
+        let (fence, _) = check(landlock, &root);
+        assert!(matches!(&fence, Fence::None { why } if why.contains("install it elsewhere")), "{fence}");
+    }
 }

@@ -16,6 +16,9 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// How long the kernel may take to end what was killed.
 pub(crate) const KILL_TIME: Duration = Duration::from_secs(2);
 
+/// How long processes that are about to end anyhow may take: the kernel ends a sandbox's own ones only after the command.
+const SETTLE: Duration = Duration::from_millis(200);
+
 /// How often a group that shall end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -43,7 +46,7 @@ impl Group {
     ///
     /// The number of a group is not given away while the group has a member, so that nobody else is hit.
     pub(crate) fn end_leftovers(self) -> bool {
-        if self.is_gone() {
+        if self.is_gone_within(SETTLE) {
             return false;
         }
         self.ask_to_end();

@@ -1,5 +1,6 @@
 //! Bubblewrap: everything is mounted read-only, but for what may be written.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,19 +71,37 @@ pub(crate) fn arguments(policy: &Policy) -> Vec<OsString> {
     }
     let mut mount =
         |how: &str, from: &Path, to: &Path| arguments.extend([how.into(), from.into(), to.into()]);
-    for path in &policy.writable {
+    let read_only = real(&policy.read_only);
+    let hidden = real(&policy.hidden);
+    let mut open: BTreeSet<PathBuf> = policy.writable.iter().cloned().collect();
+    open.extend(pinned(policy, &read_only, &hidden));
+    // In this order folders come before what is in them, and no mount lies over another.
+    for path in &open {
         mount("--bind-try", path, path);
     }
-    for path in &policy.read_only {
+    for path in &read_only {
         mount("--ro-bind-try", path, path);
     }
-    for path in &policy.hidden {
-        // Where there is nothing, nothing can be mounted, and the folder is read-only.
-        match std::fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => arguments.extend(["--tmpfs".into(), path.into()]),
-            Ok(_) => arguments.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]),
-            Err(_) => {}
+    for path in &hidden {
+        if path.is_dir() {
+            arguments.extend(["--tmpfs".into(), path.into()]);
+        } else {
+            arguments.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
         }
     }
     arguments
+}
+
+/// The paths that are there, links followed: nothing can be mounted on a link, nor where there is nothing.
+fn real(paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+    paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// The folders between what may be written and what in it may not: a mount of its own keeps each from being moved away,
+/// with a new one put in its place.
+fn pinned(policy: &Policy, read_only: &BTreeSet<PathBuf>, hidden: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    let above = read_only.iter().chain(hidden).flat_map(|path| path.ancestors().skip(1));
+    let is_open = |path: &Path| policy.writable.iter().any(|open| path.starts_with(open) && path != open);
+    let is_closed = |path: &Path| read_only.iter().any(|closed| path.starts_with(closed));
+    above.filter(|path| is_open(path) && !is_closed(path)).map(Path::to_owned).collect()
 }

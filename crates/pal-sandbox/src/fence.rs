@@ -44,6 +44,15 @@ impl Fence {
         crate::enter::try_out().map(|abi| Fence::Landlock { abi })
     }
 
+    /// Makes empty folders where read-only ones of the policy are missing; those that it made. They are for whoever calls
+    /// to take away again when no command runs behind the fence any more: not sooner, because with a folder goes the
+    /// mount on it.
+    pub fn hold_places(&self, policy: &Policy) -> Vec<PathBuf> {
+        let Fence::Bubblewrap { .. } = self else { return Vec::new() };
+        // Where it fails there is something, or commands cannot make anything either.
+        policy.read_only.iter().filter(|path| std::fs::create_dir(path).is_ok()).cloned().collect()
+    }
+
     /// The program behind this fence. `helper` is a program that calls [`crate::enter_and_exec`] when its first argument
     /// is [`HELPER_ARGUMENT`]: our own.
     pub fn wrap(&self, program: Program, policy: &Policy, helper: &Path) -> Result<Program, NoFence> {

@@ -10,15 +10,21 @@
 //! | write outside | read-only mounts | refused by path, whatever way leads there |
 //! | read hidden paths | something empty in their place | refused by path, **not** inside of what may be written |
 //! | write to read-only paths inside the workspace | read-only mounts | **not refused**: a rule cannot take away from another |
+//! | move what is above such a path out of the way | a mount of its own, which cannot be moved | **not refused** |
 //! | mode, owner and times of files outside | read-only mounts | **not refused**: Landlock knows no such right |
 //! | end or look into processes outside | not visible | refused (signals from Linux 6.12 on) |
 //! | sockets, `ptrace`, mounts, namespaces, modules, keys … | seccomp | seccomp |
+//!
+//! Read-only are above all those places of a workspace from which something runs later without a fence ([`Planted`]).
+//! Where such a folder is missing, an empty one holds its place as long as commands run ([`Fence::hold_places`]). A
+//! place that is a link cannot be held: what it leads to is read-only, but another can be put where it was.
 
 mod bubblewrap;
 mod enter;
 mod fence;
 #[cfg(target_os = "linux")]
 mod landlocked;
+mod planted;
 mod policy;
 #[cfg(target_os = "linux")]
 mod powers;
@@ -27,4 +33,5 @@ mod seccomp;
 
 pub use enter::{HELPER_ARGUMENT, enter_and_exec};
 pub use fence::{Fence, NoFence};
+pub use planted::Planted;
 pub use policy::Policy;

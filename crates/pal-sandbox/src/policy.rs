@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Policy {
     /// Folders and files that it may write, links followed: the roots of the workspace, and where temporary files go.
     pub writable: Vec<PathBuf>,
-    /// Inside of those, what it may not write; only bubblewrap can hold it to that.
+    /// Inside of those, what it may not write, nor move; only bubblewrap can hold it to that. What is not there can be
+    /// made, unless its place is held ([`crate::Fence::hold_places`]).
     pub read_only: Vec<PathBuf>,
     /// What it may not even read, such as files with keys. Inside of what it may write, only bubblewrap can hide.
     pub hidden: Vec<PathBuf>,

@@ -54,17 +54,19 @@ const fn key(
     Key { name, kind, default, variables: &[], trust, adds_up: false, about }
 }
 
-const MODES: &[&str] = &["default", "accept-edits", "plan", "bypass"];
+// Strict to lax, cheap to dear: a project may only go back in these lists.
+const MODES: &[&str] = &["plan", "default", "accept-edits", "bypass"];
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+const LIFETIMES: &[&str] = &["5m", "1h"];
 
 /// All settings, in the order in which people read them.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
-    key("model", Kind::Text, "null", Trust::Free, "The model that is asked; the built-in one unless set").by(&["PAL_MODEL"]),
-    key("effort", Kind::OneOf(EFFORTS), "null", Trust::Free, "How hard models think; their own measure unless set").by(&["PAL_EFFORT"]),
-    key("max_output_tokens", Kind::Count { from: 1 }, "8000", Trust::Free, "Most tokens of one answer").by(&["PAL_MAX_OUTPUT_TOKENS"]),
-    key("max_retries", Kind::Count { from: 0 }, "8", Trust::Free, "How often a request that failed before its answer began is tried again").by(&["PAL_MAX_RETRIES"]),
-    key("cache_lifetime", Kind::OneOf(&["5m", "1h"]), "\"5m\"", Trust::Free, "For how long the provider's cache is asked to keep what is marked").by(&["PAL_CACHE_LIFETIME"]),
+    key("model", Kind::Text, "null", Trust::Needed, "The model that is asked; the built-in one unless set").by(&["PAL_MODEL"]),
+    key("effort", Kind::OneOf(EFFORTS), "null", Trust::UnlessStricter(EFFORTS), "How hard models think; their own measure unless set").by(&["PAL_EFFORT"]),
+    key("max_output_tokens", Kind::Count { from: 1 }, "8000", Trust::UnlessLower, "Most tokens of one answer").by(&["PAL_MAX_OUTPUT_TOKENS"]),
+    key("max_retries", Kind::Count { from: 0 }, "8", Trust::UnlessLower, "How often a request that failed before its answer began is tried again").by(&["PAL_MAX_RETRIES"]),
+    key("cache_lifetime", Kind::OneOf(LIFETIMES), "\"5m\"", Trust::UnlessStricter(LIFETIMES), "For how long the provider's cache is asked to keep what is marked").by(&["PAL_CACHE_LIFETIME"]),
     key("anthropic.api_key", Kind::Secret, "null", Trust::Needed, "The key for Claude; only from the environment").by(&["ANTHROPIC_API_KEY"]),
     key("anthropic.auth_token", Kind::Secret, "null", Trust::Needed, "A bearer token in its place; only from the environment").by(&["ANTHROPIC_AUTH_TOKEN"]),
     key("anthropic.base_url", Kind::Address, "null", Trust::Needed, "Where Claude is asked; the provider's own address unless set").by(&["ANTHROPIC_BASE_URL"]),
@@ -72,7 +74,7 @@ pub const KEYS: &[Key] = &[
     key("openai.base_url", Kind::Address, "null", Trust::Needed, "Where GPT or a compatible server is asked; the provider's own address unless set").by(&["OPENAI_BASE_URL"]),
     key("allow_plain_http", Kind::YesNo, "false", Trust::UnlessOff, "Whether other machines may be spoken to without encryption").by(&["PAL_ALLOW_PLAIN_HTTP"]),
 
-    key("permissions.mode", Kind::OneOf(MODES), "\"default\"", Trust::UnlessOneOf(&["default", "plan"]), "What may be done without asking").by(&["PAL_PERMISSION_MODE"]),
+    key("permissions.mode", Kind::OneOf(MODES), "\"default\"", Trust::UnlessStricter(MODES), "What may be done without asking").by(&["PAL_PERMISSION_MODE"]),
     key("permissions.allow", Kind::Rules, "[]", Trust::Needed, "Calls that need no asking").adding_up(),
     key("permissions.ask", Kind::Rules, "[]", Trust::Free, "Calls that are asked about in every mode").adding_up(),
     key("permissions.deny", Kind::Rules, "[]", Trust::Free, "Calls that are refused").adding_up(),
@@ -83,25 +85,25 @@ pub const KEYS: &[Key] = &[
     key("sandbox_writable", Kind::Paths, "[]", Trust::Needed, "Folders that fenced commands may write to besides the workspace and temporary files"),
     key("web_private_addresses", Kind::YesNo, "false", Trust::UnlessOff, "Whether pages of this machine and its own network may be fetched").by(&["PAL_WEB_PRIVATE_ADDRESSES"]),
     key("deferred_tools", Kind::Texts, "[]", Trust::Free, "Tools that the model finds by searching instead of having them in its list"),
-    key("secret_variables", Kind::Texts, "[]", Trust::Needed, "Variables that commands do not get to see"),
+    key("secret_variables", Kind::Texts, "[]", Trust::Needed, "Variables that commands do not get to see, besides those that look like secrets; `!NAME` lets one through"),
     key("hooks", Kind::Hooks, "{}", Trust::Needed, "Commands that run at events of a session (docs/hooks.md)").adding_up(),
 
     key("max_turns", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most answers of the model to one prompt").by(&["PAL_MAX_TURNS"]),
     key("max_tokens_total", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most tokens that a session may take").by(&["PAL_MAX_TOKENS_TOTAL"]),
     key("max_cost_usd", Kind::Money, "null", Trust::UnlessLower, "Most US dollars that a session may cost").by(&["PAL_MAX_COST_USD"]),
 
-    key("estimator", Kind::OneOf(&["calibrated", "classic"]), "\"calibrated\"", Trust::Free, "How tokens are estimated").by(&["PAL_ESTIMATOR"]),
-    key("auto_compact", Kind::YesNo, "true", Trust::Free, "Whether sessions are compacted by themselves"),
-    key("threshold", Kind::Threshold, "null", Trust::Free, "Where that happens: { used = N }, { left = N } or { percent = P }; the variable gives a percentage").by(&["PAL_AUTOCOMPACT_PCT"]),
-    key("thresholds", Kind::Thresholds, "{}", Trust::Free, "The same for single models, unless `threshold` comes from a nearer place"),
-    key("max_context_tokens", Kind::Count { from: 1 }, "null", Trust::Free, "An upper bound for the window").by(&["PAL_MAX_CONTEXT_TOKENS"]),
+    key("estimator", Kind::OneOf(&["calibrated", "classic"]), "\"calibrated\"", Trust::Needed, "How tokens are estimated").by(&["PAL_ESTIMATOR"]),
+    key("auto_compact", Kind::YesNo, "true", Trust::Needed, "Whether sessions are compacted by themselves"),
+    key("threshold", Kind::Threshold, "null", Trust::Needed, "Where that happens: { used = N }, { left = N } or { percent = P }; the variable gives a percentage").by(&["PAL_AUTOCOMPACT_PCT"]),
+    key("thresholds", Kind::Thresholds, "{}", Trust::Needed, "The same for single models, unless `threshold` comes from a nearer place"),
+    key("max_context_tokens", Kind::Count { from: 1 }, "null", Trust::Needed, "An upper bound for the window").by(&["PAL_MAX_CONTEXT_TOKENS"]),
 
-    key("instructions", Kind::YesNo, "true", Trust::Free, "Whether instruction files are read").by(&["PAL_INSTRUCTIONS"]),
-    key("instruction_tokens_max", Kind::Count { from: 0 }, "40000", Trust::Free, "How many tokens of them are too many"),
-    key("instruction_tokens_drop", Kind::YesNo, "false", Trust::Free, "Whether the largest are left out then"),
+    key("instructions", Kind::YesNo, "true", Trust::Needed, "Whether instruction files are read").by(&["PAL_INSTRUCTIONS"]),
+    key("instruction_tokens_max", Kind::Count { from: 0 }, "40000", Trust::Needed, "How many tokens of them are too many"),
+    key("instruction_tokens_drop", Kind::YesNo, "false", Trust::Needed, "Whether the largest are left out then"),
     key("allow_includes", Kind::Paths, "[]", Trust::Needed, "Files and folders outside of projects that instruction files may include"),
-    key("git", Kind::YesNo, "true", Trust::Free, "Whether git is asked when a session starts").by(&["PAL_GIT"]),
-    key("git_limit_ms", Kind::Count { from: 0 }, "300", Trust::Free, "For how many milliseconds"),
+    key("git", Kind::YesNo, "true", Trust::UnlessOff, "Whether git is asked when a session starts").by(&["PAL_GIT"]),
+    key("git_limit_ms", Kind::Count { from: 0 }, "300", Trust::UnlessLower, "For how many milliseconds"),
 
     key("silence_limit_s", Kind::Count { from: 1 }, "90", Trust::Needed, "After how many seconds without a byte an answer that has begun is given up").by(&["PAL_SILENCE_LIMIT_S"]),
     key("editor", Kind::Text, "null", Trust::Needed, "The program that texts are edited with").by(&["VISUAL", "EDITOR"]),

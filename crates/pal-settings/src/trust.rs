@@ -18,6 +18,9 @@ pub enum Trust {
     UnlessOff,
     /// These words are harmless; any other needs trust.
     UnlessOneOf(&'static [&'static str]),
+    /// These words stand from strict to lax, or from cheap to dear: it may choose one that does not stand behind what holds
+    /// already, and the first where that is nothing. Any other needs trust.
+    UnlessStricter(&'static [&'static str]),
     /// It may lower what holds already; more needs trust.
     UnlessLower,
 }
@@ -30,6 +33,10 @@ impl Trust {
             Trust::Needed => true,
             Trust::UnlessOff => value.as_bool() != Some(false),
             Trust::UnlessOneOf(harmless) => !value.as_str().is_some_and(|value| harmless.contains(&value)),
+            Trust::UnlessStricter(words) => {
+                let place = |word: &Value| words.iter().position(|known| word.as_str() == Some(known));
+                place(value).is_none_or(|place_of_value| place_of_value > place(held).unwrap_or(0))
+            }
             Trust::UnlessLower => match (value.as_f64(), held.as_f64()) {
                 (Some(value), Some(held)) => value > held,
                 (_, _) => false,

@@ -395,11 +395,13 @@ fn fence(settings: &Settings, mode: Mode) -> Option<Fencing> {
         SandboxWhen::Off => false,
         SandboxWhen::Auto => mode == Mode::Bypass,
     };
-    let program = std::env::current_exe().ok()?;
-    is_wanted.then(|| Fencing {
-        fence: Fence::detect(),
-        network: settings.sandbox.network,
-        writable: settings.sandbox.writable.clone(),
-        program,
+    is_wanted.then(|| {
+        // Without our own program there is no fence, and then no command either.
+        let (fence, program) = match std::env::current_exe() {
+            Ok(program) => (Fence::detect(), program),
+            Err(error) => (Fence::None { why: format!("pal does not find itself: {error}") }, PathBuf::new()),
+        };
+        let sandbox = &settings.sandbox;
+        Fencing { fence, network: sandbox.network, writable: sandbox.writable.clone(), program }
     })
 }

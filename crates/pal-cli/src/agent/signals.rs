@@ -39,7 +39,7 @@ pub(super) fn interrupt_on_signals(
                     let _ = next.send(Next::End);
                 } else {
                     // Everything that was said is in the log already; whatever runs is given up.
-                    shell.background.end_all();
+                    shell.end();
                     std::process::exit(INTERRUPTED);
                 }
             }

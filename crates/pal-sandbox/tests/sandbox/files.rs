@@ -1,6 +1,7 @@
 //! Files outside.
 
-use crate::yards;
+use crate::{Yard, finished, yards};
+use pal_sandbox::{Fence, Planted};
 
 /// Ways to change something outside; each line fails.
 const WAYS_OUT: &[&str] = &[
@@ -67,7 +68,7 @@ fn nothing_outside_changes() {
 fn the_ways_out_are_real() {
     // Without a fence, most of them work: the tests above do not pass because of a typing mistake.
     for way in &WAYS_OUT[..31] {
-        let yard = crate::Yard::new(pal_sandbox::Fence::None { why: String::new() });
+        let yard = Yard::new(Fence::None { why: String::new() });
         std::fs::write(yard.root.join("inner"), "").expect("written");
         let mut program = pal_process::Program {
             path: "sh".into(),
@@ -76,7 +77,7 @@ fn the_ways_out_are_real() {
             environment: vec![("OUT".into(), Some(yard.outside.clone().into()))],
         };
         program.environment.push(("GIT_CONFIG_GLOBAL".into(), Some("/dev/null".into())));
-        let done = crate::finished(program);
+        let done = finished(program);
         // A descriptor that was opened for reading stays so, and another user's processes stay closed.
         if !way.contains("/proc/1/") {
             assert!(done.status.is_success(), "{way}: {}", done.output.text());
@@ -149,7 +150,7 @@ fn hidden_files_cannot_be_read() {
 #[test]
 fn bubblewrap_keeps_read_only_what_the_policy_says() {
     for mut yard in yards() {
-        let pal_sandbox::Fence::Bubblewrap { .. } = yard.fence else { continue };
+        let Fence::Bubblewrap { .. } = yard.fence else { continue };
         std::fs::create_dir_all(yard.root.join(".git/hooks")).expect("made");
         yard.policy.read_only = vec![yard.root.join(".git/hooks"), yard.root.join("no-such-file")];
         assert!(!yard.shell("echo x > .git/hooks/pre-commit").status.is_success());
@@ -157,4 +158,127 @@ fn bubblewrap_keeps_read_only_what_the_policy_says() {
         assert!(yard.shell("echo x > .git/index").status.is_success());
         assert!(!yard.shell("chmod 777 $OUT/file").status.is_success(), "modes outside, too");
     }
+}
+
+/// Ways to plant something that git or an agent runs later.
+const WAYS_TO_PLANT: &[&str] = &[
+    "mv .git .git2 && cp -r .git2 .git && echo evil >> .git/config",
+    "mv .git .git2 && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
+    "rm -rf .git && mkdir .git && echo evil > .git/config",
+    "echo evil > .git/new && mv -f .git/new .git/config",
+    "ln -f /etc/hostname .git/config",
+    "mv .git/hooks .git/other && mkdir .git/hooks",
+    "mkdir .pal && echo evil > .pal/settings.toml",
+    "mkdir -p .pal && echo evil > .pal/settings.toml",
+    "rmdir .pal && mkdir .pal && echo evil > .pal/settings.toml",
+    "mv .pal aside && mkdir .pal && echo evil > .pal/settings.toml",
+    "mkdir aside && echo evil > aside/settings.toml && mv -T aside .pal",
+    "ln -sfn /tmp .claude && test -L .claude",
+    "echo evil > .claude/settings.json",
+    "echo evil >> .git/modules/deep/er/config",
+    "mkdir -p .git/modules/deep/er/hooks && echo evil > .git/modules/deep/er/hooks/post-checkout",
+    "mv .git/modules .git/m && cp -r .git/m .git/modules && echo evil >> .git/modules/deep/er/config",
+    "mv .git/modules/deep .git/modules/d && mkdir -p .git/modules/deep/er && echo evil > .git/modules/deep/er/config",
+    "echo evil > .git/worktrees/other/commondir",
+    "mv sub sub2 && mkdir sub && git init -q sub",
+    "rm sub/.git && git init -q sub",
+    "mv $PWD ../moved && mkdir -p $OLDPWD",
+];
+
+/// A workspace with a repository, a module and a tree of work in it.
+fn with_repository(yard: &mut Yard) {
+    let git = yard.root.join(".git");
+    for folder in ["hooks", "modules/deep/er", "worktrees/other", "objects"] {
+        std::fs::create_dir_all(git.join(folder)).expect("made");
+    }
+    std::fs::create_dir(yard.root.join("sub")).expect("made");
+    let files = [
+        (".git/config", "good"),
+        (".git/HEAD", "ref: refs/heads/main"),
+        (".git/modules/deep/er/config", "good\n\tworktree = ../../../../sub\n"),
+        (".git/worktrees/other/commondir", "../.."),
+        ("sub/.git", "gitdir: ../.git/modules/deep/er"),
+    ];
+    for (name, text) in files {
+        std::fs::write(yard.root.join(name), text).expect("written");
+    }
+    // The folder above is open, too, as that for temporary files may be.
+    let above = yard.root.parent().expect("a folder").to_owned();
+    yard.policy.writable.push(above);
+}
+
+/// Everything below a folder, with what files hold.
+fn all_of(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Option<String>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("it is there").flatten() {
+        all.push((entry.path(), std::fs::read_to_string(entry.path()).ok()));
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            all.extend(all_of(&entry.path()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn bubblewrap_lets_nothing_be_planted_that_runs_later() {
+    let Fence::Bubblewrap { .. } = Fence::detect() else { return };
+    for way in WAYS_TO_PLANT {
+        let mut yard = Yard::new(Fence::detect());
+        with_repository(&mut yard);
+        let before = all_of(&yard.root);
+        yard.policy.read_only = Planted::look(&yard.root).read_only;
+        let places = yard.fence.hold_places(&yard.policy);
+        let done = yard.shell(way);
+        assert!(!done.status.is_success(), "{way} went well: {}", done.output.text());
+        assert!(!done.output.text().contains("bwrap:"), "{}", done.output.text());
+        let evil = all_of(&yard.root).into_iter().filter(|(path, text)| {
+            let is_guarded = yard.policy.read_only.iter().any(|guarded| path.starts_with(guarded));
+            is_guarded && text.as_ref().is_some_and(|text| text.contains("evil"))
+        });
+        assert_eq!(evil.collect::<Vec<_>>(), [], "{way}");
+        for place in places {
+            std::fs::remove_dir(place).expect("it is empty");
+        }
+        let after = all_of(&yard.root);
+        let guarded = before.iter().filter(|(path, _)| yard.policy.read_only.contains(path));
+        for kept in guarded {
+            assert!(after.contains(kept), "{way}: {kept:?}");
+        }
+    }
+}
+
+#[test]
+fn the_ways_to_plant_are_real() {
+    for way in WAYS_TO_PLANT
+        .iter()
+        .filter(|way| !way.contains("rmdir") && !way.contains("mv .pal") && !way.contains("> .claude"))
+    {
+        let mut yard = Yard::new(Fence::None { why: String::new() });
+        with_repository(&mut yard);
+        let done = finished(pal_process::Program {
+            path: "sh".into(),
+            arguments: vec!["-c".into(), way.into()],
+            directory: yard.root.clone(),
+            environment: vec![("OLDPWD".into(), Some(yard.root.clone().into()))],
+        });
+        assert!(done.status.is_success(), "{way}: {}", done.output.text());
+    }
+}
+
+#[test]
+fn git_works_behind_what_is_held() {
+    let Fence::Bubblewrap { .. } = Fence::detect() else { return };
+    let mut yard = Yard::new(Fence::detect());
+    let commit = "git -c user.name=a -c user.email=a@b commit -qm one";
+    let line = format!("git init -q . && echo a > a && git add a && {commit}");
+    assert!(yard.shell(&line).status.is_success(), "a repository can be made where there is none");
+    yard.policy.read_only = Planted::look(&yard.root).read_only;
+    yard.fence.hold_places(&yard.policy);
+    let line = format!(
+        "set -e; echo b >> a; git add .; {commit}; git checkout -q -b other; git stash list; git gc -q; \
+         git tag t; git reset -q --hard HEAD~1; mkdir d; git mv a d/a; git log --oneline --all | wc -l"
+    );
+    let done = yard.shell(&line);
+    assert!(done.status.is_success() && done.output.text().trim() == "2", "{}", done.output.text());
 }

@@ -16,6 +16,7 @@ fn tables() -> String {
             Trust::Needed => "trusted".to_owned(),
             Trust::UnlessOff => "`false`, else trusted".to_owned(),
             Trust::UnlessOneOf(words) => format!("{}, else trusted", words.join(", ")),
+            Trust::UnlessStricter(words) => format!("if lower in {}, else trusted", words.join(" < ")),
             Trust::UnlessLower => "if lower, else trusted".to_owned(),
         };
         let wants =

@@ -29,6 +29,20 @@ const WIDENING: &[&str] = &[
     "editor = \"evil\"",
     "max_turns = 1000",
     "max_cost_usd = 1000",
+    "model = \"dear\"",
+    "effort = \"medium\"",
+    "effort = \"max\"",
+    "max_output_tokens = 8001",
+    "max_retries = 9",
+    "cache_lifetime = \"1h\"",
+    "auto_compact = false",
+    "threshold = { used = 1 }",
+    "thresholds.m = { used = 1 }",
+    "max_context_tokens = 20000",
+    "instructions = false",
+    "instruction_tokens_max = 1",
+    "instruction_tokens_drop = true",
+    "git_limit_ms = 60000",
 ];
 
 #[test]
@@ -70,14 +84,39 @@ fn what_narrows_counts_from_everywhere() {
         ("sandbox_network = false", "sandbox_network", json!(false)),
         ("max_turns = 5", "max_turns", json!(5)),
         ("max_cost_usd = 1", "max_cost_usd", json!(1)),
-        ("model = \"m\"", "model", json!("m")),
+        ("permissions.mode = \"accept-edits\"", "permissions.mode", json!("accept-edits")),
+        ("effort = \"low\"", "effort", json!("low")),
+        ("effort = \"high\"", "effort", json!("high")),
+        ("cache_lifetime = \"5m\"", "cache_lifetime", json!("5m")),
+        ("max_output_tokens = 4000", "max_output_tokens", json!(4000)),
+        ("max_retries = 0", "max_retries", json!(0)),
+        ("git = false", "git", json!(false)),
+        ("git_limit_ms = 10", "git_limit_ms", json!(10)),
     ];
     for (text, key, value) in cases {
-        let user = "max_turns = 10\nsandbox = \"off\"\nsandbox_network = true\npermissions.mode = \"bypass\"";
+        let user = "max_turns = 10\nsandbox = \"off\"\nsandbox_network = true\npermissions.mode = \"bypass\"\n\
+                    effort = \"xhigh\"\ncache_lifetime = \"1h\"";
         let settings = World::new().user(user).project(text).settings();
         assert_eq!(told(&settings, key), (value, "project"), "{text}");
         assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
     }
+}
+
+#[test]
+fn a_repository_does_not_lift_the_users_mode() {
+    let modes = ["plan", "default", "accept-edits", "bypass"];
+    for (held, user) in modes.iter().enumerate() {
+        for (said, project) in modes.iter().enumerate() {
+            let world = World::new().user(&format!("permissions.mode = {user:?}"));
+            let settings = world.project(&format!("permissions.mode = {project:?}")).settings();
+            let expected = modes[held.min(said)];
+            assert_eq!(told(&settings, "permissions.mode").0, json!(expected), "{user}, then {project}");
+            assert_eq!(settings.warnings.is_empty(), said <= held, "{user}, then {project}");
+        }
+    }
+    let settings =
+        World::new().project("permissions.mode = \"plan\"").local("permissions.mode = \"default\"");
+    assert_eq!(told(&settings.settings(), "permissions.mode").0, json!("plan"), "nor does its second file");
 }
 
 #[test]

@@ -83,17 +83,20 @@ pub(crate) fn replace(real: &Path, bytes: &[u8], permissions: Option<Permissions
     };
     fs::create_dir_all(folder)?;
     let folder = Folder::open(folder)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".pal-");
-    // What a new file gets is for the user's mask to say, as with any other program.
-    builder.permissions(Permissions::from_mode(0o666));
-    let mut file = builder.tempfile_in(&folder.path)?;
+    let mut file = temporary(&folder.path, permissions.is_some())?;
     file.write_all(bytes)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
     file.persist(folder.path.join(name)).map_err(|err| err.error)?;
     Ok(())
+}
+
+/// A file for what is to be written. One that takes the place of another is nobody else's until it has the mode of that:
+/// it may be a secret. What a new file gets is for the user's mask to say, as with any other program.
+fn temporary(folder: &Path, takes_a_place: bool) -> io::Result<tempfile::NamedTempFile> {
+    let mode = if takes_a_place { 0o600 } else { 0o666 };
+    tempfile::Builder::new().prefix(".pal-").permissions(Permissions::from_mode(mode)).tempfile_in(folder)
 }
 
 /// A folder that stays the one that it was when it was opened, wherever its path leads later.
@@ -126,5 +129,25 @@ impl Folder {
     #[cfg(not(target_os = "linux"))]
     fn open(real: &Path) -> io::Result<Folder> {
         Ok(Folder { path: real.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_reads_along_while_a_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(temporary(folder.path(), true).unwrap().path()), 0o600);
+        // A new file is as any other that the user makes.
+        let usual = folder.path().join("usual");
+        File::create(&usual).unwrap();
+        assert_eq!(mode(temporary(folder.path(), false).unwrap().path()), mode(&usual));
+        for wanted in [0o600, 0o640, 0o755] {
+            replace(&usual, b"new", Some(Permissions::from_mode(wanted))).unwrap();
+            assert_eq!((mode(&usual), fs::read(&usual).unwrap()), (wanted, b"new".to_vec()));
+        }
     }
 }

@@ -88,7 +88,13 @@ impl Tool for Bash {
 
 impl Bash {
     fn start(&self, fields: &Fields, directory: PathBuf) -> Result<Output, String> {
-        let program = self.0.command(fields.command.clone(), directory).map_err(|error| error.to_string())?;
+        if !self.0.allows_background {
+            return Err(
+                "Commands in the background are switched off: leave `run_in_background` out.".to_owned()
+            );
+        }
+        let (program, _holding) =
+            self.0.command(fields.command.clone(), directory).map_err(|error| error.to_string())?;
         let task = self.0.background.start(program, &fields.command).map_err(|error| error.to_string())?;
         Ok(Output::text(&format!(
             "Running in the background as {}. Its output goes to {}; BashOutput shows what is new, KillBash ends it.",
@@ -100,10 +106,13 @@ impl Bash {
     fn wait(&self, fields: &Fields, directory: &Path, running: &Running<'_>) -> Result<Output, String> {
         let workspace = running.workspace;
         let limit = Duration::from_millis(fields.timeout.unwrap_or(TIME_MS).clamp(1, TIME_MS_MAX));
-        let program = self.0.command(script::framed(&fields.command), directory.to_owned());
+        let (program, holding) = self
+            .0
+            .command(script::framed(&fields.command), directory.to_owned())
+            .map_err(|error| error.to_string())?;
         let overflow = overflow(&workspace.session, running.call.as_str());
         let spec = Spec {
-            program: program.map_err(|error| error.to_string())?,
+            program,
             input: Stdin::Report,
             streams: Streams::Merged,
             keep: Keep { whole_max: OUTPUT_BYTES_MAX, head: END_BYTES, tail: END_BYTES, overflow },
@@ -122,6 +131,10 @@ impl Bash {
             text.push_str(&format!("[{note}]\n"));
         };
         endings(&done, limit).into_iter().for_each(&mut note);
+        let removed = self.0.tidy();
+        drop(holding);
+        removed.iter().map(|path| told::removed(path)).for_each(&mut note);
+        self.0.weakness().into_iter().for_each(&mut note);
         let mut output = Output::default();
         if let Some(now) = script::reported(&done.report) {
             let (now, outside) = within(workspace, now);

@@ -1,52 +1,128 @@
 //! What the environment of a command has otherwise than ours.
+//!
+//! A repository's own configuration can name programs that git runs while it only looks. The two that run unseen are
+//! switched off for every command, by settings that git ranks above all files: the monitor of the file system (`status`,
+//! `diff`, `ls-files`) and the check of signatures (`log`, `show`). Locks that are not needed are not taken, so that
+//! looking writes no index, and the hook for that does not run. What a commit, a checkout or a fetch runs stays as it
+//! is: those are asked about. Not held back are `diff.external`, which git takes no empty value for, filters and text
+//! conversions, which have names of their own: no setting leaves those out without changing what commits hold.
 
 use std::ffi::{OsStr, OsString};
 
 use super::Variable;
 
-/// Set for every command: nothing pages, nothing asks, nothing opens an editor.
-const SET: [(&str, &str); 6] = [
+/// Set for every command: nothing pages, nothing asks, nothing opens an editor, and looking writes nothing.
+const SET: [(&str, &str); 7] = [
     ("PAL", "1"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "true"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
     ("TERM", "dumb"),
 ];
 
-/// Where keys of providers and collectors are: commands have no use for them, and what they print goes to the provider.
-const HIDDEN: [&str; 3] = ["ANTHROPIC_*", "OPENAI_*", "OTEL_EXPORTER_OTLP_HEADERS"];
+/// How many settings of git are in the environment; their names and values are numbered.
+const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
-/// The changes to an environment with these names. `hidden` are names, or beginnings of names with a `*`.
-pub(super) fn changes(names: impl Iterator<Item = OsString>, hidden: &[String]) -> Vec<Variable> {
-    let is_hidden = |name: &OsStr| {
-        HIDDEN.into_iter().chain(hidden.iter().map(String::as_str)).any(|pattern| matches(name, pattern))
-    };
-    let gone = names.filter(|name| is_hidden(name)).map(|name| (name, None));
+/// Settings of git, over those of every file.
+const GIT: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("log.showSignature", "false")];
+
+/// Where keys are by name: commands have no use for them unless the user says so, and what they print goes to the
+/// provider. A `*` stands for anything; large and small letters are the same.
+const HIDDEN: [&str; 8] =
+    ["ANTHROPIC_*", "OPENAI_*", "OTEL_EXPORTER_OTLP_HEADERS", "*_TOKEN", "*_SECRET*", "*_KEY", "*PASSWORD*", "*_CREDENTIALS*"];
+
+/// The changes to an environment with these variables. `hidden` are names, with a `*` for anything; `!` before one lets it
+/// through, whatever else is said of it.
+pub(super) fn changes(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    hidden: &[String],
+) -> Vec<Variable> {
+    let (mut changes, mut git_count) = (Vec::new(), 0);
+    for (name, value) in variables {
+        if name == GIT_COUNT {
+            git_count = value.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
+        }
+        if is_hidden(&name, hidden) {
+            changes.push((name, None));
+        }
+    }
     // What is set comes last, and wins.
-    gone.chain(SET.map(|(name, value)| (name.into(), Some(value.into())))).collect()
+    changes.extend(SET.map(|(name, value)| (name.into(), Some(value.into()))));
+    // Behind what the user gave git in the same way.
+    for (number, (name, value)) in (git_count..).zip(GIT) {
+        changes.push((format!("GIT_CONFIG_KEY_{number}").into(), Some(name.into())));
+        changes.push((format!("GIT_CONFIG_VALUE_{number}").into(), Some(value.into())));
+    }
+    changes.push((GIT_COUNT.into(), Some((git_count + GIT.len()).to_string().into())));
+    changes
 }
 
-fn matches(name: &OsStr, pattern: &str) -> bool {
+fn is_hidden(name: &OsStr, hidden: &[String]) -> bool {
     let name = name.as_encoded_bytes();
-    match pattern.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning.as_bytes()),
-        None => name == pattern.as_bytes(),
+    let says = |pattern: &str| matches(name, pattern.as_bytes());
+    if hidden.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(says) {
+        return false;
     }
+    let large = name.to_ascii_uppercase();
+    HIDDEN.iter().any(|pattern| matches(&large, pattern.as_bytes()))
+        || hidden.iter().any(|pattern| says(pattern))
+}
+
+/// Whether a name is what a pattern says, with a `*` for anything.
+fn matches(name: &[u8], pattern: &[u8]) -> bool {
+    let Some(star) = pattern.iter().position(|byte| *byte == b'*') else { return name == pattern };
+    let (beginning, rest) = (&pattern[..star], &pattern[star + 1..]);
+    let Some(name) = name.strip_prefix(beginning) else { return false };
+    (0..=name.len()).any(|skipped| matches(&name[skipped..], rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn gone(names: &[&str], hidden: &[&str]) -> Vec<String> {
+        let hidden: Vec<String> = hidden.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let variables = names.iter().map(|name| (OsString::from(name), OsString::from("v")));
+        let changes = changes(variables, &hidden).into_iter();
+        let gone = changes.filter(|(_, value)| value.is_none());
+        gone.filter_map(|(name, _)| name.into_string().ok()).collect()
+    }
+
     #[test]
     fn keys_are_taken_away() {
-        let names = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HOME", "MY_KEY", "MY_KEYRING", "TEAM_A", "PAL"];
-        let hidden = ["MY_KEY".to_owned(), "TEAM_*".to_owned()];
-        let changes = changes(names.into_iter().map(OsString::from), &hidden);
-        let gone: Vec<_> =
-            changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
-        assert_eq!(gone, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MY_KEY", "TEAM_A"]);
-        assert!(changes.contains(&("PAL".into(), Some("1".into()))));
+        let secrets = [
+            "ANTHROPIC_API_KEY",
+            "OPENAI_BASE_URL",
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "CLIENT_SECRET",
+            "SSH_KEY",
+            "PGPASSWORD",
+            "db_password_file",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+        ];
+        assert_eq!(gone(&secrets, &[]), secrets);
+        let open = ["HOME", "MY_KEYRING", "SSH_AUTH_SOCK", "KEYBOARD", "TOKENS", "SECRETARY", "PAL"];
+        assert!(gone(&open, &[]).is_empty());
+        assert_eq!(gone(&["MINE", "TEAM_A", "A_TEAM"], &["MINE", "TEAM_*"]), ["MINE", "TEAM_A"]);
+    }
+
+    #[test]
+    fn what_the_user_lets_through_is_seen() {
+        let names = ["GITHUB_TOKEN", "NPM_TOKEN", "OPENAI_API_KEY", "MINE"];
+        assert_eq!(gone(&names, &["!GITHUB_TOKEN", "MINE", "!M*"]), ["NPM_TOKEN", "OPENAI_API_KEY"]);
+        assert_eq!(gone(&names, &["!OPENAI_*"]), ["GITHUB_TOKEN", "NPM_TOKEN"]);
+    }
+
+    #[test]
+    fn what_the_user_gave_git_stays() {
+        let variables = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "a.b"), ("GIT_CONFIG_VALUE_0", "c")];
+        let changes = changes(variables.map(|(name, value)| (name.into(), value.into())).into_iter(), &[]);
+        let set = |name: &str| changes.iter().rfind(|(changed, _)| changed == name).cloned();
+        assert_eq!(set("GIT_CONFIG_KEY_0"), None);
+        assert_eq!(set("GIT_CONFIG_KEY_1"), Some(("GIT_CONFIG_KEY_1".into(), Some("core.fsmonitor".into()))));
+        assert_eq!(set("GIT_CONFIG_COUNT"), Some(("GIT_CONFIG_COUNT".into(), Some("3".into()))));
     }
 }

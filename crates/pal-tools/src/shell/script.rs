@@ -1,13 +1,18 @@
 //! A command line with a report of where it ended.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// The shell that commands are written for; a plainer one where it is missing.
 pub(super) fn shell() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|program| program.is_file());
+    shell_in(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn shell_in(path: &OsStr) -> PathBuf {
+    // A relative folder there could lie in the workspace, which anybody may have filled.
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let found = folders.map(|folder| folder.join("bash")).find(|program| program.is_file());
     found.unwrap_or_else(|| PathBuf::from("/bin/sh"))
 }
 
@@ -31,7 +36,7 @@ pub(super) fn framed(command: &str) -> String {
 pub(super) fn reported(report: &[u8]) -> Option<PathBuf> {
     let reports = report.strip_suffix(b"\0")?;
     let last = reports.rsplit(|byte| *byte == 0).next()?;
-    let path = PathBuf::from(std::ffi::OsStr::from_bytes(last));
+    let path = PathBuf::from(OsStr::from_bytes(last));
     path.is_absolute().then_some(path)
 }
 
@@ -42,6 +47,20 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shell_is_of_no_relative_folder() {
+        let folder = tempfile::tempdir_in(".").unwrap();
+        std::fs::write(folder.path().join("bash"), "").unwrap();
+        let name = folder.path().file_name().unwrap();
+        let whole = std::path::absolute(name).unwrap();
+        assert_eq!(shell_in(name), PathBuf::from("/bin/sh"));
+        assert_eq!(
+            shell_in(&std::env::join_paths([OsStr::new(""), name]).unwrap()),
+            PathBuf::from("/bin/sh")
+        );
+        assert_eq!(shell_in(whole.as_os_str()), whole.join("bash"));
+    }
 
     #[test]
     fn the_last_report_counts() {

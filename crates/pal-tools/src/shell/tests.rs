@@ -14,19 +14,19 @@ use super::{Sandbox, Shell, shell_tools};
 use crate::{Abilities, Input, Output, Running, Tool, Workspace, find};
 
 /// A workspace with a shell, and the session's folder beside it.
-struct Desk {
-    root: PathBuf,
-    outside: PathBuf,
-    workspace: Workspace,
-    shell: Arc<Shell>,
-    tools: Vec<Box<dyn Tool>>,
+pub(super) struct Desk {
+    pub(super) root: PathBuf,
+    pub(super) outside: PathBuf,
+    pub(super) workspace: Workspace,
+    pub(super) shell: Arc<Shell>,
+    pub(super) tools: Vec<Box<dyn Tool>>,
     cancel: Cancel,
     shown: Mutex<String>,
     _folder: tempfile::TempDir,
 }
 
 impl Desk {
-    fn new() -> Desk {
+    pub(super) fn new() -> Desk {
         Desk::with(None)
     }
 
@@ -45,7 +45,7 @@ impl Desk {
         Desk { root, outside, workspace, shell, tools, cancel, shown, _folder: folder }
     }
 
-    fn call(&self, tool: &str, input: &serde_json::Value) -> Output {
+    pub(super) fn call(&self, tool: &str, input: &serde_json::Value) -> Output {
         let input = Input(Text::from(input.to_string()));
         let call = ToolUseId::from("call/../1");
         let tool = find(&self.tools, tool).expect("it is there");
@@ -61,19 +61,19 @@ impl Desk {
         tool.run(&input, &running)
     }
 
-    fn bash(&self, command: &str) -> (String, bool) {
+    pub(super) fn bash(&self, command: &str) -> (String, bool) {
         said(&self.call("Bash", &json!({ "command": command })))
     }
 
     /// What a command said that went well.
-    fn well(&self, command: &str) -> String {
+    pub(super) fn well(&self, command: &str) -> String {
         let (text, is_error) = self.bash(command);
         assert!(!is_error, "{command}: {text}");
         text
     }
 }
 
-fn said(output: &Output) -> (String, bool) {
+pub(super) fn said(output: &Output) -> (String, bool) {
     let texts = output.content.iter().map(|block| {
         let block: serde_json::Value = serde_json::from_str(block.raw().as_str()).unwrap();
         block["text"].as_str().unwrap().to_owned()
@@ -290,6 +290,40 @@ fn a_server_in_the_background_is_started_looked_at_and_killed() {
 }
 
 #[test]
+fn nothing_runs_in_the_background_where_that_is_switched_off() {
+    let mut desk = Desk::new();
+    let session = desk.workspace.session.clone();
+    let mut shell = Shell::new(&session, None, Vec::new());
+    shell.allows_background = false;
+    desk.shell = Arc::new(shell);
+    desk.tools = shell_tools(&desk.shell);
+    let (text, is_error) =
+        said(&desk.call("Bash", &json!({"command": "touch ran", "run_in_background": true})));
+    assert!(is_error && text.contains("switched off"), "{text}");
+    assert!(!desk.root.join("ran").exists() && desk.shell.background.list().is_empty());
+    assert_eq!(desk.well("echo waited for"), "waited for");
+}
+
+#[test]
+fn looking_at_a_repository_runs_nothing_of_it() {
+    let desk = Desk::new();
+    desk.well(
+        "git init -q . && git config user.name a && git config user.email a@b && echo 1 > file && git add file \
+         && git commit -qm first && printf '#!/bin/sh\\ntouch \"$OLDPWD/hook-ran\" ran\\n' > .git/hooks/post-index-change \
+         && chmod +x .git/hooks/post-index-change && rm -f ran",
+    );
+    desk.well("git config core.fsmonitor 'touch ran; false' && git config log.showSignature true && sleep 1; touch file");
+    for line in
+        ["git status", "git diff", "git log", "git show", "git blame file", "git grep 1", "git ls-files -m"]
+    {
+        desk.well(line);
+        assert!(!desk.root.join("ran").exists(), "{line}");
+    }
+    // Hooks are for what changes something, and work as ever.
+    desk.well("echo 2 > file && git commit -qam second && test -e ran && git log --oneline | grep second");
+}
+
+#[test]
 fn the_end_of_a_background_command_is_told_once() {
     let desk = Desk::new();
     desk.call("Bash", &json!({"command": "echo done; exit 5\necho never", "run_in_background": true}));
@@ -314,7 +348,12 @@ fn commands_run_behind_the_fence() {
     std::fs::set_permissions(&helper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let policy = Policy { writable: vec!["/here".into()], ..Policy::default() };
     let fence = Fence::Landlock { abi: 1 };
-    let desk = Desk::with(Some(Sandbox { fence, policy: policy.clone(), helper: helper.clone() }));
+    let desk = Desk::with(Some(Sandbox {
+        fence,
+        policy: policy.clone(),
+        guarded: Vec::new(),
+        helper: helper.clone(),
+    }));
     let text = desk.well("mkdir sub; cd sub; echo inside");
     assert!(
         text.starts_with("__sandbox {") && text.contains("/here") && text.ends_with(" --\ninside"),
@@ -327,7 +366,7 @@ fn commands_run_behind_the_fence() {
     assert!(text.contains("__sandbox {"), "{text}");
 
     let fence = Fence::None { why: "a test".to_owned() };
-    let desk = Desk::with(Some(Sandbox { fence, policy, helper }));
+    let desk = Desk::with(Some(Sandbox { fence, policy, guarded: Vec::new(), helper }));
     for background in [false, true] {
         let input = json!({"command": "touch ran", "run_in_background": background});
         let (text, is_error) = said(&desk.call("Bash", &input));

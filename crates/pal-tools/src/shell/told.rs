@@ -1,11 +1,17 @@
 //! What the model is told of commands.
 
+use std::path::Path;
 use std::time::Duration;
 
 use pal_process::{Captured, News, State, Task};
 
 /// A command line as it is named in a sentence.
 const LINE_CHARACTERS_MAX: usize = 80;
+
+/// What is told once where Landlock is all that there is.
+pub(super) const LANDLOCK: &str = "the sandbox of this machine is Landlock, which cannot keep commands from writing to \
+    .git, .pal and .claude in the workspace. What is in there runs later without a sandbox: see to it that only what was \
+    asked for changes there. Bubblewrap, once installed, protects them";
 
 /// How a command in the background is, in a sentence.
 pub(super) fn task(task: &Task) -> String {
@@ -18,6 +24,11 @@ pub(super) fn task(task: &Task) -> String {
     };
     let left = if task.left_processes { " Processes that it left running were ended." } else { "" };
     format!("{id} ({}) {how}.{left} Its output is in {}", line(&task.what), task.file.display())
+}
+
+/// What is said of a file that no command may make.
+pub(super) fn removed(path: &Path) -> String {
+    format!("{} was removed: with it, git would run what another place tells it to", path.display())
 }
 
 /// What a command in the background printed, below a line about it.
