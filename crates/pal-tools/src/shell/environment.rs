@@ -30,8 +30,16 @@ const GIT: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("log.showSignature
 
 /// Where keys are by name: commands have no use for them unless the user says so, and what they print goes to the
 /// provider. A `*` stands for anything; large and small letters are the same.
-const HIDDEN: [&str; 8] =
-    ["ANTHROPIC_*", "OPENAI_*", "OTEL_EXPORTER_OTLP_HEADERS", "*_TOKEN", "*_SECRET*", "*_KEY", "*PASSWORD*", "*_CREDENTIALS*"];
+const HIDDEN: [&str; 8] = [
+    "ANTHROPIC_*",
+    "OPENAI_*",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "*_TOKEN",
+    "*_SECRET*",
+    "*_KEY",
+    "*PASSWORD*",
+    "*_CREDENTIALS*",
+];
 
 /// The changes to an environment with these variables. `hidden` are names, with a `*` for anything; `!` before one lets it
 /// through, whatever else is said of it.
