@@ -74,7 +74,7 @@ impl Inner {
             {
                 self.unseen = Some("takes a command out of a text");
             }
-            "source" | "." if words.get(1).is_none_or(|word| is_stream(word)) => {
+            "source" | "." if words.get(1).is_none_or(is_stream) => {
                 self.unseen = Some("runs what it reads");
             }
             "alias" | "hash" | "enable" | "bind" | "complete" => {
