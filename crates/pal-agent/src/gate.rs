@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pal_model::Text;
 use pal_permissions::{
-    Ground, Mode, Need, Placed, Request, Rules, Target, Verdict, holds_credentials, judge,
+    Ground, Mode, Need, Request, Rules, Target, Verdict, holds_credentials, judge, may_concern,
 };
 use pal_process::Cancel;
 use pal_session::{Call, Ruling};
@@ -241,16 +241,20 @@ fn judged(
     own: Option<PathBuf>,
     workspace: &Workspace,
 ) -> Verdict {
+    on_ground(own, workspace, |ground| judge(&Request { tool, needs, mode }, rules, ground))
+}
+
+/// Asks something of permissions that depends on what lies where.
+fn on_ground<T>(own: Option<PathBuf>, workspace: &Workspace, ask: impl FnOnce(&Ground<'_>) -> T) -> T {
     let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
-    let ground = Ground {
+    ask(&Ground {
         roots: workspace.roots.clone(),
         home: workspace.home.clone(),
         session: kept(&workspace.session),
         own,
         directory: workspace.directory(),
         resolve: &resolve,
-    };
-    judge(&Request { tool, needs, mode }, rules, &ground)
+    })
 }
 
 /// What sessions of this project put aside: a copy of a session names what its original put there.
@@ -258,14 +262,10 @@ fn kept(session: &Path) -> PathBuf {
     session.parent().unwrap_or(session).to_owned()
 }
 
-/// Whether a rule is about a call: where nothing else is forbidden, it would forbid it.
+/// Whether the condition of a hook is about a call. What may be meant is meant: a guard that runs once too often does no harm.
 fn fits(rule: &str, tool: &str, needs: &[Need], own: Option<PathBuf>, workspace: &Workspace) -> bool {
     let Ok(rule) = rule.parse() else { return false };
-    let deny = vec![Placed { rule, origin: String::from("hook") }];
-    let mut rules = Rules::default();
-    rules.deny = deny;
-    // What may be meant is meant: a guard that runs once too often does no harm.
-    judged(tool, needs, Mode::Bypass, &rules, own, workspace) != Verdict::Allow
+    on_ground(own, workspace, |ground| may_concern(&rule, tool, needs, ground))
 }
 
 fn denial(call: &Call, input: &Text, reason: &str, rule: Option<&str>) -> Denial {

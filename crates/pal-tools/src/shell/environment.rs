@@ -22,6 +22,9 @@ const SET: [(&str, &str); 7] = [
     ("TERM", "dumb"),
 ];
 
+/// Unset for every command: they change what a command line means from what it was judged by.
+const UNSET: [&str; 4] = ["CDPATH", "BASH_ENV", "ENV", "POSIXLY_CORRECT"];
+
 /// How many settings of git are in the environment; their names and values are numbered.
 const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
@@ -52,7 +55,7 @@ pub(super) fn changes(
         if name == GIT_COUNT {
             git_count = value.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
         }
-        if is_hidden(&name, hidden) {
+        if is_hidden(&name, hidden) || UNSET.iter().any(|unset| name == *unset) {
             changes.push((name, None));
         }
     }
