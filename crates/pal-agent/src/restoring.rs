@@ -175,7 +175,7 @@ mod tests {
         for bad in ["harmless", "link.pem", "folder/config"] {
             assert!(text_inside(&home, bad, 100).unwrap_err().contains("credentials"), "{bad}");
         }
-        for good in ["plain", "src/environment.rs", ".envrc", "src/keys.rs", "ssh/config", "key", "pem.rs"] {
+        for good in ["plain", "src/environment.rs", "src/keys.rs", "ssh/config", "key", "pem.rs"] {
             write(good);
             assert_eq!(text_inside(&home, good, 100).as_deref(), Ok("canary"), "{good}");
         }

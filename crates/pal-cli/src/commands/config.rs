@@ -85,11 +85,23 @@ fn print_table(
     let (name, value) = (wide(0), wide(1));
     writeln!(out, "{}", colours.bold(&format!("{:<name$}  {:<value$}  from", "setting", "value")))?;
     for (entry, [key, shown, from]) in entries.iter().zip(&rows) {
-        let from = clipped(from, columns().saturating_sub(name + value + 4).max(20));
+        let from = with_its_end(from, columns().saturating_sub(name + value + 4).max(20));
         let line = format!("{key:<name$}  {shown:<value$}  {from}");
         writeln!(out, "{}", if entry.is_set() { line } else { colours.dim(line.trim_end()) })?;
     }
     Ok(())
+}
+
+/// A place in so many columns: the end of a path says more than its beginning.
+fn with_its_end(from: &str, columns: usize) -> String {
+    let too_many = from.chars().count().saturating_sub(columns);
+    match from.split_once(": ") {
+        Some((place, source)) if too_many > 0 && !from.contains("; ") => {
+            let end: String = source.chars().skip(too_many + 1).collect();
+            format!("{place}: …{end}")
+        }
+        _ => clipped(from, columns),
+    }
 }
 
 fn row(entry: &Entry, settings: &Settings) -> [String; 3] {

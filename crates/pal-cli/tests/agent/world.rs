@@ -83,6 +83,8 @@ impl World {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pal"));
         self.hermetic(&mut command).args(arguments).current_dir(self.repository());
         command.env("PAL_HOME", self.pal()).env("ANTHROPIC_API_KEY", "simulated");
+        // Patience is the business of people.
+        command.env("PAL_MAX_RETRIES", "2");
         command.env("ANTHROPIC_BASE_URL", &self.provider.address);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
