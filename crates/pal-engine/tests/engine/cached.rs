@@ -83,7 +83,7 @@ fn a_compaction_reads_what_the_conversation_wrote_and_its_fall_is_expected() {
     let messages = |body: &str| {
         body[body.find("\"messages\"").unwrap()..].replace(r#","cache_control":{"type":"ephemeral"}"#, "")
     };
-    let (parent, fork) = (messages(&simulated.desk.bodies[199]), messages(&simulated.desk.bodies[200]));
+    let (parent, fork) = (messages(&simulated.desk.bodies[189]), messages(&simulated.desk.bodies[190]));
     let shared = parent.strip_suffix("]}]}").unwrap();
     assert!(fork.starts_with(shared), "the fork repeats what was sent");
     let booked = simulated.session().view().branch().iter().rev().find_map(|entry| match &entry.body {
