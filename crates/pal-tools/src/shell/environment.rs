@@ -1,17 +1,18 @@
 //! What the environment of a command has otherwise than ours.
 //!
-//! A repository's own configuration can name programs that git runs while it only looks. The two that run unseen are
+//! A repository's own configuration can name programs that git runs while it only looks. Those that run unseen are
 //! switched off for every command, by settings that git ranks above all files: the monitor of the file system (`status`,
 //! `diff`, `ls-files`) and the check of signatures (`log`, `show`). Locks that are not needed are not taken, so that
-//! looking writes no index, and the hook for that does not run. What a commit, a checkout or a fetch runs stays as it
-//! is: those are asked about. Not held back are `diff.external`, which git takes no empty value for, filters and text
-//! conversions, which have names of their own: no setting leaves those out without changing what commits hold.
+//! `status` writes no index, and the hook for that does not run. What a commit, a checkout or a fetch runs stays as it
+//! is: those are asked about. Not held back are `diff.external`, which git takes no empty value for; filters and text
+//! conversions, which have names of their own; and the hook of a written index under `diff`, whose answers would change
+//! without it. All of these come with an unpacked folder, never with a clone.
 
 use std::ffi::{OsStr, OsString};
 
 use super::Variable;
 
-/// Set for every command: nothing pages, nothing asks, nothing opens an editor, and looking writes nothing.
+/// Set for every command: nothing pages, nothing asks, nothing opens an editor, no lock is taken without need.
 const SET: [(&str, &str); 7] = [
     ("PAL", "1"),
     ("PAGER", "cat"),
