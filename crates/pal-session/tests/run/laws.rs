@@ -108,10 +108,10 @@ impl Driver {
     }
 
     fn reply(&mut self, choice: u8) -> Input {
-        let calls = (0..choice % 4).map(|_| {
+        let calls = (0..choice % 4).map(|at| {
             self.next += 1;
-            // Now and then a model repeats itself.
-            let number = if self.next.is_multiple_of(7) { self.next - 1 } else { self.next };
+            // Now and then an answer makes a call twice.
+            let number = if at > 0 && self.next.is_multiple_of(7) { self.next - 1 } else { self.next };
             let mut call = call(&format!("t{number}"), !self.next.is_multiple_of(3));
             call.problem = self.next.is_multiple_of(5).then(|| "bad".into());
             call

@@ -142,10 +142,8 @@ fn an_interrupt_leaves_no_call_without_an_answer() {
     run.handle(Input::Returned(returned(&"a".into())));
     let wanted = wants(&mut run);
     assert_eq!(wanted[..6], ["answer", "judge a", "judge b", "carry a", "cancel", "not run b"]);
-    assert_eq!(
-        wanted[6..],
-        ["result a", "not run c", "person stop it", "note interrupted", "end Interrupted"]
-    );
+    assert_eq!(wanted[6..], ["result a", "not run c", "note interrupted", "end Interrupted"]);
+    assert_eq!(run.take_unheard(), [Content::of_text("stop it")], "what was said is not lost");
     run.handle(Input::Interrupt);
     assert!(wants(&mut run).is_empty(), "who rests cannot be interrupted");
 }

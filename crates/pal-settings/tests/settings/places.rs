@@ -11,27 +11,28 @@ use crate::{World, entry, told};
 #[test]
 fn the_nearer_place_counts_and_the_managed_one_most() {
     let mut world = World::new();
+    // A repository may ask for less, so each place asks for less than the one before.
     let mut steps = Vec::new();
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.user("max_output_tokens = 1");
+    world = world.user("max_output_tokens = 7");
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.project("max_output_tokens = 2");
+    world = world.project("max_output_tokens = 6");
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.local("max_output_tokens = 3");
+    world = world.local("max_output_tokens = 5");
     steps.push(told(&world.settings(), "max_output_tokens"));
     world = world.given("max_output_tokens = 4");
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.variable("PAL_MAX_OUTPUT_TOKENS", "5");
+    world = world.variable("PAL_MA_OUTPUT_TOKENS", "3");
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.flag("--max-output-tokens", "max_output_tokens", json!(6));
+    world = world.flag("--max-output-tokens", "max_output_tokens", json!(2));
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.managed("max_output_tokens = 7");
+    world = world.managed("max_output_tokens = 1");
     steps.push(told(&world.settings(), "max_output_tokens"));
     let wanted = ["default", "user", "project", "local", "--settings", "environment", "flag", "managed"];
-    let wanted: Vec<_> = wanted.iter().enumerate().map(|(at, place)| (json!(at), *place)).collect();
+    let wanted: Vec<_> = wanted.iter().enumerate().map(|(at, place)| (json!(8 - at), *place)).collect();
     assert_eq!(steps[0], (json!(8_000), "default"));
     assert_eq!(steps[1..], wanted[1..]);
-    assert_eq!(world.settings().spending.output_tokens_max, 7);
+    assert_eq!(world.settings().spending.output_tokens_max, 1);
     assert_eq!(told(&world.settings(), "git"), (json!(true), "default"), "what it does not set is others'");
 }
 

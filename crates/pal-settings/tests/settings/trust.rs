@@ -52,7 +52,8 @@ fn a_repository_widens_nothing_unless_it_is_trusted() {
         World::new().user(user).settings().entries().iter().map(pal_settings::Entry::value).collect();
     for text in WIDENING {
         let key = text.split(" =").next().unwrap();
-        let key = if key.starts_with("hooks") { "hooks" } else { key };
+        let tables = ["hooks", "thresholds"];
+        let key = tables.into_iter().find(|table| key.starts_with(table)).unwrap_or(key);
         for world in [World::new().user(user).project(text), World::new().user(user).local(text)] {
             let settings = world.settings();
             let values: Vec<_> = settings.entries().iter().map(pal_settings::Entry::value).collect();
