@@ -22,7 +22,7 @@ fn the_nearer_place_counts_and_the_managed_one_most() {
     steps.push(told(&world.settings(), "max_output_tokens"));
     world = world.given("max_output_tokens = 4");
     steps.push(told(&world.settings(), "max_output_tokens"));
-    world = world.variable("PAL_MA_OUTPUT_TOKENS", "3");
+    world = world.variable("PAL_MAX_OUTPUT_TOKENS", "3");
     steps.push(told(&world.settings(), "max_output_tokens"));
     world = world.flag("--max-output-tokens", "max_output_tokens", json!(2));
     steps.push(told(&world.settings(), "max_output_tokens"));
