@@ -17,7 +17,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 pub(crate) const KILL_TIME: Duration = Duration::from_secs(2);
 
 /// How long processes that are about to end anyhow may take: the kernel ends a sandbox's own ones only after the command.
-const SETTLE: Duration = Duration::from_millis(200);
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// How often a group that shall end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
