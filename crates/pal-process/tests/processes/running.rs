@@ -137,7 +137,8 @@ fn what_is_left_behind_holds_nobody_up_and_is_ended() {
     {
         let began = Instant::now();
         let done = finished(Spec { streams: Streams::Separate, ..spec(line) });
-        assert!(began.elapsed() < Duration::from_secs(1), "{line}: {:?}", began.elapsed());
+        // Far less than what was left behind would take, on a busy machine, too.
+        assert!(began.elapsed() < Duration::from_secs(5), "{line}: {:?}", began.elapsed());
         assert_eq!((done.status, done.left_processes), (Status::Exited(0), true), "{line}");
         assert!(has_gone(&done.output.text()), "{line}");
     }
