@@ -119,8 +119,10 @@ impl Bash {
             limit: Some(limit),
         };
         let shown = Shown { progress: running.progress, pending: RefCell::default() };
-        let done =
+        let mut done =
             run(spec, running.cancel, &|bytes| shown.push(bytes)).map_err(|error| error.to_string())?;
+        // Bubblewrap ends what is left behind with the command; what is still going then is its own.
+        done.left_processes &= !self.0.is_bubblewrapped();
         shown.finish();
 
         let mut text = told::captured(&done.output);

@@ -87,6 +87,11 @@ impl Shell {
         finished.iter().map(|task| format!("Background {}", told::task(task))).collect()
     }
 
+    /// Whether commands run in namespaces of their own.
+    fn is_bubblewrapped(&self) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| matches!(sandbox.fence, Fence::Bubblewrap { .. }))
+    }
+
     /// Commands in the background that still run, a line for each.
     pub fn running(&self) -> Vec<String> {
         self.background.list().iter().filter(|task| is_running(task)).map(told::task).collect()
