@@ -228,7 +228,6 @@ impl<'a> Agent<'a> {
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
         self.desk.shell.end();
-        self.desk.running.clear();
     }
 }
 

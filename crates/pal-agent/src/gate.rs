@@ -73,7 +73,6 @@ impl Gate {
         self.mode = match name.parse() {
             Ok(Mode::Plan) => Mode::Plan,
             // Who ends planning goes back to what the user chose, never to more than that.
-            _ if self.usual == Mode::Plan => Mode::Plan,
             _ => self.usual,
         };
     }

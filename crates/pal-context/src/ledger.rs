@@ -13,7 +13,6 @@ use pal_model::{CacheBreak, Cards, Entry, LayerReport, Source, Timestamp};
 use pal_view::Category;
 use smol_str::SmolStr;
 
-pub use fall::cause_name;
 pub use totals::{FallTotals, Saving, Totals};
 
 /// What a session took, request by request, and in all.

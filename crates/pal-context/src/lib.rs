@@ -23,6 +23,6 @@ pub use compact::{
 pub use condense::{Asked, Condensed, condense};
 pub use fork::{Standing, carried_member};
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
-pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals, cause_name};
+pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals};
 pub use price::price_of_break;
 pub use settings::{Budgets, Policy};

@@ -23,8 +23,8 @@ use super::Show;
 use super::input::{Given, listen};
 use super::signals::interrupt_on_signals;
 use crate::arguments::{Print, ProviderName};
+use crate::books::newest;
 use crate::failure::Failure;
-use crate::kept;
 use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{card, lens};
 use crate::settings::Settings;
@@ -209,7 +209,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
     })?;
     let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
     let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
-    let beginning = beginning(print, settings, &home, &directory)?;
+    let beginning = beginning(print, settings)?;
     let card = model(print, settings, &beginning)?;
     let lens = lens(&card, settings.estimator, Scope::Current);
     let mode = mode(settings)?;
@@ -263,29 +263,14 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
 }
 
 /// How the session begins.
-fn beginning(
-    print: &Print,
-    settings: &Settings,
-    home: &Path,
-    directory: &Path,
-) -> Result<Beginning, Failure> {
+fn beginning(print: &Print, settings: &Settings) -> Result<Beginning, Failure> {
     let id: Option<EntryId> = print.session_id.as_ref().and_then(|id| id.parse().ok());
     let log = match &print.resume {
         Some(name) => find(name, settings)?,
-        None if print.is_continued => newest(home, directory)?,
+        None if print.is_continued => newest(settings)?,
         None => return Ok(Beginning::New(id)),
     };
     Ok(if print.fork_session { Beginning::Forked(log, id) } else { Beginning::Resumed(log) })
-}
-
-/// The session of this project that was worked on last.
-fn newest(home: &Path, directory: &Path) -> Result<PathBuf, Failure> {
-    let (_, sessions) = kept::of_directory(home, directory);
-    let changed = |log: &PathBuf| std::fs::metadata(log).and_then(|data| data.modified()).ok();
-    let newest = sessions.into_iter().map(|kept| kept.log).max_by_key(changed);
-    newest.ok_or_else(|| {
-        Failure::with_hint("this project has no session to go on with", "leave --continue out to begin one")
-    })
 }
 
 /// The model that is asked: the one that was typed, the session's own, the one that is set.

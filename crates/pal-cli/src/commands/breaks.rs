@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pal_context::{Fall, FallTotals, Ledger, LedgerRow, cause_name};
+use pal_context::{Fall, FallTotals, Ledger, LedgerRow};
 use serde_json::{Value, json};
 
 use crate::arguments::Breaks;
@@ -198,7 +198,7 @@ impl Page<'_> {
         let what = &fall.what;
         let mut value = json!({
             "request": row.number, "source": row.source, "model": row.model, "started": row.started,
-            "tokens": what.tokens, "cost": what.cost, "cause": cause_name(&what.cause), "details": what.cause,
+            "tokens": what.tokens, "cost": what.cost, "cause": what.cause.name(), "details": what.cause,
             "why": harmless(&what.cause.to_string()), "provider": what.provider, "diff": what.diff, "recorded": fall.is_recorded,
         });
         if let (Some(directory), Some(path)) = (self.diffs, &what.diff) {

@@ -113,28 +113,3 @@ fn lifetime_of(usage: &Usage) -> Option<u64> {
         _ => Some(60 * MINUTE_MS),
     }
 }
-
-/// The name of a cause, as the log spells it.
-pub fn cause_name(cause: &BreakCause) -> &'static str {
-    match cause {
-        BreakCause::Expected { .. } => "expected",
-        BreakCause::Model { .. } => "model",
-        BreakCause::Tool { .. } => "tool",
-        BreakCause::Speed => "speed",
-        BreakCause::Section { .. } => "section",
-        BreakCause::Scopes => "scopes",
-        BreakCause::Betas { .. } => "betas",
-        BreakCause::Thinking => "thinking",
-        BreakCause::Effort => "effort",
-        BreakCause::ToolChoice => "tool_choice",
-        BreakCause::Edits => "edits",
-        BreakCause::Member { .. } => "member",
-        BreakCause::Message { .. } => "message",
-        BreakCause::Lifetimes => "lifetimes",
-        BreakCause::LookBack { .. } => "look_back",
-        BreakCause::Unmarked => "unmarked",
-        BreakCause::Expired { .. } => "expired",
-        BreakCause::Unseen => "unseen",
-        BreakCause::Provider => "provider",
-    }
-}

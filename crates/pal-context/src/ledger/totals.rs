@@ -3,7 +3,7 @@
 use pal_model::CacheBreak;
 use smol_str::SmolStr;
 
-use super::{LedgerRow, PromptTokens, cause_name};
+use super::{LedgerRow, PromptTokens};
 
 /// Sums over rows.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -100,7 +100,7 @@ impl FallTotals {
     ) -> Vec<(&'static str, FallTotals)> {
         let mut found: Vec<(&'static str, FallTotals)> = Vec::new();
         for fall in falls {
-            let name = cause_name(&fall.cause);
+            let name = fall.cause.name();
             let at = found.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
                 found.push((name, FallTotals::default()));
                 found.len() - 1

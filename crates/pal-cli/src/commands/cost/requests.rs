@@ -1,6 +1,6 @@
 //! A row for every request.
 
-use pal_context::{Ledger, LedgerRow, cause_name};
+use pal_context::{Ledger, LedgerRow};
 
 use crate::table::{Table, duration, harmless, money, thousands};
 
@@ -45,7 +45,7 @@ fn events(ledger: &Ledger, row: &LedgerRow) -> String {
         let mark = if fall.what.cause.is_expected() { "" } else { "✗ " };
         words.push(format!(
             "{mark}{} −{} read",
-            cause_name(&fall.what.cause).replace('_', " "),
+            fall.what.cause.name().replace('_', " "),
             thousands(fall.what.tokens)
         ));
     }
