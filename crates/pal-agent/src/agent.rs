@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, Session, drive};
-use pal_model::{Body, Content, FileSeen, Totals};
+use pal_model::{Body, Content, FileSeen};
 use pal_prompt::Offered;
 use pal_session::{End as RunEnd, Input, Run};
 use pal_settings::Switch;
@@ -50,8 +50,8 @@ impl<'a> Agent<'a> {
         // A session that was killed before anything but its beginning was written begins here.
         let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, Body::Session(_)));
         let catalogue = if is_resumed && has_begun {
-            let noted = noted_sources(&session);
-            let changed = gathered.instructions.resumed(&noted);
+            let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
+            let changed = gathered.instructions.resumed(noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
             notes.extend(prefixing.unsaid(&session).map(|text| ("permissions", text)));
             session.settle(options.clock.now())?;
@@ -168,7 +168,7 @@ impl<'a> Agent<'a> {
             turns: self.run.turns(),
             took: begun.elapsed(),
             took_provider: self.desk.took_provider,
-            spent: since(&before, &self.session.view().state().totals),
+            spent: self.session.view().state().totals.since(&before),
             denials: std::mem::take(&mut self.desk.denials),
         };
         tracing::info!(
@@ -284,26 +284,4 @@ fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Wor
         workspace.change_directory(&directory);
     }
     workspace
-}
-
-/// The instruction files that the session knows, and what they said.
-fn noted_sources(session: &Session) -> Vec<pal_model::SourceNote> {
-    let prefix = session.view().branch().iter().rev().find_map(|entry| match &entry.body {
-        Body::Prefix(prefix) => Some(prefix.notes.sources.clone()),
-        _ => None,
-    });
-    prefix.unwrap_or_default()
-}
-
-fn since(before: &Totals, now: &Totals) -> Totals {
-    Totals {
-        responses: now.responses.saturating_sub(before.responses),
-        input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
-        cache_creation_input_tokens: now
-            .cache_creation_input_tokens
-            .saturating_sub(before.cache_creation_input_tokens),
-        cache_read_input_tokens: now.cache_read_input_tokens.saturating_sub(before.cache_read_input_tokens),
-        output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
-        cost: now.cost - before.cost,
-    }
 }

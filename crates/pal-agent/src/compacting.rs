@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pal_context::{FileRead, FileWanted, Order, Restorable, World};
 use pal_engine::{AfterCompaction, BeforeCompaction};
-use pal_model::{Body, Boundary, Prefix};
+use pal_model::{Boundary, Prefix};
 use pal_permissions::Mode;
 use pal_settings::Switch;
 use pal_sources::gather;
@@ -69,11 +69,7 @@ impl Desk<'_> {
             (&prefix.system, &prefix.tools, prefix.context.raw())
                 == (&renewed.system, &renewed.tools, renewed.context.raw())
         };
-        let known = view.branch().iter().rev().find_map(|entry| match &entry.body {
-            Body::Prefix(prefix) => Some(prefix),
-            _ => None,
-        });
-        (!known.is_some_and(is_same)).then_some(renewed)
+        (!view.prefix().is_some_and(is_same)).then_some(renewed)
     }
 
     /// A file that was in sight, as it is now. Only inside of the directories that the session works in.

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
-use pal_model::{Body, Card, Draft, EntryId, Prefix, escape_into};
+use pal_model::{Card, Draft, EntryId, Prefix, escape_into};
 use pal_prompt::{
     Assembled, Assembly, Catalogue, Mode as PromptMode, Prompts, SessionFacts, ToolSpec, assemble,
     built_in_tools,
@@ -141,10 +141,7 @@ impl Prefixing {
 
     /// What the model is to know of what it may do now, where the prefix that the session goes on with says something else.
     pub(crate) fn unsaid(&self, session: &Session) -> Option<String> {
-        let prefix = session.view().branch().iter().rev().find_map(|entry| match &entry.body {
-            Body::Prefix(prefix) => Some(prefix.system.as_str()),
-            _ => None,
-        })?;
+        let prefix = session.view().prefix()?.system.as_str();
         let is_said = |words: &&String| {
             let mut spelled = String::new();
             escape_into(&mut spelled, words);

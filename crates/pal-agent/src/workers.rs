@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pal_model::{Block, ToolUseId};
 use pal_permissions::Need;
 use pal_process::Cancel;
 use pal_session::{Call, Returned};
@@ -36,21 +35,24 @@ impl Job {
             // A tool that panics is a tool that failed: the run must not wait for it for ever.
             let carried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.carry_out()));
             let (returned, touched) =
-                carried.unwrap_or_else(|_| (failed(&id, "The tool broke down."), Vec::new()));
+                carried.unwrap_or_else(|_| (Returned::failed(&id, "The tool broke down."), Vec::new()));
             handle.send(Signal::Returned(Box::new(returned), touched));
         });
         if let Err(error) = started {
             let why = format!("The call could not be started: {error}.");
-            handle.send(Signal::Returned(Box::new(failed(&id, &why)), Vec::new()));
+            handle.send(Signal::Returned(Box::new(Returned::failed(&id, &why)), Vec::new()));
         }
     }
 
     fn carry_out(self) -> (Returned, Vec<std::path::PathBuf>) {
         let Some(tool) = pal_tools::find(&self.tools, &self.call.name) else {
-            return (failed(&self.call.id, "There is no such tool."), Vec::new());
+            return (Returned::failed(&self.call.id, "There is no such tool."), Vec::new());
         };
         if self.cancel.is_cancelled() {
-            return (failed(&self.call.id, "[Interrupted by the user before it began.]"), Vec::new());
+            return (
+                Returned::failed(&self.call.id, "[Interrupted by the user before it began.]"),
+                Vec::new(),
+            );
         }
         let begun = Instant::now();
         let (handle, id) = (&self.handle, &self.call.id);
@@ -64,24 +66,11 @@ impl Job {
         };
         let output: Output = tool.run(&Input(self.call.input.clone()), &running);
         let Output { content, is_error, aftermath, touched } = output;
-        let mut returned =
-            Returned { call: id.clone(), content, is_error, aftermath, notes: Vec::new(), stop: None };
+        let mut returned = Returned { aftermath, ..Returned::plain(id, content, is_error) };
         tracing::debug!(is_error, took_ms = begun.elapsed().as_millis() as u64, "returned");
         if !self.cancel.is_cancelled() {
             self.hooks.tool_used(&self.call, &mut returned, begun.elapsed(), &self.common, &self.cancel);
         }
         (returned, touched)
-    }
-}
-
-/// A call that came to nothing.
-fn failed(call: &ToolUseId, why: &str) -> Returned {
-    Returned {
-        call: call.clone(),
-        content: vec![Block::text(why)],
-        is_error: true,
-        aftermath: Default::default(),
-        notes: Vec::new(),
-        stop: None,
     }
 }

@@ -1,12 +1,11 @@
 //! A run, driven: the machine of `pal-session` says what comes next, the session keeps it, [`Hands`] do it.
 
 use pal_context::{Order, Trigger};
-use pal_model::{
-    Block, CacheBreak, Content, Draft, Entry, Origin, Timestamp, Totals, Usage, escape_into, raw_list,
-};
+use pal_model::{Block, CacheBreak, Content, Draft, Entry, Origin, Timestamp, Totals, Usage, raw_list};
 use pal_session::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, Run};
 
 use crate::preparing::automatic;
+use crate::session::result;
 use crate::{Answered, Engine, EngineError, Errands, Sent, Session};
 
 /// What is done for a run outside of its session.
@@ -197,7 +196,10 @@ impl Driver<'_> {
             Record::Answer(_) => self.record_answer(true, now)?,
             Record::Shown(_) => self.record_answer(false, now)?,
             Record::Result(returned) => {
-                let draft = Draft::results(&result(&returned), &returned.aftermath);
+                let draft = Draft::results(
+                    &result(&returned.call, &returned.content, returned.is_error),
+                    &returned.aftermath,
+                );
                 let entry = self.session.append(draft, now)?;
                 self.hands.hear(Heard::Message(&entry));
                 for (what, text) in &returned.notes {
@@ -205,16 +207,11 @@ impl Driver<'_> {
                 }
             }
             Record::NotRun { call, why } => {
-                let content = vec![Block::text(&why)];
-                let returned = Returned {
-                    call,
-                    content,
-                    is_error: true,
-                    aftermath: Default::default(),
-                    notes: Vec::new(),
-                    stop: None,
-                };
-                let entry = self.session.append(Draft::user(Origin::Tool, &result(&returned)), now)?;
+                let returned = Returned::failed(&call, &why);
+                let entry = self.session.append(
+                    Draft::user(Origin::Tool, &result(&returned.call, &returned.content, returned.is_error)),
+                    now,
+                )?;
                 self.hands.hear(Heard::Message(&entry));
             }
             Record::Note { what, text } => {
@@ -245,17 +242,4 @@ impl Driver<'_> {
     fn now(&mut self) -> Timestamp {
         self.hands.now(Timestamp::default())
     }
-}
-
-/// The block of a result, in a list.
-fn result(returned: &Returned) -> String {
-    let mut json = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
-    escape_into(&mut json, returned.call.as_str());
-    json.push_str(r#","content":"#);
-    json.push_str(&raw_list(&returned.content));
-    if returned.is_error {
-        json.push_str(r#","is_error":true"#);
-    }
-    json.push_str("}]");
-    json
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use pal_context::cache::Eligibility;
 use pal_context::{Notes, Place, Policy};
 use pal_model::{
-    BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp, ToolUseId,
-    escape_into,
+    Block, BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp,
+    ToolUseId, escape_into, raw_list,
 };
 use pal_store::{Log, Problem};
 use pal_view::{Lens, Limits, Pushed, View};
@@ -155,12 +155,8 @@ impl Session {
         }
         open.retain(|call| self.view.result(call).is_none());
         for call in &open {
-            let mut json = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
-            escape_into(&mut json, call.as_str());
-            json.push_str(r#","content":"#);
-            escape_into(&mut json, INTERRUPTED);
-            json.push_str(r#","is_error":true}]"#);
-            self.append(Draft::user(Origin::Synthetic, &json), at)?;
+            let result = result(call, &[Block::text(INTERRUPTED)], true);
+            self.append(Draft::user(Origin::Synthetic, &result), at)?;
         }
         Ok(open.len())
     }
@@ -184,6 +180,19 @@ impl Session {
         let decision = Decision { kind, reason: message.to_owned(), cost: Default::default() };
         self.decide(&decision, at).map(|_| ())
     }
+}
+
+/// The block of a result, in a list.
+pub(crate) fn result(call: &ToolUseId, content: &[Block], is_error: bool) -> String {
+    let mut json = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
+    escape_into(&mut json, call.as_str());
+    json.push_str(r#","content":"#);
+    json.push_str(&raw_list(content));
+    if is_error {
+        json.push_str(r#","is_error":true"#);
+    }
+    json.push_str("}]");
+    json
 }
 
 fn folder(path: &Path) -> PathBuf {

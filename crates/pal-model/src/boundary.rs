@@ -257,6 +257,34 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// All tokens, of prompts and answers.
+    pub fn tokens(&self) -> u64 {
+        [
+            self.input_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_read_input_tokens,
+            self.output_tokens,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// What was used since it was this.
+    pub fn since(&self, before: &Totals) -> Totals {
+        Totals {
+            responses: self.responses.saturating_sub(before.responses),
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            cache_creation_input_tokens: self
+                .cache_creation_input_tokens
+                .saturating_sub(before.cache_creation_input_tokens),
+            cache_read_input_tokens: self
+                .cache_read_input_tokens
+                .saturating_sub(before.cache_read_input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cost: self.cost - before.cost,
+        }
+    }
+
     /// Adds one response.
     pub fn add(&mut self, usage: &Usage, cost: Option<f64>) {
         self.responses += 1;

@@ -179,6 +179,19 @@ pub struct Returned {
     pub stop: Option<String>,
 }
 
+impl Returned {
+    /// A result with nothing to remember.
+    pub fn plain(call: &ToolUseId, content: Vec<Block>, is_error: bool) -> Returned {
+        let aftermath = Aftermath::default();
+        Returned { call: call.clone(), content, is_error, aftermath, notes: Vec::new(), stop: None }
+    }
+
+    /// A call that came to nothing, and why.
+    pub fn failed(call: &ToolUseId, why: &str) -> Returned {
+        Returned::plain(call, vec![Block::text(why)], true)
+    }
+}
+
 /// How a prompt ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {

@@ -175,14 +175,8 @@ impl Run {
 
     fn limit_reached(&self) -> Option<String> {
         let RunSettings { turns_max, tokens_max, cost_max, .. } = self.settings;
-        let tokens = |totals: &Totals| {
-            totals.input_tokens
-                + totals.cache_creation_input_tokens
-                + totals.cache_read_input_tokens
-                + totals.output_tokens
-        };
-        let taken = tokens(&self.spent).saturating_sub(tokens(&self.spent_before));
-        let paid = self.spent.cost - self.spent_before.cost;
+        let spent = self.spent.since(&self.spent_before);
+        let (taken, paid) = (spent.tokens(), spent.cost);
         if let Some(most) = turns_max.filter(|most| self.turns >= *most) {
             return Some(format!("{most} turns were allowed, and they are used up"));
         }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Snapshot};
+use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Prefix, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner};
@@ -238,14 +238,21 @@ impl View {
         self.derived = derived;
     }
 
+    /// What stands before the messages, as far as the log holds it.
+    pub fn prefix(&self) -> Option<&Prefix> {
+        self.prefix_of(&self.derived.state)
+    }
+
+    fn prefix_of(&self, state: &Snapshot) -> Option<&Prefix> {
+        let position = self.position(state.prefix?.id)?;
+        match &self.branch[position as usize].body {
+            Body::Prefix(prefix) => Some(prefix),
+            _ => None,
+        }
+    }
+
     fn head(&self, state: &Snapshot) -> Head {
-        let prefix = state.prefix.and_then(|reference| self.position(reference.id)).and_then(|position| {
-            match &self.branch[position as usize].body {
-                Body::Prefix(prefix) => Some(prefix),
-                _ => None,
-            }
-        });
-        prefix.map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner(&[])))
+        self.prefix_of(state).map_or(Head::default(), |prefix| Head::new(prefix, self.lens.cleaner(&[])))
     }
 
     /// The provider's own summary, if what is shown first begins with one.

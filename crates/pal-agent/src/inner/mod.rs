@@ -34,14 +34,7 @@ impl Desk<'_> {
         };
         let is_error = done.is_err();
         let content = done.unwrap_or_else(|why| vec![Block::text(&why)]);
-        Returned {
-            call: call.id.clone(),
-            content,
-            is_error,
-            aftermath: Default::default(),
-            notes: Vec::new(),
-            stop: None,
-        }
+        Returned::plain(&call.id, content, is_error)
     }
 
     fn tell_context(&mut self, session: &Session, engine: &Engine, call: &Call) -> Result<String, String> {

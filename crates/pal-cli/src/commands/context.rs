@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use pal_context::Standing;
 use pal_context::cache::latched_lifetime;
-use pal_model::{Body, Prefix, Source};
+use pal_model::Source;
 use pal_view::{Limits, RenderOptions, Request, Scope, Size, View};
 
 use crate::arguments::Context;
@@ -106,7 +106,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
     let view = View::of(lens(&card, settings.estimator, Scope::Current), session.branch);
     let limits = Limits::new(&card, &settings.window_for(&card.model));
     let request = next_request(&view, settings);
-    let contents = Contents::of(&view, &request, prefix(&view));
+    let contents = Contents::of(&view, &request, view.prefix());
     let size = view.size();
     let slices = slices::scaled(slices::of(&view, &contents, |_| true), size.tokens);
     let tokens = size.tokens;
@@ -118,14 +118,6 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
         tokens,
         contents,
         slices,
-    })
-}
-
-/// The newest prefix of a session.
-fn prefix(view: &View) -> Option<&Prefix> {
-    view.branch().iter().rev().find_map(|entry| match &entry.body {
-        Body::Prefix(prefix) => Some(prefix),
-        _ => None,
     })
 }
 

@@ -56,12 +56,7 @@ impl Digest {
 
     /// All tokens of prompts and answers.
     pub(super) fn tokens(&self) -> u64 {
-        let Totals {
-            input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens, ..
-        } = self.spent;
-        [input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        self.spent.tokens()
     }
 }
 
