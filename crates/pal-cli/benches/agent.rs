@@ -4,13 +4,14 @@
 //! request besides the tool's own time, the largest memory, and how long the first request takes.
 //!
 //! Between the program and the simulator stands a relay that notes when bytes pass: a round is the time from the last
-//! bytes of a response to the last bytes of the request that follows it. The tool's own time is what the program tells of it
-//! in `stream-json` (`duration_ms`, which is rounded down, so that too little is taken off rather than too much).
+//! bytes of a response to the last bytes of the request that follows it. A request is passed on when all of it has arrived,
+//! so that the simulator does not take its share of the machine meanwhile. The tool's own time is what the program tells of
+//! it in `stream-json` (`duration_ms`).
 
 // A benchmark that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,7 +26,13 @@ use serde_json::{Value, json};
 const ROUNDS: usize = 200;
 const FILES: usize = 300;
 const STARTS: usize = 30;
-const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 200_000\n";
+const WORDS: [&str; 8] = ["river", "window", "paper", "engine", "garden", "letter", "mountain", "history"];
+/// What a request for a summary says.
+const SUMMARY: &str = "Your task is to write a summary of";
+/// The provider clears old results itself, so requests grow until a compaction although the window stays within its limit.
+const CLEARING: &str = "[models.claude-opus-5-5]\nwindow = 200_000\n";
+/// It does not: requests are as long as what the model sees.
+const PLAIN: &str = "[models.claude-opus-5-5]\nwindow = 200_000\ncontext_management = []\n";
 
 /// Calls a tool in each of its rounds, then says that it is done.
 struct Rounds {
@@ -35,7 +42,7 @@ struct Rounds {
 
 impl Model for Rounds {
     fn answer(&mut self, ask: &Ask<'_>) -> Answer {
-        let is_summary = |raw: &str| raw.contains("Your task is to write a summary of");
+        let is_summary = |raw: &str| raw.contains(SUMMARY);
         if ask.messages.last().is_some_and(|last| last.blocks.iter().any(|raw| is_summary(raw))) {
             return Extractive.answer(ask);
         }
@@ -57,11 +64,18 @@ impl Model for Rounds {
     }
 }
 
+/// A request, and when its first and its last byte arrived.
+struct Arrived {
+    first: Instant,
+    last: Instant,
+    bytes: usize,
+    wants_summary: bool,
+}
+
 /// When bytes passed the relay.
 #[derive(Default)]
 struct Passed {
-    /// For each request its first and its last bytes.
-    requests: Vec<(Instant, Instant)>,
+    requests: Vec<Arrived>,
     /// For each response its last bytes.
     responses: Vec<Instant>,
     is_answering: bool,
@@ -82,17 +96,7 @@ fn relay(to: std::net::SocketAddr) -> (std::net::SocketAddr, Shared) {
             server.set_nodelay(true).unwrap();
             let (one, other) = ((client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client));
             let noted = Arc::clone(&shared);
-            std::thread::spawn(move || {
-                pass(one.0, one.1, |now| {
-                    let mut passed = noted.lock().unwrap();
-                    let is_next = passed.is_answering;
-                    match passed.requests.last_mut() {
-                        Some(newest) if !is_next => newest.1 = now,
-                        _ => passed.requests.push((now, now)),
-                    }
-                    passed.is_answering = false;
-                })
-            });
+            std::thread::spawn(move || pass_requests(one.0, one.1, &noted));
             let noted = Arc::clone(&shared);
             std::thread::spawn(move || {
                 pass(other.0, other.1, |now| {
@@ -109,6 +113,42 @@ fn relay(to: std::net::SocketAddr) -> (std::net::SocketAddr, Shared) {
     (address, passed)
 }
 
+/// Passes on whole requests.
+fn pass_requests(from: TcpStream, mut to: TcpStream, noted: &Shared) {
+    let mut from = BufReader::with_capacity(1 << 13, from);
+    // Written once, so that no request waits for the memory that it is read into.
+    let mut request = vec![1_u8; 8 << 20];
+    loop {
+        request.clear();
+        let (mut length, mut begun) = (0, None);
+        loop {
+            let start = request.len();
+            if from.read_until(b'\n', &mut request).unwrap_or(0) == 0 {
+                let _ = to.shutdown(Shutdown::Write);
+                return;
+            }
+            begun.get_or_insert_with(Instant::now);
+            let line = String::from_utf8_lossy(&request[start..]).to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let start = request.len();
+        request.resize(start + length, 0);
+        from.read_exact(&mut request[start..]).unwrap();
+        let mut passed = noted.lock().unwrap();
+        let (first, last, bytes) = (begun.unwrap(), Instant::now(), request.len());
+        let end = String::from_utf8_lossy(&request[bytes.saturating_sub(16_000)..]);
+        passed.requests.push(Arrived { first, last, bytes, wants_summary: end.contains(SUMMARY) });
+        passed.is_answering = false;
+        drop(passed);
+        to.write_all(&request).unwrap();
+    }
+}
+
 fn pass(mut from: TcpStream, mut to: TcpStream, note: impl Fn(Instant)) {
     let mut buffer = vec![0; 1 << 18];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
@@ -121,11 +161,11 @@ fn pass(mut from: TcpStream, mut to: TcpStream, note: impl Fn(Instant)) {
 }
 
 /// A simulator, and the relay before it.
-fn provider(rounds: usize) -> (String, Shared) {
+fn provider(rounds: usize, cards: &'static str) -> (String, Shared) {
     let (told, listening) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let settings =
-            Settings { cards: pal_model::Cards::shipped().overridden(CARDS).unwrap(), ..Settings::plain() };
+            Settings { cards: pal_model::Cards::shipped().overridden(cards).unwrap(), ..Settings::plain() };
         let simulator = Simulator::new(settings, Box::new(Rounds { rounds, made: 0 }));
         let options = Options { speed: Speed::Real, record: None, notice: Box::new(|_| {}) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -144,16 +184,13 @@ fn repository(folder: &Path) -> u64 {
     std::fs::create_dir_all(folder.join("repository/data")).unwrap();
     std::fs::create_dir_all(folder.join("home")).unwrap();
     std::fs::create_dir_all(folder.join("pal")).unwrap();
-    std::fs::write(folder.join("pal/models.toml"), CARDS).unwrap();
-    let sizes = [2_000, 4_000, 6_000, 8_000, 9_000, 10_000, 12_000, 14_000, 20_000, 40_000];
+    let sizes = [2_000, 2_000, 2_500, 3_000, 3_500, 4_000, 5_000, 6_000, 10_000, 40_000];
     let mut bytes = 0;
     for file in 0..FILES {
         let mut text = String::new();
         while text.len() < sizes[(file * 7) % sizes.len()] {
-            text.push_str(&format!(
-                "word {} of file {file} stands in a line with others, as words do\n",
-                text.len()
-            ));
+            let word = WORDS[(text.len() / 7 + file) % WORDS.len()];
+            text.push_str(&format!("a word such as {word} stands in a line with others, as words do\n"));
         }
         bytes += if file < ROUNDS { text.len() as u64 } else { 0 };
         std::fs::write(folder.join(format!("repository/data/{file:03}.txt")), text).unwrap();
@@ -200,21 +237,35 @@ fn median(times: &mut [f64]) -> f64 {
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = repository(folder.path());
-    let mut starts = Vec::new();
-    for _ in 0..STARTS {
-        let (address, passed) = provider(0);
-        let begun = Instant::now();
-        let done = command(folder.path(), &address).output().unwrap();
-        assert!(done.status.success());
-        starts.push(milliseconds(passed.lock().unwrap().requests[0].1 - begun));
-    }
-    let (address, passed) = provider(ROUNDS);
+    println!("{ROUNDS} rounds, results of {:.1} MB, a window of 200 000 tokens\n", bytes as f64 / 1e6);
+    start(folder.path());
+    session(folder.path(), "the provider clears old results", CLEARING);
+    session(folder.path(), "only compactions make room", PLAIN);
+}
+
+fn start(folder: &Path) {
+    let mut starts: Vec<f64> = (0..STARTS)
+        .map(|_| {
+            let (address, passed) = provider(0, CLEARING);
+            let begun = Instant::now();
+            let done = command(folder, &address).output().unwrap();
+            assert!(done.status.success());
+            milliseconds(passed.lock().unwrap().requests[0].last - begun)
+        })
+        .collect();
+    let median = median(&mut starts);
+    println!("start to the first request, {FILES} files: {median:.1} ms, median of {STARTS} (bar 50 ms)\n");
+}
+
+fn session(folder: &Path, name: &str, cards: &'static str) {
+    std::fs::write(folder.join("pal/models.toml"), cards).unwrap();
+    let (address, passed) = provider(ROUNDS, cards);
     let begun = Instant::now();
-    let mut child = command(folder.path(), &address).spawn().unwrap();
+    let mut child = command(folder, &address).spawn().unwrap();
     let (process, out) = (child.id(), child.stdout.take().unwrap());
     let reading = std::thread::spawn(move || {
         let mut text = String::new();
-        std::io::BufReader::new(out).read_to_string(&mut text).unwrap();
+        BufReader::new(out).read_to_string(&mut text).unwrap();
         text
     });
     let mut memory = 0;
@@ -231,66 +282,64 @@ fn main() {
     let result = lines.last().unwrap();
     assert!(status.success() && result["num_turns"] == ROUNDS + 1, "{result}");
     let boundaries = lines.iter().filter(|line| line["subtype"] == "compact_boundary").count();
-    let rounds = rounds(&passed.lock().unwrap(), &lines);
-    report(&rounds, memory, &mut starts);
+    let passed = passed.lock().unwrap();
     println!(
-        "\n{} requests in {:.1} s, {boundaries} compactions, results of {:.1} MB",
-        passed.lock().unwrap().requests.len(),
+        "{name}: {} requests in {:.1} s, {boundaries} compactions, {:.1} MB of memory at most (bar 60 MB)\n",
+        passed.requests.len(),
         took.as_secs_f64(),
-        bytes as f64 / 1e6
+        memory as f64 * 1024.0 / 1e6
     );
-    println!("usage: {}", result["usage"]);
+    report(&rounds(&passed, &lines));
+    println!("\nusage: {}\n", result["usage"]);
 }
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
-/// For each round: from the end of the response to the first and the last byte of the next request, less the tool's time.
-fn rounds(passed: &Passed, lines: &[Value]) -> Vec<(f64, f64, f64)> {
+/// From the end of a response to the next request.
+struct Round {
+    /// Until its first byte, beyond the tool's time.
+    first: f64,
+    /// Until its last.
+    last: f64,
+    tool: f64,
+    bytes: usize,
+}
+
+/// The rounds of tools; what lies around a compaction is none.
+fn rounds(passed: &Passed, lines: &[Value]) -> Vec<Round> {
     let ended = lines.iter().filter(|line| line["state"] == "ended");
     let mut tools = ended.map(|line| line["duration_ms"].as_f64().unwrap());
-    // Around a compaction there are more requests than calls; those rounds are told apart by what stands between them.
-    let mut kinds = Vec::new();
-    for line in lines {
-        match (line["type"].as_str(), line["subtype"].as_str(), line["state"].as_str()) {
-            (_, Some("compact_boundary"), _) => kinds.push(false),
-            (_, _, Some("ended")) => kinds.push(true),
-            _ => {}
-        }
-    }
-    let gaps = passed.requests.windows(2).zip(&passed.responses).map(|(pair, response)| (pair[1], *response));
-    assert_eq!(kinds.len() + 1, passed.requests.len(), "every request has its reason");
     let mut rounds = Vec::new();
-    for ((next, response), is_tool) in gaps.zip(kinds) {
-        let took = if is_tool { tools.next().unwrap() } else { 0.0 };
-        rounds.push((milliseconds(next.0 - response) - took, milliseconds(next.1 - response) - took, took));
+    for (pair, response) in passed.requests.windows(2).zip(&passed.responses) {
+        if pair[0].wants_summary {
+            continue;
+        }
+        let (tool, next) = (tools.next().unwrap(), &pair[1]);
+        if !next.wants_summary {
+            let after = |at: Instant| milliseconds(at - *response) - tool;
+            rounds.push(Round { first: after(next.first), last: after(next.last), tool, bytes: next.bytes });
+        }
     }
     rounds
 }
 
-fn report(rounds: &[(f64, f64, f64)], memory: u64, starts: &mut [f64]) {
-    let of =
-        |rounds: &[(f64, f64, f64)]| median(&mut rounds.iter().map(|round| round.1).collect::<Vec<f64>>());
-    let (first, last) = (of(&rounds[..50]), of(&rounds[rounds.len() - 50..]));
-    let begun = median(&mut rounds.iter().map(|round| round.0).collect::<Vec<f64>>());
-    let tool = median(&mut rounds.iter().map(|round| round.2).collect::<Vec<f64>>());
-    println!("| what | figure | bar |\n| --- | --- | --- |");
+fn report(rounds: &[Round]) {
+    let of = |rounds: &[Round], what: fn(&Round) -> f64| {
+        median(&mut rounds.iter().map(what).collect::<Vec<f64>>())
+    };
+    let (first, last) = (&rounds[..50], &rounds[rounds.len() - 50..]);
+    let row = |name: &str, what: fn(&Round) -> f64, bar: &str| {
+        let (all, first, last) = (of(rounds, what), of(first, what), of(last, what));
+        println!("| {name} | {all:.2} | {first:.2} | {last:.2} | {:.2} × | {bar} |", last / first);
+    };
     println!(
-        "| end of a response to the whole next request, beyond the tool's time: median of {} | {:.2} ms | 2 ms |",
-        rounds.len(),
-        of(rounds)
+        "| from the end of a response, beyond the tool's time | all | first 50 | last 50 | growth | bar |"
     );
-    println!("| the same to its first byte | {begun:.2} ms | – |");
-    println!(
-        "| first 50 rounds, last 50 rounds | {first:.2}, {last:.2} ms ({:.2} ×) | 1.5 × |",
-        last / first
-    );
-    println!("| the tool's own time (rounded down) | {tool:.0} ms | – |");
-    println!("| largest memory | {:.1} MB | 60 MB |", memory as f64 * 1024.0 / 1e6);
-    println!(
-        "| start to the first request, {FILES} files: median of {} | {:.1} ms | 50 ms |",
-        starts.len(),
-        median(starts)
-    );
+    println!("| --- | --- | --- | --- | --- | --- |");
+    row("to the first byte of the next request (ms)", |round| round.first, "2 ms, 1.5 ×");
+    row("to its last byte (ms)", |round| round.last, "2 ms, 1.5 ×");
+    row("the tool's own time (ms)", |round| round.tool, "–");
+    row("size of the request (MB)", |round| round.bytes as f64 / 1e6, "–");
 }

@@ -55,10 +55,13 @@ impl Session {
             let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
             let Prepared { request, betas, standing, .. } = &prepared;
             let entry = self.append_request(&Source::main(), request, standing, betas, reports, now)?;
-            self.sync()?;
+            // The disk writes while the request travels. Nothing is done with an answer before both have arrived.
+            let syncing = self.log.begin_sync()?;
             let previous = self.watched.as_ref().map(|watched| watched.response().clone());
             let outgoing = Outgoing { request, betas, previous: previous.as_ref(), now };
-            match errands.send(&outgoing) {
+            let outcome = errands.send(&outgoing);
+            self.log.finish_sync(syncing)?;
+            match outcome {
                 Outcome::Answered(answered) if is_cut(&answered) && rejected < smaller_max => {
                     // What was cut off was said, and was paid for.
                     self.append_answer(&answered, now)?;

@@ -57,8 +57,18 @@ impl Parts {
 
 impl FromIterator<Part> for Parts {
     fn from_iter<I: IntoIterator<Item = Part>>(parts: I) -> Parts {
-        let list: Arc<[Part]> = parts.into_iter().filter(|part| !part.as_str().is_empty()).collect();
-        Parts { bytes: list.iter().map(|part| part.as_str().len()).sum(), list }
+        parts.into_iter().collect::<Vec<Part>>().into()
+    }
+}
+
+impl From<Vec<Part>> for Parts {
+    fn from(mut list: Vec<Part>) -> Parts {
+        let mut bytes = 0;
+        list.retain(|part| {
+            bytes += part.as_str().len();
+            !part.as_str().is_empty()
+        });
+        Parts { bytes, list: list.into() }
     }
 }
 

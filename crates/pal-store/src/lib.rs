@@ -34,7 +34,7 @@ mod writer;
 
 pub use error::{AppendError, BadLine, FileError, OpenError, Problem, RewindError, Why};
 pub use file::create_private_directory;
-pub use log::{Branch, Log, Opened};
+pub use log::{Branch, Log, Opened, Syncing};
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
 pub use read::{Line, Lines, ReadError, Reader};
 pub use tail::Torn;

@@ -2,9 +2,10 @@
 //!
 //! Only appends, ever, with two exceptions that both cut off what never became an entry: a failed write and a torn
 //! tail. An append returns when its line has left the process, so a kill loses at most the entry being written;
-//! only [`Log::sync`] waits for the disk.
+//! only [`Log::sync`] and [`Log::finish_sync`] wait for the disk.
 
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use pal_model::{Draft, Entry, EntryId, IdSource, Text, Timestamp};
 use rustc_hash::FxHashMap;
@@ -127,6 +128,30 @@ impl Log {
         Ok(())
     }
 
+    /// Begins to bring everything appended so far to the disk, while the caller does something else; [`Log::finish_sync`]
+    /// waits for it.
+    pub fn begin_sync(&mut self) -> Result<Syncing, FileError> {
+        let length = self.writer.length();
+        if self.writer.is_synced() || !self.is_directory_synced {
+            self.sync()?;
+            return Ok(Syncing { length, thread: None });
+        }
+        let failed = |error| FileError::new("sync", &self.path, error);
+        let file = self.writer.sink().try_clone().map_err(failed)?;
+        let work = move || file.sync_data();
+        let thread = std::thread::Builder::new().name(String::from("sync")).spawn(work).map_err(failed)?;
+        Ok(Syncing { length, thread: Some(thread) })
+    }
+
+    /// Waits until what was appended before the beginning is on the disk.
+    pub fn finish_sync(&mut self, syncing: Syncing) -> Result<(), FileError> {
+        let Some(thread) = syncing.thread else { return Ok(()) };
+        let done = thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread broke down")));
+        done.map_err(|error| FileError::new("sync", &self.path, error))?;
+        self.writer.note_synced(syncing.length);
+        Ok(())
+    }
+
     /// Goes back to an entry: the next append follows it, on a branch of its own. What comes back is what the view
     /// needs there. Until something is appended the file knows nothing of it.
     pub fn rewind(&mut self, to: EntryId) -> Result<Branch, RewindError> {
@@ -205,6 +230,14 @@ impl Log {
             WriteError::Broken => AppendError::Broken { path: self.path.clone() },
         }
     }
+}
+
+/// Bytes that are on their way to the disk.
+#[derive(Debug)]
+#[must_use = "whether they arrive is known when they were waited for"]
+pub struct Syncing {
+    length: u64,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
 }
 
 /// Lines that go out together.

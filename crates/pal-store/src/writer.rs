@@ -43,7 +43,8 @@ pub(crate) struct Writer<S> {
     sink: S,
     length: u64,
     broken: bool,
-    unsynced: bool,
+    /// How much of the file is known to last.
+    synced: Option<u64>,
 }
 
 /// Bytes that were not appended.
@@ -59,7 +60,7 @@ impl<S: Sink> Writer<S> {
     /// A writer of a file that is `length` bytes long.
     pub(crate) fn new(sink: S, length: u64) -> Writer<S> {
         // What an earlier process wrote may not have been synced.
-        Writer { sink, length, broken: false, unsynced: true }
+        Writer { sink, length, broken: false, synced: None }
     }
 
     pub(crate) fn sink(&self) -> &S {
@@ -79,7 +80,6 @@ impl<S: Sink> Writer<S> {
         match self.write_all(bytes) {
             Ok(()) => {
                 self.length += bytes.len() as u64;
-                self.unsynced = true;
                 Ok(())
             }
             Err(error) => {
@@ -91,11 +91,20 @@ impl<S: Sink> Writer<S> {
 
     /// Makes everything appended so far last.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        if self.unsynced {
+        if !self.is_synced() {
             self.sink.sync()?;
-            self.unsynced = false;
+            self.note_synced(self.length);
         }
         Ok(())
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced == Some(self.length)
+    }
+
+    /// Somebody made the first bytes last.
+    pub(crate) fn note_synced(&mut self, length: u64) {
+        self.synced = self.synced.max(Some(length));
     }
 
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -129,6 +138,7 @@ mod tests {
         room: usize,
         interrupted: bool,
         cuts: bool,
+        syncs: usize,
     }
 
     impl Sink for Disk {
@@ -158,12 +168,13 @@ mod tests {
         }
 
         fn sync(&mut self) -> io::Result<()> {
+            self.syncs += 1;
             Ok(())
         }
     }
 
     fn writer(room: usize, cuts: bool) -> Writer<Disk> {
-        Writer::new(Disk { bytes: b"first\n".to_vec(), room, interrupted: false, cuts }, 6)
+        Writer::new(Disk { bytes: b"first\n".to_vec(), room, interrupted: false, cuts, syncs: 0 }, 6)
     }
 
     #[test]
@@ -193,5 +204,17 @@ mod tests {
         assert!(matches!(writer.append(b"second\n"), Err(WriteError::Io(_))));
         writer.sink.room = 100;
         writer.append(b"third\n").unwrap();
+    }
+
+    #[test]
+    fn what_came_after_a_sync_began_is_not_taken_for_synced() {
+        let mut writer = writer(100, true);
+        let begun = writer.length();
+        writer.append(b"second\n").unwrap();
+        writer.note_synced(begun);
+        assert!(!writer.is_synced());
+        writer.sync().unwrap();
+        writer.sync().unwrap();
+        assert_eq!(writer.sink.syncs, 1, "once for the second line, not again for nothing");
     }
 }

@@ -116,20 +116,24 @@ impl Request {
 
     /// The body as shared parts, in order.
     pub fn parts(&self) -> Parts {
-        let marked = |at: usize| self.marks.iter().find(|mark| mark.spot == Spot::Block(at));
-        let blocks = self.rope.pieces().enumerate().flat_map(move |(at, piece)| {
+        let mut parts = Vec::with_capacity(2 * self.rope.extent().blocks + 16);
+        parts.push(Part::Shared(Text::from(self.opening())));
+        parts.extend(self.head_parts());
+        parts.push(Part::Fixed(r#""messages":["#));
+        for (at, piece) in self.rope.pieces().enumerate() {
             let text = &piece.text;
-            let (open, mark, close) = match marked(at) {
+            parts.push(Part::Fixed(joint(at, piece.opens)));
+            match self.marks.iter().find(|mark| mark.spot == Spot::Block(at)) {
                 // A block is an object, so a mark goes before its last character.
-                Some(mark) => (text.slice_of(&text[..text.len() - 1]), mark.json(), "}"),
-                None => (text.clone(), "", ""),
-            };
-            [Part::Fixed(joint(at, piece.opens)), Part::Shared(open), Part::Fixed(mark), Part::Fixed(close)]
-        });
-        let end = if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" };
-        let opening = std::iter::once(Part::Shared(Text::from(self.opening())));
-        let head = self.head_parts().into_iter().chain(std::iter::once(Part::Fixed(r#""messages":["#)));
-        opening.chain(head).chain(blocks).chain(std::iter::once(Part::Fixed(end))).collect()
+                Some(mark) => {
+                    parts.push(Part::Shared(text.slice_of(&text[..text.len() - 1])));
+                    parts.extend([Part::Fixed(mark.json()), Part::Fixed("}")]);
+                }
+                None => parts.push(Part::Shared(text.clone())),
+            }
+        }
+        parts.push(Part::Fixed(if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" }));
+        parts.into()
     }
 
     /// The members before tools and system, each with a comma behind it.

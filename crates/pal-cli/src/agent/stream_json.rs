@@ -160,7 +160,7 @@ impl Show for StreamJson<'_> {
             Event::ToolEnded { call, name, is_error, took, bytes } => {
                 self.tools.insert(call.clone(), name.clone());
                 let told = json!({
-                    "state": "ended", "is_error": is_error, "duration_ms": milliseconds(*took), "bytes": bytes,
+                    "state": "ended", "is_error": is_error, "duration_ms": (took.as_secs_f64() * 1e6).round() / 1e3, "bytes": bytes,
                 });
                 let done = self.tool(call, told);
                 self.tools.remove(call);
