@@ -24,6 +24,7 @@ use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
 use crate::opening::{self, Opened, Prefixing};
 use crate::options::Options;
+use crate::reminding::Reminding;
 use crate::switched::Switched;
 use crate::voice::Voice;
 
@@ -115,6 +116,7 @@ impl<'a> Agent<'a> {
             shell,
             gate,
             hooks,
+            reminding: Reminding::of(session.view().branch()),
             around: Around { instructions: gathered.instructions, skills, announces },
             sources: options.sources,
             prefixing,

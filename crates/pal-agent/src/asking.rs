@@ -5,6 +5,7 @@ use std::time::Duration;
 use pal_context::{FileRead, FileWanted, Order, Question, Reply};
 use pal_engine::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
 use pal_model::{Boundary, Source, Timestamp, Usage};
+use pal_settings::Switch;
 use pal_view::{Request, View};
 use pal_wire::{Delta, Event as Heard, Failure, FailureKind};
 use smol_str::SmolStr;
@@ -20,8 +21,11 @@ const TOLD_EVERY: Duration = Duration::from_secs(15);
 
 impl Errands for Desk<'_> {
     fn send(&mut self, outgoing: &Outgoing<'_>) -> Outcome {
-        let request = self.voice.asking_why(outgoing.request, outgoing.previous);
-        let exchange = self.exchange(&request, outgoing.betas);
+        let exchange = if self.switched.is_off(Switch::BreakDetector) {
+            self.exchange(outgoing.request, outgoing.betas)
+        } else {
+            self.exchange(&self.voice.asking_why(outgoing.request, outgoing.previous), outgoing.betas)
+        };
         self.outcome(exchange)
     }
 

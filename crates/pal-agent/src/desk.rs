@@ -11,6 +11,7 @@ use pal_model::{Block, BlockType, Card, Content, Text, Timestamp, ToolUseId};
 use pal_permissions::{Need, only_looks};
 use pal_prompt::{Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
+use pal_settings::Switch;
 use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
 
@@ -23,6 +24,7 @@ use crate::inner;
 use crate::line::Line;
 use crate::listening::Listening;
 use crate::opening::Prefixing;
+use crate::reminding::{REMINDER, Reminding};
 use crate::switched::Switched;
 use crate::voice::Voice;
 use crate::workers::Job;
@@ -43,6 +45,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) gate: Gate,
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
+    pub(crate) reminding: Reminding,
     pub(crate) switched: Switched,
     /// Where what is around the session is looked for, and what becomes of it.
     pub(crate) sources: pal_sources::Request,
@@ -199,6 +202,9 @@ impl Hands for Desk<'_> {
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
+        if !self.switched.is_off(Switch::Reminders) {
+            self.notes.extend(self.reminding.due().map(|text| (REMINDER, text)));
+        }
         for (what, text) in std::mem::take(&mut self.notes) {
             session.attach(what, &text, now)?;
         }
@@ -242,6 +248,7 @@ impl Hands for Desk<'_> {
             name: call.name.clone(),
             input: call.input.to_string(),
         });
+        self.reminding.called(&call);
         self.running.push((call.id.clone(), call.name.clone(), Instant::now()));
         if call.name == "Read" {
             self.note_visibility(session, &call);
@@ -310,6 +317,7 @@ impl Hands for Desk<'_> {
                 Event::Message { entry: Box::new(entry.clone()), usage: None, cost: None }
             }
             Heard::Answer(entry, usage, cost) => {
+                self.reminding.answered();
                 let usage = Some(Box::new(usage.clone()));
                 Event::Message { entry: Box::new(entry.clone()), usage, cost }
             }

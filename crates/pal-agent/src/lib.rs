@@ -19,6 +19,7 @@ mod line;
 mod listening;
 mod opening;
 mod options;
+mod reminding;
 mod restoring;
 mod switched;
 mod timing;

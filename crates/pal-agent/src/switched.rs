@@ -38,6 +38,8 @@ impl Switched {
         engine.policy.cold_clear = self.policy.cold_clear && clears;
         engine.policy.warm_clear = self.policy.warm_clear && clears;
         engine.policy.pressure = self.policy.pressure && clears;
+        engine.cache.marks_off = !on(Switch::CacheMarks);
+        engine.cache.watch_off = !on(Switch::BreakDetector);
         engine.inputs.compaction_off = !on(Switch::Compact);
         let is_auto = on(Switch::AutoCompact) && on(Switch::Compact);
         engine.limits.auto_compact = self.auto_compact.filter(|_| is_auto);

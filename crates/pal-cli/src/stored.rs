@@ -73,12 +73,18 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         is_attended: true,
         ways: (!settings.may_compact()).then(Vec::new),
         max_tokens: MAX_TOKENS.min(card.max_output),
-        cache: CacheSettings {
-            eligibility: eligibility(settings),
-            effort: settings.effort.clone(),
-            betas: pal_wire::betas(card).into_iter().map(SmolStr::new_static).collect(),
-        },
+        cache: cache_settings(settings, card),
         inputs: pal_engine::Inputs::default(),
+    }
+}
+
+/// What the provider's cache depends on, for a model.
+pub(crate) fn cache_settings(settings: &Settings, card: &Card) -> CacheSettings {
+    CacheSettings {
+        eligibility: eligibility(settings),
+        effort: settings.effort.clone(),
+        betas: pal_wire::betas(card).into_iter().map(SmolStr::new_static).collect(),
+        ..CacheSettings::default()
     }
 }
 

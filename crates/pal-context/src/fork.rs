@@ -16,6 +16,8 @@ pub struct Standing {
     pub members: Vec<(SmolStr, Text)>,
     /// For how long what is marked is kept.
     pub lifetime: CacheLifetime,
+    /// Nothing is marked.
+    pub is_unmarked: bool,
 }
 
 /// Members that the requests of a log may have carried: what else stands there is not taken from it. Thinking is the
@@ -53,6 +55,9 @@ impl Standing {
     fn finished(&self, request: Request, view: &View, is_fork: bool) -> Request {
         let request =
             self.members.iter().fold(request, |request, (name, value)| request.with_member(name, value));
+        if self.is_unmarked {
+            return request;
+        }
         let marks = plan(&request, &view.lens().card, Marking { lifetime: self.lifetime, is_fork });
         request.with_marks(marks)
     }

@@ -57,6 +57,9 @@ impl Session {
             let entry = self.append_request(&Source::main(), request, standing, betas, reports, now)?;
             // The disk writes while the request travels. Nothing is done with an answer before both have arrived.
             let syncing = self.log.begin_sync()?;
+            if engine.cache.watch_off {
+                self.watched = None;
+            }
             let previous = self.watched.as_ref().map(|watched| watched.response().clone());
             let outgoing = Outgoing { request, betas, previous: previous.as_ref(), now };
             let outcome = errands.send(&outgoing);
@@ -74,7 +77,11 @@ impl Session {
                 }
                 Outcome::Answered(answered) => {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
-                    let cache_break = self.watch_sent(entry, &prepared, &answered, now);
+                    let cache_break = if engine.cache.watch_off {
+                        None
+                    } else {
+                        self.watch_sent(entry, &prepared, &answered, now)
+                    };
                     return Ok(Sent { answered, prepared, rejected, cache_break });
                 }
                 Outcome::MediaRefused(message) if media.is_empty() => {

@@ -50,6 +50,10 @@ pub struct CacheSettings {
     pub effort: Option<SmolStr>,
     /// The beta headers that the model's card asks for.
     pub betas: Vec<SmolStr>,
+    /// Requests carry no marks.
+    pub marks_off: bool,
+    /// Reads that fell are not looked into.
+    pub watch_off: bool,
 }
 
 /// What whoever runs the session knows before any compaction. What is found out only when one is due comes through

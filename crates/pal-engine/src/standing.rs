@@ -41,7 +41,8 @@ impl Session {
             What::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),
             _ => None,
         });
-        Standing { members: effort.into_iter().chain(asked).collect(), lifetime }
+        let is_unmarked = engine.cache.marks_off;
+        Standing { members: effort.into_iter().chain(asked).collect(), lifetime, is_unmarked }
     }
 
     /// What a fork carries: exactly what the conversation's last request of this model carried, whatever the settings say
@@ -60,6 +61,7 @@ impl Session {
                     .filter_map(|(name, value)| carried_member(name, value).ok())
                     .collect(),
                 lifetime,
+                is_unmarked: engine.cache.marks_off,
             },
             _ => self.standing(engine, now),
         }

@@ -215,7 +215,7 @@ impl Session {
         let options =
             RenderOptions { max_tokens: like.request.max_tokens(), stream: true, spell_out_unseen: true };
         let lifetime = sent.lifetime.as_deref().and_then(CacheLifetime::named).unwrap_or_default();
-        let standing = Standing { members: Vec::new(), lifetime };
+        let standing = Standing { lifetime, ..Standing::default() };
         let request = standing.request(&view, options);
         let members = sent.members.iter().map(|(name, value)| (name, Text::from(value.as_str())));
         let request = members.fold(request, |request, (name, value)| request.with_member(name, &value));

@@ -161,6 +161,7 @@ pub(crate) fn engine(options: &Options, card: &Card, lifetime: CacheLifetime) ->
             eligibility: Eligibility { is_wanted: lifetime == CacheLifetime::Hour1, is_in_overage: false },
             effort: None,
             betas: pal_wire::betas(card).into_iter().map(SmolStr::new_static).collect(),
+            ..CacheSettings::default()
         },
         inputs: pal_engine::Inputs::default(),
     }

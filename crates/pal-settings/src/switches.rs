@@ -68,6 +68,8 @@ switches! {
     Skills = "skills",
     /// The model is told of tools, agents, skills and servers that came or went.
     Announcements = "announcements",
+    /// The model is reminded of what it has on its list.
+    Reminders = "reminders",
     /// Reads from the provider's cache that fell are explained.
     BreakDetector = "break_detector",
     /// Requests are marked for the provider's cache.

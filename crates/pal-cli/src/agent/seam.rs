@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options};
-use pal_engine::CacheSettings;
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
@@ -28,7 +27,7 @@ use crate::failure::Failure;
 use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{card, lens};
 use crate::settings::Settings;
-use crate::stored::{eligibility, find};
+use crate::stored::{cache_settings, find};
 use crate::surroundings::{Start, sources_at, today};
 use crate::telemetry::Export;
 
@@ -230,11 +229,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         home,
         beginning,
         limits: Limits::new(&card, &settings.window_for(&card.model)),
-        cache: CacheSettings {
-            eligibility: eligibility(settings),
-            effort: settings.effort.clone(),
-            betas: pal_wire::betas(&card).into_iter().map(SmolStr::new_static).collect(),
-        },
+        cache: cache_settings(settings, &card),
         line: line(print, settings, &card)?,
         sources: sources_at(&start, settings),
         prompts: Prompts {

@@ -129,5 +129,5 @@ fn next_request(view: &View, settings: &Settings) -> Request {
         stream: true,
         spell_out_unseen: false,
     };
-    Standing { members: Vec::new(), lifetime }.request(view, options)
+    Standing { lifetime, ..Standing::default() }.request(view, options)
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Child;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -20,9 +21,10 @@ const KILLS: u64 = 50;
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Results beyond this many characters are spilled.
 const SPILLED: u64 = 50_000;
-/// A window so small that sessions are compacted again and again. What a provider clears by itself, the model does not see,
-/// and requests are compared as the model sees them: so this one clears nothing.
-const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 60_000\ncontext_management = []\n";
+/// A window so small that sessions are compacted again and again.
+const CARDS: &str = "[models.claude-opus-5-5]\nwindow = 60_000\n";
+/// The same of a provider that does not clear old results by itself.
+const CARDS_WITHOUT_CLEARING: &str = "[models.claude-opus-5-5]\nwindow = 60_000\ncontext_management = []\n";
 
 /// SplitMix64: the same kills for the same seed, as far as the machine allows.
 struct Chance(u64);
@@ -37,14 +39,15 @@ impl Chance {
 }
 
 /// A model that works until it is told to finish: commands that leave a trace, long results, files.
-fn worker(seed: u64) -> Made {
+fn worker(seed: u64, record: &Path) -> Made {
     let (mut chance, mut number) = (Chance(seed), 0);
     let made = Made::answers(move |_, ask| {
         number += 1;
         step(ask, number, &mut chance)
     });
     let pace = Pace { per_1k_output: Duration::from_millis(500), ..Pace::none() };
-    Made { cards: CARDS.to_owned(), pace, seed, ..made }
+    let cards = if seed.is_multiple_of(2) { CARDS } else { CARDS_WITHOUT_CLEARING };
+    Made { cards: cards.to_owned(), pace, seed, record: Some(record.to_owned()), ..made }
 }
 
 fn step(ask: &Ask<'_>, number: u64, chance: &mut Chance) -> Answer {
@@ -198,7 +201,8 @@ fn strike(world: &World, child: &mut Child, told: &Shared, wish: Phase, chance: 
 
 /// One session that is killed again and again, and in the end finishes. Where the kills fell.
 fn session(seed: u64) -> BTreeMap<Phase, u64> {
-    let world = World::new(worker(seed));
+    let record = tempfile::tempdir().unwrap();
+    let world = World::new(worker(seed, record.path()));
     let lines: String = (1..=600)
         .map(|line| format!("line {line} of a text that is long enough to be read in parts, and dull\n"))
         .collect();
@@ -240,7 +244,7 @@ fn session(seed: u64) -> BTreeMap<Phase, u64> {
     let last = finish(world.spawn(&arguments(&world, &id, "finish now.")));
     assert_eq!(last.code, 0, "{}\n{}", last.out, last.err);
     assert!(last.out.contains("It is finished."), "{}", last.out);
-    check(&world, &said);
+    check(&world, &said, record.path());
     fell
 }
 
@@ -259,8 +263,8 @@ fn arguments<'a>(world: &World, id: &'a str, prompt: &'a str) -> Vec<&'a str> {
     ]
 }
 
-fn check(world: &World, said: &BTreeSet<String>) {
-    let heard = world.provider.heard();
+fn check(world: &World, said: &BTreeSet<String>, record: &Path) {
+    let mut heard = world.provider.heard();
     // In so small a window one long result can make even the request for a summary too long (§4.16). Nothing else is refused.
     let is_too_long =
         |body: &str| body.contains("exceed context limit") || body.contains("prompt is too long");
@@ -278,7 +282,7 @@ fn check(world: &World, said: &BTreeSet<String>) {
     }
     let changes: Vec<i64> =
         entries.iter().filter(|entry| changes(entry)).map(|entry| entry.at.milliseconds()).collect();
-    let conversation = heard.conversation();
+    let conversation = heard.conversation(record);
     for pair in conversation.windows(2) {
         let is_between = |at: &&i64| (pair[0].at - 5..=pair[1].at + 5).contains(*at);
         if let Some(departs) = pair[1].departs_from(&pair[0]) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use pal_model::{Cards, Role};
 use pal_sim::{Answer, Ask, Extractive, Faults, Model, Pace, Said, Script, Settings, Simulator, Stop};
 use pal_sim_server::{Notice, Options, Speed, serve};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 /// Words by which a request for a summary is known.
@@ -68,9 +71,63 @@ impl Heard {
         Arc::clone(self.kept.entry(hasher.finish()).or_insert_with(|| Arc::from(raw)))
     }
 
-    /// The requests of the conversation, without those for summaries.
-    pub(crate) fn conversation(&self) -> Vec<Asked> {
-        self.asked.iter().filter(|asked| !asked.is_summary).cloned().collect()
+    /// The requests of the conversation, without those for summaries, as they came: what the provider clears is in them.
+    pub(crate) fn conversation(&mut self, record: &Path) -> Vec<Asked> {
+        let files = std::fs::read_dir(record).unwrap().map(|file| file.unwrap().path());
+        let mut files: Vec<PathBuf> = files.filter(|file| file.extension().unwrap() == "json").collect();
+        files.sort();
+        let asked = files.iter().map(|file| self.sent(file));
+        asked.filter(|asked| !asked.is_summary).collect()
+    }
+
+    fn sent(&mut self, file: &Path) -> Asked {
+        let at = since_epoch(file.metadata().unwrap().modified().unwrap());
+        let body = std::fs::read_to_string(file).unwrap();
+        let sent: Sent = serde_json::from_str(&body).unwrap();
+        let head = sent.tools.iter().chain(&sent.system).map(|raw| self.keep(raw.get())).collect();
+        let blocks = sent.messages.iter().flat_map(|message| {
+            message.content.iter().map(|raw| (message.role, raw.get())).collect::<Vec<_>>()
+        });
+        let blocks: Vec<_> = blocks.map(|(role, raw)| (role.into(), self.keep(raw))).collect();
+        let is_summary = blocks.last().is_some_and(|(_, raw)| raw.contains(SUMMARY));
+        Asked { at, is_summary, head, blocks, max_tokens: sent.max_tokens }
+    }
+}
+
+/// The body of a request.
+#[derive(Deserialize)]
+struct Sent<'a> {
+    max_tokens: u64,
+    #[serde(borrow, default)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    system: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    messages: Vec<SentMessage<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SentMessage<'a> {
+    role: SentRole,
+    #[serde(borrow)]
+    content: Vec<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SentRole {
+    User,
+    Assistant,
+    System,
+}
+
+impl From<SentRole> for Role {
+    fn from(role: SentRole) -> Role {
+        match role {
+            SentRole::User => Role::User,
+            SentRole::Assistant => Role::Assistant,
+            SentRole::System => Role::System,
+        }
     }
 }
 
@@ -123,7 +180,11 @@ pub(crate) fn is_summary(ask: &Ask<'_>) -> bool {
 }
 
 pub(crate) fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+    since_epoch(SystemTime::now())
+}
+
+fn since_epoch(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
 /// A model made of a function.
@@ -164,12 +225,14 @@ pub(crate) struct Made {
     pub(crate) pace: Pace,
     /// A table of models on top of the shipped one.
     pub(crate) cards: String,
+    /// Where every request is kept as it came.
+    pub(crate) record: Option<PathBuf>,
 }
 
 impl Made {
     pub(crate) fn of(model: impl Model + 'static) -> Made {
         let (faults, cards) = (String::new(), String::new());
-        Made { model: Box::new(model), faults, seed: 0, pace: Pace::none(), cards }
+        Made { model: Box::new(model), faults, seed: 0, pace: Pace::none(), cards, record: None }
     }
 
     /// Answers one after the other, and the last for ever; a request that comes again hears the same.
@@ -220,7 +283,7 @@ impl Provider {
                 lock(&told).refused.push((reply.status, body));
             }
         };
-        let options = Options { speed: Speed::Real, record: None, notice: Box::new(notice) };
+        let options = Options { speed: Speed::Real, record: made.record, notice: Box::new(notice) };
         let (stop, stopped) = oneshot::channel::<()>();
         let (told, listening) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

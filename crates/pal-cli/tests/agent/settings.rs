@@ -187,3 +187,50 @@ fn the_session_can_be_asked_about_itself() {
     assert!(results[2].contains("tokens are in the window"), "{}", results[2]);
     assert!(said.out.contains("compact_boundary"), "the model may have it compacted: {}", said.out);
 }
+
+/// A list with something left to do, and so many rounds in which nobody looks at it.
+fn list_and_rounds(rounds: usize) -> Vec<(&'static str, serde_json::Value)> {
+    let item = |content: &str, status: &str| json!({"content": content, "status": status});
+    let todos = json!({"todos": [item("Sweep", "completed"), item("Paint the fence", "pending")]});
+    let mut steps = vec![("Todo", todos)];
+    steps.extend((0..rounds).map(|round| ("Bash", json!({"command": format!("echo {round}")}))));
+    steps
+}
+
+#[test]
+fn a_list_that_nobody_looks_at_comes_to_mind() {
+    let reminders = |text: &str| text.matches("Your list of things to do has not changed").count();
+    let world = World::new(caller(list_and_rounds(11)));
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!((said.code, reminders(&world.newest())), (0, 0), "not yet: {}", said.err);
+    let said = world.run(&[&FREELY[..], &["--continue", "and now"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told = world.newest();
+    assert_eq!(reminders(&told), 1, "what was counted before the program ended counts: {told}");
+    assert!(told.contains("[ ] Paint the fence"), "{told}");
+    let world = World::new(caller(list_and_rounds(30)));
+    world.set("disabled = [\"reminders\"]\n");
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!((said.code, reminders(&world.newest())), (0, 0), "switched off: {}", said.err);
+    let world = World::new(caller(list_and_rounds(30)));
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!((said.code, reminders(&world.newest())), (0, 2), "now and then: {}", said.err);
+}
+
+#[test]
+fn marks_and_the_question_why_the_cache_broke_can_be_switched_off() {
+    let bodies = |settings: &str| {
+        let record = tempfile::tempdir().unwrap();
+        let steps = vec![("Read", json!({"file_path": "long.txt"}))];
+        let world = World::new(Made { record: Some(record.path().to_owned()), ..caller(steps) });
+        world.file("long.txt", &"a line like others\n".repeat(1_500));
+        world.set(settings);
+        let said = world.run(&["look"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let last = record.path().join("0002.request.json");
+        std::fs::read_to_string(last).unwrap()
+    };
+    let (usual, off) = (bodies(""), bodies("disabled = [\"cache_marks\", \"break_detector\"]\n"));
+    assert!(usual.contains("\"cache_control\"") && usual.contains("\"previous_message_id\""), "{usual}");
+    assert!(!off.contains("\"cache_control\"") && !off.contains("\"previous_message_id\""), "{off}");
+}

@@ -9,4 +9,4 @@ mod todo;
 pub use plan::{EnterPlanMode, ExitPlanMode};
 pub use skill::Skill;
 pub use skills::{SkillInfo, skill_text, skills};
-pub use todo::Todo;
+pub use todo::{Todo, open_todos};

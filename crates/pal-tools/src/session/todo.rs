@@ -48,6 +48,12 @@ impl Tool for Todo {
     }
 }
 
+/// The list that a call sets, if it leaves something to be done.
+pub fn open_todos(input: &Input) -> Option<String> {
+    let todos = checked(input).ok()?;
+    todos.iter().any(|item| item.status != Status::Completed).then(|| rendered(&todos))
+}
+
 fn checked(input: &Input) -> Result<Vec<Item>, String> {
     let Fields { todos } = input.read()?;
     if let Some(at) = todos.iter().position(|item| item.content.trim().is_empty()) {
