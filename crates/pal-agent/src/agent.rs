@@ -16,6 +16,7 @@ use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
+use crate::agents::{AgentTool, SendMessage, Team, is_fork};
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
@@ -68,6 +69,11 @@ impl<'a> Agent<'a> {
         let shell = Arc::new(crate::fencing::shell(&options, &workspace));
         let mut tools = pal_tools::tools();
         tools.extend(pal_tools::shell_tools(&shell));
+        let known = pal_tools::agents(&workspace);
+        let is_fork = is_fork(session.view().branch());
+        let team = Arc::new(Team::new(options.twin(), log.clone(), known, handle.clone(), is_fork));
+        tools.push(Box::new(AgentTool(Arc::clone(&team))));
+        tools.push(Box::new(SendMessage(Arc::clone(&team))));
         let announces = !switched.is_off(Switch::Announcements);
         let offered = |skill: pal_tools::SkillInfo| Offered {
             name: SmolStr::new(skill.name),
@@ -77,6 +83,7 @@ impl<'a> Agent<'a> {
             true => Vec::new(),
             false => pal_tools::skills(&workspace).into_iter().map(offered).collect(),
         };
+        let agents = team.offered();
         let hooks = options.hooks.clone();
         let place = pal_hooks::Place {
             session_id: id.clone(),
@@ -86,7 +93,7 @@ impl<'a> Agent<'a> {
         };
         let model = &options.lens.card.model;
         let hooks = Listening::new(hooks, place, Arc::clone(&workspace), options.switches.clone(), model);
-        let hooks = Arc::new(hooks);
+        let hooks = Arc::new(hooks.of_agent(options.agent.clone(), &log));
         let totals = session.view().state().totals;
         let mode = session.view().state().mode.clone();
         let dialect = options.line.endpoint().dialect();
@@ -96,7 +103,8 @@ impl<'a> Agent<'a> {
             mode: options.mode,
             usual: options.mode,
             own: Some(options.home.clone()),
-            asking: options.asking,
+            asking: options.asking.clone(),
+            agent: options.agent.as_ref().map(|(name, _)| name.clone()),
         };
         // What the user says now counts more than what was said then.
         if let Some(mode) = mode.filter(|_| !options.is_mode_chosen) {
@@ -117,7 +125,9 @@ impl<'a> Agent<'a> {
             gate,
             hooks,
             reminding: Reminding::of(session.view().branch()),
-            around: Around { instructions: gathered.instructions, skills, announces },
+            around: Around { instructions: gathered.instructions, skills, agents, announces },
+            team,
+            spent: Vec::new(),
             sources: options.sources,
             prefixing,
             switched,
@@ -156,6 +166,7 @@ impl<'a> Agent<'a> {
             self.run.handle(Input::Interrupt);
         }
         let end = drive(&mut self.session, &mut self.engine, &mut self.run, &mut self.desk)?;
+        self.desk.book(&mut self.session, self.desk.clock.now())?;
         let ended = Ended {
             end: match end {
                 RunEnd::Done => End::Done,
@@ -229,6 +240,7 @@ impl<'a> Agent<'a> {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
+        self.desk.team.end();
         self.desk.shell.end();
     }
 }

@@ -12,6 +12,7 @@ use smol_str::SmolStr;
 pub(crate) struct Around {
     pub(crate) instructions: Discovered,
     pub(crate) skills: Vec<Offered>,
+    pub(crate) agents: Vec<Offered>,
     /// Whether the model is told of what came or went.
     pub(crate) announces: bool,
 }
@@ -44,7 +45,7 @@ impl Around {
         let offer = Offer {
             tools: catalogue.offered(),
             skills: self.skills.clone(),
-            agents: Vec::new(),
+            agents: self.agents.clone(),
             servers: Vec::new(),
         };
         let announcement = announce(announced, &offer)?;

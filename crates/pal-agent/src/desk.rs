@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
-use pal_model::{Block, BlockType, Card, Content, Text, Timestamp, ToolUseId};
+use pal_model::{Block, BlockType, Card, Content, Draft, Text, Timestamp, ToolUseId};
 use pal_permissions::{Need, only_looks};
 use pal_prompt::{Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
@@ -15,6 +15,7 @@ use pal_settings::Switch;
 use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
 
+use crate::agents::{Spent, Team};
 use crate::around::Around;
 use crate::clock::Clock;
 use crate::event::{Denial, Event};
@@ -31,7 +32,7 @@ use crate::workers::Job;
 
 /// What the agent works with.
 pub(crate) struct Desk<'a> {
-    pub(crate) line: Line,
+    pub(crate) line: Arc<Line>,
     pub(crate) voice: Voice,
     pub(crate) card: Card,
     pub(crate) clock: Clock,
@@ -46,6 +47,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
     pub(crate) reminding: Reminding,
+    /// The agents that it sent, and what they took that is not in the books yet.
+    pub(crate) team: Arc<Team>,
+    pub(crate) spent: Vec<Spent>,
     pub(crate) switched: Switched,
     /// Where what is around the session is looked for, and what becomes of it.
     pub(crate) sources: pal_sources::Request,
@@ -129,6 +133,10 @@ impl Desk<'_> {
                 (self.sink)(Event::ToolPrinted { call, text });
                 None
             }
+            Signal::Spent(spent) => {
+                self.spent.push(spent);
+                None
+            }
             Signal::Returned(mut returned, touched) => {
                 self.tell_notices();
                 for path in &touched {
@@ -179,6 +187,14 @@ impl Desk<'_> {
         self.tell_notices();
     }
 
+    /// Puts into the log what agents took that were sent.
+    pub(crate) fn book(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
+        for spent in std::mem::take(&mut self.spent) {
+            session.append(Draft::response(&spent), now)?;
+        }
+        Ok(())
+    }
+
     /// Tells that a call has ended.
     fn ended(&mut self, call: &ToolUseId, is_error: bool, content: &[Block]) {
         let Some(at) = self.running.iter().position(|(id, ..)| id == call) else { return };
@@ -200,6 +216,8 @@ impl Hands for Desk<'_> {
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         let finished = self.shell.finished_since_last_asked();
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
+        self.notes.extend(self.team.take_notes().into_iter().map(|text| ("agents", text)));
+        self.book(session, now)?;
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
         if !self.switched.is_off(Switch::Reminders) {

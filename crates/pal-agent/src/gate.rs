@@ -1,6 +1,7 @@
 //! Whether a call may be carried out: hooks are heard, then the rules and the mode of the session.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pal_model::Text;
 use pal_permissions::{
@@ -19,11 +20,13 @@ use crate::options::Options;
 const EXIT_PLAN: &str = "ExitPlanMode";
 
 /// What a person is asked before a call, and who asks them.
-pub type Asking = Box<dyn FnMut(&Asked) -> Answer>;
+pub type Asking = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
 /// What a person is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
+    /// The agent that wants it, if it is one that was sent.
+    pub agent: Option<String>,
     /// The tool.
     pub tool: String,
     /// What it is called with: a JSON object.
@@ -55,6 +58,8 @@ pub(crate) struct Gate {
     pub(crate) own: Option<PathBuf>,
     /// Who asks a person; none if nobody is there.
     pub(crate) asking: Option<Asking>,
+    /// The agent's name, if another one sent it.
+    pub(crate) agent: Option<String>,
 }
 
 /// What came of it.
@@ -171,7 +176,7 @@ impl Gate {
         rule: String,
         is_changed: bool,
     ) -> (Ruling, Option<Denial>) {
-        let Some(asking) = &mut self.asking else {
+        let Some(asking) = &self.asking else {
             let rule = Some(rule).filter(|rule| !rule.is_empty());
             let denial = denial(call, &input, &why, rule.as_deref());
             let way = rule.map_or(String::new(), |rule| {
@@ -185,7 +190,8 @@ impl Gate {
             );
             return (Ruling::Refused(words), Some(denial));
         };
-        let asked = Asked { tool: call.name.to_string(), input: input.to_string(), why, rule };
+        let agent = self.agent.clone();
+        let asked = Asked { agent, tool: call.name.to_string(), input: input.to_string(), why, rule };
         match asking(&asked) {
             Answer::Once => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
             Answer::Session => {

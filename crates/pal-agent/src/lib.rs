@@ -4,6 +4,7 @@
 //! [`Event`]s. It runs on the thread that calls it; a [`Handle`] steers and interrupts it from any other.
 
 mod agent;
+mod agents;
 mod around;
 mod asking;
 mod clock;

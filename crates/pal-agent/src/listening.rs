@@ -23,6 +23,8 @@ pub(crate) struct Listening {
     workspace: Arc<Workspace>,
     switches: Switches,
     model: String,
+    /// Name and kind of the agent, if another one sent it, and its log.
+    agent: Option<(String, String, PathBuf)>,
     /// What the user is to read.
     notices: Mutex<Vec<String>>,
 }
@@ -67,7 +69,13 @@ impl Listening {
         model: &str,
     ) -> Listening {
         let hooks = Hooks::new(configs, place);
-        Listening { hooks, workspace, switches, model: model.to_owned(), notices: Mutex::default() }
+        let (model, notices) = (model.to_owned(), Mutex::default());
+        Listening { hooks, workspace, switches, model, agent: None, notices }
+    }
+
+    /// The same for an agent that another one sent.
+    pub(crate) fn of_agent(self, agent: Option<(String, String)>, log: &Path) -> Listening {
+        Listening { agent: agent.map(|(name, kind)| (name, kind, log.to_owned())), ..self }
     }
 
     /// Whether any hook might run at an event. They can be switched off while the session runs.
@@ -91,7 +99,7 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Vec<String> {
-        if !self.listens_to(EventName::SessionStart) {
+        if self.agent.is_some() || !self.listens_to(EventName::SessionStart) {
             return Vec::new();
         }
         let view = session.view();
@@ -113,7 +121,7 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Result<Vec<String>, String> {
-        if !self.listens_to(EventName::UserPromptSubmit) {
+        if self.agent.is_some() || !self.listens_to(EventName::UserPromptSubmit) {
             return Ok(Vec::new());
         }
         let words: Vec<_> = prompt.blocks().iter().filter_map(|block| block.string("text")).collect();
@@ -232,11 +240,16 @@ impl Listening {
         gate: &Gate,
         cancel: &Cancel,
     ) -> Result<(), String> {
-        if !self.listens_to(EventName::Stop) {
+        let last_message = (!last.is_empty()).then_some(last);
+        let happening = match &self.agent {
+            None => Happening::Stop { is_hook_active: is_repeated, last_message },
+            Some((_, _, log)) => {
+                Happening::SubagentStop { is_hook_active: is_repeated, last_message, transcript_path: log }
+            }
+        };
+        if !self.listens_to(happening.event()) {
             return Ok(());
         }
-        let happening =
-            Happening::Stop { is_hook_active: is_repeated, last_message: (!last.is_empty()).then_some(last) };
         let said = self.run(&happening, gate, cancel);
         // Who wants everything to stop does not want it to go on.
         match said.blocked.filter(|_| said.stop.is_none()) {
@@ -263,7 +276,9 @@ impl Listening {
     }
 
     pub(crate) fn session_ended(&self, reason: &str, gate: &Gate, cancel: &Cancel) {
-        self.run(&Happening::SessionEnd { reason }, gate, cancel);
+        if self.agent.is_none() {
+            self.run(&Happening::SessionEnd { reason }, gate, cancel);
+        }
     }
 
     pub(crate) fn hears_instructions(&self) -> bool {
@@ -284,7 +299,8 @@ impl Listening {
             return Said::default();
         }
         let begun = Instant::now();
-        let said = self.hooks.run(happening, moment, cancel);
+        let agent = self.agent.as_ref().map(|(id, kind, _)| pal_hooks::Agent { id, kind });
+        let said = self.hooks.run(happening, &Moment { agent, ..moment.clone() }, cancel);
         // What hooks are called and what they say is the user's business.
         debug!(
             event = event.name(),

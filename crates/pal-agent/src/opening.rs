@@ -15,6 +15,7 @@ use pal_sources::Gathered;
 use pal_store::{create_private_directory, log_path, project_directory};
 
 use crate::AgentError;
+use crate::agents::UNDER_WAY;
 use crate::clock;
 use crate::options::{Beginning, Options};
 
@@ -45,6 +46,13 @@ pub(crate) fn open(options: &Options, project: &Path) -> Result<Opened, AgentErr
             let session = Session::open(&log, options.lens.clone(), clock::ids())?;
             Ok(opened(session, log, true))
         }
+        Beginning::Branched { of, call } => {
+            let log = new_log(options, project, None)?;
+            copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
+            let mut session = Session::open(&log, options.lens.clone(), clock::ids())?;
+            session.branch_at(call, UNDER_WAY, options.clock.now())?;
+            Ok(opened(session, log, true))
+        }
     }
 }
 
@@ -57,7 +65,8 @@ fn opened(session: Session, log: PathBuf, is_resumed: bool) -> Opened {
 /// The log of a session that does not exist yet; its folder does.
 fn new_log(options: &Options, project: &Path, id: Option<EntryId>) -> Result<PathBuf, AgentError> {
     let id = id.unwrap_or_else(|| clock::ids().next_id(options.clock.now()));
-    let folder = project_directory(&options.home, project).join("sessions").join(id.to_string());
+    let among_sessions = || project_directory(&options.home, project).join("sessions").join(id.to_string());
+    let folder = options.folder.clone().unwrap_or_else(among_sessions);
     create_private_directory(&folder).map_err(|error| AgentError::Other(error.to_string()))?;
     let log = log_path(&folder);
     Ok(std::path::absolute(&log).unwrap_or(log))

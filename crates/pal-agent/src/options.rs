@@ -1,9 +1,10 @@
 //! What an agent is made of.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pal_engine::{CacheSettings, Engine};
-use pal_model::EntryId;
+use pal_model::{EntryId, ToolUseId};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
 use pal_session::RunSettings;
@@ -28,7 +29,7 @@ pub struct Options {
     /// What the provider's cache depends on.
     pub cache: CacheSettings,
     /// The line to the provider.
-    pub line: Line,
+    pub line: Arc<Line>,
     /// Where instruction files are looked for, where the session works, what is asked of git.
     pub sources: pal_sources::Request,
     /// Prompts beside the default.
@@ -65,6 +66,12 @@ pub struct Options {
     pub switches: Switches,
     /// The clock.
     pub clock: Clock,
+    /// Where the session's own folder is; none for one among the project's sessions.
+    pub folder: Option<PathBuf>,
+    /// How many agents stand above this one.
+    pub depth: usize,
+    /// Name and kind, if another agent sent it.
+    pub agent: Option<(String, String)>,
 }
 
 /// A fence around shell commands.
@@ -89,9 +96,49 @@ pub enum Beginning {
     Resumed(PathBuf),
     /// As a copy of another one, which stays as it is: that one's log, and the id of the copy if it is to be a certain one.
     Forked(PathBuf, Option<EntryId>),
+    /// As a copy of another one up to the answer that made a call: what an agent that is sent as a fork begins with.
+    Branched {
+        /// That one's log.
+        of: PathBuf,
+        /// The call.
+        call: ToolUseId,
+    },
 }
 
 impl Options {
+    /// The same for another agent.
+    pub(crate) fn twin(&self) -> Options {
+        Options {
+            home: self.home.clone(),
+            beginning: Beginning::New(None),
+            lens: self.lens.clone(),
+            limits: self.limits,
+            cache: self.cache.clone(),
+            line: Arc::clone(&self.line),
+            sources: self.sources.clone(),
+            prompts: self.prompts.clone(),
+            attribution: self.attribution.clone(),
+            version: self.version.clone(),
+            today: self.today,
+            run: self.run.clone(),
+            mode: self.mode,
+            is_mode_chosen: self.is_mode_chosen,
+            rules: self.rules.clone(),
+            asking: self.asking.clone(),
+            hooks: self.hooks.clone(),
+            without_tools: self.without_tools.clone(),
+            deferred_tools: self.deferred_tools.clone(),
+            fence: self.fence.clone(),
+            secret_variables: self.secret_variables.clone(),
+            allows_private_addresses: self.allows_private_addresses,
+            switches: self.switches.clone(),
+            clock: self.clock,
+            folder: self.folder.clone(),
+            depth: self.depth,
+            agent: self.agent.clone(),
+        }
+    }
+
     /// What the engine runs by, for a session whose log is here.
     pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
         let directory = log.parent().unwrap_or(std::path::Path::new("/"));

@@ -142,6 +142,33 @@ impl Session {
     /// Calls of the newest answer that never returned, because the program that carried them out was ended, are answered
     /// now: what is sent once stays as it was sent (§1.1).
     pub fn settle(&mut self, at: Timestamp) -> Result<usize, EngineError> {
+        self.answer_open_calls(INTERRUPTED, true, at)
+    }
+
+    /// Goes back to the answer that made a call, and says the same for all of its calls: what a fork of the conversation
+    /// begins with, alike for all forks.
+    pub fn branch_at(&mut self, call: &ToolUseId, said: &str, at: Timestamp) -> Result<(), EngineError> {
+        let branch = self.view.branch();
+        let made = |entry: &Entry| match &entry.body {
+            Body::Assistant(assistant) => {
+                assistant.content.blocks().iter().any(|block| block.tool_use_id() == Some(call))
+            }
+            _ => false,
+        };
+        let Some(position) = branch.iter().rposition(made) else {
+            return Err(EngineError::NotPossible(format!(
+                "no answer in sight made the call {}",
+                call.as_str()
+            )));
+        };
+        // What the answer took belongs to it.
+        let is_usage = |entry: &&Entry| matches!(entry.body, Body::Response(_));
+        let end = branch.get(position + 1).filter(is_usage).unwrap_or(&branch[position]).id;
+        self.read_back_from(end)?;
+        self.answer_open_calls(said, false, at).map(|_| ())
+    }
+
+    fn answer_open_calls(&mut self, said: &str, is_error: bool, at: Timestamp) -> Result<usize, EngineError> {
         let newest = self.view.branch().iter().rev().find_map(|entry| match &entry.body {
             Body::Assistant(assistant) => Some(assistant.response.clone()),
             _ => None,
@@ -159,7 +186,7 @@ impl Session {
         }
         open.retain(|call| self.view.result(call).is_none());
         for call in &open {
-            let result = result(call, &[Block::text(INTERRUPTED)], true);
+            let result = result(call, &[Block::text(said)], is_error);
             self.append(Draft::user(Origin::Synthetic, &result), at)?;
         }
         Ok(open.len())

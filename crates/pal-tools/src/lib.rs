@@ -19,7 +19,9 @@ pub use files::{Edit, Read, Write, file_seen};
 pub use input::Input;
 pub use output::Output;
 pub use search::{Glob, Grep};
-pub use session::{EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, open_todos, skill_text, skills};
+pub use session::{
+    AgentInfo, EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, agents, open_todos, skill_text, skills,
+};
 pub use shell::{Bash, BashOutput, KillBash, Sandbox, Shell, shell_tools};
 pub use tool::{Running, Tool};
 pub use web::WebFetch;

@@ -83,6 +83,21 @@ impl Workspace {
         }
     }
 
+    /// Where definitions of a sort (`skills`, `agents`, `commands`) are, the nearest first, and where their files really have
+    /// to be. A project may come from anybody: a link in it must not bring a file of the user before the model. The user's
+    /// own folders may hold any links.
+    pub fn folders(&self, sort: &str) -> Vec<(PathBuf, Option<PathBuf>)> {
+        let mut folders = Vec::new();
+        for root in &self.roots {
+            for place in [".pal", ".claude"] {
+                folders.push((root.join(place).join(sort), Some(root.clone())));
+            }
+        }
+        folders.extend(self.program_home.iter().map(|home| (home.join(sort), None)));
+        folders.extend(self.home.iter().map(|home| (home.join(".claude").join(sort), None)));
+        folders
+    }
+
     /// Whether a search leaves a file out.
     pub(crate) fn is_hidden(&self, real: &Path) -> bool {
         self.hidden.as_ref().is_some_and(|hidden| (hidden.0)(real))

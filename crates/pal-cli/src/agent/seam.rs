@@ -230,7 +230,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         beginning,
         limits: Limits::new(&card, &settings.window_for(&card.model)),
         cache: cache_settings(settings, &card),
-        line: line(print, settings, &card)?,
+        line: Arc::new(line(print, settings, &card)?),
         sources: sources_at(&start, settings),
         prompts: Prompts {
             custom: print.system_prompt.clone(),
@@ -253,6 +253,9 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         allows_private_addresses: settings.web_private_addresses,
         switches: settings.switches.clone(),
         clock: Clock { ahead: settings.clock_ahead },
+        folder: None,
+        depth: 0,
+        agent: None,
         lens,
     })
 }
@@ -274,7 +277,9 @@ fn model(print: &Print, settings: &Settings, beginning: &Beginning) -> Result<Ca
         return Ok(card(settings, model));
     }
     let known = match beginning {
-        Beginning::Resumed(log) | Beginning::Forked(log, _) => model_of(log)?,
+        Beginning::Resumed(log) | Beginning::Forked(log, _) | Beginning::Branched { of: log, .. } => {
+            model_of(log)?
+        }
         Beginning::New(_) => None,
     };
     let model = known.or_else(|| settings.model.as_ref().map(ToString::to_string));

@@ -83,7 +83,7 @@ impl Heard {
     fn sent(&mut self, file: &Path) -> Asked {
         let at = since_epoch(file.metadata().unwrap().modified().unwrap());
         let body = std::fs::read_to_string(file).unwrap();
-        let sent: Sent = serde_json::from_str(&body).unwrap();
+        let sent: Sent<'_> = serde_json::from_str(&body).unwrap();
         let head = sent.tools.iter().chain(&sent.system).map(|raw| self.keep(raw.get())).collect();
         let blocks = sent.messages.iter().flat_map(|message| {
             message.content.iter().map(|raw| (message.role, raw.get())).collect::<Vec<_>>()

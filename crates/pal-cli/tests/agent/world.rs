@@ -45,10 +45,15 @@ impl World {
         let world = World { folder, provider: Provider::start(made) };
         world.file("README.md", "# Scratch\n\nA repository of a few files.\n");
         world.file("src/lib.rs", "/// Adds.\npub fn add(a: u32, b: u32) -> u32 {\n    a + b\n}\n");
-        let mut git = Command::new("git");
-        git.args(["init", "--quiet"]).current_dir(world.repository());
-        let _ = world.hermetic(&mut git).status();
+        world.git(&["init", "--quiet"]);
         world
+    }
+
+    /// Runs git in the repository.
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(self.repository());
+        let _ = self.hermetic(&mut git).status();
     }
 
     pub(crate) fn repository(&self) -> PathBuf {

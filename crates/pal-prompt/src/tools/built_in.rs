@@ -25,6 +25,7 @@ macro_rules! built_in {
 /// The tools of the coding agent by name, none of them deferred.
 pub fn built_in_tools() -> Vec<ToolSpec> {
     vec![
+        built_in!("Agent", "agent"),
         built_in!("Bash", "bash"),
         built_in!("BashOutput", "bash_output"),
         built_in!("Context", "context"),
@@ -36,6 +37,7 @@ pub fn built_in_tools() -> Vec<ToolSpec> {
         built_in!("KillBash", "kill_bash"),
         built_in!("Read", "read"),
         built_in!("Recall", "recall"),
+        built_in!("SendMessage", "send_message"),
         built_in!("Skill", "skill"),
         built_in!("Todo", "todo"),
         built_in!("WebFetch", "web_fetch"),

@@ -1,8 +1,8 @@
-//! The front matter of a skill.
+//! The front matter of a skill or of an agent's definition.
 
 use serde::Deserialize;
 
-/// What stands before the text of a skill.
+/// What stands before the text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
@@ -11,6 +11,12 @@ pub(super) struct FrontMatter {
     /// Whether only a person may call for it.
     pub(super) is_for_people: bool,
     pub(super) allowed_tools: Vec<String>,
+    /// The tools that an agent has; none for all.
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) disallowed_tools: Vec<String>,
+    pub(super) model: Option<String>,
+    pub(super) isolation: Option<String>,
+    pub(super) background: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -25,6 +31,16 @@ struct Raw {
     is_for_people: Option<bool>,
     #[serde(default, rename = "allowed-tools")]
     allowed_tools: Option<Names>,
+    #[serde(default)]
+    tools: Option<Names>,
+    #[serde(default, rename = "disallowedTools")]
+    disallowed_tools: Option<Names>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    isolation: Option<String>,
+    #[serde(default)]
+    background: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -34,23 +50,33 @@ enum Names {
     Many(Vec<String>),
 }
 
+impl Names {
+    fn listed(self) -> Vec<String> {
+        match self {
+            Names::One(names) => split_outside(&names),
+            Names::Many(names) => names,
+        }
+    }
+}
+
 /// Parts a skill's front matter from its text.
 pub(super) fn parted(file: &str) -> (FrontMatter, &str) {
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     let Some((matter, text)) = split(file) else { return (FrontMatter::default(), file) };
     let raw: Option<Raw> = serde_saphyr::from_str(matter).ok();
     let raw = raw.unwrap_or_else(|| by_lines(matter));
-    let allowed_tools = match raw.allowed_tools {
-        None => Vec::new(),
-        Some(Names::One(names)) => split_outside(&names),
-        Some(Names::Many(names)) => names,
-    };
     let front_matter = FrontMatter {
         name: raw.name,
         description: raw.description,
         when_to_use: raw.when_to_use,
         is_for_people: raw.is_for_people.unwrap_or(false),
-        allowed_tools,
+        allowed_tools: raw.allowed_tools.map(Names::listed).unwrap_or_default(),
+        // A star stands for all of them.
+        tools: raw.tools.map(Names::listed).filter(|names| names.iter().all(|name| name != "*")),
+        disallowed_tools: raw.disallowed_tools.map(Names::listed).unwrap_or_default(),
+        model: raw.model,
+        isolation: raw.isolation,
+        background: raw.background.unwrap_or(false),
     };
     (front_matter, text)
 }
@@ -67,6 +93,11 @@ fn by_lines(matter: &str) -> Raw {
             "when_to_use" => raw.when_to_use = Some(value),
             "disable-model-invocation" => raw.is_for_people = Some(value == "true"),
             "allowed-tools" => raw.allowed_tools = Some(Names::One(value)),
+            "tools" => raw.tools = Some(Names::One(value)),
+            "disallowedTools" => raw.disallowed_tools = Some(Names::One(value)),
+            "model" => raw.model = Some(value),
+            "isolation" => raw.isolation = Some(value),
+            "background" => raw.background = Some(value == "true"),
             _ => {}
         }
     }

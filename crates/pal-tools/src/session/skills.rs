@@ -54,26 +54,12 @@ pub fn skill_text(workspace: &Workspace, name: &str) -> Option<String> {
 /// All skills by name. Those of the project come before those of the user, and ours before those of others.
 pub(super) fn known(workspace: &Workspace) -> BTreeMap<String, Known> {
     let mut known = BTreeMap::new();
-    for (folder, within) in folders(workspace) {
+    for (folder, within) in workspace.folders("skills") {
         for skill in in_folder(&folder, within.as_deref()) {
             known.entry(skill.info.name.clone()).or_insert(skill);
         }
     }
     known
-}
-
-/// Where skills are, the nearest first, and where their files really have to be. A project may come from anybody: a link
-/// in it must not bring a file of the user before the model. The user's own folders may hold any links.
-fn folders(workspace: &Workspace) -> Vec<(PathBuf, Option<PathBuf>)> {
-    let mut folders = Vec::new();
-    for root in &workspace.roots {
-        for place in [".pal/skills", ".claude/skills"] {
-            folders.push((root.join(place), Some(root.clone())));
-        }
-    }
-    folders.extend(workspace.program_home.iter().map(|home| (home.join("skills"), None)));
-    folders.extend(workspace.home.iter().map(|home| (home.join(".claude/skills"), None)));
-    folders
 }
 
 fn in_folder(folder: &Path, within: Option<&Path>) -> Vec<Known> {
@@ -100,8 +86,8 @@ fn skill_in(folder: &Path, within: Option<&Path>) -> Option<Known> {
     Some(Known { info, text: text.to_owned(), is_for_people })
 }
 
-/// What a skill does, in one line: by its front matter, else by its first words.
-fn described(matter: &FrontMatter, text: &str) -> String {
+/// What a skill or an agent does, in one line: by its front matter, else by its first words.
+pub(super) fn described(matter: &FrontMatter, text: &str) -> String {
     let first_words =
         || text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
     let description = matter.description.as_deref().or_else(first_words).unwrap_or_default();

@@ -1,0 +1,185 @@
+//! One agent that was sent, from its first request to its last word.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pal_model::{Content, ResponseGot, Source, ToolUseId};
+use pal_process::Cancel;
+use pal_prompt::{AgentPrompt, Prompts};
+use pal_tools::AgentInfo;
+use smol_str::SmolStr;
+
+use super::FORKED;
+use super::team::{DEPTH_MOST, Team};
+use super::tool::{AGENT, SEND_MESSAGE};
+use super::worktree::Worktree;
+use crate::agent::Agent;
+use crate::event::{End, Ended, Event};
+use crate::handle::Signal;
+use crate::options::{Beginning, Options};
+
+/// What an agent is sent for.
+pub(crate) struct Errand {
+    /// What it is called, which nobody else is.
+    pub(crate) name: String,
+    /// What it shall do.
+    pub(crate) prompt: String,
+    /// Its definition; none if it has no prompt and tools of its own.
+    pub(crate) definition: Option<AgentInfo>,
+    /// The call that sends it, if it is to be a fork of the conversation.
+    pub(crate) forks: Option<ToolUseId>,
+    /// Whether it works in a worktree of its own.
+    pub(crate) is_isolated: bool,
+}
+
+/// What came of it.
+pub(crate) struct Reported {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+impl Errand {
+    /// Works until it is done, on the thread that calls it; `progress` hears what it does.
+    pub(crate) fn run(self, team: &Arc<Team>, cancel: &Cancel, progress: &dyn Fn(&str)) -> Reported {
+        let directory = &team.template.sources.search.directory;
+        let worktree = match self.is_isolated.then(|| Worktree::add(directory, &self.name)) {
+            None => None,
+            Some(Ok(worktree)) => Some(worktree),
+            Some(Err(why)) => return Reported { text: why, is_error: true },
+        };
+        let options = self.options(team, worktree.as_ref().map(Worktree::path));
+        let told = |event: Event| self.hear(team, event, progress);
+        let mut agent = match Agent::start(options, Box::new(told)) {
+            Ok(agent) => agent,
+            Err(error) => {
+                return Reported { text: format!("The agent could not be started: {error}"), is_error: true };
+            }
+        };
+        let handle = agent.handle();
+        let Some(_joined) = team.joins(&self.name, handle.clone()) else {
+            let text = String::from("Too many agents are at work already. Wait until one has ended.");
+            return Reported { text, is_error: true };
+        };
+        let _watch = cancel.watch(move || handle.interrupt());
+        let ended = agent.prompt(Content::of_text(&self.directive()));
+        agent.finish("other");
+        let mut reported = match ended {
+            Ok(ended) => reported(&self.name, &ended, &team.folder),
+            Err(error) => {
+                Reported { text: format!("The agent `{}` broke off: {error}", self.name), is_error: true }
+            }
+        };
+        if let Some(worktree) = worktree {
+            reported.text.push_str(&worktree.end());
+        }
+        reported
+    }
+
+    /// What it is told. A fork is told that it is one, so that it does not go on with what the conversation was about.
+    fn directive(&self) -> String {
+        match &self.forks {
+            None => self.prompt.clone(),
+            Some(_) => format!(
+                "{FORKED}\nThe agent itself goes on elsewhere. You know everything that was said, and you have one task, which is \
+                 yours alone; do nothing besides it, and ask nobody. Your last message is all that anybody reads of you: make it \
+                 a report with what was asked for.\n\nThe task: {}",
+                self.prompt
+            ),
+        }
+    }
+
+    fn options(&self, team: &Team, directory: Option<&Path>) -> Options {
+        let mut options = team.template.twin();
+        options.depth = team.depth + 1;
+        options.folder = Some(team.folder.join(&self.name));
+        options.agent = Some((self.name.clone(), self.kind().to_owned()));
+        options.beginning = match &self.forks {
+            Some(call) => Beginning::Branched { of: team.log.clone(), call: call.clone() },
+            None => Beginning::New(None),
+        };
+        if let Some(directory) = directory {
+            options.sources.search.directory = directory.to_owned();
+        }
+        // What a fork is made of must be what the conversation is made of, or it would be another one.
+        if self.forks.is_some() {
+            return options;
+        }
+        options.prompts = Prompts::default();
+        if let Some(definition) = &self.definition {
+            let text = definition.prompt.clone();
+            options.prompts.agent = Some(AgentPrompt { text, is_proactive: false });
+            let has = |name: &str| {
+                let named =
+                    |known: &String| known.split('(').next().is_some_and(|known| known.trim() == name);
+                definition.tools.as_ref().is_none_or(|tools| tools.iter().any(named))
+                    && !definition.without_tools.iter().any(named)
+            };
+            let tools = pal_prompt::built_in_tools().into_iter().map(|tool| tool.name);
+            options.without_tools.extend(tools.filter(|name| !has(name)));
+        }
+        if options.depth >= DEPTH_MOST {
+            options.without_tools.extend([SmolStr::new_static(AGENT), SmolStr::new_static(SEND_MESSAGE)]);
+        }
+        options
+    }
+
+    fn kind(&self) -> &str {
+        match (&self.definition, &self.forks) {
+            (Some(definition), _) => &definition.name,
+            (None, Some(_)) => "fork",
+            (None, None) => "general",
+        }
+    }
+
+    /// What it does is shown to whoever watches the call, and what it takes goes into the books of whoever sent it.
+    fn hear(&self, team: &Team, event: Event, progress: &dyn Fn(&str)) {
+        match event {
+            Event::ToolBegan { name, input, .. } => progress(&format!("{}\n", in_short(&name, &input))),
+            Event::Notice(line) => progress(&format!("{line}\n")),
+            Event::Exchanged(exchanged) => {
+                let exchanged = *exchanged;
+                if let (Some((response, model)), Some(usage)) = (exchanged.answered, exchanged.usage) {
+                    let source = Source::named(&format!("subagent:{}", self.name));
+                    let (stop_reason, cost, cache_break) = (exchanged.stop_reason, exchanged.cost, None);
+                    let got = ResponseGot { response, source, model, usage, stop_reason, cost, cache_break };
+                    team.sender.send(Signal::Spent(Box::new(got)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A call in a few words.
+fn in_short(name: &str, input: &str) -> String {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(input).unwrap_or_default();
+    let told = ["description", "file_path", "command", "pattern", "query", "url", "path"];
+    let what = told.iter().find_map(|key| fields.get(*key)?.as_str());
+    let what: String = what
+        .unwrap_or_default()
+        .chars()
+        .take(80)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    format!("{name} {what}").trim_end().to_owned()
+}
+
+fn reported(name: &str, ended: &Ended, folder: &Path) -> Reported {
+    let said = ended.text.trim();
+    let (text, is_error) = match &ended.end {
+        End::Done if said.is_empty() => (String::from("The agent ended without a word."), true),
+        End::Done => (said.to_owned(), false),
+        End::Interrupted => (format!("[Interrupted. So far it said: {said}]"), true),
+        End::Limit(why) | End::Failed(why) | End::Refused(why) => {
+            (format!("[It did not end by itself: {why}. So far it said: {said}]"), true)
+        }
+    };
+    let took = format!(
+        "\n\n[Agent `{name}`: {} answers, {} tokens, {:.0} s. Its session: {}]",
+        ended.turns,
+        ended.spent.tokens(),
+        ended.took.as_secs_f64(),
+        folder.join(name).display()
+    );
+    Reported { text: text + &took, is_error }
+}

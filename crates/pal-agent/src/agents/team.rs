@@ -1,0 +1,179 @@
+//! The agents that were sent: who works, who has ended, and what all of them took.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pal_model::{Content, ResponseGot};
+use pal_prompt::Offered;
+use pal_tools::AgentInfo;
+use smol_str::SmolStr;
+
+use crate::handle::Handle;
+use crate::options::Options;
+
+/// How many may work at the same time.
+pub(crate) const AT_ONCE_MOST: usize = 8;
+
+/// How deep agents may send agents.
+pub(crate) const DEPTH_MOST: usize = 3;
+
+/// What an answer to an agent that was sent took, for the books of whoever sent it.
+pub(crate) type Spent = Box<ResponseGot>;
+
+/// The agents that a session sent.
+pub(crate) struct Team {
+    /// What they are made of, besides what each is told.
+    pub(crate) template: Options,
+    /// The log of the session that sends them.
+    pub(crate) log: PathBuf,
+    /// Where their own sessions are.
+    pub(crate) folder: PathBuf,
+    /// The definitions that there are.
+    pub(crate) known: Vec<AgentInfo>,
+    /// Whoever sends them.
+    pub(crate) sender: Handle,
+    /// How many stand above them.
+    pub(crate) depth: usize,
+    /// Whether the session is a fork itself.
+    pub(crate) is_fork: bool,
+    members: Mutex<Vec<Member>>,
+    sent: AtomicUsize,
+    notes: Mutex<Vec<String>>,
+}
+
+/// One that works or has worked.
+struct Member {
+    name: String,
+    /// None once it has ended.
+    handle: Option<Handle>,
+}
+
+impl Team {
+    pub(crate) fn new(
+        template: Options,
+        log: PathBuf,
+        known: Vec<AgentInfo>,
+        sender: Handle,
+        is_fork: bool,
+    ) -> Team {
+        let folder = log.parent().map(|folder| folder.join("agents")).unwrap_or_default();
+        let depth = template.depth;
+        Team {
+            template,
+            log,
+            folder,
+            known,
+            sender,
+            depth,
+            is_fork,
+            members: Mutex::default(),
+            sent: AtomicUsize::new(0),
+            notes: Mutex::default(),
+        }
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The kinds that the model is told of.
+    pub(crate) fn offered(&self) -> Vec<Offered> {
+        let offered =
+            |agent: &AgentInfo| Offered { name: SmolStr::new(&agent.name), about: agent.description.clone() };
+        self.known.iter().map(offered).collect()
+    }
+
+    /// A name that nobody has yet: the one that is wanted, or one with a number behind it.
+    pub(crate) fn name(&self, wanted: &str) -> String {
+        let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
+        let letters = wanted.chars().map(|letter| match letter {
+            'a'..='z' | '0'..='9' => letter,
+            'A'..='Z' => letter.to_ascii_lowercase(),
+            _ => '-',
+        });
+        let name: String = letters.take(40).collect();
+        let name = name.trim_matches('-');
+        let is_taken = |name: &str| {
+            self.folder.join(name).exists() || self.members().iter().any(|member| member.name == name)
+        };
+        match name {
+            "" => format!("agent-{number}"),
+            name if is_taken(name) => {
+                let free = (number..).map(|number| format!("{name}-{number}")).find(|name| !is_taken(name));
+                free.unwrap_or_default()
+            }
+            name => name.to_owned(),
+        }
+    }
+
+    /// An agent begins to work; none if too many do.
+    pub(crate) fn joins(self: &Arc<Team>, name: &str, handle: Handle) -> Option<Joined> {
+        let mut members = self.members();
+        if members.iter().filter(|member| member.handle.is_some()).count() >= AT_ONCE_MOST {
+            return None;
+        }
+        members.retain(|member| member.name != name);
+        members.push(Member { name: name.to_owned(), handle: Some(handle) });
+        Some(Joined { team: Arc::clone(self), name: name.to_owned() })
+    }
+
+    /// Says something to one that works.
+    pub(crate) fn tell(&self, name: &str, text: &str) -> Result<usize, String> {
+        let members = self.members();
+        let working: Vec<(&str, &Handle)> = members
+            .iter()
+            .filter_map(|member| Some((member.name.as_str(), member.handle.as_ref()?)))
+            .collect();
+        let wanted: Vec<&Handle> = working
+            .iter()
+            .filter(|(known, _)| name == "*" || *known == name)
+            .map(|(_, handle)| *handle)
+            .collect();
+        if wanted.is_empty() {
+            let names: Vec<&str> = working.iter().map(|(name, _)| *name).collect();
+            let others = match names.as_slice() {
+                [] => String::from("Nobody works right now."),
+                names => format!("At work are: {}.", names.join(", ")),
+            };
+            return Err(format!("There is no agent `{name}` at work. {others}"));
+        }
+        for handle in &wanted {
+            handle.steer(Content::of_text(text));
+        }
+        Ok(wanted.len())
+    }
+
+    /// Keeps what the model is to be told with the next request.
+    pub(crate) fn note(&self, text: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    /// What the model is to be told.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Stops all of them: they do not outlive the session.
+    pub(crate) fn end(&self) {
+        for member in self.members().iter() {
+            if let Some(handle) = &member.handle {
+                handle.interrupt();
+            }
+        }
+    }
+}
+
+/// An agent at work; it has ended when this is dropped.
+pub(crate) struct Joined {
+    team: Arc<Team>,
+    name: String,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(member) = self.team.members().iter_mut().find(|member| member.name == self.name) {
+            member.handle = None;
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The agents that are there: definitions of helpers that the model may send for a part of the work.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::front_matter::parted;
+use super::skills::described;
+use crate::Workspace;
+use crate::files::open;
+use crate::paths;
+
+/// Most bytes of a definition.
+const AGENT_BYTES_MAX: u64 = 128 * 1024;
+
+/// Most definitions of one folder.
+const AGENTS_MAX: usize = 200;
+
+/// An agent that the model may send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentInfo {
+    /// What it is called.
+    pub name: String,
+    /// What it is for, in one line.
+    pub description: String,
+    /// What it is told about itself.
+    pub prompt: String,
+    /// The tools that it has; none for all.
+    pub tools: Option<Vec<String>>,
+    /// Tools that it does not have.
+    pub without_tools: Vec<String>,
+    /// The model that it wants.
+    pub model: Option<String>,
+    /// Whether it is to work in a worktree of its own.
+    pub is_isolated: bool,
+    /// Whether it is to work in the background.
+    pub is_background: bool,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// The agents by name. Those of the project come before those of the user, and ours before those of others.
+pub fn agents(workspace: &Workspace) -> Vec<AgentInfo> {
+    let mut known = BTreeMap::new();
+    for (folder, within) in workspace.folders("agents") {
+        for agent in in_folder(&folder, within.as_deref()) {
+            known.entry(agent.name.clone()).or_insert(agent);
+        }
+    }
+    known.into_values().collect()
+}
+
+fn in_folder(folder: &Path, within: Option<&Path>) -> Vec<AgentInfo> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    files.sort_unstable();
+    files.iter().take(AGENTS_MAX).filter_map(|file| agent_in(file, within)).collect()
+}
+
+fn agent_in(file: &Path, within: Option<&Path>) -> Option<AgentInfo> {
+    let path = paths::real(file);
+    if within.is_some_and(|root| !path.starts_with(root)) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    open(&path).ok()?.take(AGENT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (matter, prompt) = parted(&text);
+    let name = matter.name.clone().filter(|name| !name.trim().is_empty());
+    let name = name.or_else(|| file.file_stem()?.to_str().map(str::to_owned))?;
+    let model = matter.model.clone().filter(|model| !matches!(model.as_str(), "" | "inherit"));
+    Some(AgentInfo {
+        name: name.trim().to_owned(),
+        description: described(&matter, prompt),
+        prompt: prompt.trim().to_owned(),
+        tools: matter.tools,
+        without_tools: matter.disallowed_tools,
+        model,
+        is_isolated: matter.isolation.as_deref() == Some("worktree"),
+        is_background: matter.background,
+        path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_found_and_the_nearest_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for (name, text) in [
+            (
+                ".pal/agents/scout.md",
+                "---\nname: scout\ndescription: Looks around.\ntools: Read, Grep\nmodel: inherit\n---\nLook.\n",
+            ),
+            (".claude/agents/scout.md", "---\nname: scout\ndescription: Another.\n---\nNo.\n"),
+            (
+                ".claude/agents/smith.md",
+                "---\ndescription: Mends: all things\nisolation: worktree\nbackground: true\ndisallowedTools: [Bash]\n---\nMend.\n",
+            ),
+            (".claude/agents/notes.txt", "no definition"),
+        ] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let workspace =
+            Workspace::new(vec![root.clone()], root.clone(), None, Default::default(), Default::default());
+        let found = agents(&workspace);
+        let names: Vec<&str> = found.iter().map(|agent| agent.name.as_str()).collect();
+        assert_eq!(names, ["scout", "smith"]);
+        let (scout, smith) = (&found[0], &found[1]);
+        assert_eq!((scout.description.as_str(), scout.prompt.as_str()), ("Looks around.", "Look."));
+        assert_eq!(
+            (scout.tools.clone(), scout.model.clone()),
+            (Some(vec!["Read".into(), "Grep".into()]), None)
+        );
+        assert_eq!((smith.is_isolated, smith.is_background, smith.tools.clone()), (true, true, None));
+        assert_eq!(
+            (smith.description.as_str(), &smith.without_tools[..]),
+            ("Mends: all things", &["Bash".to_owned()][..])
+        );
+    }
+}
