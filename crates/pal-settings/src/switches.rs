@@ -64,6 +64,8 @@ switches! {
     WebFetch = "web_fetch",
     /// Commands run in the background.
     Background = "background",
+    /// Agents are sent.
+    Agents = "agents",
     /// Skills are offered.
     Skills = "skills",
     /// The model is told of tools, agents, skills and servers that came or went.
@@ -106,6 +108,7 @@ impl Switch {
             self,
             Switch::WebFetch
                 | Switch::Background
+                | Switch::Agents
                 | Switch::Skills
                 | Switch::Announcements
                 | Switch::CacheMarks

@@ -364,7 +364,8 @@ fn placed(rule: &str, origin: &str) -> Result<Placed, Failure> {
 
 /// Tools that are switched off.
 fn without_tools(settings: &Settings) -> Vec<SmolStr> {
-    let by_switch: [(Switch, &[&'static str]); 3] = [
+    let by_switch: [(Switch, &[&'static str]); 4] = [
+        (Switch::Agents, &["Agent", "SendMessage"]),
         (Switch::WebFetch, &["WebFetch"]),
         (Switch::Background, &["BashOutput", "KillBash"]),
         (Switch::Skills, &["Skill"]),

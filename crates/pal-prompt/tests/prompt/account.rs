@@ -110,7 +110,7 @@ fn what_is_missing_is_reported() {
     assert_eq!(
         reports,
         [
-            "tool Bash: its schema is not that of an object",
+            "tool Agent: its schema is not that of an object",
             "git: not a repository",
             "instructions of the MCP server files word: they are sent in the conversation, as they change",
             "/home/CLAUDE.md word: it is empty",

@@ -25,6 +25,7 @@ fn deferred_tools_are_marked_or_stay_out() {
     assert_eq!(
         names(&catalogue.rendered(&card("claude-opus-5-5"))),
         [
+            "Agent",
             "Bash",
             "BashOutput",
             "Context",
@@ -36,6 +37,7 @@ fn deferred_tools_are_marked_or_stay_out() {
             "KillBash",
             "Read",
             "Recall",
+            "SendMessage",
             "Skill",
             "Todo",
             "ToolSearch",
@@ -50,6 +52,7 @@ fn deferred_tools_are_marked_or_stay_out() {
     assert_eq!(
         names(&catalogue.rendered(&card("gpt-5.5-codex"))),
         [
+            "Agent",
             "Bash",
             "BashOutput",
             "CallTool",
@@ -62,6 +65,7 @@ fn deferred_tools_are_marked_or_stay_out() {
             "KillBash",
             "Read",
             "Recall",
+            "SendMessage",
             "Skill",
             "Todo",
             "ToolSearch",
@@ -79,6 +83,7 @@ fn without_deferred_tools_there_is_no_search() {
         assert_eq!(
             listed,
             [
+                "Agent",
                 "Bash",
                 "BashOutput",
                 "Context",
@@ -90,6 +95,7 @@ fn without_deferred_tools_there_is_no_search() {
                 "KillBash",
                 "Read",
                 "Recall",
+                "SendMessage",
                 "Skill",
                 "Todo",
                 "WebFetch",
@@ -182,7 +188,7 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
     let reports: Vec<String> =
         catalogue.left_out().iter().map(|left| format!("{}: {}", left.what, left.why)).collect();
     let starts = [
-        "tool Bash: another tool of this name",
+        "tool Agent: another tool of this name",
         "tool ToolSearch: its name is not one",
         "tool a b: its name is not one",
         "tool t of the MCP server : it has no name",
@@ -191,7 +197,7 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
     ];
     assert_eq!(reports.len(), starts.len(), "{reports:?}");
     assert!(reports.iter().zip(starts).all(|(report, start)| report.starts_with(start)), "{reports:?}");
-    assert_eq!(catalogue.tools().len(), 15);
+    assert_eq!(catalogue.tools().len(), 17);
 }
 
 #[test]
@@ -217,7 +223,7 @@ fn built_in_tools_are_known_and_strict() {
     }
     let edit = tools.iter().find(|tool| tool["name"] == "Edit").unwrap();
     assert!(edit["description"].as_str().unwrap().contains("(as in `<\\system-reminder>`)"));
-    assert!(tools.len() == 17 && !rendered.contains("\": "));
+    assert!(tools.len() == 19 && !rendered.contains("\": "));
 }
 
 fn any_spec() -> impl Strategy<Value = ToolSpec> {

@@ -53,7 +53,7 @@ enum Names {
 impl Names {
     fn listed(self) -> Vec<String> {
         match self {
-            Names::One(names) => split_outside(&names),
+            Names::One(names) => split_outside(names.trim().trim_start_matches('[').trim_end_matches(']')),
             Names::Many(names) => names,
         }
     }
