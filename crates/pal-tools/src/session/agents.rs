@@ -30,8 +30,6 @@ pub struct AgentInfo {
     pub tools: Option<Vec<String>>,
     /// Tools that it does not have.
     pub without_tools: Vec<String>,
-    /// The model that it wants.
-    pub model: Option<String>,
     /// Whether it is to work in a worktree of its own.
     pub is_isolated: bool,
     /// Whether it is to work in the background.
@@ -70,14 +68,12 @@ fn agent_in(file: &Path, within: Option<&Path>) -> Option<AgentInfo> {
     let (matter, prompt) = parted(&text);
     let name = matter.name.clone().filter(|name| !name.trim().is_empty());
     let name = name.or_else(|| file.file_stem()?.to_str().map(str::to_owned))?;
-    let model = matter.model.clone().filter(|model| !matches!(model.as_str(), "" | "inherit"));
     Some(AgentInfo {
         name: name.trim().to_owned(),
         description: described(&matter, prompt),
         prompt: prompt.trim().to_owned(),
         tools: matter.tools,
         without_tools: matter.disallowed_tools,
-        model,
         is_isolated: matter.isolation.as_deref() == Some("worktree"),
         is_background: matter.background,
         path,
@@ -115,10 +111,7 @@ mod tests {
         assert_eq!(names, ["scout", "smith"]);
         let (scout, smith) = (&found[0], &found[1]);
         assert_eq!((scout.description.as_str(), scout.prompt.as_str()), ("Looks around.", "Look."));
-        assert_eq!(
-            (scout.tools.clone(), scout.model.clone()),
-            (Some(vec!["Read".into(), "Grep".into()]), None)
-        );
+        assert_eq!(scout.tools.as_deref(), Some(&["Read".to_owned(), "Grep".to_owned()][..]));
         assert_eq!((smith.is_isolated, smith.is_background, smith.tools.clone()), (true, true, None));
         assert_eq!(
             (smith.description.as_str(), &smith.without_tools[..]),

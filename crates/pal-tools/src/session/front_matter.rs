@@ -14,7 +14,6 @@ pub(super) struct FrontMatter {
     /// The tools that an agent has; none for all.
     pub(super) tools: Option<Vec<String>>,
     pub(super) disallowed_tools: Vec<String>,
-    pub(super) model: Option<String>,
     pub(super) isolation: Option<String>,
     pub(super) background: bool,
 }
@@ -35,8 +34,6 @@ struct Raw {
     tools: Option<Names>,
     #[serde(default, rename = "disallowedTools")]
     disallowed_tools: Option<Names>,
-    #[serde(default)]
-    model: Option<String>,
     #[serde(default)]
     isolation: Option<String>,
     #[serde(default)]
@@ -74,7 +71,6 @@ pub(super) fn parted(file: &str) -> (FrontMatter, &str) {
         // A star stands for all of them.
         tools: raw.tools.map(Names::listed).filter(|names| names.iter().all(|name| name != "*")),
         disallowed_tools: raw.disallowed_tools.map(Names::listed).unwrap_or_default(),
-        model: raw.model,
         isolation: raw.isolation,
         background: raw.background.unwrap_or(false),
     };
@@ -95,7 +91,6 @@ fn by_lines(matter: &str) -> Raw {
             "allowed-tools" => raw.allowed_tools = Some(Names::One(value)),
             "tools" => raw.tools = Some(Names::One(value)),
             "disallowedTools" => raw.disallowed_tools = Some(Names::One(value)),
-            "model" => raw.model = Some(value),
             "isolation" => raw.isolation = Some(value),
             "background" => raw.background = Some(value == "true"),
             _ => {}
