@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
-use pal_model::{Block, BlockType, Card, Content, Draft, Text, Timestamp, ToolUseId};
+use pal_model::{Block, BlockType, Card, Content, Draft, ResponseGot, Text, Timestamp, ToolUseId};
 use pal_permissions::{Need, only_looks};
 use pal_prompt::{Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
@@ -15,7 +15,7 @@ use pal_settings::Switch;
 use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
 
-use crate::agents::{Spent, Team};
+use crate::agents::Team;
 use crate::around::Around;
 use crate::clock::Clock;
 use crate::event::{Denial, Event};
@@ -49,7 +49,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) reminding: Reminding,
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
-    pub(crate) spent: Vec<Spent>,
+    pub(crate) spent: Vec<ResponseGot>,
     pub(crate) switched: Switched,
     /// Where what is around the session is looked for, and what becomes of it.
     pub(crate) sources: pal_sources::Request,
@@ -133,8 +133,9 @@ impl Desk<'_> {
                 (self.sink)(Event::ToolPrinted { call, text });
                 None
             }
-            Signal::Spent(spent) => {
-                self.spent.push(spent);
+            Signal::Exchanged(exchanged) => {
+                self.spent.extend(exchanged.got());
+                (self.sink)(Event::Exchanged(exchanged));
                 None
             }
             Signal::Returned(mut returned, touched) => {
@@ -267,6 +268,7 @@ impl Hands for Desk<'_> {
             input: call.input.to_string(),
         });
         self.reminding.called(&call);
+        self.team.set_may(self.gate.mode, &self.gate.rules);
         self.running.push((call.id.clone(), call.name.clone(), Instant::now()));
         if call.name == "Read" {
             self.note_visibility(session, &call);

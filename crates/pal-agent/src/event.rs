@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pal_model::{Boundary, CacheBreak, Entry, ResponseId, Source, ToolUseId, Totals, Usage};
+use pal_model::{Boundary, CacheBreak, Entry, ResponseGot, ResponseId, Source, ToolUseId, Totals, Usage};
 use serde::Serialize;
 use smol_str::SmolStr;
 
@@ -128,6 +128,22 @@ pub struct Exchanged {
     pub took: Duration,
     /// How long it took until the answer began, where it did.
     pub took_to_start: Option<Duration>,
+}
+
+impl Exchanged {
+    /// What of it goes into the books; none if the provider never answered.
+    pub(crate) fn got(&self) -> Option<ResponseGot> {
+        let (response, model) = self.answered.clone()?;
+        Some(ResponseGot {
+            response,
+            model,
+            source: self.source.clone(),
+            usage: self.usage.clone()?,
+            stop_reason: self.stop_reason.clone(),
+            cost: self.cost,
+            cache_break: None,
+        })
+    }
 }
 
 /// How a prompt ended.

@@ -7,7 +7,7 @@ use pal_model::{Content, ToolUseId};
 use pal_process::Cancel;
 use pal_session::{Input, Returned};
 
-use crate::agents::Spent;
+use crate::event::Exchanged;
 
 /// Steers and interrupts an agent from any thread.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub(crate) enum Signal {
     Printed(ToolUseId, String),
     /// A call returned, and these files were touched by it.
     Returned(Box<Returned>, Vec<std::path::PathBuf>),
-    /// An agent that was sent has used something up.
-    Spent(Spent),
+    /// An agent that was sent has asked the provider something.
+    Exchanged(Box<Exchanged>),
 }
 
 impl Handle {

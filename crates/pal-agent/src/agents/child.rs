@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pal_model::{Content, ResponseGot, Source, ToolUseId};
+use pal_model::{Content, Source, ToolUseId};
 use pal_process::Cancel;
 use pal_prompt::{AgentPrompt, Prompts};
 use pal_tools::AgentInfo;
@@ -90,6 +90,8 @@ impl Errand {
 
     fn options(&self, team: &Team, directory: Option<&Path>) -> Options {
         let mut options = team.template.twin();
+        (options.mode, options.rules) = team.may();
+        options.is_mode_chosen = true;
         options.depth = team.depth + 1;
         options.folder = Some(team.folder.join(&self.name));
         options.agent = Some((self.name.clone(), self.kind().to_owned()));
@@ -136,14 +138,9 @@ impl Errand {
         match event {
             Event::ToolBegan { name, input, .. } => progress(&format!("{}\n", in_short(&name, &input))),
             Event::Notice(line) => progress(&format!("{line}\n")),
-            Event::Exchanged(exchanged) => {
-                let exchanged = *exchanged;
-                if let (Some((response, model)), Some(usage)) = (exchanged.answered, exchanged.usage) {
-                    let source = Source::named(&format!("subagent:{}", self.name));
-                    let (stop_reason, cost, cache_break) = (exchanged.stop_reason, exchanged.cost, None);
-                    let got = ResponseGot { response, source, model, usage, stop_reason, cost, cache_break };
-                    team.sender.send(Signal::Spent(Box::new(got)));
-                }
+            Event::Exchanged(mut exchanged) => {
+                exchanged.source = Source::named(&format!("subagent:{}", self.name));
+                team.sender.send(Signal::Exchanged(exchanged));
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ mod team;
 mod tool;
 mod worktree;
 
-pub(crate) use team::{Spent, Team};
+pub(crate) use team::Team;
 pub(crate) use tool::{AgentTool, SendMessage};
 
 use pal_model::{Body, Entry};

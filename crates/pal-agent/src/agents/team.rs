@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use pal_model::{Content, ResponseGot};
+use pal_model::Content;
+use pal_permissions::{Mode, Rules};
 use pal_prompt::Offered;
 use pal_tools::AgentInfo;
 use smol_str::SmolStr;
@@ -18,8 +20,8 @@ pub(crate) const AT_ONCE_MOST: usize = 8;
 /// How deep agents may send agents.
 pub(crate) const DEPTH_MOST: usize = 3;
 
-/// What an answer to an agent that was sent took, for the books of whoever sent it.
-pub(crate) type Spent = Box<ResponseGot>;
+/// How long those that are stopped have to end what they do.
+const END_TIME: Duration = Duration::from_secs(5);
 
 /// The agents that a session sent.
 pub(crate) struct Team {
@@ -38,6 +40,10 @@ pub(crate) struct Team {
     /// Whether the session is a fork itself.
     pub(crate) is_fork: bool,
     members: Mutex<Vec<Member>>,
+    /// Told when one has ended.
+    ended: Condvar,
+    /// What the session may do by now, and so may they.
+    may: Mutex<(Mode, Rules)>,
     sent: AtomicUsize,
     notes: Mutex<Vec<String>>,
 }
@@ -59,6 +65,7 @@ impl Team {
     ) -> Team {
         let folder = log.parent().map(|folder| folder.join("agents")).unwrap_or_default();
         let depth = template.depth;
+        let may = Mutex::new((template.mode, template.rules.clone()));
         Team {
             template,
             log,
@@ -68,6 +75,8 @@ impl Team {
             depth,
             is_fork,
             members: Mutex::default(),
+            ended: Condvar::new(),
+            may,
             sent: AtomicUsize::new(0),
             notes: Mutex::default(),
         }
@@ -144,6 +153,16 @@ impl Team {
         Ok(wanted.len())
     }
 
+    /// What the session may do has changed: it plans, or somebody allowed more.
+    pub(crate) fn set_may(&self, mode: Mode, rules: &Rules) {
+        *self.may.lock().unwrap_or_else(PoisonError::into_inner) = (mode, rules.clone());
+    }
+
+    /// What agents that are sent now may do.
+    pub(crate) fn may(&self) -> (Mode, Rules) {
+        self.may.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Keeps what the model is to be told with the next request.
     pub(crate) fn note(&self, text: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
@@ -154,13 +173,15 @@ impl Team {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Stops all of them: they do not outlive the session.
+    /// Stops all of them and waits for their end: they do not outlive the session, nor does what they started.
     pub(crate) fn end(&self) {
-        for member in self.members().iter() {
-            if let Some(handle) = &member.handle {
-                handle.interrupt();
-            }
+        let members = self.members();
+        for handle in members.iter().filter_map(|member| member.handle.as_ref()) {
+            handle.interrupt();
         }
+        let is_at_work = |members: &mut Vec<Member>| members.iter().any(|member| member.handle.is_some());
+        let waited = self.ended.wait_timeout_while(members, END_TIME, is_at_work);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -175,5 +196,6 @@ impl Drop for Joined {
         if let Some(member) = self.team.members().iter_mut().find(|member| member.name == self.name) {
             member.handle = None;
         }
+        self.team.ended.notify_all();
     }
 }

@@ -202,3 +202,29 @@ fn an_agent_in_the_background_is_told_of_when_it_has_ended() {
     assert!(told.contains("is at work in the background"), "{told}");
     assert!(told.contains("has ended. It reports:") && told.contains("Slow, but sure."), "{told}");
 }
+
+#[test]
+fn an_agent_may_do_no_more_than_whoever_sends_it_may_by_now() {
+    let sent = json!({"description": "Write", "prompt": "[A task] Write it."});
+    let mut round = 0;
+    let made = Made::answers(move |_, ask| {
+        let first = ask.messages.first().map(|message| message.blocks.concat()).unwrap_or_default();
+        if first.contains("[A task] Write") {
+            return match last(ask).contains("tool_result") {
+                false => calls("I write.", &[("Write", json!({"file_path": "new.txt", "content": "x"}))]),
+                true => says("It was not allowed."),
+            };
+        }
+        round += 1;
+        match round {
+            1 => calls("First a plan.", &[("EnterPlanMode", json!({}))]),
+            2 => calls("Somebody else may write it.", &[("Agent", sent.clone())]),
+            _ => says("Here is the plan."),
+        }
+    });
+    let world = World::new(made);
+    let said = world.run(&[&FREELY[..], &["work"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(results(&world).contains("It was not allowed."), "{}", results(&world));
+    assert!(!world.repository().join("new.txt").exists(), "who plans changes nothing, by no hand");
+}
