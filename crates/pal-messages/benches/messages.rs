@@ -1,0 +1,3 @@
+//! What a message costs.
+#![allow(missing_docs)]
+fn main() {}
