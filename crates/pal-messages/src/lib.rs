@@ -20,10 +20,14 @@
 //! ```
 
 mod known;
+mod mailbox;
 mod message;
 mod name;
 mod office;
 
+pub use mailbox::{
+    Delivery, FolderError, Inbox, InboxError, MAILBOX_BYTES_MAX, Mailbox, PostError, Posted, sweep,
+};
 pub use message::{Draft, Kind, MESSAGE_BYTES_MAX, Message, MessageError, MessageId};
 pub use name::{Address, Name, NameError};
 pub use office::{NameTaken, Office, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, SendError};
