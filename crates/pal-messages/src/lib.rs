@@ -24,10 +24,14 @@ mod mailbox;
 mod message;
 mod name;
 mod office;
+mod presence;
+mod private;
+mod socket;
 
-pub use mailbox::{
-    Delivery, FolderError, Inbox, InboxError, MAILBOX_BYTES_MAX, Mailbox, PostError, Posted, sweep,
-};
+pub use mailbox::{Delivery, Inbox, InboxError, MAILBOX_BYTES_MAX, Mailbox, PostError, Posted, sweep};
 pub use message::{Draft, Kind, MESSAGE_BYTES_MAX, Message, MessageError, MessageId};
 pub use name::{Address, Name, NameError};
 pub use office::{NameTaken, Office, QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX, SendError};
+pub use presence::{Announcement, Presence, Process, list};
+pub use private::FolderError;
+pub use socket::{DeliverError, ListenError, Socket};

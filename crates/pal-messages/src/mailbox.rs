@@ -65,8 +65,9 @@ use std::time::Duration;
 
 use crate::message::{Message, MessageId};
 use crate::name::Name;
+use crate::private::FolderError;
+use disk::Disk;
 
-pub use folder::FolderError;
 pub use sweep::sweep;
 pub use taker::Delivery;
 
@@ -175,10 +176,9 @@ impl Inbox {
     /// Opens the mailbox of `name` under `dir` to read it, making both if need be.
     pub fn open(dir: &Path, name: &Name) -> Result<Inbox, InboxError> {
         let mut folder = folder::Folder::open(dir, name)?;
-        let Some(lock) = folder.lock_reader()? else {
-            return Err(InboxError::InUse { path: folder.into_path() });
-        };
-        folder.keep(lock);
+        if !folder.lock_reader()? {
+            return Err(InboxError::InUse { path: folder.path().to_owned() });
+        }
         Ok(Inbox(taker::Taker::new(folder, Limits::REAL)?))
     }
 

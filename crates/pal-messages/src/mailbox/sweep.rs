@@ -50,7 +50,9 @@ fn remove(dir: &Path, name: &Name, unused: Duration, now: SystemTime) -> io::Res
     if !is_old(&folder) {
         return Ok(false);
     }
-    let Ok(Some(_reader)) = folder.lock_reader() else { return Ok(false) };
+    if !matches!(folder.lock_reader(), Ok(true)) {
+        return Ok(false);
+    }
     let Some(_writer) = folder.lock(Duration::ZERO)? else { return Ok(false) };
     if !is_old(&folder) {
         return Ok(false);

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::Limits;
 use super::disk::Disk;
-use super::folder::{FolderError, fault};
+use super::folder::fault;
 use super::spool::{Cursor, Header, note_ids, whole_lines};
 use crate::message::Message;
+use crate::private::FolderError;
 
 /// One message that came.
 #[derive(Clone, PartialEq, Eq, Debug)]
