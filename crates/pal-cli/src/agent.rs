@@ -3,6 +3,7 @@
 mod input;
 mod json;
 mod line;
+pub(crate) mod post;
 mod seam;
 mod signals;
 mod stream_json;

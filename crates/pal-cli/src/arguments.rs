@@ -1,5 +1,6 @@
 //! What the user typed, before it means anything.
 
+mod agents;
 mod config;
 mod context;
 mod demo;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use agents::{Agents, Send};
 pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use demo::Demo;
@@ -44,6 +46,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Demo(Demo),
     Sessions(Sessions),
+    Agents(Agents),
+    Send(Send),
     Export(Export),
     Import(Import),
     Tokens(Tokens),

@@ -58,6 +58,8 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
     let Some(command) = arguments.command else { return commands::print(&arguments.print, settings, out) };
     match command {
         Command::Demo(demo) => commands::demo(&demo, out),
+        Command::Agents(agents) => commands::agents(&agents, settings, out),
+        Command::Send(send) => commands::send(&send, settings, out),
         Command::Sessions(sessions) => commands::sessions(&sessions, settings, out),
         Command::Export(export) => commands::export(&export, settings, out),
         Command::Import(import) => commands::import(&import, settings, out),

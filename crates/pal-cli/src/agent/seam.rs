@@ -20,6 +20,7 @@ use smol_str::SmolStr;
 
 use super::Show;
 use super::input::{Given, listen};
+use super::post::Post;
 use super::signals::interrupt_on_signals;
 use crate::arguments::{Print, ProviderName};
 use crate::books::newest;
@@ -91,7 +92,9 @@ fn work_with<'a>(
     failed: &RefCell<Option<Failure>>,
     handle: &RefCell<Option<Handle>>,
 ) -> Result<(), Failure> {
+    let (home, project) = (options.home.clone(), options.sources.search.directory.clone());
     let mut agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
+    let post = Post::open(&home, &agent, &project);
     *handle.borrow_mut() = Some(agent.handle());
     let (sender, next) = mpsc::channel();
     let lines = Arc::new(Lines::default());
@@ -119,6 +122,7 @@ fn work_with<'a>(
             break;
         }
     }
+    drop(post);
     agent.finish("other");
     match failed.borrow_mut().take() {
         Some(failure) => Err(failure),

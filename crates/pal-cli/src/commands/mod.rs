@@ -1,5 +1,6 @@
 //! One file a command: each takes what was typed and the settings, calls the crates, and prints.
 
+mod agents;
 mod ask;
 mod breaks;
 mod check;
@@ -20,6 +21,7 @@ mod tokens;
 mod uncompact;
 mod view;
 
+pub(crate) use agents::{agents, send};
 pub(crate) use ask::ask;
 pub(crate) use breaks::breaks;
 pub(crate) use check::check;

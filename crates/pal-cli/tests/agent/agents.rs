@@ -4,7 +4,7 @@ use pal_sim::{Answer, Ask};
 use serde_json::{Value, json};
 
 use crate::provider::{Made, calls, says};
-use crate::world::World;
+use crate::world::{World, finish};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
@@ -227,4 +227,39 @@ fn an_agent_may_do_no_more_than_whoever_sends_it_may_by_now() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(results(&world).contains("It was not allowed."), "{}", results(&world));
     assert!(!world.repository().join("new.txt").exists(), "who plans changes nothing, by no hand");
+}
+
+#[test]
+fn a_session_that_runs_is_listed_and_hears_what_others_say() {
+    let mut round = 0;
+    let world = World::new(Made::answers(move |_, _| {
+        round += 1;
+        match round {
+            1 => calls(
+                "I wait.",
+                &[(
+                    "Bash",
+                    json!({"command": "for i in $(seq 100); do test -e go && break; sleep 0.1; done"}),
+                )],
+            ),
+            _ => says("Heard."),
+        }
+    }));
+    let run = |arguments: &[&str]| finish(world.command(arguments).spawn().unwrap());
+    let child = world.spawn(&[&FREELY[..], &["work"]].concat());
+    assert!(world.provider.wait_until(std::time::Duration::from_secs(20), |heard| !heard.asked.is_empty()));
+    let listed = run(&["agents", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.out).unwrap();
+    let name = listed[0]["name"].as_str().unwrap().to_owned();
+    assert!(name.starts_with("repository-"), "{listed}");
+    let said = run(&["send", "repository", "The bridge is out."]);
+    assert_eq!((said.code, said.out.as_str()), (0, format!("said to {name}\n").as_str()), "{}", said.err);
+    world.file("go", "");
+    let ended = finish(child);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(results(&world).contains("The bridge is out."), "{}", results(&world));
+    assert!(results(&world).contains("not the user of this session"), "{}", results(&world));
+    let said = run(&["send", "repository", "Too late."]);
+    assert!(said.code == 1 && said.err.contains("no session runs"), "{}", said.err);
+    assert_eq!(run(&["agents"]).out, "No session runs.\n");
 }
