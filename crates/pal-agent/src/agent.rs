@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, Session, drive};
+use pal_mcp::Servers;
 use pal_model::{Body, Content, FileSeen};
 use pal_prompt::Offered;
 use pal_session::{End as RunEnd, Input, Run};
@@ -24,6 +25,7 @@ use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
 use crate::opening::{self, Opened, Prefixing};
 use crate::options::Options;
+use crate::servers::Served;
 use crate::switched::Switched;
 use crate::voice::Voice;
 
@@ -40,6 +42,8 @@ impl<'a> Agent<'a> {
     /// Opens the session and tells what it consists of. Nothing is sent yet.
     pub fn start(options: Options, sink: Box<dyn FnMut(Event) + 'a>) -> Result<Agent<'a>, AgentError> {
         let directory = options.sources.search.directory.clone();
+        // They come up while everything else is looked for.
+        let served = Served::start(&options);
         let project = pal_sources::project_of(&directory);
         let mut gathered = gather(&options.sources);
         let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
@@ -65,8 +69,6 @@ impl<'a> Agent<'a> {
         let (sender, signals) = channel();
         let handle = Handle::new(sender);
         let shell = Arc::new(crate::fencing::shell(&options, &workspace));
-        let mut tools = pal_tools::tools();
-        tools.extend(pal_tools::shell_tools(&shell));
         let announces = !switched.is_off(Switch::Announcements);
         let offered = |skill: pal_tools::SkillInfo| Offered {
             name: SmolStr::new(skill.name),
@@ -109,13 +111,14 @@ impl<'a> Agent<'a> {
             handle,
             signals,
             sink,
-            tools: Arc::new(tools),
+            tools: Arc::new(served.all_tools(&shell, &catalogue)),
+            served,
             catalogue,
             workspace,
             shell,
             gate,
             hooks,
-            around: Around { instructions: gathered.instructions, skills, announces },
+            around: Around { instructions: gathered.instructions, skills, servers: Vec::new(), announces },
             sources: options.sources,
             prefixing,
             switched,
@@ -131,6 +134,7 @@ impl<'a> Agent<'a> {
         let run = Run::new(options.run.clone()).with_spent(totals);
         desk.began(&session, &id, is_resumed, &options.version);
         desk.tell_instructions();
+        desk.tell_servers();
         let cancel = desk.handle.cancel();
         let source = if is_resumed { "resume" } else { "startup" };
         let said = desk.hooks.session_started(&session, source, &desk.gate, &cancel);
@@ -210,6 +214,11 @@ impl<'a> Agent<'a> {
         Arc::clone(&self.desk.shell)
     }
 
+    /// The MCP servers, which are to be stopped by whoever ends the program without the agent.
+    pub fn servers(&self) -> Arc<Servers> {
+        Arc::clone(&self.desk.served.servers)
+    }
+
     /// The session's id.
     pub fn id(&self) -> &str {
         &self.id
@@ -227,6 +236,7 @@ impl<'a> Agent<'a> {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
+        self.desk.served.servers.stop();
         self.desk.shell.end();
     }
 }

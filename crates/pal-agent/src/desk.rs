@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Text, Timestamp, ToolUseId};
 use pal_permissions::{Need, only_looks};
-use pal_prompt::{Catalogue, Instruction, InstructionScope};
+use pal_prompt::{CALL_TOOL, Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
 use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
@@ -23,6 +23,7 @@ use crate::inner;
 use crate::line::Line;
 use crate::listening::Listening;
 use crate::opening::Prefixing;
+use crate::servers::Served;
 use crate::switched::Switched;
 use crate::voice::Voice;
 use crate::workers::Job;
@@ -43,6 +44,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) gate: Gate,
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
+    pub(crate) served: Served,
     pub(crate) switched: Switched,
     /// Where what is around the session is looked for, and what becomes of it.
     pub(crate) sources: pal_sources::Request,
@@ -73,12 +75,15 @@ impl Desk<'_> {
     /// A call as it stands in an answer.
     fn call(&self, block: &Block) -> Option<Call> {
         let id = block.tool_use_id()?.clone();
-        let name = SmolStr::new(block.string("name").unwrap_or_default());
-        let input = Text::from(block.field("input").unwrap_or("{}"));
+        let mut name = SmolStr::new(block.string("name").unwrap_or_default());
+        let mut input = Text::from(block.field("input").unwrap_or("{}"));
         let problem = if block.field("unparsed_input").is_some() {
             Some(String::from(
                 "The input of this call is no JSON object, so it was not carried out. Make the call again.",
             ))
+        } else if name == CALL_TOOL {
+            // Whatever is asked of a call is asked of the tool that is really called.
+            self.dispatched(&input).map(|meant| (name, input) = meant).err()
         } else {
             self.unknown(&name)
         };
@@ -197,6 +202,7 @@ impl Hands for Desk<'_> {
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         let finished = self.shell.finished_since_last_asked();
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
+        self.look_at_servers(session);
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
         for (what, text) in std::mem::take(&mut self.notes) {

@@ -1,6 +1,7 @@
 //! What an agent is made of.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pal_engine::{CacheSettings, Engine};
 use pal_model::EntryId;
@@ -57,6 +58,8 @@ pub struct Options {
     pub deferred_tools: Vec<SmolStr>,
     /// The fence around shell commands; none for none.
     pub fence: Option<Fencing>,
+    /// MCP servers.
+    pub serving: Serving,
     /// Variables that commands do not get to see.
     pub secret_variables: Vec<String>,
     /// Whether pages of this machine and its own network may be fetched.
@@ -78,6 +81,21 @@ pub struct Fencing {
     pub writable: Vec<PathBuf>,
     /// Our own program, which puts the fence up.
     pub program: PathBuf,
+}
+
+/// MCP servers, and what holds for them.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// The servers.
+    pub servers: Vec<pal_mcp::ServerConfig>,
+    /// How long one may take to come up.
+    pub start_limit: Duration,
+    /// How long a call may take.
+    pub call_limit: Duration,
+    /// Whether other machines may be spoken to in the clear.
+    pub allows_plain_http: bool,
+    /// What the user is to know of servers that are not there.
+    pub notices: Vec<String>,
 }
 
 /// How a session begins.

@@ -4,6 +4,7 @@ mod input;
 mod json;
 mod line;
 mod seam;
+mod servers;
 mod signals;
 mod stream_json;
 mod text;

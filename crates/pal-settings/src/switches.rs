@@ -64,6 +64,8 @@ switches! {
     WebFetch = "web_fetch",
     /// Commands run in the background.
     Background = "background",
+    /// MCP servers are started.
+    Mcp = "mcp",
     /// Skills are offered.
     Skills = "skills",
     /// The model is told of tools, agents, skills and servers that came or went.
@@ -104,6 +106,7 @@ impl Switch {
             self,
             Switch::WebFetch
                 | Switch::Background
+                | Switch::Mcp
                 | Switch::Skills
                 | Switch::Announcements
                 | Switch::CacheMarks

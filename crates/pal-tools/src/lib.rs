@@ -20,7 +20,7 @@ pub use input::Input;
 pub use output::Output;
 pub use search::{Glob, Grep};
 pub use session::{EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, skill_text, skills};
-pub use shell::{Bash, BashOutput, KillBash, Sandbox, Shell, shell_tools};
+pub use shell::{Bash, BashOutput, KillBash, Sandbox, Shell, open_variables, shell_tools};
 pub use tool::{Running, Tool};
 pub use web::WebFetch;
 pub use workspace::{Abilities, Hidden, Workspace};

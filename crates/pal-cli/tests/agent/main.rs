@@ -6,6 +6,7 @@
 mod faults;
 mod kills;
 mod provider;
+mod servers;
 mod settings;
 mod talking;
 mod world;
