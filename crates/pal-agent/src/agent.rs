@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, Session, drive};
+use pal_mcp::Servers;
 use pal_model::{Body, Content, FileSeen};
 use pal_prompt::Offered;
 use pal_session::{End as RunEnd, Input, Run};
@@ -16,7 +17,7 @@ use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
-use crate::agents::{AgentTool, SendMessage, Team, is_fork};
+use crate::agents::{Team, is_fork};
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
@@ -26,6 +27,7 @@ use crate::listening::Listening;
 use crate::opening::{self, Opened, Prefixing};
 use crate::options::Options;
 use crate::reminding::Reminding;
+use crate::servers::Served;
 use crate::switched::Switched;
 use crate::voice::Voice;
 
@@ -42,6 +44,8 @@ impl<'a> Agent<'a> {
     /// Opens the session and tells what it consists of. Nothing is sent yet.
     pub fn start(options: Options, sink: Box<dyn FnMut(Event) + 'a>) -> Result<Agent<'a>, AgentError> {
         let directory = options.sources.search.directory.clone();
+        // They come up while everything else is looked for.
+        let served = Served::start(&options);
         let project = pal_sources::project_of(&directory);
         let mut gathered = gather(&options.sources);
         let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
@@ -67,13 +71,11 @@ impl<'a> Agent<'a> {
         let (sender, signals) = channel();
         let handle = Handle::new(sender);
         let shell = Arc::new(crate::fencing::shell(&options, &workspace));
-        let mut tools = pal_tools::tools();
-        tools.extend(pal_tools::shell_tools(&shell));
         let known = pal_tools::agents(&workspace);
         let is_fork = is_fork(session.view().branch());
-        let team = Arc::new(Team::new(options.twin(), log.clone(), known, handle.clone(), is_fork));
-        tools.push(Box::new(AgentTool(Arc::clone(&team))));
-        tools.push(Box::new(SendMessage(Arc::clone(&team))));
+        let shared_servers = Some(Arc::clone(&served.servers));
+        let template = Options { shared_servers, ..options.twin() };
+        let team = Arc::new(Team::new(template, log.clone(), known, handle.clone(), is_fork));
         let announces = !switched.is_off(Switch::Announcements);
         let offered = |skill: pal_tools::SkillInfo| Offered {
             name: SmolStr::new(skill.name),
@@ -118,14 +120,21 @@ impl<'a> Agent<'a> {
             handle,
             signals,
             sink,
-            tools: Arc::new(tools),
+            tools: Arc::new(served.all_tools(&shell, &team, &catalogue)),
+            served,
             catalogue,
             workspace,
             shell,
             gate,
             hooks,
             reminding: Reminding::of(session.view().branch()),
-            around: Around { instructions: gathered.instructions, skills, agents, announces },
+            around: Around {
+                instructions: gathered.instructions,
+                skills,
+                agents,
+                servers: Vec::new(),
+                announces,
+            },
             team,
             spent: Vec::new(),
             sources: options.sources,
@@ -143,6 +152,7 @@ impl<'a> Agent<'a> {
         let run = Run::new(options.run.clone()).with_spent(totals);
         desk.began(&session, &id, is_resumed, &options.version);
         desk.tell_instructions();
+        desk.tell_servers();
         let cancel = desk.handle.cancel();
         let source = if is_resumed { "resume" } else { "startup" };
         let said = desk.hooks.session_started(&session, source, &desk.gate, &cancel);
@@ -223,6 +233,11 @@ impl<'a> Agent<'a> {
         Arc::clone(&self.desk.shell)
     }
 
+    /// The MCP servers, which are to be stopped by whoever ends the program without the agent.
+    pub fn servers(&self) -> Arc<Servers> {
+        Arc::clone(&self.desk.served.servers)
+    }
+
     /// The session's id.
     pub fn id(&self) -> &str {
         &self.id
@@ -241,6 +256,7 @@ impl<'a> Agent<'a> {
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
         self.desk.team.end();
+        self.desk.served.stop();
         self.desk.shell.end();
     }
 }

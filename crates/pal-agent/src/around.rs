@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pal_engine::Announced;
-use pal_prompt::{Catalogue, Instruction, Offer, Offered, announce};
+use pal_prompt::{Catalogue, Instruction, McpInstructions, Offer, Offered, announce};
 use pal_sources::{Discovered, Notice};
 use smol_str::SmolStr;
 
@@ -13,6 +13,8 @@ pub(crate) struct Around {
     pub(crate) instructions: Discovered,
     pub(crate) skills: Vec<Offered>,
     pub(crate) agents: Vec<Offered>,
+    /// What servers say about the use of their tools.
+    pub(crate) servers: Vec<McpInstructions>,
     /// Whether the model is told of what came or went.
     pub(crate) announces: bool,
 }
@@ -46,7 +48,7 @@ impl Around {
             tools: catalogue.offered(),
             skills: self.skills.clone(),
             agents: self.agents.clone(),
-            servers: Vec::new(),
+            servers: self.servers.clone(),
         };
         let announcement = announce(announced, &offer)?;
         Some(Announced { text: announcement.text, decisions: announcement.decisions })

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Draft, ResponseGot, Text, Timestamp, ToolUseId};
 use pal_permissions::{Need, only_looks};
-use pal_prompt::{Catalogue, Instruction, InstructionScope};
+use pal_prompt::{CALL_TOOL, Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
 use pal_settings::Switch;
 use pal_tools::{Shell, Tool, Workspace};
@@ -26,6 +26,7 @@ use crate::line::Line;
 use crate::listening::Listening;
 use crate::opening::Prefixing;
 use crate::reminding::{REMINDER, Reminding};
+use crate::servers::Served;
 use crate::switched::Switched;
 use crate::voice::Voice;
 use crate::workers::Job;
@@ -50,6 +51,7 @@ pub(crate) struct Desk<'a> {
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
     pub(crate) spent: Vec<ResponseGot>,
+    pub(crate) served: Served,
     pub(crate) switched: Switched,
     /// Where what is around the session is looked for, and what becomes of it.
     pub(crate) sources: pal_sources::Request,
@@ -80,12 +82,15 @@ impl Desk<'_> {
     /// A call as it stands in an answer.
     fn call(&self, block: &Block) -> Option<Call> {
         let id = block.tool_use_id()?.clone();
-        let name = SmolStr::new(block.string("name").unwrap_or_default());
-        let input = Text::from(block.field("input").unwrap_or("{}"));
+        let mut name = SmolStr::new(block.string("name").unwrap_or_default());
+        let mut input = Text::from(block.field("input").unwrap_or("{}"));
         let problem = if block.field("unparsed_input").is_some() {
             Some(String::from(
                 "The input of this call is no JSON object, so it was not carried out. Make the call again.",
             ))
+        } else if name == CALL_TOOL {
+            // Whatever is asked of a call is asked of the tool that is really called.
+            self.dispatched(&input).map(|meant| (name, input) = meant).err()
         } else {
             self.unknown(&name)
         };
@@ -219,6 +224,7 @@ impl Hands for Desk<'_> {
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
         self.notes.extend(self.team.take_notes().into_iter().map(|text| ("agents", text)));
         self.book(session, now)?;
+        self.look_at_servers(session);
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
         if !self.switched.is_off(Switch::Reminders) {

@@ -324,7 +324,9 @@ impl Listening {
 }
 
 fn described(call: &Call) -> HookCall<'_> {
-    HookCall { tool_name: &call.name, input: &call.input, tool_use_id: call.id.as_str(), mcp_server: None }
+    let server =
+        call.name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
+    HookCall { tool_name: &call.name, input: &call.input, tool_use_id: call.id.as_str(), mcp_server: server }
 }
 
 /// The words of a result that a hook puts in the place of another.

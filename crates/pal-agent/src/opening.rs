@@ -13,6 +13,7 @@ use pal_prompt::{
 };
 use pal_sources::Gathered;
 use pal_store::{create_private_directory, log_path, project_directory};
+use smol_str::SmolStr;
 
 use crate::AgentError;
 use crate::agents::UNDER_WAY;
@@ -111,6 +112,7 @@ pub(crate) struct Prefixing {
     facts: SessionFacts,
     today: fn() -> String,
     tools: Vec<ToolSpec>,
+    servers: Vec<SmolStr>,
 }
 
 impl Prefixing {
@@ -129,6 +131,7 @@ impl Prefixing {
             },
             today: options.today,
             tools: tools(options),
+            servers: crate::servers::names(options),
         }
     }
 
@@ -144,6 +147,7 @@ impl Prefixing {
             instructions: gathered.instructions.files.clone(),
             date: Some((self.today)()),
             tools: self.tools.clone(),
+            servers: self.servers.clone(),
             ..Assembly::bare(&self.card)
         })
     }
@@ -165,7 +169,8 @@ impl Prefixing {
 
     /// The tools that the session offers now. What its requests list is what its log holds.
     pub(crate) fn catalogue(&self) -> Catalogue {
-        Catalogue::new(&self.tools)
+        let catalogue = Catalogue::new(&self.tools);
+        if self.servers.is_empty() { catalogue } else { catalogue.expecting_late() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pal_engine::{CacheSettings, Engine};
 use pal_model::{EntryId, ToolUseId};
@@ -58,6 +59,8 @@ pub struct Options {
     pub deferred_tools: Vec<SmolStr>,
     /// The fence around shell commands; none for none.
     pub fence: Option<Fencing>,
+    /// MCP servers.
+    pub serving: Serving,
     /// Variables that commands do not get to see.
     pub secret_variables: Vec<String>,
     /// Whether pages of this machine and its own network may be fetched.
@@ -72,6 +75,8 @@ pub struct Options {
     pub depth: usize,
     /// Name and kind, if another agent sent it.
     pub agent: Option<(String, String)>,
+    /// The MCP servers of the agent that sent it, which it uses, too.
+    pub shared_servers: Option<Arc<pal_mcp::Servers>>,
 }
 
 /// A fence around shell commands.
@@ -85,6 +90,21 @@ pub struct Fencing {
     pub writable: Vec<PathBuf>,
     /// Our own program, which puts the fence up.
     pub program: PathBuf,
+}
+
+/// MCP servers, and what holds for them.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// The servers.
+    pub servers: Vec<pal_mcp::ServerConfig>,
+    /// How long one may take to come up.
+    pub start_limit: Duration,
+    /// How long a call may take.
+    pub call_limit: Duration,
+    /// Whether other machines may be spoken to in the clear.
+    pub allows_plain_http: bool,
+    /// What the user is to know of servers that are not there.
+    pub notices: Vec<String>,
 }
 
 /// How a session begins.
@@ -136,6 +156,8 @@ impl Options {
             folder: self.folder.clone(),
             depth: self.depth,
             agent: self.agent.clone(),
+            serving: self.serving.clone(),
+            shared_servers: self.shared_servers.clone(),
         }
     }
 

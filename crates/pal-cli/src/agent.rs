@@ -5,6 +5,7 @@ mod json;
 mod line;
 pub(crate) mod post;
 mod seam;
+mod servers;
 mod signals;
 mod stream_json;
 mod text;

@@ -28,6 +28,11 @@ pub(crate) fn from_environment(given: Option<String>, flags: Vec<Flag>) -> Resul
     Ok(Settings::read(sources)?)
 }
 
+/// A variable of the environment that is text.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Failure {
         Failure::with_hint(error.to_string(), error.hint())

@@ -55,11 +55,11 @@ pub struct Announcement {
 }
 
 impl Catalogue {
-    /// The deferred tools, as they are announced.
+    /// The deferred tools and the late ones, as they are announced.
     pub fn offered(&self) -> Vec<Offered> {
         let offered =
             |tool: &crate::Tool| Offered { name: tool.wire_name.clone(), about: tool.description.clone() };
-        self.deferred().map(offered).collect()
+        self.hidden().map(offered).collect()
     }
 }
 

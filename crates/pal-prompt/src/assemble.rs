@@ -2,6 +2,7 @@
 
 use pal_model::{Card, Prefix, PrefixNotes};
 use serde::Serialize;
+use smol_str::SmolStr;
 
 use crate::chain::{Prompts, system_blocks};
 use crate::context;
@@ -34,6 +35,8 @@ pub struct Assembly<'a> {
     pub date: Option<String>,
     /// The tools, in any order.
     pub tools: Vec<ToolSpec>,
+    /// MCP servers by name, whose tools come and go while the session runs.
+    pub servers: Vec<SmolStr>,
 }
 
 impl<'a> Assembly<'a> {
@@ -51,6 +54,7 @@ impl<'a> Assembly<'a> {
             memory: None,
             date: None,
             tools: Vec::new(),
+            servers: Vec::new(),
         }
     }
 }
@@ -202,6 +206,7 @@ impl PartNote {
 /// ```
 pub fn assemble(assembly: &Assembly<'_>) -> Assembled {
     let catalogue = Catalogue::new(&assembly.tools);
+    let catalogue = if assembly.servers.is_empty() { catalogue } else { catalogue.expecting_late() };
     let mut left_out = catalogue.left_out().to_vec();
     let mut parts = catalogue.parts(assembly.card);
     let blocks = system_blocks(&Material { assembly, catalogue: &catalogue }, &mut left_out);

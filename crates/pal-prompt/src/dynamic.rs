@@ -1,6 +1,7 @@
 //! Sections that tell of one session: each from what is known, none if nothing is.
 
 use pal_model::Card;
+use smol_str::SmolStr;
 
 use crate::LeftOut;
 use crate::assemble::{Material, McpInstructions, Mode};
@@ -34,7 +35,20 @@ pub(crate) fn cache_breaker(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Op
 pub(crate) fn guidance(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
     let mut points = material.assembly.facts.guidance.clone();
     points.extend(material.catalogue.guidance(material.assembly.card));
+    points.extend(servers(&material.assembly.servers));
     section("This session", &points)
+}
+
+/// What a session is told of its servers: which there are, and nothing that they say or that could change.
+fn servers(names: &[SmolStr]) -> Option<String> {
+    let names: Vec<String> = names.iter().map(|name| one_line(name, 100)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "MCP servers of this session: {}. Their tools are not in your list and may come later: ToolSearch finds them, CallTool \
+             calls them.",
+            names.join(", ")
+        )
+    })
 }
 
 pub(crate) fn environment(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {

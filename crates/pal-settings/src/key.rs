@@ -87,6 +87,9 @@ pub const KEYS: &[Key] = &[
     key("deferred_tools", Kind::Texts, "[]", Trust::Free, "Tools that the model finds by searching instead of having them in its list"),
     key("secret_variables", Kind::Texts, "[]", Trust::Needed, "Variables that commands do not get to see, besides those that look like secrets; `!NAME` lets one through"),
     key("hooks", Kind::Hooks, "{}", Trust::Needed, "Commands that run at events of a session (docs/hooks.md)").adding_up(),
+    key("mcp_servers", Kind::Servers, "{}", Trust::Needed, "MCP servers by name, besides those of .mcp.json (docs/mcp.md)").adding_up(),
+    key("mcp_start_limit_s", Kind::Count { from: 1 }, "30", Trust::UnlessLower, "How many seconds a server may take to come up"),
+    key("mcp_call_limit_s", Kind::Count { from: 1 }, "60", Trust::UnlessLower, "How many seconds a call of a server's tool may take"),
 
     key("max_turns", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most answers of the model to one prompt").by(&["PAL_MAX_TURNS"]),
     key("max_tokens_total", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most tokens that a session may take").by(&["PAL_MAX_TOKENS_TOTAL"]),

@@ -35,6 +35,8 @@ pub enum Kind {
     Thresholds,
     /// Hooks by event.
     Hooks,
+    /// MCP servers by name.
+    Servers,
     /// A list of subsystems.
     Subsystems,
     /// Something that is never shown and stands in no file.
@@ -62,6 +64,7 @@ impl Kind {
                     .into()
             }
             Kind::Hooks => "hooks by event, each a list of { matcher, hooks }".into(),
+            Kind::Servers => "a table of servers by name, each with a command or a url".into(),
             Kind::Subsystems => {
                 let names: Vec<&str> = Switch::ALL.iter().map(|switch| switch.name()).collect();
                 format!("a list of {}", names.join(", "))
@@ -85,6 +88,7 @@ impl Kind {
             Kind::Threshold => is_threshold(value),
             Kind::Thresholds => value.as_object().is_some_and(|models| models.values().all(is_threshold)),
             Kind::Hooks => return pal_hooks::Config::parse(value).map(drop),
+            Kind::Servers => value.as_object().is_some_and(|servers| servers.values().all(Value::is_object)),
             Kind::Subsystems => texts_all(value, |name| Switch::find(name).is_some()),
             Kind::Secret => false,
         };
@@ -110,7 +114,9 @@ impl Kind {
             Kind::Texts | Kind::Paths | Kind::Rules | Kind::Subsystems => {
                 text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
             }
-            Kind::Thresholds | Kind::Hooks => serde_json::from_str(text).unwrap_or(Value::Null),
+            Kind::Thresholds | Kind::Hooks | Kind::Servers => {
+                serde_json::from_str(text).unwrap_or(Value::Null)
+            }
         };
         self.check(&value).map(|()| value)
     }

@@ -22,6 +22,7 @@ mod kind;
 mod place;
 mod resolve;
 mod rule;
+mod servers;
 mod settings;
 mod switches;
 mod telling;
@@ -33,6 +34,7 @@ pub use key::{KEYS, Key};
 pub use kind::Kind;
 pub use place::{Flag, Origin, Place, Resolved, Sources};
 pub use resolve::Entry;
+pub use servers::{Project, Servers};
 pub use settings::{
     Endpoints, EstimatorName, Git, Instructions, Permissions, Sandbox, SandboxWhen, Secrets, Settings,
     Spending,

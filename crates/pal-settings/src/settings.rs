@@ -12,6 +12,7 @@ use smol_str::SmolStr;
 use crate::error::SettingsError;
 use crate::place::{Place, Resolved, Sources};
 use crate::resolve::{Entry, resolve};
+use crate::servers::{Project, Servers};
 use crate::switches::{Switch, Switches};
 use crate::telling::{Logging, Telemetry};
 use crate::values::{Values, threshold};
@@ -50,6 +51,10 @@ pub struct Settings {
     pub secret_variables: Vec<String>,
     /// Hooks of each place, far to near.
     pub hooks: Vec<Resolved<pal_hooks::Config>>,
+    /// MCP servers.
+    pub mcp: Servers,
+    /// The project that is worked on.
+    pub project: Project,
     /// How much may be spent.
     pub spending: Spending,
     /// How to estimate tokens.
@@ -226,6 +231,8 @@ impl Settings {
             deferred_tools: values.texts("deferred_tools"),
             secret_variables: values.texts("secret_variables"),
             hooks,
+            mcp: Servers::new(&values),
+            project: Project::new(&sources, &values),
             spending: spending(&values),
             estimator: match values.text("estimator").as_deref() {
                 Some("classic") => EstimatorName::Classic,

@@ -66,6 +66,8 @@ switches! {
     Background = "background",
     /// Agents are sent.
     Agents = "agents",
+    /// MCP servers are started.
+    Mcp = "mcp",
     /// Skills are offered.
     Skills = "skills",
     /// The model is told of tools, agents, skills and servers that came or went.
@@ -109,6 +111,7 @@ impl Switch {
             Switch::WebFetch
                 | Switch::Background
                 | Switch::Agents
+                | Switch::Mcp
                 | Switch::Skills
                 | Switch::Announcements
                 | Switch::CacheMarks

@@ -11,7 +11,7 @@ use crate::{Input, Output, Workspace};
 /// A tool that the program itself carries out.
 pub trait Tool: Send + Sync {
     /// Its name on the wire.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Whether a call with this input only looks: such calls may run beside each other.
     fn only_looks(&self, input: &Input) -> bool;

@@ -27,7 +27,7 @@ impl Desk<'_> {
             RECALL => recall::recall(&self.log, &call.input, &self.handle.cancel())
                 .map(|text| vec![Block::text(&text)]),
             CONTEXT => self.tell_context(session, engine, call).map(|text| vec![Block::text(&text)]),
-            TOOL_SEARCH => self.search_tools(call),
+            TOOL_SEARCH => self.search_tools(session, call),
             _ => Err(String::from(
                 "CallTool calls tools that ToolSearch found. There are none here that cannot be called by their own name.",
             )),
@@ -47,11 +47,19 @@ impl Desk<'_> {
         Ok(text)
     }
 
-    fn search_tools(&self, call: &Call) -> Result<Vec<Block>, String> {
+    fn search_tools(&mut self, session: &Session, call: &Call) -> Result<Vec<Block>, String> {
         let input = pal_tools::Input(call.input.clone());
         let query = input.text("query").ok_or("give a `query`: what the tool shall do")?;
+        self.look_at_servers(session);
+        if self.catalogue.search(&query).is_empty() && self.served.await_starting(&self.handle.cancel()) {
+            self.look_at_servers(session);
+        }
         let found = self.catalogue.search(&query);
-        Ok(self.catalogue.found(&self.card, &found).blocks().to_vec())
+        let mut blocks = self.catalogue.found(&self.card, &found).blocks().to_vec();
+        if found.is_empty() {
+            blocks.extend(self.served.missing().map(|text| Block::text(&text)));
+        }
+        Ok(blocks)
     }
 }
 

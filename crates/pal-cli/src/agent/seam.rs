@@ -98,7 +98,12 @@ fn work_with<'a>(
     *handle.borrow_mut() = Some(agent.handle());
     let (sender, next) = mpsc::channel();
     let lines = Arc::new(Lines::default());
-    interrupt_on_signals(agent.handle(), agent.shell(), Arc::clone(&lines), sender.clone());
+    interrupt_on_signals(
+        agent.handle(),
+        (agent.shell(), agent.servers()),
+        Arc::clone(&lines),
+        sender.clone(),
+    );
     match task {
         Task::Prompt(prompt) => {
             let prompt = Next::Prompt { number: 1, content: Content::of_text(prompt) };
@@ -253,6 +258,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         fence: fence(settings, mode),
         is_mode_chosen: print.permission_mode.is_some(),
         mode,
+        serving: super::servers::serving(print, settings)?,
         secret_variables: settings.secret_variables.clone(),
         allows_private_addresses: settings.web_private_addresses,
         switches: settings.switches.clone(),
@@ -260,6 +266,7 @@ fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
         folder: None,
         depth: 0,
         agent: None,
+        shared_servers: None,
         lens,
     })
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, mpsc};
 
 use pal_agent::Handle;
+use pal_mcp::Servers;
 use pal_tools::Shell;
 
 use super::seam::{Lines, Next};
@@ -14,7 +15,7 @@ const INTERRUPTED: i32 = 130;
 /// Interrupts the agent when somebody wants the program to end.
 pub(super) fn interrupt_on_signals(
     handle: Handle,
-    shell: Arc<Shell>,
+    (shell, servers): (Arc<Shell>, Arc<Servers>),
     lines: Arc<Lines>,
     next: mpsc::Sender<Next>,
 ) {
@@ -39,6 +40,7 @@ pub(super) fn interrupt_on_signals(
                     let _ = next.send(Next::End);
                 } else {
                     // Everything that was said is in the log already; whatever runs is given up.
+                    servers.stop();
                     shell.end();
                     std::process::exit(INTERRUPTED);
                 }

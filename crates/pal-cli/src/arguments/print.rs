@@ -82,7 +82,13 @@ pub(crate) struct Print {
     #[arg(long, help_heading = "Permissions")]
     pub(crate) no_sandbox: bool,
 
-    /// Start without instruction files, hooks and skills that are found around the session
+    /// Start these MCP servers, too: a file like .mcp.json, or JSON itself; may be repeated
+    #[arg(long, value_name = "FILE-OR-JSON", help_heading = "Surroundings")]
+    pub(crate) mcp_config: Vec<String>,
+    /// Start no other MCP servers than those of --mcp-config
+    #[arg(long, help_heading = "Surroundings")]
+    pub(crate) strict_mcp_config: bool,
+    /// Start without instruction files, hooks, skills and MCP servers that are found around the session
     #[arg(long, help_heading = "Surroundings")]
     pub(crate) bare: bool,
 }

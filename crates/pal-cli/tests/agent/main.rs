@@ -7,6 +7,7 @@ mod agents;
 mod faults;
 mod kills;
 mod provider;
+mod servers;
 mod settings;
 mod talking;
 mod world;

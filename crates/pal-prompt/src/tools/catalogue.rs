@@ -28,12 +28,16 @@ pub struct Tool {
     schema: Text,
 }
 
-/// A session's tools: built-in ones by name, then those of servers by server and name.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A session's tools: built-in ones by name, then those of servers by server and name. Behind them are late ones, which
+/// come and go while the session runs: no request lists them, they are found and called like deferred ones.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Catalogue {
     tools: Vec<Tool>,
     search: Option<Tool>,
     dispatcher: Option<Tool>,
+    late: Vec<Tool>,
+    /// Whether the ways to late tools are listed, though none may be there yet.
+    expects_late: bool,
     left_out: Vec<LeftOut>,
 }
 
@@ -43,8 +47,7 @@ impl Catalogue {
     pub fn new(specs: &[ToolSpec]) -> Catalogue {
         let mut sorted: Vec<&ToolSpec> = specs.iter().collect();
         sorted.sort_by(|one, other| order(one).cmp(&order(other)));
-        let mut catalogue =
-            Catalogue { tools: Vec::new(), search: None, dispatcher: None, left_out: Vec::new() };
+        let mut catalogue = Catalogue::default();
         // The two ways to deferred tools are ours, whoever offers a tool of such a name.
         let (search, dispatcher) = (tool_search(), call_tool());
         let mut taken: BTreeSet<SmolStr> = [search.name.clone(), dispatcher.name.clone()].into();
@@ -61,14 +64,48 @@ impl Catalogue {
             }
         }
         if catalogue.deferred().next().is_some() {
-            let own = |spec: &ToolSpec| Tool::new(spec, false, &BTreeSet::new()).ok();
-            catalogue.search = own(&search);
-            catalogue.dispatcher = own(&dispatcher);
+            catalogue.add_ways();
         }
         catalogue
     }
 
-    /// All tools, in order, without the two that lead to deferred ones.
+    /// The same for a session whose servers may offer tools at any time. The ways to them stand in the list from the beginning,
+    /// so that it stays as it is whatever servers do.
+    pub fn expecting_late(mut self) -> Catalogue {
+        self.add_ways();
+        self.expects_late = true;
+        self
+    }
+
+    /// Takes in which tools servers offer now, in the place of those that they offered before.
+    pub fn set_late(&mut self, specs: &[ToolSpec]) {
+        let mut sorted: Vec<&ToolSpec> = specs.iter().collect();
+        sorted.sort_by(|one, other| order(one).cmp(&order(other)));
+        sorted.dedup_by(|one, other| is_same(one, other));
+        let own = [tool_search().name, call_tool().name];
+        let mut taken: BTreeSet<SmolStr> =
+            self.tools.iter().map(|tool| tool.wire_name.clone()).chain(own).collect();
+        self.late.clear();
+        for spec in sorted {
+            // What providers would not take is not offered either.
+            let Ok(tool) = Tool::new(spec, false, &taken) else { continue };
+            taken.insert(tool.wire_name.clone());
+            self.late.push(tool);
+        }
+    }
+
+    /// The tools that servers offer now.
+    pub fn late(&self) -> &[Tool] {
+        &self.late
+    }
+
+    fn add_ways(&mut self) {
+        let own = |spec: &ToolSpec| Tool::new(spec, false, &BTreeSet::new()).ok();
+        self.search = own(&tool_search());
+        self.dispatcher = own(&call_tool());
+    }
+
+    /// All tools, in order, without late ones and the two that lead to deferred ones.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
@@ -80,7 +117,17 @@ impl Catalogue {
 
     /// The tool with this name on the wire.
     pub fn named(&self, wire_name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.wire_name == wire_name)
+        self.all().find(|tool| tool.wire_name == wire_name)
+    }
+
+    /// All tools, late ones last.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().chain(&self.late)
+    }
+
+    /// Those that a model learns of only when it looks for them, late ones last.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &Tool> {
+        self.deferred().chain(&self.late)
     }
 
     /// What is not in the catalogue, and why.
@@ -105,7 +152,8 @@ impl Catalogue {
     /// The tools that the block lists, in order. Where deferred tools cannot be marked as such they stay out of it.
     fn listed(&self, card: &Card) -> impl Iterator<Item = &Tool> {
         let marks = card.can.tool_search;
-        let own = self.search.iter().chain(self.dispatcher.iter().filter(move |_| !marks));
+        let calls = self.expects_late || !marks;
+        let own = self.search.iter().chain(self.dispatcher.iter().filter(move |_| calls));
         let mut listed: Vec<&Tool> =
             self.tools.iter().filter(move |tool| marks || !tool.spec.is_deferred).chain(own).collect();
         listed.sort_by(|one, other| order(&one.spec).cmp(&order(&other.spec)));

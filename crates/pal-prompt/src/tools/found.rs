@@ -26,7 +26,9 @@ impl Catalogue {
             let text = "No tool fits. Try other words, fewer of them, or a server's name.";
             return std::iter::once(Block::text(text)).collect();
         }
-        if card.can.tool_search {
+        // A reference names a tool of the list, which late ones never are.
+        let is_late = |tool: &&Tool| self.late().iter().any(|late| late.wire_name == tool.wire_name);
+        if card.can.tool_search && !tools.iter().any(is_late) {
             return tools.iter().map(|tool| reference(tool)).collect();
         }
         let definitions: Vec<String> = tools.iter().map(|tool| tool.definition()).collect();
@@ -45,16 +47,13 @@ impl Catalogue {
                 tool.wire_name.eq_ignore_ascii_case(name) || tool.spec.name.eq_ignore_ascii_case(name)
             })
         };
-        self.tools().iter().filter(is_named).collect()
+        self.all().filter(is_named).collect()
     }
 
     fn fitting(&self, query: &str) -> Vec<&Tool> {
         let wanted = words(query);
-        let mut scored: Vec<(usize, &Tool)> = self
-            .deferred()
-            .map(|tool| (score(tool, &wanted), tool))
-            .filter(|(score, _)| *score > 0)
-            .collect();
+        let mut scored: Vec<(usize, &Tool)> =
+            self.hidden().map(|tool| (score(tool, &wanted), tool)).filter(|(score, _)| *score > 0).collect();
         scored.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.wire_name.cmp(&other.1.wire_name)));
         // Beside a tool that fits, one that only shares a word of everyday is noise.
         let least = scored.first().map_or(0, |(best, _)| best.div_ceil(3));

@@ -62,6 +62,7 @@ pub(crate) fn full<'a>(card: &'a Card, word: &str) -> Assembly<'a> {
         memory: Some(MemoryIndex { path: said("MEMORY.md"), text: said("- [tabs](tabs.md)") }),
         date: Some(said("2026-11-16")),
         tools,
+        servers: vec![said("tracker").into()],
     }
 }
 

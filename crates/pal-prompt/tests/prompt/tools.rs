@@ -263,3 +263,61 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn late_tools_never_stand_in_the_list_whatever_comes_and_goes() {
+    for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
+        let card = card(model);
+        let mut catalogue = Catalogue::new(&built_in_tools()).expecting_late();
+        let listed = catalogue.rendered(&card);
+        assert!(
+            names(&listed).contains(&String::from("CallTool"))
+                && names(&listed).contains(&String::from("ToolSearch"))
+        );
+        catalogue.set_late(&[
+            mcp("tracker", "create_issue", true),
+            mcp("mail", "send", true),
+            mcp("mail", "send", true),
+        ]);
+        assert_eq!(catalogue.rendered(&card), listed);
+        let offered: Vec<String> = catalogue.offered().iter().map(|tool| tool.name.to_string()).collect();
+        assert_eq!(offered, ["mcp__mail__send", "mcp__tracker__create_issue"]);
+        let found = catalogue.search("create issue");
+        assert_eq!(found.len(), 1);
+        let told = catalogue.found(&card, &found);
+        assert_eq!(told.blocks()[0].kind(), BlockType::Text, "no reference leads to what is not in the list");
+        assert!(told.blocks()[0].raw().contains("mcp__tracker__create_issue"));
+        assert!(catalogue.named("mcp__mail__send").is_some());
+        catalogue.set_late(&[mcp("mail", "receive", true)]);
+        assert_eq!(catalogue.rendered(&card), listed);
+        assert!(catalogue.named("mcp__mail__send").is_none() && catalogue.search("issue").is_empty());
+    }
+}
+
+#[test]
+fn a_late_tool_cannot_take_the_name_of_another() {
+    let mut tools = built_in_tools();
+    tools.push(mcp("a_b", "c", false));
+    let mut catalogue = Catalogue::new(&tools).expecting_late();
+    catalogue.set_late(&[mcp("a b", "c", true)]);
+    let late = catalogue.late()[0].wire_name.clone();
+    assert!(
+        late.starts_with("mcp__a_b__c_")
+            && catalogue.named("mcp__a_b__c").is_some_and(|tool| !tool.spec.is_deferred)
+    );
+}
+
+#[test]
+fn the_prompt_names_servers_and_nothing_that_they_say() {
+    let card = card("claude-opus-5-5");
+    let with = |servers: &[&str]| {
+        let servers = servers.iter().map(|name| (*name).into()).collect();
+        assemble(&Assembly { servers, tools: built_in_tools(), ..Assembly::bare(&card) }).prefix
+    };
+    let prefix = with(&["mail", "tracker"]);
+    assert!(prefix.system.contains("MCP servers of this session: mail, tracker."), "{}", prefix.system);
+    assert!(names(&prefix.tools).contains(&String::from("CallTool")));
+    assert!(
+        !with(&[]).system.contains("MCP") && !names(&with(&[]).tools).contains(&String::from("ToolSearch"))
+    );
+}

@@ -71,6 +71,11 @@ pub(super) fn changes(
     changes
 }
 
+/// The variables of ours that programs get to see: all but those that hold keys. `hidden` is as for commands.
+pub fn open_variables(hidden: &[String]) -> Vec<(OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| !is_hidden(name, hidden)).collect()
+}
+
 fn is_hidden(name: &OsStr, hidden: &[String]) -> bool {
     let name = name.as_encoded_bytes();
     let says = |pattern: &str| matches(name, pattern.as_bytes());

@@ -26,6 +26,7 @@ use places::Holding;
 
 pub use bash::Bash;
 pub use bash_output::BashOutput;
+pub use environment::open_variables;
 pub use kill_bash::KillBash;
 
 /// The folder of the session with the outputs of commands in the background.

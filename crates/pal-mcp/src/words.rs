@@ -1,0 +1,43 @@
+//! Words of servers: bounded, and without what nobody sees.
+
+use pal_model::is_unseen;
+
+/// Most bytes of a description, and of a name.
+pub(crate) const DESCRIPTION_MOST: usize = 2 * 1024;
+pub(crate) const NAME_MOST: usize = 128;
+
+/// A text of several lines that is safe to show: control characters and invisible ones go, line ends and tabs stay.
+pub(crate) fn clean(text: &str, most: usize) -> String {
+    let mut clean = String::new();
+    for letter in text.trim().chars() {
+        let letter = match letter {
+            '\n' | '\t' => letter,
+            '\u{2028}' | '\u{2029}' => '\n',
+            _ if letter.is_control() || is_unseen(letter) => continue,
+            _ => letter,
+        };
+        if clean.len() + letter.len_utf8() > most {
+            clean.push('…');
+            break;
+        }
+        clean.push(letter);
+    }
+    clean
+}
+
+/// The same on one line.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    clean(text, most).replace(['\n', '\t'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_nobody_sees_is_left_and_everything_is_bounded() {
+        assert_eq!(clean("a\u{1b}[31mb\r\n\tc\u{0}\u{202e}d\u{2028}e ", 100), "a[31mb\n\tcd\ne");
+        assert_eq!(clean("äöü", 4), "äö…");
+        assert_eq!(one_line("a\nb\tc", 10), "a b c");
+    }
+}
