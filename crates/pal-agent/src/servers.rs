@@ -99,11 +99,9 @@ impl Served {
         all
     }
 
-    /// Waits for servers that still come up, but for each of them only once; whether there was any.
-    pub(crate) fn await_starting(&self, cancel: &Cancel) -> bool {
-        let is_any = self.servers.is_any_starting();
-        self.servers.settle(AWAITED, cancel);
-        is_any
+    /// Waits for a server that still comes up, if it is early enough for that; whether one more is there or will never be.
+    pub(crate) fn await_one(&self, cancel: &Cancel) -> bool {
+        self.servers.await_one(AWAITED, cancel)
     }
 
     /// What is said of servers that offer nothing now.

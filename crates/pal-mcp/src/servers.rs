@@ -29,6 +29,8 @@ use crate::words::clean;
 const ENDING: Duration = Duration::from_secs(3);
 /// How long the reason for a broken call is waited for.
 const REASON: Duration = Duration::from_secs(1);
+/// How often somebody who waits for servers looks at them.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Most bytes of what a server says about a failure.
 const WHY_MOST: usize = 4 * 1024;
 
@@ -135,24 +137,25 @@ impl Servers {
 
     /// Whether a server still comes up.
     pub fn is_any_starting(&self) -> bool {
-        self.servers.iter().any(|server| server.known.borrow().state == State::Starting)
+        starting(&self.servers) > 0
     }
 
-    /// Waits until no server is coming up any more, at most until so much time has passed since they were started.
-    pub fn settle(&self, since_start: Duration, cancel: &Cancel) {
+    /// Waits until one more server has come up or failed, at most until so much time has passed since they were started;
+    /// whether it was worth the wait.
+    pub fn await_one(&self, since_start: Duration, cancel: &Cancel) -> bool {
         let left = since_start.saturating_sub(self.began.elapsed());
-        if left.is_zero() || !self.is_any_starting() {
-            return;
+        let before = starting(&self.servers);
+        if left.is_zero() || before == 0 {
+            return false;
         }
         let servers = self.servers.clone();
         let settled = async move {
-            for server in &servers {
-                let _ = server.known.subscribe().wait_for(|known| known.state != State::Starting).await;
+            while starting(&servers) >= before {
+                tokio::time::sleep(LOOK_EVERY).await;
             }
             Ok(())
         };
-        // Whoever is not there by then is not waited for.
-        let _ = self.wait(cancel, left, settled);
+        matches!(self.wait(cancel, left, settled), Some(Ok(())))
     }
 
     /// Calls a tool with a JSON object; what it answers, or what went wrong, in words for the model.
@@ -297,6 +300,11 @@ impl Drop for Servers {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// How many servers still come up.
+fn starting(servers: &[Arc<Server>]) -> usize {
+    servers.iter().filter(|server| server.known.borrow().state == State::Starting).count()
 }
 
 /// A server's name as it stands in the names of its tools.

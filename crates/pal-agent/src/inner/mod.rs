@@ -51,7 +51,9 @@ impl Desk<'_> {
         let input = pal_tools::Input(call.input.clone());
         let query = input.text("query").ok_or("give a `query`: what the tool shall do")?;
         self.look_at_servers(session);
-        if self.catalogue.search(&query).is_empty() && self.served.await_starting(&self.handle.cancel()) {
+        // Who names tools wants all of them; otherwise one that fits is enough.
+        let wanted = query.trim().strip_prefix("select:").map_or(1, |names| names.split(',').count());
+        while self.catalogue.search(&query).len() < wanted && self.served.await_one(&self.handle.cancel()) {
             self.look_at_servers(session);
         }
         let found = self.catalogue.search(&query);
