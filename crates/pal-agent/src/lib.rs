@@ -7,6 +7,7 @@ mod agent;
 mod around;
 mod asking;
 mod clock;
+mod commanded;
 mod compacting;
 mod desk;
 mod error;

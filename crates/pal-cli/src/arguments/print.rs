@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::ProviderName;
 
 /// What the agent shall do, and within which limits.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Print {
     /// What the agent shall do; what is piped in follows it
     #[arg(value_name = "PROMPT")]
@@ -30,11 +30,15 @@ pub(crate) struct Print {
     #[arg(long, help_heading = "Agent")]
     pub(crate) verbose: bool,
 
+    /// Talk line by line, without drawing anything anew: for screen readers
+    #[arg(long, conflicts_with = "is_print", help_heading = "Agent")]
+    pub(crate) plain: bool,
+
     /// Go on with the newest session of this project
     #[arg(short = 'c', long = "continue", conflicts_with = "resume", help_heading = "Session")]
     pub(crate) is_continued: bool,
-    /// Go on with this session: its id or the beginning of it (`pal sessions` lists them)
-    #[arg(short = 'r', long, value_name = "ID", help_heading = "Session")]
+    /// Go on with this session: its id or the beginning of it; without one, a list to choose from
+    #[arg(short = 'r', long, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = "Session")]
     pub(crate) resume: Option<String>,
     /// Go on in a new session and leave the old one as it is
     #[arg(long, help_heading = "Session")]
