@@ -48,7 +48,9 @@ pub(crate) fn composed(parts: &Parts<'_>, width: usize, rows: usize, theme: Them
         lines.push(Line::from(Span::styled(clipped(working, width), theme.accent())));
     }
     // What is finished ends above; a blank line parts it from what is typed.
-    lines.insert(0, Line::default());
+    if lines.first().is_none_or(|line| line.spans.iter().any(|span| !span.content.trim().is_empty())) {
+        lines.insert(0, Line::default());
+    }
     if lines.len() > 1 {
         lines.push(Line::default());
     }

@@ -3,7 +3,7 @@
 //! A block of Markdown is finished when the next one has begun; a list item when the next item has begun; a line of a code
 //! block at its end. So what is printed once need never be taken back, and the tail stays short whatever an answer is made of.
 
-use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Parser, Tag};
 use ratatui_core::text::Line;
 
 use crate::markdown::{self, options};
@@ -36,8 +36,8 @@ enum Last {
     /// Nothing was finished yet.
     #[default]
     Nothing,
-    /// A list, which may go on.
-    List,
+    /// A list with these marks, which may go on.
+    List(char),
     /// A paragraph that was cut, and goes on.
     Cut,
     /// Anything else.
@@ -159,7 +159,7 @@ impl Stream {
             return;
         }
         let (begins, ends) = edges(chunk);
-        let goes_on = self.last == Last::Cut || (self.last == Last::List && begins == Last::List);
+        let goes_on = self.last == Last::Cut || (matches!(begins, Last::List(_)) && self.last == begins);
         if self.last != Last::Nothing && !goes_on {
             lines.push(Line::default());
         }
@@ -201,8 +201,10 @@ fn closes(line: &str, fence: &Fence) -> bool {
     line.len() >= fence.length && line.chars().all(|character| character == fence.mark)
 }
 
-/// Up to where nothing can change any more: the start of the last block, or of the last item of a list that is last.
+/// Up to where nothing can change any more: the start of the last block, or of the last item of a list that is last. Only whole
+/// lines are looked at: the rest of a line may make anything of its beginning.
 fn settled(text: &str) -> usize {
+    let text = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
     let mut depth = 0;
     let mut last = 0;
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
@@ -224,24 +226,26 @@ fn settled(text: &str) -> usize {
 /// What a text begins and ends with.
 fn edges(text: &str) -> (Last, Last) {
     let (mut first, mut last, mut depth) = (None, Last::Block, 0);
-    for event in Parser::new_ext(text, options()) {
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
         match event {
             Event::Start(tag) => {
                 if depth == 0 {
-                    first.get_or_insert(if matches!(tag, Tag::List(_)) { Last::List } else { Last::Block });
+                    last = if matches!(tag, Tag::List(_)) { Last::List(mark(&text[range])) } else { Last::Block };
+                    first.get_or_insert(last);
                 }
                 depth += 1;
             }
-            Event::End(tag) => {
-                depth -= 1;
-                if depth == 0 {
-                    last = if matches!(tag, TagEnd::List(_)) { Last::List } else { Last::Block };
-                }
-            }
+            Event::End(_) => depth -= 1,
+            _ if depth == 0 => last = Last::Block,
             _ => {}
         }
     }
     (first.unwrap_or(Last::Block), last)
+}
+
+/// What tells the items of a list from those of another: its bullet, or what stands behind its numbers.
+fn mark(list: &str) -> char {
+    list.trim_start().chars().find(|character| !character.is_ascii_digit()).unwrap_or('.')
 }
 
 /// The end of the last word within the most bytes of a tail.

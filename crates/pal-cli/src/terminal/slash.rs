@@ -20,7 +20,7 @@ use crate::table::harmless;
 /// The program's own commands: name, what may stand behind it, what it does.
 const BUILT_IN: [(&str, &str, &str); 19] = [
     ("help", "", "what can be typed"),
-    ("context", "", "what fills the window, and where the thresholds are"),
+    ("context", "[all]", "what fills the window, and where the thresholds are"),
     ("cost", "[--requests]", "what the session cost, and what the cache saved"),
     ("breaks", "[--all] [--diff]", "where the provider's cache was lost, and why"),
     ("compact", "[what to dwell on]", "put a summary in the place of what was said"),
@@ -84,7 +84,7 @@ impl Slash {
         };
         match done {
             Ok(_) => Outcome::Print(String::from_utf8_lossy(&out).into_owned()),
-            Err(failure) => Outcome::Failed(failure.to_string()),
+            Err(failure) => Outcome::Failed(failure.words()),
         }
     }
 
@@ -166,7 +166,8 @@ impl Commands for Slash {
     fn run(&mut self, name: &str, arguments: &str, log: Option<&Path>) -> Outcome {
         match name {
             "help" => self.help(),
-            "context" => self.of_session("context", Some("--session"), arguments, log),
+            "context" if arguments == "all" => self.of_session("context", Some("--session"), "", log),
+            "context" => self.of_session("context", Some("--session"), "--brief", log),
             "cost" | "breaks" => self.of_session(name, None, arguments, log),
             "config" => {
                 let words: Vec<&str> = ["config"].into_iter().chain(arguments.split_whitespace()).collect();
@@ -187,11 +188,11 @@ impl Commands for Slash {
             "rewind" | "resume" | "model" if !arguments.is_empty() => Outcome::Session,
             "rewind" => match Slash::rewind(log) {
                 Ok(choices) => Outcome::Pick { title: String::from("Go back to before"), choices },
-                Err(failure) => Outcome::Failed(failure.to_string()),
+                Err(failure) => Outcome::Failed(failure.words()),
             },
             "resume" => match sessions::choices(&self.settings, log) {
                 Ok(choices) => Outcome::Pick { title: String::from("Go on with"), choices },
-                Err(failure) => Outcome::Failed(failure.to_string()),
+                Err(failure) => Outcome::Failed(failure.words()),
             },
             "model" => Outcome::Pick { title: String::from("Ask"), choices: self.models() },
             _ => match self.own.iter().find(|own| own.name == name) {

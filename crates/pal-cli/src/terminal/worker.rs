@@ -41,7 +41,7 @@ pub(super) fn work(
         export.into_inner().finish();
     }
     // The terminal is there until it hears this.
-    let _ = told.send(Told::Left(left.err().map(|failure| failure.to_string())));
+    let _ = told.send(Told::Left(left.err().map(|failure| failure.words())));
 }
 
 struct Worker<'a> {
@@ -143,7 +143,7 @@ impl Worker<'_> {
         match done {
             Ok(text) if text.is_empty() => {}
             Ok(text) => self.tell(Told::Printed(text)),
-            Err(failure) => self.tell(Told::Failed(failure.to_string())),
+            Err(failure) => self.tell(Told::Failed(failure.words())),
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The writer against a real terminal's rules: whatever is drawn, finished lines stand once, in order, in the scrollback.
 
+use std::num::NonZero;
+
 use pal_tui::{Live, Screen};
 use proptest::prelude::*;
 use ratatui_core::text::Line;
@@ -10,11 +12,14 @@ struct Terminal {
     screen: Screen<Vec<u8>>,
 }
 
-/// A writer whose bytes can be taken.
+fn positive(number: u16) -> NonZero<u16> {
+    NonZero::new(number).unwrap()
+}
+
 impl Terminal {
     fn new(columns: u16, rows: u16) -> Terminal {
         let screen = Screen::new(Vec::new(), columns.into(), rows.into(), true);
-        Terminal { parser: vt100::Parser::new(rows, columns, 10_000), screen }
+        Terminal { parser: vt100::Parser::new(positive(rows), positive(columns), 10_000), screen }
     }
 
     fn frame(&mut self, finished: &[&str], live: &[&str]) {
@@ -26,13 +31,14 @@ impl Terminal {
     }
 
     fn resize(&mut self, columns: u16, rows: u16) {
-        self.parser.screen_mut().set_size(rows, columns);
+        self.parser.screen_mut().set_size(positive(rows), positive(columns));
         self.screen.resize(columns.into(), rows.into());
     }
 
     /// Everything from the top of the scrollback, without blank lines.
     fn everything(&mut self) -> Vec<String> {
         let (rows, columns) = self.parser.screen().size();
+        let (rows, columns) = (rows.get(), columns.get());
         let mut all = Vec::new();
         self.parser.screen_mut().set_scrollback(usize::MAX);
         let mut above = self.parser.screen().scrollback();

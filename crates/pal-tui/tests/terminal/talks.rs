@@ -97,7 +97,7 @@ fn an_answer_that_does_not_count_is_taken_back_or_said_so() {
     let void = Event::Void { why: String::from("it was cut") };
     let unseen = shown(&[Event::Text(String::from("Hal")), void.clone(), Event::Text(String::from("Whole.")), ended(End::Done)], 79);
     assert!(!unseen.contains("Hal") && unseen.contains("Whole."), "{unseen}");
-    let seen = shown(&[Event::Text(String::from("One.\n\nTwo")), void, ended(End::Done)], 79);
+    let seen = shown(&[Event::Text(String::from("One.\n\nTwo\n")), void, ended(End::Done)], 79);
     assert!(seen.contains("One.") && seen.contains("does not count"), "{seen}");
 }
 
