@@ -38,7 +38,7 @@ pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failu
         history,
         prompt: print.prompt.clone(),
         command: is_chosen.then(|| String::from("resume")),
-        commands: Box::new(Slash::new(settings.clone(), directory)),
+        commands: Box::new(Slash::new(settings.clone(), &directory)),
     };
     let print_then = Print { resume: print.resume.clone().filter(|name| !name.is_empty()), ..print.clone() };
     let left = std::thread::scope(|scope| {

@@ -10,7 +10,8 @@ use crate::document::of_file;
 use crate::place::Place;
 
 /// How the file begins.
-const HEADING: &str = "# What you allowed in this project when you were asked. A line that goes is asked about again.";
+const HEADING: &str =
+    "# What you allowed in this project when you were asked. A line that goes is asked about again.";
 
 /// Keeps a rule; one that is kept already stays as it is.
 pub fn allow(path: &Path, rule: &str) -> Result<(), String> {

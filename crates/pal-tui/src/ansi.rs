@@ -80,10 +80,7 @@ mod tests {
         let read = lines("a\u{1b}[1;36mb\u{1b}[0mc\u{1b}[2Jd\n\u{1b}[38;5;208me");
         let texts: Vec<String> = read.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["abc·[2Jd", "e"]);
-        assert_eq!(
-            read[0].spans[1].style,
-            Style::new().add_modifier(Modifier::BOLD).fg(Color::Indexed(6))
-        );
+        assert_eq!(read[0].spans[1].style, Style::new().add_modifier(Modifier::BOLD).fg(Color::Indexed(6)));
         assert_eq!(read[0].spans[2].style, Style::new());
         assert_eq!(read[1].spans[0].style.fg, Some(Color::Indexed(208)));
     }

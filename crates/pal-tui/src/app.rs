@@ -250,18 +250,17 @@ impl App {
         match input {
             Input::Key(key) => self.key(&key),
             Input::Paste(text) => self.pasted(&text),
-            Input::Resize(..) => {
-                // The newest size counts, not the one of when this was written.
-                if let Ok((width, height)) = terminal::size() {
-                    self.screen.resize(width.into(), height.into());
-                    self.transcript.set_width(self.screen.columns());
-                }
-            }
+            // Every frame asks for the size itself.
             _ => {}
         }
     }
 
+    /// Draws a frame. The terminal may have changed since we were last told, and a frame for another width would go astray.
     fn draw(&mut self) -> io::Result<()> {
+        if let Ok((width, height)) = terminal::size() {
+            self.screen.resize(width.into(), height.into());
+            self.transcript.set_width(self.screen.columns());
+        }
         if let Some(facts) = &self.facts {
             self.status.background = (facts.background)().len();
         }

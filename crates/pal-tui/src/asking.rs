@@ -157,7 +157,12 @@ impl Question {
                 lines.extend(chopped(&[Span::raw(line.to_owned())], &indent, &[Span::raw("    ")], width));
             }
         } else if let Some(path) = text("file_path") {
-            lines.extend(chopped(&[Span::styled(harmless_line(path), theme.accent())], &indent, &indent, width));
+            lines.extend(chopped(
+                &[Span::styled(harmless_line(path), theme.accent())],
+                &indent,
+                &indent,
+                width,
+            ));
             lines.extend(difference::of_call(&self.asked.tool, &input, width, LINES_MAX, theme));
         } else {
             let shown = harmless_line(&self.asked.input);
@@ -180,7 +185,8 @@ impl Question {
         lines.extend(wrapped(&why, &[Span::raw("  ")], &[Span::raw("  ")], width));
         for (at, choice) in self.choices().iter().enumerate() {
             let is_selected = at == self.selected;
-            let (mark, style) = if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
+            let (mark, style) =
+                if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
             lines.push(Line::from(vec![
                 Span::styled(mark, style),
                 Span::styled(format!("{} {choice}", at + 1), style),

@@ -12,7 +12,13 @@ use crate::theme::Theme;
 const AROUND: usize = 2;
 
 /// What a call of a tool that changes files would change, in at most so many lines; nothing for any other call.
-pub(crate) fn of_call(tool: &str, input: &Value, width: usize, most: usize, theme: Theme) -> Vec<Line<'static>> {
+pub(crate) fn of_call(
+    tool: &str,
+    input: &Value,
+    width: usize,
+    most: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let lines = match tool {
         "Edit" => changes(text("old_string"), text("new_string"), width, theme),

@@ -95,7 +95,11 @@ impl Editor {
             return;
         }
         let number = self.pastes.len() + 1;
-        let count = if lines == 1 { format!("{} characters", text.chars().count()) } else { format!("{lines} lines") };
+        let count = if lines == 1 {
+            format!("{} characters", text.chars().count())
+        } else {
+            format!("{lines} lines")
+        };
         let mark = format!("[pasted text {number}: {count}]");
         self.insert(&mark);
         self.pastes.push((mark, text));

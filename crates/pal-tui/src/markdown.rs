@@ -83,7 +83,7 @@ impl Page {
             Event::Rule => {
                 self.part();
                 let style = self.theme.dim();
-                self.line(vec![Span::styled("─".repeat(self.width.min(24)), style)]);
+                self.line(&[Span::styled("─".repeat(self.width.min(24)), style)]);
                 self.is_parted = true;
             }
             Event::TaskListMarker(is_done) => self.text(if is_done { "[x] " } else { "[ ] " }),
@@ -186,7 +186,7 @@ impl Page {
                 self.flush();
                 // An item without words still has its mark.
                 if self.margins.last().is_some_and(|margin| margin.first.is_some()) {
-                    self.line(Vec::new());
+                    self.line(&[]);
                 }
                 self.margins.pop();
                 self.is_parted = false;
@@ -205,7 +205,7 @@ impl Page {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let lines = table.lines(self.room(), self.theme);
-                    lines.into_iter().for_each(|line| self.line(line.spans));
+                    lines.into_iter().for_each(|line| self.line(&line.spans));
                 }
                 self.is_parted = true;
             }
@@ -276,12 +276,12 @@ impl Page {
             return;
         }
         let spans = std::mem::take(&mut self.spans);
-        self.line(spans);
+        self.line(&spans);
     }
 
-    fn line(&mut self, spans: Vec<Span<'static>>) {
+    fn line(&mut self, spans: &[Span<'static>]) {
         let (first, rest) = self.beginning();
-        self.lines.extend(wrapped(&spans, &first, &rest, self.width));
+        self.lines.extend(wrapped(spans, &first, &rest, self.width));
     }
 
     /// Columns inside of all margins.

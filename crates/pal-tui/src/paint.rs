@@ -160,7 +160,14 @@ struct Wrapping<'a> {
 impl<'a> Wrapping<'a> {
     fn new(first: &[Span<'static>], rest: &'a [Span<'static>], width: usize) -> Wrapping<'a> {
         let indent = spans_columns(first);
-        Wrapping { lines: Vec::new(), spans: first.to_vec(), rest, width: width.max(1), taken: indent, indent }
+        Wrapping {
+            lines: Vec::new(),
+            spans: first.to_vec(),
+            rest,
+            width: width.max(1),
+            taken: indent,
+            indent,
+        }
     }
 
     fn word(&mut self, word: &mut Vec<Atom<'_>>) {

@@ -74,7 +74,12 @@ impl Picker {
     }
 
     /// The list in at most so many lines, and where the cursor stands.
-    pub(crate) fn lines(&self, width: usize, rows: usize, theme: Theme) -> (Vec<Line<'static>>, (usize, usize)) {
+    pub(crate) fn lines(
+        &self,
+        width: usize,
+        rows: usize,
+        theme: Theme,
+    ) -> (Vec<Line<'static>>, (usize, usize)) {
         let query = format!("{}: {}", self.title, self.query);
         let cursor = (0, columns(&query).min(width));
         let mut lines = vec![Line::from(Span::styled(clipped(&query, width), theme.strong()))];
@@ -84,7 +89,8 @@ impl Picker {
         let from = (self.selected + 1).saturating_sub(room);
         for (at, choice) in found.iter().enumerate().skip(from).take(room) {
             let is_selected = at == self.selected;
-            let (mark, style) = if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
+            let (mark, style) =
+                if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
             let label = clipped(&harmless_line(&choice.label), width.saturating_sub(2));
             lines.push(Line::from(vec![Span::styled(mark, style), Span::styled(label, style)]));
             if each == 2 {
@@ -94,7 +100,9 @@ impl Picker {
         }
         let hint = match found.len() {
             0 => String::from("nothing fits · Esc goes back"),
-            count => format!("{} of {count} · type to search · Enter takes it · Esc goes back", self.selected + 1),
+            count => {
+                format!("{} of {count} · type to search · Enter takes it · Esc goes back", self.selected + 1)
+            }
         };
         lines.push(Line::from(Span::styled(clipped(&hint, width), theme.dim())));
         (lines, cursor)

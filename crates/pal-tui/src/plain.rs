@@ -181,7 +181,9 @@ impl Plain {
             Outcome::Prompt(prompt) => self.say(&prompt, typed),
             Outcome::Pick { title, choices } => self.pick(&title, choices),
             Outcome::Failed(why) => self.transcript.complain(&why),
-            Outcome::Unknown => self.transcript.complain(&format!("there is no command /{name}; /help lists them")),
+            Outcome::Unknown => {
+                self.transcript.complain(&format!("there is no command /{name}; /help lists them"))
+            }
         }
     }
 
@@ -194,7 +196,9 @@ impl Plain {
     }
 
     fn pick(&mut self, title: &str, choices: Vec<Choice>) {
-        let line = |(at, choice): (usize, &Choice)| Line::from(format!("{}: {} {}", at + 1, choice.label, choice.detail));
+        let line = |(at, choice): (usize, &Choice)| {
+            Line::from(format!("{}: {} {}", at + 1, choice.label, choice.detail))
+        };
         let mut lines = vec![Line::from(format!("{title}:"))];
         lines.extend(choices.iter().take(CHOICES_MAX).enumerate().map(line));
         lines.push(Line::from("Type a number, or nothing."));

@@ -204,7 +204,10 @@ fn codes(style: Style, is_coloured: bool) -> String {
         (Modifier::CROSSED_OUT, "9"),
     ];
     codes.extend(
-        modifiers.iter().filter(|(one, _)| style.add_modifier.contains(*one)).map(|(_, code)| (*code).to_owned()),
+        modifiers
+            .iter()
+            .filter(|(one, _)| style.add_modifier.contains(*one))
+            .map(|(_, code)| (*code).to_owned()),
     );
     if is_coloured {
         codes.extend(style.fg.and_then(|colour| colour_code(colour, 30)));

@@ -37,7 +37,8 @@ impl Status {
             }
             Event::Exchanged(exchanged) => {
                 self.cost += exchanged.cost.unwrap_or(0.0);
-                let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation()) else {
+                let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation())
+                else {
                     return;
                 };
                 let prompt = usage.prompt_tokens();
@@ -62,14 +63,21 @@ impl Status {
     /// The line, in at most `width` columns: what matters least goes first.
     pub(crate) fn line(&self, width: usize, theme: Theme) -> Line<'static> {
         let left = self.left();
-        let style = if left < 0.1 { theme.bad() } else if left < 0.25 { theme.warning() } else { theme.good() };
+        let style = if left < 0.1 {
+            theme.bad()
+        } else if left < 0.25 {
+            theme.warning()
+        } else {
+            theme.good()
+        };
         let full = ((1.0 - left) * BAR as f64).round() as usize;
         let bar = vec![
             Span::styled("█".repeat(full), style),
             Span::styled("░".repeat(BAR - full), theme.dim()),
             Span::styled(format!(" {:.0} % left", (left * 100.0).floor()), theme.dim()),
         ];
-        let mut parts: Vec<Vec<Span<'static>>> = vec![vec![Span::styled(clipped(&self.model, 24), theme.dim())], bar];
+        let mut parts: Vec<Vec<Span<'static>>> =
+            vec![vec![Span::styled(clipped(&self.model, 24), theme.dim())], bar];
         let mut quiet = |text: String| parts.push(vec![Span::styled(text, theme.dim())]);
         if self.prompt_tokens > 0 {
             quiet(format!("{:.0} % cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));

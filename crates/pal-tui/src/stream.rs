@@ -117,13 +117,7 @@ impl Stream {
     }
 
     /// Finishes blocks in front of the last one, and up to a code block.
-    fn blocks(
-        &mut self,
-        is_over: bool,
-        width: usize,
-        theme: Theme,
-        lines: &mut Vec<Line<'static>>,
-    ) -> bool {
+    fn blocks(&mut self, is_over: bool, width: usize, theme: Theme, lines: &mut Vec<Line<'static>>) -> bool {
         if self.tail.is_empty() {
             return false;
         }
@@ -230,7 +224,11 @@ fn edges(text: &str) -> (Last, Last) {
         match event {
             Event::Start(tag) => {
                 if depth == 0 {
-                    last = if matches!(tag, Tag::List(_)) { Last::List(mark(&text[range])) } else { Last::Block };
+                    last = if matches!(tag, Tag::List(_)) {
+                        Last::List(mark(&text[range]))
+                    } else {
+                        Last::Block
+                    };
                     first.get_or_insert(last);
                 }
                 depth += 1;

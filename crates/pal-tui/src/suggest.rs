@@ -31,7 +31,9 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     if before.starts_with('/') && !before.contains(char::is_whitespace) {
         return Some(Wanted::Command(0..cursor));
     }
-    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let start = before
+        .rfind(char::is_whitespace)
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     before[start..].starts_with('@').then_some(Wanted::File(start..cursor))
 }
 
@@ -42,7 +44,8 @@ pub(crate) fn commands(typed: &str, commands: &[CommandInfo]) -> Vec<(String, St
     let holds = |command: &&CommandInfo| !command.name.starts_with(name) && command.name.contains(name);
     let found = commands.iter().filter(begins).chain(commands.iter().filter(holds));
     let offer = |command: &CommandInfo| {
-        let arguments = if command.arguments.is_empty() { String::new() } else { format!(" {}", command.arguments) };
+        let arguments =
+            if command.arguments.is_empty() { String::new() } else { format!(" {}", command.arguments) };
         (format!("/{}", command.name), format!("{arguments}  {}", command.about))
     };
     found.map(offer).collect()

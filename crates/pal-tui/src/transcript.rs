@@ -136,7 +136,8 @@ impl Transcript {
                         BlockType::ToolUse => {
                             self.end_answer();
                             let name = block.string("name").unwrap_or_default();
-                            let line = calls::headline(&name, block.field("input").unwrap_or("{}"), self.width);
+                            let line =
+                                calls::headline(&name, block.field("input").unwrap_or("{}"), self.width);
                             self.part();
                             self.finished.push(Line::from(vec![
                                 Span::styled("● ", self.theme.dim()),
@@ -171,8 +172,14 @@ impl Transcript {
             lines.push(Line::from(Span::styled(clipped(waiting, self.width), self.theme.warning())));
         }
         for said in &self.unheard {
-            let spans = [Span::styled(clipped(&harmless_line(said), self.width.saturating_sub(4)), self.theme.dim())];
-            lines.extend(wrapped(&spans, &[Span::styled("› ", self.theme.dim())], &[Span::raw("  ")], self.width));
+            let spans =
+                [Span::styled(clipped(&harmless_line(said), self.width.saturating_sub(4)), self.theme.dim())];
+            lines.extend(wrapped(
+                &spans,
+                &[Span::styled("› ", self.theme.dim())],
+                &[Span::raw("  ")],
+                self.width,
+            ));
         }
         lines.split_off(lines.len().saturating_sub(rows))
     }
@@ -182,7 +189,8 @@ impl Transcript {
             return Vec::new();
         }
         // Only the end is looked at: thinking may be long.
-        let from = self.thinking.char_indices().rev().nth(self.width * THINKING_LINES).map_or(0, |(at, _)| at);
+        let from =
+            self.thinking.char_indices().rev().nth(self.width * THINKING_LINES).map_or(0, |(at, _)| at);
         let style = self.theme.dim().patch(self.theme.leaning());
         let spans = [Span::styled(harmless_line(&self.thinking[from..]), style)];
         let indent = [Span::raw("  ")];
@@ -216,7 +224,9 @@ impl Transcript {
                 }
             }
             Body::Assistant(assistant) => {
-                for block in assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse) {
+                for block in
+                    assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse)
+                {
                     if let Some(call) = block.tool_use_id() {
                         let name = block.string("name").unwrap_or_default();
                         self.calls.wanted(call, &name, block.field("input").unwrap_or("{}"));
@@ -283,7 +293,8 @@ impl Transcript {
             End::Refused(why) | End::Limit(why) | End::Failed(why) => self.complain(why),
         }
         if ended.turns > 0 {
-            self.finished.push(Line::from(Span::styled(clipped(&spent(ended), self.width), self.theme.dim())));
+            self.finished
+                .push(Line::from(Span::styled(clipped(&spent(ended), self.width), self.theme.dim())));
         }
     }
 
@@ -320,7 +331,10 @@ pub(crate) fn words_of(content: &Content) -> String {
 fn compacted(boundary: &Boundary) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| String::from("?"), short);
     let (before, after) = (tokens(boundary.tokens_before), tokens(boundary.tokens_after));
-    format!("the conversation was compacted: {before} → {after} tokens ({}); /uncompact takes it back", boundary.how)
+    format!(
+        "the conversation was compacted: {before} → {after} tokens ({}); /uncompact takes it back",
+        boundary.how
+    )
 }
 
 fn broke(fall: &CacheBreak) -> String {

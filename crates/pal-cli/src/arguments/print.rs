@@ -184,6 +184,11 @@ impl Print {
                 "a prompt and --input-format stream-json do not go together: prompts come as lines",
                 "send the prompt as the first line of standard input",
             ))
+        } else if self.is_print && self.resume.as_deref() == Some("") {
+            Some((
+                "--resume wants a session where nobody can choose one",
+                "name it: `pal sessions` lists them",
+            ))
         } else if self.fork_session && !self.is_continued && self.resume.is_none() {
             Some(("--fork-session wants a session to go on from", "add --continue or --resume ID"))
         } else if self.session_id.is_some()
@@ -285,6 +290,7 @@ mod tests {
                 "prompts come as lines",
             ),
             (&["-p", "--fork-session"], "--fork-session"),
+            (&["-p", "--resume"], "--resume"),
             (&["-p", "-c", "--session-id", "01890000-0000-7000-8000-000000000001"], "--session-id"),
         ] {
             assert!(wrong(arguments).is_some_and(|what| what.contains(word)), "{arguments:?}");

@@ -134,7 +134,10 @@ mod tests {
     fn front_matter_describes_and_is_not_sent() {
         let text = "---\ndescription: \"Fix an issue\"\nargument-hint: NUMBER\nmodel: x\n---\nFix $1.\n";
         let own = parsed(String::from("fix"), text);
-        assert_eq!((own.about.as_str(), own.arguments.as_str(), own.text.as_str()), ("Fix an issue", "NUMBER", "Fix $1."));
+        assert_eq!(
+            (own.about.as_str(), own.arguments.as_str(), own.text.as_str()),
+            ("Fix an issue", "NUMBER", "Fix $1.")
+        );
         assert_eq!(parsed(String::from("y"), "# Title\ntext").about, "Title");
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that begin with a slash: the program's own, which are those of the command line wherever there are such, and the
 //! user's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Parser;
 use pal_model::{Body, Origin};
@@ -61,8 +61,8 @@ pub(super) struct Slash {
 
 impl Slash {
     /// For sessions in a directory.
-    pub(super) fn new(settings: Settings, directory: PathBuf) -> Slash {
-        let own = own::found(&settings, &directory);
+    pub(super) fn new(settings: Settings, directory: &Path) -> Slash {
+        let own = own::found(&settings, directory);
         Slash { settings, own }
     }
 
@@ -183,7 +183,9 @@ impl Commands for Slash {
             }
             "permissions" => self.permissions(),
             "memory" => self.of_session("context", Some("--session"), "--show context", log),
-            "pin" if arguments.is_empty() => Outcome::Failed(String::from("/pin wants the text to be pinned")),
+            "pin" if arguments.is_empty() => {
+                Outcome::Failed(String::from("/pin wants the text to be pinned"))
+            }
             "compact" | "uncompact" | "pin" | "pins" | "unpin" | "clear" => Outcome::Session,
             "rewind" | "resume" | "model" if !arguments.is_empty() => Outcome::Session,
             "rewind" => match Slash::rewind(log) {

@@ -116,7 +116,8 @@ impl App {
         self.awaits_files = matches!(suggest::wanted(text, self.editor.cursor()), Some(Wanted::File(_)))
             && self.files.is_reading();
         let found = found.filter(|found| !found.offered.is_empty());
-        if found.as_ref().map(|found| &found.offered) != self.suggestions.as_ref().map(|known| &known.offered) {
+        if found.as_ref().map(|found| &found.offered) != self.suggestions.as_ref().map(|known| &known.offered)
+        {
             self.suggested = 0;
         }
         self.suggestions = found;
@@ -232,7 +233,7 @@ impl App {
         }
         self.history.add(&typed.sent);
         if let Some(command) = typed.sent.strip_prefix('/').filter(|command| !command.starts_with('/')) {
-            return self.command(&command.to_owned());
+            return self.command(command);
         }
         self.say(&typed.sent, &typed.shown);
     }

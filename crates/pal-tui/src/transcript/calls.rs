@@ -169,7 +169,8 @@ impl Call {
 pub(super) fn headline(name: &str, input: &str, width: usize) -> String {
     let input: Value = serde_json::from_str(input).unwrap_or(Value::Null);
     let telling = TELLING.iter().find_map(|name| input.get(*name).and_then(Value::as_str));
-    clipped(&format!("{} {}", harmless_line(name), harmless_line(telling.unwrap_or_default())).trim_end().to_owned(), width)
+    let line = format!("{} {}", harmless_line(name), harmless_line(telling.unwrap_or_default()));
+    clipped(line.trim_end(), width)
 }
 
 /// The end of what a command printed, or what is said of a failure.

@@ -23,7 +23,8 @@ impl Terminal {
     }
 
     fn frame(&mut self, finished: &[&str], live: &[&str]) {
-        let lines = |texts: &[&str]| texts.iter().map(|text| Line::from((*text).to_owned())).collect::<Vec<_>>();
+        let lines =
+            |texts: &[&str]| texts.iter().map(|text| Line::from((*text).to_owned())).collect::<Vec<_>>();
         let cursor = (!live.is_empty()).then(|| (live.len() - 1, 0));
         self.screen.frame(&lines(finished), &Live { lines: lines(live), cursor }).unwrap();
         let bytes = std::mem::take(self.screen.writer());

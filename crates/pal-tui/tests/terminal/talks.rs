@@ -26,7 +26,12 @@ fn ended(end: End) -> Event {
         turns: 2,
         took: Duration::from_millis(4_200),
         took_provider: Duration::from_millis(4_000),
-        spent: Totals { cache_read_input_tokens: 9_000, input_tokens: 1_000, cost: 0.01, ..Totals::default() },
+        spent: Totals {
+            cache_read_input_tokens: 9_000,
+            input_tokens: 1_000,
+            cost: 0.01,
+            ..Totals::default()
+        },
         denials: Vec::new(),
     })
 }
@@ -36,7 +41,13 @@ fn tool(id: &str, name: &str, input: &str, result: &str, is_error: bool) -> Vec<
     let escaped = serde_json::Value::from(result).to_string();
     vec![
         Event::ToolBegan { call: call.clone(), name: name.into(), input: input.to_owned() },
-        Event::ToolEnded { call, name: name.into(), is_error, took: Duration::from_millis(1_260), bytes: 4_321 },
+        Event::ToolEnded {
+            call,
+            name: name.into(),
+            is_error,
+            took: Duration::from_millis(1_260),
+            bytes: 4_321,
+        },
         message(&format!(
             r#""kind":"user","origin":"tool","content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{is_error},"content":{escaped}}}]"#
         )),
@@ -85,7 +96,8 @@ fn what_is_shown_while_it_goes_on() {
     for event in &talk()[..6] {
         transcript.apply(event);
     }
-    transcript.apply(&Event::ToolPrinted { call: "t1".into(), text: String::from("one\ntwo\nthree\nfour\n") });
+    transcript
+        .apply(&Event::ToolPrinted { call: "t1".into(), text: String::from("one\ntwo\nthree\nfour\n") });
     transcript.said("hurry up");
     let live: Vec<String> = transcript.live(20).iter().map(ToString::to_string).collect();
     assert_eq!(live, ["● Read src/main.rs  running", "  two", "  three", "  four", "› hurry up"]);
@@ -95,7 +107,15 @@ fn what_is_shown_while_it_goes_on() {
 #[test]
 fn an_answer_that_does_not_count_is_taken_back_or_said_so() {
     let void = Event::Void { why: String::from("it was cut") };
-    let unseen = shown(&[Event::Text(String::from("Hal")), void.clone(), Event::Text(String::from("Whole.")), ended(End::Done)], 79);
+    let unseen = shown(
+        &[
+            Event::Text(String::from("Hal")),
+            void.clone(),
+            Event::Text(String::from("Whole.")),
+            ended(End::Done),
+        ],
+        79,
+    );
     assert!(!unseen.contains("Hal") && unseen.contains("Whole."), "{unseen}");
     let seen = shown(&[Event::Text(String::from("One.\n\nTwo\n")), void, ended(End::Done)], 79);
     assert!(seen.contains("One.") && seen.contains("does not count"), "{seen}");
