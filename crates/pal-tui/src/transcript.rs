@@ -9,7 +9,7 @@ use pal_model::{BlockType, Body, Boundary, CacheBreak, Content, Entry, Origin};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::{clipped, harmless, harmless_line, short, size, wrapped};
+use crate::paint::{clipped, harmless, harmless_line, line_columns, short, size, wrapped};
 use crate::stream::Stream;
 use crate::theme::Theme;
 use calls::Calls;
@@ -78,10 +78,16 @@ impl Transcript {
         self.person(&harmless(typed));
     }
 
-    /// Lines that somebody else made.
+    /// Lines that somebody else made; those that are too long are broken.
     pub fn add(&mut self, lines: Vec<Line<'static>>) {
         self.part();
-        self.finished.extend(lines);
+        for line in lines {
+            if line_columns(&line) > self.width + 1 {
+                self.finished.extend(wrapped(&line.spans, &[], &[], self.width));
+            } else {
+                self.finished.push(line);
+            }
+        }
     }
 
     /// A line in quiet words.
