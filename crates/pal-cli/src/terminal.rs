@@ -3,14 +3,15 @@
 mod asking;
 mod own;
 mod sessions;
+mod signals;
 mod slash;
 mod worker;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 
-use pal_tui::{Origin, Start, run, run_plain};
+use pal_tui::{Origin, Start, Told, run, run_plain};
 
 use crate::arguments::{ColourName, Print};
 use crate::colour::Colours;
@@ -23,6 +24,15 @@ pub(crate) fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
+/// Tells the terminal that nothing more comes, however the agent's thread ends.
+struct LastWord(Sender<Told>);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        let _ = self.0.send(Told::Left(Some(String::from("the agent broke down; the session is kept"))));
+    }
+}
+
 /// Talks with the user until they leave.
 pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failure> {
     let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
@@ -30,6 +40,7 @@ pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failu
     // A session that is not named is chosen from a list, before one is begun.
     let is_chosen = print.resume.as_deref() == Some("");
     let (told, news) = channel();
+    signals::tell(told.clone());
     let (wishes, wished) = channel();
     let history = settings.home.as_ref().map(|home| home.join("prompts.jsonl"));
     let start = Start {
@@ -42,7 +53,11 @@ pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failu
     };
     let print_then = Print { resume: print.resume.clone().filter(|name| !name.is_empty()), ..print.clone() };
     let left = std::thread::scope(|scope| {
-        let worker = scope.spawn(move || worker::work(print_then, settings, &wished, &told, is_chosen));
+        let last = LastWord(told.clone());
+        let worker = scope.spawn(move || {
+            let _last = last;
+            worker::work(print_then, settings, &wished, &told, is_chosen);
+        });
         let talking = if print.plain { run_plain } else { run };
         let left = talking(start, Origin { told: news, wishes });
         // Whatever is under way was told to stop; what it leaves is written.

@@ -206,3 +206,78 @@ impl Question {
         (lines, Some((first + laid.row, 8 + laid.column)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(rule: &str) -> (Question, mpsc::Receiver<Consent>) {
+        let (sender, receiver) = mpsc::channel();
+        let asked = Asked {
+            tool: String::from("Bash"),
+            input: String::from(r#"{"command":"git push\n\u001b[2Jrm"}"#),
+            why: String::from("no rule allows it"),
+            rule: rule.to_owned(),
+        };
+        let mut question = Question::new(asked, sender);
+        question.since = Instant::now().checked_sub(TOO_SOON).unwrap();
+        (question, receiver)
+    }
+
+    fn press(question: &mut Question, keys: &str) -> Answered {
+        let key = |character: char| match character {
+            '\n' => KeyCode::Enter,
+            '\u{1b}' => KeyCode::Esc,
+            other => KeyCode::Char(other),
+        };
+        let mut last = Answered::Open;
+        for character in keys.chars() {
+            last = question.key(&KeyEvent::new(key(character), KeyModifiers::NONE));
+        }
+        last
+    }
+
+    #[test]
+    fn every_answer_reaches_who_asked() {
+        for (keys, consent, answered) in [
+            ("y", Consent::Once, Answered::Done),
+            ("\n", Consent::Once, Answered::Done),
+            ("2", Consent::Project, Answered::Done),
+            ("n\n", Consent::No(None), Answered::Done),
+            ("3not so\n", Consent::No(Some(String::from("not so"))), Answered::Done),
+            ("\u{1b}", Consent::No(None), Answered::Stopped),
+        ] {
+            let (mut question, answer) = question("Bash(git push:*)");
+            assert_eq!(press(&mut question, keys), answered, "{keys:?}");
+            assert_eq!(answer.try_recv(), Ok(consent), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_rule_covers_is_not_allowed_for_good() {
+        let (mut question, answer) = question("");
+        assert_eq!(press(&mut question, "a3"), Answered::Open);
+        assert!(answer.try_recv().is_err());
+        assert_eq!(press(&mut question, "2no\n"), Answered::Done, "the second of two is a no");
+        assert_eq!(answer.try_recv(), Ok(Consent::No(Some(String::from("no")))));
+    }
+
+    #[test]
+    fn a_key_that_was_already_on_its_way_answers_nothing() {
+        let (mut question, answer) = question("Bash");
+        question.since = Instant::now();
+        assert_eq!(press(&mut question, "y"), Answered::NotMeant);
+        assert!(answer.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_command_is_shown_whole_and_drives_nothing() {
+        let (question, _answer) = question("Bash");
+        let (lines, _) = question.lines(40, Theme);
+        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        assert!(
+            text.contains(&String::from("  git push")) && text.contains(&String::from("  ·[2Jrm")),
+            "{text:?}"
+        );
+    }
+}

@@ -56,6 +56,7 @@ pub fn run_plain(start: Start, origin: Origin) -> io::Result<Option<String>> {
         questions: Vec::new(),
         choices: Vec::new(),
         outstanding: 0,
+        is_leaving: false,
     };
     command.iter().for_each(|command| plain.command(command));
     prompt.iter().for_each(|prompt| plain.typed(prompt));
@@ -64,7 +65,7 @@ pub fn run_plain(start: Start, origin: Origin) -> io::Result<Option<String>> {
     for heard in heard {
         match heard {
             Heard::Typed(line) => plain.typed(&line),
-            Heard::Closed => plain.wish(Wish::Leave),
+            Heard::Closed => plain.leave(),
             Heard::Told(Told::Left(why)) => {
                 plain.show()?;
                 return Ok(why);
@@ -93,6 +94,7 @@ struct Plain {
     questions: Vec<(Asked, mpsc::Sender<Consent>)>,
     choices: Vec<Choice>,
     outstanding: usize,
+    is_leaving: bool,
 }
 
 impl Plain {
@@ -123,15 +125,16 @@ impl Plain {
         match line.trim().strip_prefix('/') {
             _ if line.trim().is_empty() => {}
             Some(command) => self.command(command),
-            None => self.say(line, line),
+            None => self.say(line),
         }
     }
 
-    fn say(&mut self, sent: &str, shown: &str) {
+    fn say(&mut self, sent: &str) {
         let (content, problems) = content(sent, &self.directory);
         problems.iter().for_each(|problem| self.transcript.complain(problem));
         let is_steering = self.outstanding > 0 && self.transcript.is_working();
-        self.transcript.said(shown);
+        // What was typed stands there already.
+        self.transcript.said("");
         match &self.facts {
             Some(facts) if is_steering => facts.handle.steer(content),
             _ => self.wish(Wish::Prompt(content)),
@@ -162,13 +165,8 @@ impl Plain {
     fn command(&mut self, typed: &str) {
         let (name, arguments) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
         match name {
-            "exit" | "quit" => return self.wish(Wish::Leave),
-            "stop" => {
-                if let Some(facts) = &self.facts {
-                    facts.handle.interrupt();
-                }
-                return;
-            }
+            "exit" | "quit" => return self.leave(),
+            "stop" => return self.stop(),
             "tasks" => return self.tasks(),
             _ => {}
         }
@@ -178,13 +176,27 @@ impl Plain {
             Outcome::Session => {
                 self.wish(Wish::Command { name: name.to_owned(), arguments: arguments.trim().to_owned() });
             }
-            Outcome::Prompt(prompt) => self.say(&prompt, typed),
+            Outcome::Prompt(prompt) => self.say(&prompt),
             Outcome::Pick { title, choices } => self.pick(&title, choices),
             Outcome::Failed(why) => self.transcript.complain(&why),
             Outcome::Unknown => {
                 self.transcript.complain(&format!("there is no command /{name}; /help lists them"))
             }
         }
+    }
+
+    /// Stops what goes on. Whoever waits for an answer hears a no.
+    fn stop(&mut self) {
+        self.questions.clear();
+        if let Some(facts) = &self.facts {
+            facts.handle.interrupt();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.is_leaving = true;
+        self.stop();
+        self.wish(Wish::Leave);
     }
 
     fn tasks(&mut self) {
@@ -225,6 +237,8 @@ impl Plain {
             Told::Failed(why) => self.transcript.complain(&why),
             Told::Fill(text) => self.transcript.note(&format!("the prompt was: {text}")),
             Told::Rests => self.rests(),
+            Told::Stop if self.outstanding > 0 && !self.is_leaving => self.stop(),
+            Told::Stop | Told::End => self.leave(),
             Told::Left(_) => {}
         }
     }

@@ -23,6 +23,10 @@ pub enum Told {
     Fill(String),
     /// Whatever was wished for is done: the next wish can come.
     Rests,
+    /// Somebody outside wants the work to stop, and the program to end if there is none.
+    Stop,
+    /// The system wants the program to end.
+    End,
     /// Nothing more comes; why, if that is not what the user wanted.
     Left(Option<String>),
 }

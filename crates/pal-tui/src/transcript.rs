@@ -209,12 +209,12 @@ impl Transcript {
             Body::User(user) if user.origin == Origin::Person => {
                 self.end_answer();
                 self.is_working = true;
-                self.part();
                 let shown = if self.unheard.is_empty() {
                     harmless(&words_of(&user.content))
                 } else {
                     self.unheard.remove(0)
                 };
+                self.part();
                 self.person(&shown);
             }
             Body::User(user) => {
@@ -310,6 +310,9 @@ impl Transcript {
     }
 
     fn person(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let (first, rest) = ([Span::styled("› ", self.theme.accent())], [Span::raw("  ")]);
         let spans = [Span::styled(text.trim_end().to_owned(), self.theme.strong())];
         self.finished.extend(wrapped(&spans, &first, &rest, self.width));

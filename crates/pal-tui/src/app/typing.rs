@@ -196,7 +196,7 @@ impl App {
         }
     }
 
-    fn control_c(&mut self) {
+    pub(super) fn control_c(&mut self) {
         if self.pressed.control_c.take().is_some() {
             return self.leave();
         }
@@ -215,7 +215,7 @@ impl App {
         }
     }
 
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         // Whoever asks hears a no.
         self.questions.clear();
         if self.is_working() {

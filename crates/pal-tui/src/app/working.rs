@@ -19,6 +19,8 @@ impl App {
             Told::Failed(why) => self.transcript.complain(&why),
             Told::Fill(text) => self.editor.set(&text),
             Told::Rests => self.rests(),
+            Told::Stop => self.control_c(),
+            Told::End => self.leave(),
             Told::Left(why) => self.left = Some(why),
         }
     }
