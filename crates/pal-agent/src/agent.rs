@@ -33,10 +33,10 @@ use crate::voice::Voice;
 
 /// An agent with its session.
 pub struct Agent<'a> {
-    session: Session,
-    engine: Engine,
+    pub(crate) session: Session,
+    pub(crate) engine: Engine,
     run: Run,
-    desk: Desk<'a>,
+    pub(crate) desk: Desk<'a>,
     id: String,
 }
 

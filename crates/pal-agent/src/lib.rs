@@ -8,6 +8,7 @@ mod agents;
 mod around;
 mod asking;
 mod clock;
+mod commanded;
 mod compacting;
 mod desk;
 mod error;

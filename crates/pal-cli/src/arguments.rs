@@ -22,15 +22,15 @@ pub(crate) use sessions::{Export, ExportFormat, Sessions};
 
 /// The context and memory engine for coding agents, and an agent that works with it
 ///
-/// `pal -p` lets the agent work on a prompt until it is done, and prints its answer. Sessions are kept: nothing that was said
-/// is ever lost, and any session can be gone on with.
+/// `pal` talks with you in the terminal; `pal -p` lets the agent work on a prompt until it is done, and prints its answer.
+/// Sessions are kept: nothing that was said is ever lost, and any session can be gone on with.
 #[derive(Parser)]
 #[command(
     name = "pal",
     version,
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  pal demo\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 done, 1 error, 2 wrong use, 3 a limit was reached, 130 interrupted."
+    after_help = "Examples:\n  pal demo\n  pal\n  pal --resume\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 done, 1 error, 2 wrong use, 3 a limit was reached, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     /// Settings on top of those in files: a file, or TOML or JSON itself

@@ -48,6 +48,11 @@ impl Failure {
         }
     }
 
+    /// The same for somebody who knows who speaks.
+    pub(crate) fn words(&self) -> String {
+        self.to_string().trim_start_matches("pal: ").to_owned()
+    }
+
     /// An error of the system about a file.
     pub(crate) fn of_file(path: &Path, error: &std::io::Error) -> Failure {
         use std::io::ErrorKind;

@@ -17,6 +17,7 @@ mod stored;
 mod surroundings;
 mod table;
 mod telemetry;
+mod terminal;
 
 use std::io::Write;
 use std::process::ExitCode;

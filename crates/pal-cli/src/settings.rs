@@ -1,6 +1,6 @@
 //! Settings: everything that they are read from, gathered once. Nothing else reads the environment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pal_model::Cards;
 pub(crate) use pal_settings::{EstimatorName, Settings};
@@ -16,10 +16,14 @@ pub(crate) fn from_environment(given: Option<String>, flags: Vec<Flag>) -> Resul
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     };
+    let directory = std::env::current_dir().ok();
+    let allowed = directory.as_ref().zip(home.as_ref());
+    let allowed = allowed.map(|(directory, home)| allowed_file(home, directory));
     let sources = Sources {
+        allowed,
         home,
         cards,
-        project: std::env::current_dir().ok().map(|directory| project_root(&directory)),
+        project: directory.map(|directory| project_root(&directory)),
         managed: managed_folders().pop().map(|folder| folder.join("settings.toml")),
         given,
         variables: std::env::vars_os().filter_map(text).collect(),
@@ -31,6 +35,11 @@ pub(crate) fn from_environment(given: Option<String>, flags: Vec<Flag>) -> Resul
 /// A variable of the environment that is text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// The file with what was allowed in the project of a directory when somebody was asked.
+pub(crate) fn allowed_file(home: &Path, directory: &Path) -> PathBuf {
+    pal_store::project_directory(home, &pal_sources::project_of(directory)).join("allowed.toml")
 }
 
 impl From<SettingsError> for Failure {

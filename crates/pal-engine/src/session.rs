@@ -197,6 +197,14 @@ impl Session {
         Ok(self.log.sync()?)
     }
 
+    /// Goes back to an entry: the next one that is appended follows it, on a branch of its own. Nothing is lost; until
+    /// something is appended, the file knows nothing of it.
+    pub fn rewind(&mut self, to: EntryId) -> Result<(), EngineError> {
+        self.read_back_from(to)?;
+        self.watched = Watched::of(self.view.branch(), &self.view.lens().card);
+        Ok(())
+    }
+
     /// Reads again what the view needs, back from the newest entry.
     pub(crate) fn read_back_from(&mut self, newest: EntryId) -> Result<(), EngineError> {
         let branch = self.log.rewind(newest)?;

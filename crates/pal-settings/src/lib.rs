@@ -14,6 +14,7 @@
 //! assert_eq!(settings.permissions.deny[0].origin.place, Place::Given);
 //! ```
 
+mod allowed;
 mod document;
 mod error;
 mod file;
@@ -29,6 +30,7 @@ mod telling;
 mod trust;
 mod values;
 
+pub use allowed::allow;
 pub use error::SettingsError;
 pub use key::{KEYS, Key};
 pub use kind::Kind;

@@ -18,6 +18,8 @@ pub enum Place {
     Project,
     /// The project's file of this one user, kept out of the repository.
     Local,
+    /// What the user allowed in this project when they were asked, kept under our home.
+    Allowed,
     /// What `--settings` gives.
     Given,
     /// A variable of the environment.
@@ -36,6 +38,7 @@ impl Place {
             Place::User => "user",
             Place::Project => "project",
             Place::Local => "local",
+            Place::Allowed => "allowed",
             Place::Given => "--settings",
             Place::Environment => "environment",
             Place::Flag => "flag",
@@ -109,6 +112,8 @@ pub struct Sources {
     pub home: Option<PathBuf>,
     /// The top of the project that is worked on, with `.pal/settings.toml` and `.pal/settings.local.toml`.
     pub project: Option<PathBuf>,
+    /// The file with what the user allowed in this project when they were asked.
+    pub allowed: Option<PathBuf>,
     /// The file of whoever runs the machine.
     pub managed: Option<PathBuf>,
     /// What `--settings` gives: a file, or TOML or JSON itself.

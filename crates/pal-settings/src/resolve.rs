@@ -85,6 +85,11 @@ pub(crate) fn resolve(sources: &Sources) -> Result<(Vec<Entry>, Vec<String>), Se
             }
         }
     }
+    if let Some(allowed) = &sources.allowed {
+        for said in of_file(Place::Allowed, allowed)? {
+            hold(&mut entries, said);
+        }
+    }
     let near = given.into_iter().chain(of_variables(sources, &mut notices)).chain(of_flags(sources)?);
     for said in near.chain(managed) {
         hold(&mut entries, said);

@@ -18,6 +18,7 @@ use crate::telling::{Logging, Telemetry};
 use crate::values::{Values, threshold};
 
 /// What all parts of the program may need to know.
+#[derive(Clone)]
 pub struct Settings {
     /// Where our files live, if a home is known.
     pub home: Option<PathBuf>,

@@ -208,7 +208,8 @@ impl Lines {
     }
 }
 
-fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
+/// What an agent is made of, as it was typed and set. Nobody is asked anything.
+pub(crate) fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
     let home = settings.home.clone().ok_or_else(|| {
         Failure::with_hint(
             "there is no place for sessions: neither PAL_HOME nor HOME is set",

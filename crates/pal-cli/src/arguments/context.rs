@@ -41,6 +41,9 @@ pub(crate) struct Context {
     /// Print the text of one part exactly as it would be sent
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "json")]
     pub(crate) show: Option<PartName>,
+    /// Only the picture and the sums, without the list of what is in the request
+    #[arg(long, conflicts_with_all = ["show", "json"])]
+    pub(crate) brief: bool,
     /// When to use colours
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) colour: ColourName,

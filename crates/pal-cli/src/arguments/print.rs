@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::ProviderName;
 
 /// What the agent shall do, and within which limits.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Print {
     /// What the agent shall do; what is piped in follows it
     #[arg(value_name = "PROMPT")]
@@ -30,11 +30,15 @@ pub(crate) struct Print {
     #[arg(long, help_heading = "Agent")]
     pub(crate) verbose: bool,
 
+    /// Talk line by line, without drawing anything anew: for screen readers
+    #[arg(long, conflicts_with = "is_print", help_heading = "Agent")]
+    pub(crate) plain: bool,
+
     /// Go on with the newest session of this project
     #[arg(short = 'c', long = "continue", conflicts_with = "resume", help_heading = "Session")]
     pub(crate) is_continued: bool,
-    /// Go on with this session: its id or the beginning of it (`pal sessions` lists them)
-    #[arg(short = 'r', long, value_name = "ID", help_heading = "Session")]
+    /// Go on with this session: its id or the beginning of it; without one, a list to choose from
+    #[arg(short = 'r', long, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = "Session")]
     pub(crate) resume: Option<String>,
     /// Go on in a new session and leave the old one as it is
     #[arg(long, help_heading = "Session")]
@@ -186,6 +190,11 @@ impl Print {
                 "a prompt and --input-format stream-json do not go together: prompts come as lines",
                 "send the prompt as the first line of standard input",
             ))
+        } else if self.is_print && self.resume.as_deref() == Some("") {
+            Some((
+                "--resume wants a session where nobody can choose one",
+                "name it: `pal sessions` lists them",
+            ))
         } else if self.fork_session && !self.is_continued && self.resume.is_none() {
             Some(("--fork-session wants a session to go on from", "add --continue or --resume ID"))
         } else if self.session_id.is_some()
@@ -287,6 +296,7 @@ mod tests {
                 "prompts come as lines",
             ),
             (&["-p", "--fork-session"], "--fork-session"),
+            (&["-p", "--resume"], "--resume"),
             (&["-p", "-c", "--session-id", "01890000-0000-7000-8000-000000000001"], "--session-id"),
         ] {
             assert!(wrong(arguments).is_some_and(|what| what.contains(word)), "{arguments:?}");

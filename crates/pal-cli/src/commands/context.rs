@@ -72,7 +72,8 @@ pub(crate) fn context(
         None if arguments.json => writeln!(out, "{}", json::of(&look))?,
         None => {
             let colours = Colours::of(arguments.colour);
-            page::print(&look, settings.user_home.as_deref(), colours, columns(), out)?;
+            let home = settings.user_home.as_deref();
+            page::print(&look, home, colours, columns(), arguments.brief, out)?;
         }
     }
     Ok(ExitCode::SUCCESS)

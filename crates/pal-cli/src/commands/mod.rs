@@ -36,7 +36,7 @@ pub(crate) use pin::pin;
 pub(crate) use print::print;
 pub(crate) use render::render;
 pub(crate) use replay::replay;
-pub(crate) use sessions::sessions;
+pub(crate) use sessions::{SessionRow, session_rows, sessions};
 pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;
 pub(crate) use uncompact::uncompact;

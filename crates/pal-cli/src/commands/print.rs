@@ -13,6 +13,7 @@ use crate::arguments::{Arguments, InputFormat, OutputFormat, Print};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stored::{chance, now};
+use crate::terminal;
 
 /// More is no prompt; the tools read files of any size.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
@@ -22,6 +23,9 @@ const INPUT_BYTES_MAX: u64 = 16 << 20;
 const INPUT_PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) fn print(print: &Print, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    if !print.is_print && (is_sentence(print) || print.plain) && terminal::is_there() {
+        return terminal::talk(print, settings);
+    }
     if !print.is_print {
         return match &print.prompt {
             Some(word) => Err(no_command(word)),
@@ -52,6 +56,11 @@ pub(crate) fn print(print: &Print, settings: &Settings, out: &mut dyn Write) -> 
         Err(Failure::ReaderLeft) => Err(Failure::ReaderLeft),
         Err(failure) => show.finish(Some(&failure)),
     }
+}
+
+/// Whether what was typed can be meant for the agent: one word is more likely a command with a typo.
+fn is_sentence(print: &Print) -> bool {
+    print.prompt.as_ref().is_none_or(|prompt| prompt.trim().contains(char::is_whitespace))
 }
 
 /// What the agent shall do: what was typed, and what is piped in behind it.

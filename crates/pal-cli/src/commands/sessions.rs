@@ -51,8 +51,7 @@ pub(crate) fn sessions(
         let (project, sessions) = kept::of_directory(home, &directory);
         (Some(project), sessions)
     };
-    let mut rows = read(&sessions, &settings.cards);
-    rows.sort_by(|one, other| (other.active, &other.kept.id).cmp(&(one.active, &one.kept.id)));
+    let mut rows = newest_first(read(&sessions, &settings.cards));
     let hidden = rows.len().saturating_sub(arguments.limit.unwrap_or(usize::MAX));
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
     if arguments.json {
@@ -79,6 +78,37 @@ pub(crate) fn sessions(
         writeln!(out, "… and {hidden} older")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A session as it is offered for going on with.
+pub(crate) struct SessionRow {
+    pub(crate) id: String,
+    pub(crate) log: PathBuf,
+    pub(crate) title: String,
+    /// When something last happened in it.
+    pub(crate) ago: String,
+    /// Its cost and sizes.
+    pub(crate) facts: String,
+}
+
+/// The sessions of the project that we stand in, the newest first.
+pub(crate) fn session_rows(settings: &Settings) -> Result<Vec<SessionRow>, Failure> {
+    let Some(home) = settings.home.as_deref() else { return Ok(Vec::new()) };
+    let (_, sessions) = kept::of_directory(home, &directory(None)?);
+    let now = now();
+    let row = |row: Row| SessionRow {
+        title: row.digest.title.clone().unwrap_or_else(|| String::from("(no prompt yet)")),
+        ago: ago(row.active, now),
+        facts: facts(&row.digest),
+        id: row.kept.id,
+        log: row.kept.log,
+    };
+    Ok(newest_first(read(&sessions, &settings.cards)).into_iter().map(row).collect())
+}
+
+fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by(|one, other| (other.active, &other.kept.id).cmp(&(one.active, &one.kept.id)));
+    rows
 }
 
 fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {

@@ -83,6 +83,7 @@ impl World {
         Settings::read(Sources {
             home: Some(self.path("home")),
             project: Some(self.path("project")),
+            allowed: Some(self.path("home/allowed.toml")),
             managed: Some(self.path("managed.toml")),
             given: self.given.clone(),
             variables: self.variables.clone(),

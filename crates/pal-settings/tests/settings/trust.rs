@@ -1,5 +1,6 @@
 //! What a repository may set.
 
+use pal_settings::{Place, allow};
 use serde_json::json;
 
 use crate::{World, told};
@@ -150,4 +151,26 @@ fn a_link_to_a_project_is_the_project() {
     std::os::unix::fs::symlink(world.path("project"), &link).unwrap();
     let text = format!("trusted = [{:?}]", link.display().to_string());
     assert_eq!(told(&world.user(&text).settings(), "sandbox").0, json!("off"));
+}
+
+#[test]
+fn what_was_allowed_when_somebody_was_asked_counts_in_any_project() {
+    let world = World::new().file("project/.pal/settings.toml", "permissions.allow = [\"Bash\"]");
+    let file = world.path("home/allowed.toml");
+    let rules = ["Bash(git push:*)", "Edit(a \"b\" \\c.rs)"];
+    for rule in rules.iter().chain(&rules) {
+        allow(&file, rule).unwrap();
+    }
+    let settings = world.settings();
+    let allowed = &settings.permissions.allow;
+    assert_eq!(allowed.iter().map(|rule| rule.value.as_str()).collect::<Vec<_>>(), rules);
+    assert!(allowed.iter().all(|rule| rule.origin.place == Place::Allowed));
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_not_written_over() {
+    let world = World::new().file("home/allowed.toml", "permissions.allow = [");
+    let file = world.path("home/allowed.toml");
+    assert!(allow(&file, "Read").is_err());
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "permissions.allow = [");
 }

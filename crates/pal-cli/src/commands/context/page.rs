@@ -20,19 +20,22 @@ pub(super) fn print(
     home: Option<&Path>,
     colours: Colours,
     columns: usize,
+    is_brief: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let page = Page { look, home, colours, columns };
     let mut lines = page.heading();
     lines.extend(picture::lines(&look.slices, &look.limits, columns, colours));
     lines.push(page.fill());
-    lines.extend(page.tools());
-    lines.extend(page.system());
-    lines.extend(page.reminder());
-    if let Subject::Start(here) = &look.subject {
-        lines.extend(page.around(here));
+    if !is_brief {
+        lines.extend(page.tools());
+        lines.extend(page.system());
+        lines.extend(page.reminder());
+        if let Subject::Start(here) = &look.subject {
+            lines.extend(page.around(here));
+        }
+        lines.extend(page.marks());
     }
-    lines.extend(page.marks());
     for line in lines {
         writeln!(out, "{line}")?;
     }

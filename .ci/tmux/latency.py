@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""How fast the terminal program is, measured on a pseudo-terminal: the time to its first picture, the time from a key to its
+echo while an answer of one megabyte streams, and what it takes of the processor while nothing happens. Usage: latency.py PAL"""
+
+import fcntl, os, pty, random, re, select, signal, struct, subprocess, sys, tempfile, termios, time
+
+FIRST_PAINT_MS, ECHO_MS, IDLE_SHARE = 60, 16, 0.01
+
+
+def main(pal):
+    work = tempfile.mkdtemp()
+    os.makedirs(work + "/project")
+    words = "word " * 18
+    answer = "".join(f"Paragraph {n}. {words}\n\n" for n in range(10_000))
+    with open(work + "/script.toml", "w") as script:
+        script.write('[default]\ntext = """\n' + answer + '"""\n')
+    port = random.randint(20_000, 40_000)
+    simulator = subprocess.Popen(
+        [pal, "sim", "--port", str(port), "--speed", "virtual", "--model-script", work + "/script.toml"],
+        stdout=subprocess.DEVNULL)
+    time.sleep(1)
+    environment = dict(os.environ, PAL_HOME=work + "/home", HOME=work, ANTHROPIC_API_KEY="x", TERM="xterm-256color",
+                       ANTHROPIC_BASE_URL=f"http://127.0.0.1:{port}")
+    paints = [first_paint(pal, environment, work) for _ in range(5)]
+    echoes, bytes_seen, idle = echo(pal, environment, work)
+    simulator.send_signal(signal.SIGINT)
+    echoes.sort()
+    print(f"first paint: {min(paints):.0f} ms at best, {sorted(paints)[2]:.0f} ms usually (at most {FIRST_PAINT_MS})")
+    print(f"key to echo while {bytes_seen / 1e6:.1f} MB stream: {echoes[len(echoes) // 2]:.1f} ms usually, "
+          f"{echoes[int(len(echoes) * 0.95)]:.1f} ms in 95 of 100, {echoes[-1]:.1f} ms at worst of {len(echoes)} (at most {ECHO_MS})")
+    print(f"idle: {idle * 100:.2f} % of a processor (at most {IDLE_SHARE * 100:.0f} %)")
+    good = min(paints) <= FIRST_PAINT_MS and echoes[len(echoes) // 2] <= ECHO_MS and idle <= IDLE_SHARE
+    return 0 if good else 1
+
+
+def start(pal, environment, work):
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(work + "/project")
+        os.execve(pal, [pal], environment)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    return child, terminal
+
+
+def read(terminal, timeout):
+    ready, _, _ = select.select([terminal], [], [], timeout)
+    return os.read(terminal, 1 << 16) if ready else b""
+
+
+def end(child, terminal):
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(terminal)
+
+
+def first_paint(pal, environment, work):
+    begun = time.monotonic()
+    child, terminal = start(pal, environment, work)
+    seen = b""
+    while "›".encode() not in seen:
+        seen += read(terminal, 5)
+    took = (time.monotonic() - begun) * 1e3
+    end(child, terminal)
+    return took
+
+
+def ticks(child):
+    fields = open(f"/proc/{child}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def echo(pal, environment, work):
+    child, terminal = start(pal, environment, work)
+    seen = b""
+    while b"Palimpsest" not in seen:
+        seen += read(terminal, 5)
+    time.sleep(1)
+    before, begun = ticks(child), time.monotonic()
+    while time.monotonic() - begun < 3:
+        read(terminal, 0.1)
+    idle = (ticks(child) - before) / os.sysconf("SC_CLK_TCK") / 3
+    os.write(terminal, b"go\r")
+    total, echoes, typed = 0, [], ""
+    while b"Paragraph" not in seen:
+        seen = read(terminal, 5)
+    last = time.monotonic()
+    while time.monotonic() - last < 1.5 and len(echoes) < 200:
+        typed += random.choice("abcdefghijklmnopqrstuvwxyz")
+        typed = typed[-40:] if len(typed) < 60 else typed
+        begun = time.monotonic()
+        os.write(terminal, typed[-1:].encode())
+        seen = b""
+        while True:
+            piece = read(terminal, 2)
+            if not piece:
+                break
+            seen += piece
+            if b"Paragraph" in piece:
+                last = time.monotonic()
+            plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen)
+            if typed[-6:].encode() in plain:
+                echoes.append((time.monotonic() - begun) * 1e3)
+                break
+        total += len(seen)
+        # A person types no faster.
+        until = time.monotonic() + 0.03
+        while time.monotonic() < until:
+            piece = read(terminal, 0.01)
+            total += len(piece)
+            if b"Paragraph" in piece:
+                last = time.monotonic()
+    end(child, terminal)
+    return echoes, total, idle
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.path.abspath(sys.argv[1])))

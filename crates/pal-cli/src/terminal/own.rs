@@ -1,0 +1,143 @@
+//! Commands of the user: Markdown files whose text becomes a prompt.
+
+use std::path::{Path, PathBuf};
+
+use pal_tui::{CommandInfo, Outcome};
+
+use crate::settings::Settings;
+
+/// Larger files are no prompts.
+const BYTES_MAX: u64 = 256 << 10;
+/// How deep folders are looked into.
+const DEPTH_MAX: usize = 4;
+
+/// A command of the user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Own {
+    /// Its name: the path of its file in the folder, with colons.
+    pub(super) name: String,
+    about: String,
+    arguments: String,
+    text: String,
+}
+
+/// The commands around a directory: the user's, then the project's, which count more.
+pub(super) fn found(settings: &Settings, directory: &Path) -> Vec<Own> {
+    let project = pal_sources::project_root(directory);
+    let folders = [
+        settings.user_home.as_ref().map(|home| home.join(".claude/commands")),
+        settings.home.as_ref().map(|home| home.join("commands")),
+        Some(project.join(".claude/commands")),
+        Some(project.join(".pal/commands")),
+    ];
+    let mut own: Vec<Own> = Vec::new();
+    for folder in folders.into_iter().flatten() {
+        for file in files(&folder, DEPTH_MAX) {
+            if let Some(command) = read(&folder, &file) {
+                own.retain(|known| known.name != command.name);
+                own.push(command);
+            }
+        }
+    }
+    own.sort_by(|one, other| one.name.cmp(&other.name));
+    own
+}
+
+/// Files of Markdown in a folder and below it. Links are not followed: a folder of a repository may lead anywhere.
+fn files(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        match kind {
+            Ok(kind) if kind.is_dir() && depth > 0 => found.extend(files(&path, depth - 1)),
+            Ok(kind) if kind.is_file() && path.extension().is_some_and(|ending| ending == "md") => {
+                found.push(path);
+            }
+            _ => {}
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(folder: &Path, file: &Path) -> Option<Own> {
+    if file.metadata().ok()?.len() > BYTES_MAX {
+        return None;
+    }
+    let text = std::fs::read_to_string(file).ok()?;
+    let below = file.strip_prefix(folder).ok()?.with_extension("");
+    let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    Some(parsed(parts.join(":"), &text))
+}
+
+/// A command as its file says it: front matter, if there is any, then the prompt.
+fn parsed(name: String, text: &str) -> Own {
+    let (matter, text) = parted(text);
+    let member = |key: &str| {
+        let line = matter.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        line.map_or(String::new(), |value| value.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let about = Some(member("description")).filter(|about| !about.is_empty());
+    let first = || text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let about = about.unwrap_or_else(|| first().trim_start_matches('#').trim().to_owned());
+    Own { name, about, arguments: member("argument-hint"), text: text.trim().to_owned() }
+}
+
+fn parted(text: &str) -> (&str, &str) {
+    let Some(rest) = text.strip_prefix("---\n") else { return ("", text) };
+    match rest.split_once("\n---\n") {
+        Some((matter, text)) => (matter, text),
+        None => ("", text),
+    }
+}
+
+impl Own {
+    pub(super) fn info(&self) -> CommandInfo {
+        CommandInfo { name: self.name.clone(), arguments: self.arguments.clone(), about: self.about.clone() }
+    }
+
+    /// The prompt, with what was typed in its places; behind the text where it has none.
+    pub(super) fn prompt(&self, arguments: &str) -> Outcome {
+        let mut text = self.text.clone();
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let has_place = text.contains("$ARGUMENTS") || (1..=9).any(|at| text.contains(&format!("${at}")));
+        for at in (1..=9).rev() {
+            text = text.replace(&format!("${at}"), words.get(at - 1).unwrap_or(&""));
+        }
+        text = text.replace("$ARGUMENTS", arguments);
+        if !has_place && !arguments.is_empty() {
+            text.push_str(&format!("\n\n{arguments}"));
+        }
+        Outcome::Prompt(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str, arguments: &str) -> String {
+        match parsed(String::from("x"), text).prompt(arguments) {
+            Outcome::Prompt(prompt) => prompt,
+            _ => String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_typed_goes_into_its_places() {
+        assert_eq!(prompt("Fix $ARGUMENTS now.", "issue 7"), "Fix issue 7 now.");
+        assert_eq!(prompt("From $1 to $2.", "a b"), "From a to b.");
+        assert_eq!(prompt("Review.", "the diff"), "Review.\n\nthe diff");
+    }
+
+    #[test]
+    fn front_matter_describes_and_is_not_sent() {
+        let text = "---\ndescription: \"Fix an issue\"\nargument-hint: NUMBER\nmodel: x\n---\nFix $1.\n";
+        let own = parsed(String::from("fix"), text);
+        assert_eq!(
+            (own.about.as_str(), own.arguments.as_str(), own.text.as_str()),
+            ("Fix an issue", "NUMBER", "Fix $1.")
+        );
+        assert_eq!(parsed(String::from("y"), "# Title\ntext").about, "Title");
+    }
+}

@@ -1,0 +1,206 @@
+//! Commands that begin with a slash: the program's own, which are those of the command line wherever there are such, and the
+//! user's.
+
+use std::path::Path;
+
+use clap::Parser;
+use pal_model::{Body, Origin};
+use pal_tui::{Choice, CommandInfo, Commands, Outcome};
+
+use super::own::{self, Own};
+use super::sessions;
+use crate::arguments::{Arguments, Command};
+use crate::colour::clipped;
+use crate::commands;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::settings::Settings;
+use crate::table::harmless;
+
+/// The program's own commands: name, what may stand behind it, what it does.
+const BUILT_IN: [(&str, &str, &str); 19] = [
+    ("help", "", "what can be typed"),
+    ("context", "[all]", "what fills the window, and where the thresholds are"),
+    ("cost", "[--requests]", "what the session cost, and what the cache saved"),
+    ("breaks", "[--all] [--diff]", "where the provider's cache was lost, and why"),
+    ("compact", "[what to dwell on]", "put a summary in the place of what was said"),
+    ("uncompact", "", "take the last compaction back"),
+    ("pin", "TEXT", "a text that every compaction carries word for word"),
+    ("pins", "", "what is pinned"),
+    ("unpin", "NUMBER", "take a pin away"),
+    ("clear", "", "begin a new session; this one is kept"),
+    ("resume", "[SESSION]", "go on with another session"),
+    ("rewind", "", "go back to before an earlier prompt"),
+    ("model", "[MODEL]", "ask another model from now on"),
+    ("memory", "", "the instruction files of this session"),
+    ("tasks", "", "what runs in the background"),
+    ("permissions", "", "what is allowed, asked about and refused, and by whom"),
+    ("config", "[KEY]", "every setting and where it came from"),
+    ("export", "FILE", "write the session down as Markdown, HTML or JSON"),
+    ("exit", "", "leave"),
+];
+
+/// What can be pressed.
+const KEYS: [(&str, &str); 9] = [
+    ("Enter", "send; while it works, steer it"),
+    ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
+    ("Esc", "stop what it does; twice on an empty line, go back to an earlier prompt"),
+    ("Ctrl-C", "stop or empty the line; twice, leave"),
+    ("Up, Down", "earlier prompts"),
+    ("@", "a file of the project; a picture goes along"),
+    ("Ctrl-A, Ctrl-E", "beginning and end of the line"),
+    ("Ctrl-K, Ctrl-U, Ctrl-W, Ctrl-Y", "cut to the end, to the beginning, a word; put it back"),
+    ("Ctrl-L", "clear what is seen"),
+];
+
+/// Answers commands.
+pub(super) struct Slash {
+    settings: Settings,
+    own: Vec<Own>,
+}
+
+impl Slash {
+    /// For sessions in a directory.
+    pub(super) fn new(settings: Settings, directory: &Path) -> Slash {
+        let own = own::found(&settings, directory);
+        Slash { settings, own }
+    }
+
+    /// What a command of the command line prints.
+    fn printed(&self, words: &[&str]) -> Outcome {
+        let parsed = match Arguments::try_parse_from([&["pal"], words].concat()) {
+            Ok(parsed) => parsed,
+            Err(error) => return Outcome::Failed(error.to_string()),
+        };
+        let mut out = Vec::new();
+        let settings = &self.settings;
+        let done = match parsed.command {
+            Some(Command::Context(context)) => commands::context(&context, settings, &mut out),
+            Some(Command::Cost(cost)) => commands::cost(&cost, settings, &mut out),
+            Some(Command::Breaks(breaks)) => commands::breaks(&breaks, settings, &mut out),
+            Some(Command::Config(config)) => commands::config(&config, settings, &mut out),
+            Some(Command::Export(export)) => commands::export(&export, settings, &mut out),
+            _ => return Outcome::Unknown,
+        };
+        match done {
+            Ok(_) => Outcome::Print(String::from_utf8_lossy(&out).into_owned()),
+            Err(failure) => Outcome::Failed(failure.words()),
+        }
+    }
+
+    /// The same of the session at hand.
+    fn of_session(&self, name: &str, flag: Option<&str>, arguments: &str, log: Option<&Path>) -> Outcome {
+        let Some(log) = log else { return Outcome::Failed(String::from("no session is open yet")) };
+        let log = log.display().to_string();
+        let mut words = vec![name];
+        words.extend(arguments.split_whitespace());
+        words.extend(flag);
+        words.push(&log);
+        self.printed(&words)
+    }
+
+    fn help(&self) -> Outcome {
+        let mut text = String::new();
+        let mut row = |name: &str, about: &str| text.push_str(&format!("  {name:<32}{about}\n"));
+        for command in self.list() {
+            row(&format!("/{} {}", command.name, command.arguments), &command.about);
+        }
+        row("", "");
+        KEYS.iter().for_each(|(keys, about)| row(keys, about));
+        Outcome::Print(text)
+    }
+
+    /// The prompts of a session, the newest first.
+    fn rewind(log: Option<&Path>) -> Result<Vec<Choice>, Failure> {
+        let Some(log) = log else { return Ok(Vec::new()) };
+        let session = Session::read_log(log).map_err(|error| Failure::new(error.to_string()))?;
+        let prompts = session.branch.iter().rev().filter_map(|entry| match &entry.body {
+            Body::User(user) if user.origin == Origin::Person => {
+                let words = user.content.blocks().iter().filter_map(|block| block.string("text"));
+                let label = clipped(&words.collect::<Vec<_>>().join(" "), 200);
+                Some(Choice {
+                    label,
+                    detail: String::new(),
+                    command: (String::from("rewind"), entry.id.to_string()),
+                })
+            }
+            _ => None,
+        });
+        Ok(prompts.collect())
+    }
+
+    fn models(&self) -> Vec<Choice> {
+        let choice = |name: &str| Choice {
+            label: name.to_owned(),
+            detail: String::new(),
+            command: (String::from("model"), name.to_owned()),
+        };
+        self.settings.cards.names().map(choice).collect()
+    }
+
+    fn permissions(&self) -> Outcome {
+        let permissions = &self.settings.permissions;
+        let mode = if permissions.mode.is_empty() { "default" } else { &permissions.mode };
+        let mut text = format!("mode: {mode}\n");
+        for (name, rules) in
+            [("allowed", &permissions.allow), ("asked", &permissions.ask), ("refused", &permissions.deny)]
+        {
+            for rule in rules {
+                text.push_str(&format!("{name:<8} {}  ({})\n", harmless(&rule.value), rule.origin));
+            }
+        }
+        Outcome::Print(text)
+    }
+}
+
+impl Commands for Slash {
+    fn list(&self) -> Vec<CommandInfo> {
+        let info = |(name, arguments, about): &(&str, &str, &str)| CommandInfo {
+            name: (*name).to_owned(),
+            arguments: (*arguments).to_owned(),
+            about: (*about).to_owned(),
+        };
+        BUILT_IN.iter().map(info).chain(self.own.iter().map(Own::info)).collect()
+    }
+
+    fn run(&mut self, name: &str, arguments: &str, log: Option<&Path>) -> Outcome {
+        match name {
+            "help" => self.help(),
+            "context" if arguments == "all" => self.of_session("context", Some("--session"), "", log),
+            "context" => self.of_session("context", Some("--session"), "--brief", log),
+            "cost" | "breaks" => self.of_session(name, None, arguments, log),
+            "config" => {
+                let words: Vec<&str> = ["config"].into_iter().chain(arguments.split_whitespace()).collect();
+                self.printed(&words)
+            }
+            "export" if arguments.is_empty() => Outcome::Failed(String::from("/export wants a file")),
+            "export" => {
+                let done = self.of_session("export", None, &format!("--output {arguments}"), log);
+                match done {
+                    Outcome::Print(_) => Outcome::Print(format!("written: {}", harmless(arguments))),
+                    other => other,
+                }
+            }
+            "permissions" => self.permissions(),
+            "memory" => self.of_session("context", Some("--session"), "--show context", log),
+            "pin" if arguments.is_empty() => {
+                Outcome::Failed(String::from("/pin wants the text to be pinned"))
+            }
+            "compact" | "uncompact" | "pin" | "pins" | "unpin" | "clear" => Outcome::Session,
+            "rewind" | "resume" | "model" if !arguments.is_empty() => Outcome::Session,
+            "rewind" => match Slash::rewind(log) {
+                Ok(choices) => Outcome::Pick { title: String::from("Go back to before"), choices },
+                Err(failure) => Outcome::Failed(failure.words()),
+            },
+            "resume" => match sessions::choices(&self.settings, log) {
+                Ok(choices) => Outcome::Pick { title: String::from("Go on with"), choices },
+                Err(failure) => Outcome::Failed(failure.words()),
+            },
+            "model" => Outcome::Pick { title: String::from("Ask"), choices: self.models() },
+            _ => match self.own.iter().find(|own| own.name == name) {
+                Some(own) => own.prompt(arguments),
+                None => Outcome::Unknown,
+            },
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What is typed: several lines, a cursor, earlier prompts, long pastes put aside.
+
+mod rows;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+pub(crate) use rows::laid;
+
+/// A paste with more lines or characters than this becomes an attachment.
+const PASTE_LINES: usize = 8;
+const PASTE_CHARACTERS: usize = 1_000;
+
+/// What was typed, as it is shown and as it is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Typed {
+    /// With long pastes as a mark.
+    pub(crate) shown: String,
+    /// With long pastes in full.
+    pub(crate) sent: String,
+}
+
+/// A line editor for several lines.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Editor {
+    text: String,
+    /// A byte of the text, at the beginning of a character or at the end.
+    cursor: usize,
+    earlier: Vec<String>,
+    /// Which of the earlier prompts is in sight.
+    recalled: Option<usize>,
+    /// What was typed before earlier prompts were looked at.
+    draft: String,
+    /// Marks of long pastes, and what they stand for.
+    pastes: Vec<(String, String)>,
+    killed: String,
+}
+
+impl Editor {
+    /// An empty one that knows earlier prompts.
+    pub(crate) fn new(earlier: Vec<String>) -> Editor {
+        Editor { earlier, ..Editor::default() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Puts a text in the place of what is there.
+    pub(crate) fn set(&mut self, text: &str) {
+        self.text = text.to_owned();
+        self.cursor = self.text.len();
+        self.recalled = None;
+    }
+
+    /// Puts a text in the place of a part of what is there.
+    pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, with: &str) {
+        self.cursor = range.start + with.len();
+        self.text.replace_range(range, with);
+    }
+
+    /// Takes what was typed and remembers it.
+    pub(crate) fn take(&mut self) -> Typed {
+        let shown = std::mem::take(&mut self.text);
+        let mut sent = shown.clone();
+        for (mark, text) in self.pastes.drain(..) {
+            sent = sent.replacen(&mark, &text, 1);
+        }
+        self.cursor = 0;
+        self.recalled = None;
+        if !sent.trim().is_empty() && self.earlier.last() != Some(&sent) {
+            self.earlier.push(sent.clone());
+        }
+        Typed { shown, sent }
+    }
+
+    pub(crate) fn insert(&mut self, text: &str) {
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+    }
+
+    /// Text that was pasted: a long one is put aside, and a mark stands for it.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let lines = text.lines().count();
+        if lines <= PASTE_LINES && text.chars().count() <= PASTE_CHARACTERS {
+            self.insert(&text);
+            return;
+        }
+        let number = self.pastes.len() + 1;
+        let count = if lines == 1 {
+            format!("{} characters", text.chars().count())
+        } else {
+            format!("{lines} lines")
+        };
+        let mark = format!("[pasted text {number}: {count}]");
+        self.insert(&mark);
+        self.pastes.push((mark, text));
+    }
+
+    pub(crate) fn backspace(&mut self) {
+        let from = self.before(self.cursor);
+        self.cut(from, self.cursor);
+    }
+
+    pub(crate) fn delete(&mut self) {
+        let to = self.after(self.cursor);
+        self.cut(self.cursor, to);
+    }
+
+    pub(crate) fn left(&mut self) {
+        self.cursor = self.before(self.cursor);
+    }
+
+    pub(crate) fn right(&mut self) {
+        self.cursor = self.after(self.cursor);
+    }
+
+    pub(crate) fn word_left(&mut self) {
+        self.cursor = self.word_before();
+    }
+
+    pub(crate) fn word_right(&mut self) {
+        let rest = &self.text[self.cursor..];
+        let word = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let after = word.trim_start_matches(char::is_alphanumeric);
+        self.cursor = self.text.len() - after.len();
+    }
+
+    pub(crate) fn home(&mut self) {
+        self.cursor = self.line_start();
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.cursor = self.line_end();
+    }
+
+    pub(crate) fn kill_to_end(&mut self) {
+        let end = self.line_end();
+        // At the end of a line, the line break goes.
+        let end = if end == self.cursor { self.after(end) } else { end };
+        self.kill(self.cursor, end);
+    }
+
+    pub(crate) fn kill_to_start(&mut self) {
+        let start = self.line_start();
+        let start = if start == self.cursor { self.before(start) } else { start };
+        self.kill(start, self.cursor);
+    }
+
+    pub(crate) fn kill_word(&mut self) {
+        let start = self.word_before();
+        self.kill(start, self.cursor);
+    }
+
+    pub(crate) fn yank(&mut self) {
+        let killed = self.killed.clone();
+        self.insert(&killed);
+    }
+
+    /// One row up; from the first one, an earlier prompt.
+    pub(crate) fn up(&mut self, width: usize) {
+        let laid = laid(&self.text, self.cursor, width);
+        match laid.row.checked_sub(1) {
+            Some(row) => self.cursor = laid.at(&self.text, row, laid.column),
+            None => self.recall_earlier(),
+        }
+    }
+
+    /// One row down; from the last one, a later prompt.
+    pub(crate) fn down(&mut self, width: usize) {
+        let laid = laid(&self.text, self.cursor, width);
+        if laid.row + 1 < laid.rows.len() {
+            self.cursor = laid.at(&self.text, laid.row + 1, laid.column);
+        } else {
+            self.recall_later();
+        }
+    }
+
+    fn recall_earlier(&mut self) {
+        let at = self.recalled.unwrap_or(self.earlier.len());
+        let Some(earlier) = at.checked_sub(1) else { return };
+        if self.recalled.is_none() {
+            self.draft = self.text.clone();
+        }
+        let text = self.earlier[earlier].clone();
+        self.set(&text);
+        self.recalled = Some(earlier);
+    }
+
+    fn recall_later(&mut self) {
+        let Some(at) = self.recalled else { return };
+        match self.earlier.get(at + 1).cloned() {
+            Some(text) => {
+                self.set(&text);
+                self.recalled = Some(at + 1);
+            }
+            None => {
+                let draft = std::mem::take(&mut self.draft);
+                self.set(&draft);
+            }
+        }
+    }
+
+    fn kill(&mut self, from: usize, to: usize) {
+        self.killed = self.text[from..to].to_owned();
+        self.cut(from, to);
+    }
+
+    fn cut(&mut self, from: usize, to: usize) {
+        self.text.drain(from..to);
+        self.cursor = from;
+    }
+
+    /// The beginning of the character before; a mark of a paste is one character.
+    fn before(&self, at: usize) -> usize {
+        let mark = self.pastes.iter().find(|(mark, _)| self.text[..at].ends_with(mark.as_str()));
+        let length = match mark {
+            Some((mark, _)) => mark.len(),
+            None => self.text[..at].graphemes(true).next_back().map_or(0, str::len),
+        };
+        at - length
+    }
+
+    fn after(&self, at: usize) -> usize {
+        at + self.text[at..].graphemes(true).next().map_or(0, str::len)
+    }
+
+    fn word_before(&self) -> usize {
+        let before = &self.text[..self.cursor];
+        let word = before.trim_end_matches(|c: char| !c.is_alphanumeric());
+        word.trim_end_matches(char::is_alphanumeric).len()
+    }
+
+    fn line_start(&self) -> usize {
+        self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn line_end(&self) -> usize {
+        self.text[self.cursor..].find('\n').map_or(self.text.len(), |at| self.cursor + at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

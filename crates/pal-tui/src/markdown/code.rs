@@ -1,0 +1,202 @@
+//! Code with a little colour: comments, strings, numbers and the words that most languages share. No grammar is known, so a
+//! guess is never more than a colour.
+
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
+
+use crate::difference::diff_style;
+use crate::paint::chopped;
+use crate::theme::Theme;
+
+/// Words that stand for themselves in one or more common languages.
+const WORDS: &[&str] = &[
+    "abstract",
+    "and",
+    "as",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "def",
+    "default",
+    "defer",
+    "del",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "enum",
+    "esac",
+    "except",
+    "export",
+    "extends",
+    "extern",
+    "false",
+    "fi",
+    "finally",
+    "fn",
+    "for",
+    "from",
+    "func",
+    "function",
+    "go",
+    "if",
+    "impl",
+    "import",
+    "in",
+    "interface",
+    "is",
+    "lambda",
+    "let",
+    "loop",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "new",
+    "nil",
+    "none",
+    "not",
+    "null",
+    "or",
+    "package",
+    "pass",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "raise",
+    "ref",
+    "return",
+    "select",
+    "self",
+    "static",
+    "struct",
+    "super",
+    "switch",
+    "then",
+    "this",
+    "throw",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "undefined",
+    "unsafe",
+    "use",
+    "var",
+    "void",
+    "where",
+    "while",
+    "with",
+    "yield",
+    "None",
+    "True",
+    "False",
+    "Self",
+];
+
+/// Languages whose comments begin with a number sign.
+const NUMBER_SIGN: &[&str] = &[
+    "python",
+    "py",
+    "sh",
+    "bash",
+    "shell",
+    "zsh",
+    "toml",
+    "yaml",
+    "yml",
+    "ruby",
+    "rb",
+    "perl",
+    "make",
+    "makefile",
+    "dockerfile",
+    "r",
+    "conf",
+    "ini",
+];
+
+/// Languages that are no code.
+const PLAIN: &[&str] = &["", "text", "txt", "plain", "markdown", "md", "console", "output", "log"];
+
+/// A line of a code block, indented.
+pub(crate) fn code_line(line: &str, language: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let indent = [Span::raw("  ")];
+    chopped(&spans(line, language, theme), &indent, &indent, width.max(8))
+}
+
+/// A line of code in its colours.
+pub(super) fn spans(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
+    if line.is_empty() {
+        return Vec::new();
+    }
+    if language == "diff" || language == "patch" {
+        return vec![Span::styled(line.to_owned(), diff_style(line, theme))];
+    }
+    if PLAIN.contains(&language) {
+        return vec![Span::raw(line.to_owned())];
+    }
+    let mut spans = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let (length, style) = token(rest, first, language, theme);
+        let (text, after) = rest.split_at(length);
+        match spans.last_mut() {
+            Some(last) if is_same(last, style) => last.content.to_mut().push_str(text),
+            _ => spans.push(Span::styled(text.to_owned(), style)),
+        }
+        rest = after;
+    }
+    spans
+}
+
+fn is_same(span: &Span<'static>, style: Style) -> bool {
+    span.style == style
+}
+
+/// How long the next piece is, and its style.
+fn token(rest: &str, first: char, language: &str, theme: Theme) -> (usize, Style) {
+    let takes_number_sign = NUMBER_SIGN.contains(&language);
+    let is_comment = (takes_number_sign && first == '#')
+        || (!takes_number_sign && rest.starts_with("//"))
+        || (rest.starts_with("--") && matches!(language, "sql" | "lua" | "haskell"));
+    if is_comment {
+        return (rest.len(), theme.dim());
+    }
+    if matches!(first, '"' | '\'' | '`')
+        && let Some(length) = quoted(rest, first)
+    {
+        return (length, theme.good());
+    }
+    if first.is_alphabetic() || first == '_' {
+        let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let is_known = WORDS.contains(&&rest[..length]);
+        return (length, if is_known { theme.keyword() } else { Style::new() });
+    }
+    if first.is_ascii_digit() {
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'));
+        return (length.unwrap_or(rest.len()), theme.warning());
+    }
+    (first.len_utf8(), Style::new())
+}
+
+/// The length of a string that begins here, if it ends in this line. A lone apostrophe is no string.
+fn quoted(rest: &str, mark: char) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, character) in rest.char_indices().skip(1) {
+        if is_escaped {
+            is_escaped = false;
+        } else if character == '\\' {
+            is_escaped = true;
+        } else if character == mark {
+            return Some(at + mark.len_utf8());
+        }
+    }
+    None
+}

@@ -1,0 +1,126 @@
+//! The line that says how the session stands.
+
+use pal_agent::Event;
+use ratatui_core::text::{Line, Span};
+
+use crate::paint::{clipped, columns, harmless_line, short};
+use crate::theme::Theme;
+
+/// Cells of the bar.
+const BAR: usize = 10;
+
+/// How the session stands.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Status {
+    pub(crate) model: String,
+    pub(crate) mode: String,
+    /// Tokens of the context.
+    pub(crate) tokens: u64,
+    /// Tokens that lead to a compaction.
+    pub(crate) goal: u64,
+    /// What was spent, in US dollars.
+    pub(crate) cost: f64,
+    /// Tokens of prompts, and how many of them were read from the cache.
+    pub(crate) prompt_tokens: u64,
+    pub(crate) cached_tokens: u64,
+    /// Commands that run in the background.
+    pub(crate) background: usize,
+}
+
+impl Status {
+    /// Takes in what happened.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Began(began) => {
+                self.model = harmless_line(&began.model);
+                self.mode = began.permission_mode.to_string();
+            }
+            Event::Exchanged(exchanged) => {
+                self.cost += exchanged.cost.unwrap_or(0.0);
+                let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation())
+                else {
+                    return;
+                };
+                let prompt = usage.prompt_tokens();
+                self.prompt_tokens += prompt;
+                self.cached_tokens += usage.cache_read_input_tokens;
+                self.tokens = prompt + usage.output_tokens;
+            }
+            Event::Compacted(boundary) => {
+                if let Some(tokens) = boundary.tokens_after {
+                    self.tokens = tokens;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The share of the way to a compaction that is left.
+    fn left(&self) -> f64 {
+        if self.goal == 0 { 1.0 } else { 1.0 - (self.tokens as f64 / self.goal as f64).min(1.0) }
+    }
+
+    /// The line, in at most `width` columns: what matters least goes first.
+    pub(crate) fn line(&self, width: usize, theme: Theme) -> Line<'static> {
+        let left = self.left();
+        let style = if left < 0.1 {
+            theme.bad()
+        } else if left < 0.25 {
+            theme.warning()
+        } else {
+            theme.good()
+        };
+        let full = ((1.0 - left) * BAR as f64).round() as usize;
+        let bar = vec![
+            Span::styled("█".repeat(full), style),
+            Span::styled("░".repeat(BAR - full), theme.dim()),
+            Span::styled(format!(" {:.0} % left", (left * 100.0).floor()), theme.dim()),
+        ];
+        let mut parts: Vec<Vec<Span<'static>>> =
+            vec![vec![Span::styled(clipped(&self.model, 24), theme.dim())], bar];
+        let mut quiet = |text: String| parts.push(vec![Span::styled(text, theme.dim())]);
+        if self.prompt_tokens > 0 {
+            quiet(format!("{:.0} % cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
+        }
+        quiet(format!("${:.4}", self.cost));
+        if self.background > 0 {
+            quiet(format!("{} in the background", self.background));
+        }
+        if !matches!(self.mode.as_str(), "" | "default") {
+            quiet(self.mode.clone());
+        }
+        if self.tokens > 0 {
+            quiet(format!("{} tokens", short(self.tokens)));
+        }
+        joined(parts, width, theme)
+    }
+
+    /// The same in words, for who does not see bars.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "{}: {:.0} % of the context left until compaction, ${:.4} spent",
+            self.model,
+            (self.left() * 100.0).floor(),
+            self.cost
+        )
+    }
+}
+
+/// As many parts as fit, with dots between them.
+fn joined(parts: Vec<Vec<Span<'static>>>, width: usize, theme: Theme) -> Line<'static> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut taken = 0;
+    for part in parts {
+        let wide: usize = part.iter().map(|span| columns(&span.content)).sum();
+        let gap = if spans.is_empty() { "" } else { " · " };
+        if taken + wide + columns(gap) > width {
+            break;
+        }
+        taken += wide + columns(gap);
+        if !gap.is_empty() {
+            spans.push(Span::styled(gap, theme.dim()));
+        }
+        spans.extend(part);
+    }
+    Line::from(spans)
+}

@@ -1,0 +1,257 @@
+//! An answer while it grows: what of it can no longer change is finished, the rest is its tail.
+//!
+//! A block of Markdown is finished when the next one has begun; a list item when the next item has begun; a line of a code
+//! block at its end. So what is printed once need never be taken back, and the tail stays short whatever an answer is made of.
+
+use pulldown_cmark::{Event, Parser, Tag};
+use ratatui_core::text::Line;
+
+use crate::markdown::{self, options};
+use crate::paint::harmless;
+use crate::theme::Theme;
+
+/// A tail longer than this is cut where a word ends: nobody waits for a paragraph without end.
+const TAIL_BYTES_MAX: usize = 6_000;
+
+/// An answer while it grows.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// What may still change.
+    tail: String,
+    /// The fence of the code block that the tail is in, and its language.
+    fence: Option<Fence>,
+    /// The kind of block that was finished last.
+    last: Last,
+}
+
+#[derive(Clone, Debug)]
+struct Fence {
+    mark: char,
+    length: usize,
+    language: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Last {
+    /// Nothing was finished yet.
+    #[default]
+    Nothing,
+    /// A list with these marks, which may go on.
+    List(char),
+    /// A paragraph that was cut, and goes on.
+    Cut,
+    /// Anything else.
+    Block,
+}
+
+impl Stream {
+    /// The answer grew.
+    pub fn push(&mut self, text: &str) {
+        self.tail.push_str(&harmless(text));
+    }
+
+    /// Whether nothing waits to be finished.
+    pub fn is_empty(&self) -> bool {
+        self.tail.trim().is_empty() && self.fence.is_none()
+    }
+
+    /// The lines that became finished.
+    pub fn take_finished(&mut self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        while self.step(false, width, theme, &mut lines) {}
+        lines
+    }
+
+    /// Everything is finished.
+    pub fn finish(&mut self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let mut lines = self.take_finished(width, theme);
+        while self.step(true, width, theme, &mut lines) {}
+        *self = Stream::default();
+        lines
+    }
+
+    /// What may still change, as it looks now.
+    pub fn tail(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let mut ahead = self.clone();
+        let mut lines = Vec::new();
+        while ahead.step(true, width, theme, &mut lines) {}
+        lines
+    }
+
+    /// Finishes one thing, if there is one; `is_over` if nothing more comes.
+    fn step(&mut self, is_over: bool, width: usize, theme: Theme, lines: &mut Vec<Line<'static>>) -> bool {
+        match &self.fence {
+            Some(fence) => {
+                let fence = fence.clone();
+                self.code(&fence, is_over, width, theme, lines)
+            }
+            None => self.blocks(is_over, width, theme, lines),
+        }
+    }
+
+    /// Finishes lines of a code block.
+    fn code(
+        &mut self,
+        fence: &Fence,
+        is_over: bool,
+        width: usize,
+        theme: Theme,
+        lines: &mut Vec<Line<'static>>,
+    ) -> bool {
+        let (line, length) = match self.tail.find('\n') {
+            Some(end) => (&self.tail[..end], end + 1),
+            None if is_over && !self.tail.is_empty() => (self.tail.as_str(), self.tail.len()),
+            None if self.tail.len() > TAIL_BYTES_MAX => {
+                let end = floor(&self.tail, TAIL_BYTES_MAX);
+                (&self.tail[..end], end)
+            }
+            None => return false,
+        };
+        if closes(line, fence) {
+            self.fence = None;
+        } else {
+            lines.extend(markdown::code_line(line, &fence.language, width, theme));
+        }
+        self.tail.drain(..length);
+        true
+    }
+
+    /// Finishes blocks in front of the last one, and up to a code block.
+    fn blocks(&mut self, is_over: bool, width: usize, theme: Theme, lines: &mut Vec<Line<'static>>) -> bool {
+        if self.tail.is_empty() {
+            return false;
+        }
+        if let Some((start, end, fence)) = opening(&self.tail) {
+            let before: String = self.tail[..start].to_owned();
+            self.finished(&before, width, theme, lines);
+            if self.last != Last::Nothing {
+                lines.push(Line::default());
+            }
+            self.last = Last::Block;
+            self.tail.drain(..end);
+            self.fence = Some(fence);
+            return true;
+        }
+        let cut = if is_over { self.tail.len() } else { settled(&self.tail) };
+        let (cut, is_forced) = match cut {
+            0 if self.tail.len() > TAIL_BYTES_MAX => (word_end(&self.tail), true),
+            cut => (cut, false),
+        };
+        if cut == 0 {
+            return false;
+        }
+        let chunk: String = self.tail.drain(..cut).collect();
+        self.finished(&chunk, width, theme, lines);
+        if is_forced {
+            self.last = Last::Cut;
+        }
+        true
+    }
+
+    fn finished(&mut self, chunk: &str, width: usize, theme: Theme, lines: &mut Vec<Line<'static>>) {
+        if chunk.trim().is_empty() {
+            return;
+        }
+        let (begins, ends) = edges(chunk);
+        let goes_on = self.last == Last::Cut || (matches!(begins, Last::List(_)) && self.last == begins);
+        if self.last != Last::Nothing && !goes_on {
+            lines.push(Line::default());
+        }
+        lines.extend(markdown::rendered(chunk, width, theme));
+        self.last = ends;
+    }
+}
+
+/// The first line that opens a code block: where it begins and ends, and what it says. Only a whole line counts.
+fn opening(text: &str) -> Option<(usize, usize, Fence)> {
+    let mut start = 0;
+    while let Some(length) = text[start..].find('\n') {
+        let line = &text[start..start + length];
+        if let Some(fence) = fence(line) {
+            return Some((start, start + length + 1, fence));
+        }
+        start += length + 1;
+    }
+    None
+}
+
+fn fence(line: &str) -> Option<Fence> {
+    let bare = line.trim_start_matches(' ');
+    if line.len() - bare.len() > 3 {
+        return None;
+    }
+    let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let length = bare.chars().take_while(|character| *character == mark).count();
+    let language = bare[length..].trim();
+    let is_fence = length >= 3 && !(mark == '`' && language.contains('`'));
+    is_fence.then(|| {
+        let language = language.split([' ', ',', '{']).next().unwrap_or_default().to_lowercase();
+        Fence { mark, length, language }
+    })
+}
+
+fn closes(line: &str, fence: &Fence) -> bool {
+    let line = line.trim();
+    line.len() >= fence.length && line.chars().all(|character| character == fence.mark)
+}
+
+/// Up to where nothing can change any more: the start of the last block, or of the last item of a list that is last. Only whole
+/// lines are looked at: the rest of a line may make anything of its beginning.
+fn settled(text: &str) -> usize {
+    let text = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
+    let mut depth = 0;
+    let mut last = 0;
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if depth == 0 || (depth == 1 && matches!(tag, Tag::Item)) {
+                    last = range.start;
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            Event::Rule | Event::Html(_) if depth == 0 => last = range.start,
+            _ => {}
+        }
+    }
+    last
+}
+
+/// What a text begins and ends with.
+fn edges(text: &str) -> (Last, Last) {
+    let (mut first, mut last, mut depth) = (None, Last::Block, 0);
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if depth == 0 {
+                    last = if matches!(tag, Tag::List(_)) {
+                        Last::List(mark(&text[range]))
+                    } else {
+                        Last::Block
+                    };
+                    first.get_or_insert(last);
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            _ if depth == 0 => last = Last::Block,
+            _ => {}
+        }
+    }
+    (first.unwrap_or(Last::Block), last)
+}
+
+/// What tells the items of a list from those of another: its bullet, or what stands behind its numbers.
+fn mark(list: &str) -> char {
+    list.trim_start().chars().find(|character| !character.is_ascii_digit()).unwrap_or('.')
+}
+
+/// The end of the last word within the most bytes of a tail.
+fn word_end(text: &str) -> usize {
+    let most = floor(text, TAIL_BYTES_MAX);
+    text[..most].rfind(['\n', ' ']).map_or(most, |at| at + 1)
+}
+
+fn floor(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -1,0 +1,62 @@
+//! An answer while it grows: cut anywhere, it ends as the same lines; and what was finished once never changes.
+
+use pal_tui::{Stream, Theme};
+use proptest::prelude::*;
+
+const ANSWER: &str = include_str!("golden/answer.md");
+
+fn whole(text: &str, width: usize) -> Vec<String> {
+    let mut stream = Stream::default();
+    stream.push(text);
+    stream.finish(width, Theme).iter().map(ToString::to_string).collect()
+}
+
+fn in_pieces(text: &str, cuts: &[usize], width: usize) -> Vec<String> {
+    let mut stream = Stream::default();
+    let mut lines = Vec::new();
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).collect();
+    cuts.sort_unstable();
+    let mut from = 0;
+    for cut in cuts {
+        if text.is_char_boundary(cut) {
+            stream.push(&text[from..cut]);
+            from = cut;
+            lines.extend(stream.take_finished(width, Theme));
+        }
+    }
+    stream.push(&text[from..]);
+    lines.extend(stream.finish(width, Theme));
+    lines.iter().map(ToString::to_string).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_cuts_of_a_stream_do_not_show(cuts in proptest::collection::vec(any::<usize>(), 0..60), width in 24_usize..120) {
+        prop_assert_eq!(in_pieces(ANSWER, &cuts, width), whole(ANSWER, width));
+    }
+}
+
+#[test]
+fn the_tail_stays_short_whatever_comes() {
+    for piece in ["word ", "- item\n", "line of code\n", "| a | b |\n", "x", "\n", "**bold** "] {
+        for opening in ["", "```rust\n", "- ", "| a | b |\n|---|---|\n", "> "] {
+            let mut stream = Stream::default();
+            stream.push(opening);
+            for _ in 0..20_000 / piece.len() {
+                stream.push(piece);
+            }
+            stream.take_finished(80, Theme);
+            let tail = stream.tail(80, Theme).len();
+            assert!(tail < 1_500, "{opening:?} {piece:?}: {tail} lines");
+        }
+    }
+}
+
+#[test]
+fn nothing_drives_the_terminal() {
+    let mut stream = Stream::default();
+    stream.push("a\u{1b}[2Jb\r\n\n```\n\u{1b}]0;title\u{7}\n```\n\u{202e}x");
+    let text: String = stream.finish(40, Theme).iter().map(ToString::to_string).collect();
+    assert!(!text.contains(|character: char| character.is_control()), "{text:?}");
+    assert!(text.contains("a·[2Jb"));
+}

@@ -1,0 +1,131 @@
+//! A conversation as events, and what a person sees of it.
+
+use std::time::Duration;
+
+use pal_agent::{End, Ended, Event};
+use pal_model::{Entry, Text, ToolUseId, Totals};
+use pal_tui::{Theme, Transcript};
+
+use crate::pages::compare;
+
+fn entry(body: &str) -> Box<Entry> {
+    let line = format!(
+        r#"{{"v":1,"id":"01890000-0000-7000-8000-000000000001","parent":null,"at":"2026-11-16T12:00:00.000Z",{body}}}"#
+    );
+    Box::new(Entry::parse(Text::from(line)).unwrap())
+}
+
+fn message(body: &str) -> Event {
+    Event::Message { entry: entry(body), usage: None, cost: None }
+}
+
+fn ended(end: End) -> Event {
+    Event::Ended(Ended {
+        end,
+        text: String::new(),
+        turns: 2,
+        took: Duration::from_millis(4_200),
+        took_provider: Duration::from_millis(4_000),
+        spent: Totals {
+            cache_read_input_tokens: 9_000,
+            input_tokens: 1_000,
+            cost: 0.01,
+            ..Totals::default()
+        },
+        denials: Vec::new(),
+    })
+}
+
+fn tool(id: &str, name: &str, input: &str, result: &str, is_error: bool) -> Vec<Event> {
+    let call = ToolUseId::from(id);
+    let escaped = serde_json::Value::from(result).to_string();
+    vec![
+        Event::ToolBegan { call: call.clone(), name: name.into(), input: input.to_owned() },
+        Event::ToolEnded {
+            call,
+            name: name.into(),
+            is_error,
+            took: Duration::from_millis(1_260),
+            bytes: 4_321,
+        },
+        message(&format!(
+            r#""kind":"user","origin":"tool","content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{is_error},"content":{escaped}}}]"#
+        )),
+    ]
+}
+
+fn talk() -> Vec<Event> {
+    let mut events = vec![message(r#""kind":"user","origin":"person","content":"Fix the greeting.""#)];
+    events.push(Event::Thinking(String::from("Look at the file first.")));
+    events.extend(["I will ", "look at it.\n\nThen ", "change it."].map(|text| Event::Text(text.to_owned())));
+    events.extend(tool("t1", "Read", r#"{"file_path":"src/main.rs"}"#, "fn main() {}", false));
+    events.extend(tool(
+        "t2",
+        "Edit",
+        r#"{"file_path":"src/main.rs","old_string":"a\n  hello\nb\n","new_string":"a\n  hello, world\nb\n"}"#,
+        "ok",
+        false,
+    ));
+    events.extend(tool("t3", "Bash", r#"{"command":"cargo test"}"#, "one\ntwo\nthree\nfour\nfive\n", false));
+    events.extend(tool("t4", "Bash", r#"{"command":"false"}"#, "it failed\nfor a reason", true));
+    events.push(Event::Text(String::from("Done.")));
+    events.push(ended(End::Done));
+    events
+}
+
+fn shown(events: &[Event], width: usize) -> String {
+    let mut transcript = Transcript::new(width, Theme);
+    let mut text = String::new();
+    for event in events {
+        transcript.apply(event);
+        text.extend(transcript.take_finished().iter().map(|line| format!("{line}\n")));
+    }
+    text
+}
+
+#[test]
+fn a_talk_at_two_widths() {
+    for width in [79, 199] {
+        compare(&format!("talk-{width}.txt"), &shown(&talk(), width));
+    }
+}
+
+#[test]
+fn what_is_shown_while_it_goes_on() {
+    let mut transcript = Transcript::new(79, Theme);
+    for event in &talk()[..6] {
+        transcript.apply(event);
+    }
+    transcript
+        .apply(&Event::ToolPrinted { call: "t1".into(), text: String::from("one\ntwo\nthree\nfour\n") });
+    transcript.said("hurry up");
+    let live: Vec<String> = transcript.live(20).iter().map(ToString::to_string).collect();
+    assert_eq!(live, ["● Read src/main.rs  running", "  two", "  three", "  four", "› hurry up"]);
+    assert_eq!(transcript.live(1).len(), 1, "no more than there is room for");
+}
+
+#[test]
+fn an_answer_that_does_not_count_is_taken_back_or_said_so() {
+    let void = Event::Void { why: String::from("it was cut") };
+    let unseen = shown(
+        &[
+            Event::Text(String::from("Hal")),
+            void.clone(),
+            Event::Text(String::from("Whole.")),
+            ended(End::Done),
+        ],
+        79,
+    );
+    assert!(!unseen.contains("Hal") && unseen.contains("Whole."), "{unseen}");
+    let seen = shown(&[Event::Text(String::from("One.\n\nTwo\n")), void, ended(End::Done)], 79);
+    assert!(seen.contains("One.") && seen.contains("does not count"), "{seen}");
+}
+
+#[test]
+fn calls_that_never_return_are_given_up() {
+    let mut events = talk();
+    events.truncate(6);
+    events.push(ended(End::Interrupted));
+    let text = shown(&events, 79);
+    assert!(text.contains("Read src/main.rs  given up") && text.contains("stopped"), "{text}");
+}
