@@ -300,7 +300,7 @@ impl Listening {
         }
         let begun = Instant::now();
         let agent = self.agent.as_ref().map(|(id, kind, _)| pal_hooks::Agent { id, kind });
-        let said = self.hooks.run(happening, &Moment { agent, ..moment.clone() }, cancel);
+        let said = self.hooks.run(happening, &Moment { agent, ..*moment }, cancel);
         // What hooks are called and what they say is the user's business.
         debug!(
             event = event.name(),

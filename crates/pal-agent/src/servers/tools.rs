@@ -30,7 +30,7 @@ pub(super) fn of_servers(servers: &Arc<Servers>, catalogue: &Catalogue) -> Vec<B
                     servers,
                     wire_name: tool.wire_name.clone(),
                     server: server.clone(),
-                    name: tool.spec.name.clone(),
+                    own_name: tool.spec.name.clone(),
                     read_only: offered.iter().find(is_it).is_some_and(|offered| offered.read_only),
                 }));
             }
@@ -72,7 +72,8 @@ struct ServerTool {
     servers: Arc<Servers>,
     wire_name: SmolStr,
     server: SmolStr,
-    name: SmolStr,
+    /// What the server itself calls it.
+    own_name: SmolStr,
     read_only: bool,
 }
 
@@ -91,7 +92,7 @@ impl Tool for ServerTool {
     }
 
     fn run(&self, input: &Input, running: &Running<'_>) -> Output {
-        output(self.servers.call(&self.server, &self.name, &input.0, running.cancel))
+        output(self.servers.call(&self.server, &self.own_name, &input.0, running.cancel))
     }
 }
 

@@ -50,7 +50,7 @@ impl Catalogue {
         let mut catalogue = Catalogue::default();
         // The two ways to deferred tools are ours, whoever offers a tool of such a name.
         let (search, dispatcher) = (tool_search(), call_tool());
-        let mut taken: BTreeSet<SmolStr> = [search.name.clone(), dispatcher.name.clone()].into();
+        let mut taken: BTreeSet<SmolStr> = [search.name, dispatcher.name].into();
         let mut before: Option<&ToolSpec> = None;
         for spec in sorted {
             let is_repeated = before.is_some_and(|before| is_same(before, spec));
