@@ -29,7 +29,6 @@ pub(crate) struct Served {
     pub(crate) servers: Arc<Servers>,
     /// The tools that were last seen, so that nothing is done where nothing changed.
     seen: Vec<ToolSpec>,
-    notices: Vec<String>,
     /// Whether the user was told that this session cannot use them yet.
     is_excused: bool,
 }
@@ -63,12 +62,7 @@ impl Served {
             documents: can.documents,
             version: options.version.clone(),
         };
-        Served {
-            servers: Arc::new(Servers::start(configs, settings)),
-            seen: Vec::new(),
-            notices: if is_off { Vec::new() } else { serving.notices.clone() },
-            is_excused: false,
-        }
+        Served { servers: Arc::new(Servers::start(configs, settings)), seen: Vec::new(), is_excused: false }
     }
 
     /// All tools that can be carried out: our own, and those of servers that the catalogue names.
@@ -136,8 +130,7 @@ impl Desk<'_> {
 
     /// Tells the user what became of servers.
     pub(crate) fn tell_servers(&mut self) {
-        let notices = std::mem::take(&mut self.served.notices);
-        for notice in notices.into_iter().chain(self.served.servers.take_changes()) {
+        for notice in self.served.servers.take_changes() {
             (self.sink)(Event::Notice(notice));
         }
     }
