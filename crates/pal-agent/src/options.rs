@@ -103,8 +103,6 @@ pub struct Serving {
     pub call_limit: Duration,
     /// Whether other machines may be spoken to in the clear.
     pub allows_plain_http: bool,
-    /// What the user is to know of servers that are not there.
-    pub notices: Vec<String>,
 }
 
 /// How a session begins.

@@ -30,7 +30,6 @@ pub(crate) struct Served {
     pub(crate) servers: Arc<Servers>,
     /// The tools that were last seen, so that nothing is done where nothing changed.
     seen: Vec<ToolSpec>,
-    notices: Vec<String>,
     /// Whether the user was told that this session cannot use them yet.
     is_excused: bool,
     /// Whether they are those of the agent that sent this one, who stops them.
@@ -71,7 +70,6 @@ impl Served {
         Served {
             servers: shared.unwrap_or_else(|| Arc::new(Servers::start(configs, settings))),
             seen: Vec::new(),
-            notices: if is_off || is_shared { Vec::new() } else { serving.notices.clone() },
             is_excused: false,
             is_shared,
         }
@@ -156,8 +154,7 @@ impl Desk<'_> {
 
     /// Tells the user what became of servers.
     pub(crate) fn tell_servers(&mut self) {
-        let notices = std::mem::take(&mut self.served.notices);
-        for notice in notices.into_iter().chain(self.served.servers.take_changes()) {
+        for notice in self.served.servers.take_changes() {
             (self.sink)(Event::Notice(notice));
         }
     }

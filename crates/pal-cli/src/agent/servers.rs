@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pal_agent::Serving;
 use pal_mcp::{ConfigError, Parsed, parse_file, parse_servers};
+use pal_settings::Switch;
 
 use crate::arguments::Print;
 use crate::failure::Failure;
@@ -12,15 +13,17 @@ use crate::settings::{Settings, variable};
 /// The project's file.
 const FILE: &str = ".mcp.json";
 
-/// The servers of a session, and what the user is to know of those that are not started.
+/// The servers of a session. What the user is to know of those that are not started is told as settings are.
 pub(super) fn serving(print: &Print, settings: &Settings) -> Result<Serving, Failure> {
     let mut serving = Serving {
         servers: Vec::new(),
         start_limit: settings.mcp.start_limit,
         call_limit: settings.mcp.call_limit,
         allows_plain_http: settings.endpoints.allows_plain_http,
-        notices: Vec::new(),
     };
+    if settings.switches.is_off(Switch::Mcp) {
+        return Ok(serving);
+    }
     if !print.strict_mcp_config && !print.bare {
         for said in &settings.mcp.said {
             let parsed = parse_servers(&said.value, &format!("{}: mcp_servers", said.origin), &variable);
@@ -36,7 +39,7 @@ pub(super) fn serving(print: &Print, settings: &Settings) -> Result<Serving, Fai
 
 fn add(serving: &mut Serving, parsed: Parsed) {
     serving.servers.extend(parsed.servers);
-    serving.notices.extend(parsed.warnings);
+    parsed.warnings.iter().for_each(|warning| warn(warning));
 }
 
 /// What the project's own file names, if the project is trusted: its servers are programs that run here. A mistake in it is
@@ -46,15 +49,15 @@ fn of_project(settings: &Settings, serving: &mut Serving) {
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
-        Err(error) => return serving.notices.push(format!("{}: {error}", file.display())),
+        Err(error) => return warn(&format!("{}: {error}", file.display())),
     };
     let place = file.display().to_string();
     if !settings.project.is_trusted {
-        return serving.notices.push(settings.project.ignored(&place, &["the MCP servers in it"]));
+        return warn(&settings.project.ignored(&place, &["the MCP servers in it"]));
     }
     match parse_file(&text, &place, &variable) {
         Ok(parsed) => add(serving, parsed),
-        Err(error) => serving.notices.push(format!("{error}; its servers are not started")),
+        Err(error) => warn(&format!("{error}; its servers are not started")),
     }
 }
 
@@ -72,4 +75,8 @@ fn of_flag(given: &str) -> Result<Parsed, Failure> {
 
 fn wrong(error: &ConfigError) -> Failure {
     Failure::wrong_use(error.to_string(), "correct it; docs/mcp.md shows the form")
+}
+
+fn warn(what: &str) {
+    eprintln!("pal: {what}");
 }
