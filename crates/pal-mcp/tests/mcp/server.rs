@@ -51,6 +51,8 @@ impl Server {
             );
         }
         if self.is("child") {
+            // It outlives its parent unless somebody ends them both, which is what is tested.
+            #[allow(clippy::zombie_processes)]
             let child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
             note(&format!("child {}", child.id()));
         }
@@ -161,6 +163,7 @@ impl Server {
         }
     }
 
+    #[allow(clippy::needless_pass_by_value)]
     fn reply(&self, message: &Value, result: Value) {
         if self.is("slow") {
             std::thread::sleep(Duration::from_millis(300));

@@ -105,7 +105,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let workspace =
-            Workspace::new(vec![root.clone()], root.clone(), None, Default::default(), Default::default());
+            Workspace::new(vec![root.clone()], root, None, Default::default(), Default::default());
         let found = agents(&workspace);
         let names: Vec<&str> = found.iter().map(|agent| agent.name.as_str()).collect();
         assert_eq!(names, ["scout", "smith"]);
