@@ -1,18 +1,18 @@
 //! What happened, as lines: finished ones, which never change, and those that still do.
 
 mod calls;
-
-use std::time::Duration;
+mod words;
 
 use pal_agent::{End, Ended, Event};
-use pal_model::{BlockType, Body, Boundary, CacheBreak, Content, Entry, Origin};
+use pal_model::{BlockType, Body, Entry, Origin};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::{clipped, harmless, harmless_line, line_columns, short, size, wrapped};
+use crate::paint::{clipped, harmless, harmless_line, line_columns, short, wrapped};
 use crate::stream::Stream;
 use crate::theme::Theme;
 use calls::Calls;
+use words::{broke, compacted, spent, words_of};
 
 /// Lines of thinking that are seen while it goes on.
 const THINKING_LINES: usize = 3;
@@ -323,58 +323,4 @@ impl Transcript {
         let indent = [Span::raw("  ")];
         self.finished.extend(wrapped(&spans, &indent, &indent, self.width));
     }
-}
-
-/// The words of a message; pictures and the like are named.
-pub(crate) fn words_of(content: &Content) -> String {
-    let word = |block: &pal_model::Block| match block.kind() {
-        BlockType::Text => block.string("text").unwrap_or_default().into_owned(),
-        BlockType::Image => String::from("[picture]"),
-        BlockType::Document => String::from("[document]"),
-        _ => String::new(),
-    };
-    let words: Vec<String> = content.blocks().iter().map(word).filter(|word| !word.is_empty()).collect();
-    words.join("\n")
-}
-
-fn compacted(boundary: &Boundary) -> String {
-    let tokens = |count: Option<u64>| count.map_or_else(|| String::from("?"), short);
-    let (before, after) = (tokens(boundary.tokens_before), tokens(boundary.tokens_after));
-    format!(
-        "the conversation was compacted: {before} → {after} tokens ({}); /uncompact takes it back",
-        boundary.how
-    )
-}
-
-fn broke(fall: &CacheBreak) -> String {
-    let cost = fall.cost.map_or(String::new(), |cost| format!(", ${cost:.4}"));
-    format!("{} tokens fell out of the cache{cost}: {}", short(fall.tokens), fall.cause)
-}
-
-fn spent(ended: &Ended) -> String {
-    let spent = &ended.spent;
-    let prompt = spent.input_tokens + spent.cache_creation_input_tokens + spent.cache_read_input_tokens;
-    let read = if prompt == 0 { 0.0 } else { spent.cache_read_input_tokens as f64 / prompt as f64 * 100.0 };
-    format!(
-        "  {} · {} in ({read:.0} % cached), {} out · ${:.4}",
-        seconds(ended.took),
-        short(prompt),
-        short(spent.output_tokens),
-        spent.cost
-    )
-}
-
-/// A time for people.
-pub(crate) fn seconds(took: Duration) -> String {
-    match took.as_secs() {
-        0..10 => format!("{:.1} s", took.as_secs_f64()),
-        10..60 => format!("{} s", took.as_secs()),
-        all => format!("{} min {} s", all / 60, all % 60),
-    }
-}
-
-/// What a call gave, in few words.
-fn outcome(is_error: bool, took: Duration, bytes: u64) -> String {
-    let what = if is_error { String::from("failed") } else { size(bytes) };
-    if took < Duration::from_millis(100) { what } else { format!("{what}, {}", seconds(took)) }
 }

@@ -21,7 +21,10 @@ impl App {
             Told::Rests => self.rests(),
             Told::Stop => self.control_c(),
             Told::End => self.leave(),
-            Told::Left(why) => self.left = Some(why),
+            // The first word on it counts: another may follow from whoever ends later.
+            Told::Left(why) => {
+                self.left.get_or_insert(why);
+            }
         }
     }
 
@@ -45,6 +48,9 @@ impl App {
         self.status.cost = facts.cost;
         self.status.prompt_tokens = 0;
         self.status.cached_tokens = 0;
+        if self.facts.as_ref().is_some_and(|known| known.log != facts.log) {
+            self.has_talked = !facts.earlier.is_empty();
+        }
         for entry in &facts.earlier {
             self.transcript.recall(entry);
         }

@@ -6,7 +6,7 @@ use pal_model::ToolUseId;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::outcome;
+use super::words::outcome;
 use crate::difference;
 use crate::paint::{clipped, columns, harmless, harmless_line};
 use crate::theme::Theme;
