@@ -160,7 +160,7 @@ fn each_change_that_costs_the_cache_is_named_and_the_simulators_record_agrees() 
         });
     });
     assert!(
-        matches!(&schema.0, BreakCause::Tool { name, change: Change::Changed } if name == "Bash"),
+        matches!(&schema.0, BreakCause::Tool { name, change: Change::Changed } if name == "Agent"),
         "{schema:?}"
     );
     assert_eq!((schema.1, schema.2.as_str()), (Difference::Tools { tool: 0 }, "tools_changed"));
