@@ -75,7 +75,8 @@ fn references_that_a_search_returns_reach_the_provider() {
 fn the_guidance_names_the_way_to_deferred_tools() {
     for (model, way) in [("claude-opus-5-5", "like any other tool"), ("gpt-5.5-codex", "through CallTool")] {
         let card = card(model);
-        let session = full(&card, "word");
+        // Servers bring the dispatcher along, whatever the provider knows.
+        let session = Assembly { servers: Vec::new(), ..full(&card, "word") };
         let prefix = assemble(&session).prefix;
         let text = system(&prefix).pop().unwrap();
         assert!(
