@@ -199,7 +199,7 @@ impl PartNote {
 ///     }],
 ///     ..Assembly::bare(&card)
 /// });
-/// assert_eq!(assembled.parts[0].name, "Bash");
+/// assert_eq!(assembled.parts[0].name, "Agent");
 /// assert_eq!(assembled.parts.last().unwrap().name, "AGENTS.md");
 /// assert!(assembled.prefix.notes.system[1].is_static);
 /// assert_eq!(assembled.left_out[0].what, "git");

@@ -239,6 +239,11 @@ impl Derived {
         (from..=to).filter_map(|position| self.item_at[position as usize]).min().map(|item| item as usize)
     }
 
+    /// Whether something that is shown stands at a position or before it.
+    pub(crate) fn has_item_until(&self, position: u32) -> bool {
+        self.item_at.iter().take(position as usize + 1).any(Option::is_some)
+    }
+
     /// Where in the branch the targets of a decision lie: those in the view that stood there when it was made.
     pub(crate) fn target_positions(
         &self,

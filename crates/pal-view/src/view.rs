@@ -362,9 +362,9 @@ impl View {
             Body::Boundary(boundary) => {
                 (boundary.stands() && Some(undone) > derived.boundary).then_some(undone)
             }
-            // What it changed is the block that it was sent as.
+            // What it changed is the block that it was sent as, unless that has gone with everything before it.
             Body::Decision(decision) if matches!(decision.kind, DecisionKind::CacheEdit { .. }) => {
-                Some(undone)
+                derived.has_item_until(undone).then_some(undone)
             }
             Body::Decision(decision) => {
                 derived.target_positions(&decision.kind, undone, &self.positions).into_iter().min()

@@ -184,3 +184,35 @@ fn branch_of(entries: &[Entry]) -> Vec<Entry> {
     branch.reverse();
     branch
 }
+
+/// A cache edit from before the boundary is taken back behind it: what is shown has not changed by it.
+#[test]
+fn undoing_what_went_with_the_boundary_drops_no_thinking() {
+    let id = |number: u32| format!("01a3185c-50{number:02x}-7000-8000-000000000000");
+    let line = |number: u32, rest: &str| {
+        let parent =
+            number.checked_sub(1).map_or(String::from("null"), |before| format!("\"{}\"", id(before)));
+        let line = format!(
+            r#"{{"v":1,"id":"{}","parent":{parent},"at":"2027-01-15T08:00:00.000Z",{rest}}}"#,
+            id(number)
+        );
+        Entry::parse(Text::from(line)).unwrap()
+    };
+    let cost = r#""reason":"x","cost":{"tokens_freed":0,"tokens_rewritten":0,"thinking_dropped":0}"#;
+    let entries = vec![
+        line(0, r#""kind":"user","origin":"person","content":"go""#),
+        line(1, &format!(r#""kind":"cache_edit","tool_use_ids":["toolu_a"],{cost}"#)),
+        line(2, r#""kind":"boundary","trigger":"auto","how":"fork","snapshot":{},"summary":"so far""#),
+        line(
+            3,
+            r#""kind":"assistant","model":"claude-opus-5-5","content":[{"type":"redacted_thinking","data":"x"},{"type":"text","text":"on"}]"#,
+        ),
+        line(4, r#""kind":"user","origin":"person","content":"further""#),
+        line(5, &format!(r#""kind":"undo","target":"{}",{cost}"#, id(1))),
+    ];
+    let whole = View::of(lens(Scope::Current), entries);
+    let tail = tail_of(whole.branch(), &whole.boundary().cloned().unwrap());
+    let resumed = View::of(lens(Scope::Current), tail);
+    assert_eq!(shown(&whole), shown(&resumed));
+    assert!(shown(&whole).0.contains("redacted_thinking"), "{}", shown(&whole).0);
+}
