@@ -1,6 +1,8 @@
 //! Laws that hold for any log. `PAL_CASES` asks for more cases than the usual ones.
 
-use pal_model::{BlockType, Body, DecisionKind, Entry, EntryId, Origin, Role, array_items, fields, unescape};
+use pal_model::{
+    BlockType, Body, DecisionKind, Entry, EntryId, Origin, Role, Text, array_items, fields, unescape,
+};
 use pal_testkit::{Soup, cases, soup};
 use pal_view::{Pushed, Scope, View};
 use proptest::prelude::*;
