@@ -173,7 +173,7 @@ fn each_change_that_costs_the_cache_is_named_and_the_simulators_record_agrees() 
         });
     });
     assert!(
-        matches!(&order.0, BreakCause::Tool { name, change: Change::Moved } if name == "BashOutput"),
+        matches!(&order.0, BreakCause::Tool { name, change: Change::Moved } if name == "Bash"),
         "{order:?}"
     );
     assert_eq!((order.1, order.2.as_str()), (Difference::Tools { tool: 1 }, "tools_changed"));
