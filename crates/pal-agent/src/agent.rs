@@ -17,7 +17,7 @@ use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
-use crate::agents::{Team, is_fork};
+use crate::agents::{AGENT, Team, is_fork};
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
@@ -71,10 +71,12 @@ impl<'a> Agent<'a> {
         let (sender, signals) = channel();
         let handle = Handle::new(sender);
         let shell = Arc::new(crate::fencing::shell(&options, &workspace));
-        let known = pal_tools::agents(&workspace);
+        // Who cannot send any need not know of any.
+        let sends = catalogue.named(AGENT).is_some();
+        let known = if sends { pal_tools::agents(&workspace) } else { Vec::new() };
         let is_fork = is_fork(session.view().branch());
         let shared_servers = Some(Arc::clone(&served.servers));
-        let template = Options { shared_servers, ..options.twin() };
+        let template = Options { shared_servers, ..options.clone() };
         let team = Arc::new(Team::new(template, log.clone(), known, handle.clone(), is_fork));
         let announces = !switched.is_off(Switch::Announcements);
         let offered = |skill: pal_tools::SkillInfo| Offered {

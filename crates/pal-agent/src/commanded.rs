@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use pal_context::{Order, Reach, Standing, Trigger, World};
 use pal_engine::{Compacted, EngineError};
-use pal_model::{BlockType, Body, EntryId, Origin, Source};
+use pal_model::{BlockType, Body, EntryId, Origin};
 use pal_store::Reader;
 use pal_view::View;
 
@@ -15,20 +14,8 @@ impl Agent<'_> {
     /// refusal, in words, too.
     pub fn compact(&mut self, instructions: Option<String>) -> Result<(), AgentError> {
         self.desk.handle.renew();
-        let order = Order {
-            trigger: Trigger::Manual,
-            reach: Reach::Whole,
-            source: Source::main(),
-            instructions,
-            hook_instructions: None,
-            notes: self.engine.inputs.notes.clone(),
-            only: self.engine.ways.clone(),
-            is_attended: self.engine.is_attended,
-            world: World::default(),
-            standing: Standing::default(),
-        };
         let now = self.desk.clock.now();
-        let compacted = self.session.compact(order, &self.engine, now, &mut self.desk)?;
+        let compacted = self.session.compact_by_hand(instructions, &self.engine, now, &mut self.desk)?;
         match compacted {
             Compacted::Done { .. } => Ok(()),
             Compacted::Refused(why) | Compacted::Blocked(why) => {

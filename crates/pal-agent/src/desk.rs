@@ -15,7 +15,7 @@ use pal_settings::Switch;
 use pal_tools::{Shell, Tool, Workspace};
 use smol_str::SmolStr;
 
-use crate::agents::Team;
+use crate::agents::{AGENT, Team};
 use crate::around::Around;
 use crate::clock::Clock;
 use crate::event::{Denial, Event};
@@ -274,7 +274,9 @@ impl Hands for Desk<'_> {
             input: call.input.to_string(),
         });
         self.reminding.called(&call);
-        self.team.set_may(self.gate.mode, &self.gate.rules);
+        if call.name == AGENT {
+            self.team.set_may(self.gate.mode, &self.gate.rules);
+        }
         self.running.push((call.id.clone(), call.name.clone(), Instant::now()));
         if call.name == "Read" {
             self.note_visibility(session, &call);

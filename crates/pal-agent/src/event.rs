@@ -6,6 +6,17 @@ use pal_model::{Boundary, CacheBreak, Entry, ResponseGot, ResponseId, Source, To
 use serde::Serialize;
 use smol_str::SmolStr;
 
+/// The members of a call that say most about it, the first that is there.
+const TELLING: [&str; 9] =
+    ["file_path", "command", "pattern", "url", "path", "query", "skill", "name", "prompt"];
+
+/// What a call is about, by the JSON object that it is called with; empty if nothing in it tells.
+pub fn telling(input: &str) -> String {
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_str(input).unwrap_or_default();
+    let telling = TELLING.iter().find_map(|name| members.get(*name)?.as_str());
+    telling.unwrap_or_default().to_owned()
+}
+
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Event {

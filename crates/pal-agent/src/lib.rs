@@ -33,7 +33,7 @@ mod workers;
 pub use agent::Agent;
 pub use clock::Clock;
 pub use error::AgentError;
-pub use event::{Began, Denial, End, Ended, Event, Exchanged};
+pub use event::{Began, Denial, End, Ended, Event, Exchanged, telling};
 pub use gate::{Answer, Asked, Asking};
 pub use handle::Handle;
 pub use line::{Exchange, ExchangeEnd, Line, Step};

@@ -18,6 +18,7 @@ use crate::gate::Asking;
 use crate::line::Line;
 
 /// What an agent is made of.
+#[derive(Clone)]
 pub struct Options {
     /// Where our files are.
     pub home: PathBuf,
@@ -124,41 +125,6 @@ pub enum Beginning {
 }
 
 impl Options {
-    /// The same for another agent.
-    pub(crate) fn twin(&self) -> Options {
-        Options {
-            home: self.home.clone(),
-            beginning: Beginning::New(None),
-            lens: self.lens.clone(),
-            limits: self.limits,
-            cache: self.cache.clone(),
-            line: Arc::clone(&self.line),
-            sources: self.sources.clone(),
-            prompts: self.prompts.clone(),
-            attribution: self.attribution.clone(),
-            version: self.version.clone(),
-            today: self.today,
-            run: self.run.clone(),
-            mode: self.mode,
-            is_mode_chosen: self.is_mode_chosen,
-            rules: self.rules.clone(),
-            asking: self.asking.clone(),
-            hooks: self.hooks.clone(),
-            without_tools: self.without_tools.clone(),
-            deferred_tools: self.deferred_tools.clone(),
-            fence: self.fence.clone(),
-            secret_variables: self.secret_variables.clone(),
-            allows_private_addresses: self.allows_private_addresses,
-            switches: self.switches.clone(),
-            clock: self.clock,
-            folder: self.folder.clone(),
-            depth: self.depth,
-            agent: self.agent.clone(),
-            serving: self.serving.clone(),
-            shared_servers: self.shared_servers.clone(),
-        }
-    }
-
     /// What the engine runs by, for a session whose log is here.
     pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
         let directory = log.parent().unwrap_or(std::path::Path::new("/"));

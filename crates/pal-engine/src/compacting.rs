@@ -1,11 +1,12 @@
 //! Compactions, carried through; and taken back.
 
-use pal_context::{Compaction, How, Order, Question, Reply, Standing, Step, cache};
+use pal_context::{Compaction, How, Order, Question, Reply, Standing, Step, Trigger, cache};
 use pal_model::{
     Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, ResponseGot, Source, Timestamp,
 };
 use pal_view::View;
 
+use crate::preparing::automatic;
 use crate::watching::Seen;
 use crate::{AfterCompaction, Engine, EngineError, Errands, Session};
 
@@ -40,6 +41,18 @@ fn log(compacted: &Compacted) {
 }
 
 impl Session {
+    /// Compacts because somebody wants it now; what the summary is to dwell on, if something.
+    pub fn compact_by_hand(
+        &mut self,
+        instructions: Option<String>,
+        engine: &Engine,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<Compacted, EngineError> {
+        let order = Order { instructions, ..automatic(Trigger::Manual, engine) };
+        self.compact(order, engine, now, errands)
+    }
+
     /// Compacts the conversation.
     pub fn compact(
         &mut self,

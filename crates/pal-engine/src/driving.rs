@@ -1,10 +1,8 @@
 //! A run, driven: the machine of `pal-session` says what comes next, the session keeps it, [`Hands`] do it.
 
-use pal_context::{Order, Trigger};
 use pal_model::{Block, CacheBreak, Content, Draft, Entry, Origin, Timestamp, Totals, Usage, raw_list};
 use pal_session::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, Run};
 
-use crate::preparing::automatic;
 use crate::session::result;
 use crate::{Answered, Engine, EngineError, Errands, Sent, Session};
 
@@ -146,8 +144,7 @@ impl Driver<'_> {
         self.engine.max_tokens = max_tokens;
         self.hands.adjust(self.engine);
         if let Some(instructions) = self.hands.wants_compaction() {
-            let order = Order { instructions, ..automatic(Trigger::Manual, self.engine) };
-            self.session.compact(order, self.engine, now, self.hands)?;
+            self.session.compact_by_hand(instructions, self.engine, now, self.hands)?;
         }
         match self.session.send(self.engine, now, self.hands) {
             Ok(Sent { answered, cache_break, .. }) => {

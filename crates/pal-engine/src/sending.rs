@@ -57,9 +57,6 @@ impl Session {
             let entry = self.append_request(&Source::main(), request, standing, betas, reports, now)?;
             // The disk writes while the request travels. Nothing is done with an answer before both have arrived.
             let syncing = self.log.begin_sync()?;
-            if engine.cache.watch_off {
-                self.watched = None;
-            }
             let previous = self.watched.as_ref().map(|watched| watched.response().clone());
             let outgoing = Outgoing { request, betas, previous: previous.as_ref(), now };
             let outcome = errands.send(&outgoing);
@@ -77,11 +74,7 @@ impl Session {
                 }
                 Outcome::Answered(answered) => {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
-                    let cache_break = if engine.cache.watch_off {
-                        None
-                    } else {
-                        self.watch_sent(entry, &prepared, &answered, now)
-                    };
+                    let cache_break = self.watch_sent(entry, &prepared, &answered, engine, now);
                     return Ok(Sent { answered, prepared, rejected, cache_break });
                 }
                 Outcome::MediaRefused(message) if media.is_empty() => {
@@ -180,8 +173,13 @@ impl Session {
         entry: EntryId,
         prepared: &Prepared,
         answered: &Answered,
+        engine: &Engine,
         now: Timestamp,
     ) -> Option<CacheBreak> {
+        if engine.cache.watch_off {
+            self.watched = None;
+            return None;
+        }
         let source = Source::main();
         self.watch(Seen {
             entry,

@@ -20,6 +20,7 @@ mod card;
 mod decision;
 mod draft;
 mod entry;
+mod front_matter;
 mod guard;
 mod id;
 mod json;
@@ -42,6 +43,7 @@ pub use card::{
 pub use decision::{Cost, Decision, DecisionKind};
 pub use draft::Draft;
 pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
+pub use front_matter::front_matter;
 pub use guard::{
     EARLIER_RESULT, GUARDED, REMINDER, defuse, defuse_json, is_unseen, one_line, reminded, reminder, restore,
     without_nested,

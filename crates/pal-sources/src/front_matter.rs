@@ -5,6 +5,7 @@
 
 use std::path::{Component, Path};
 
+use pal_model::front_matter;
 use serde::Deserialize;
 
 /// A rule's text and what its front matter says.
@@ -34,7 +35,7 @@ enum Paths {
 
 /// Parts a rule's front matter from its text.
 pub(crate) fn rule_text(file: &str) -> RuleText {
-    let Some((matter, text)) = split(file) else {
+    let Some((matter, text)) = front_matter(file) else {
         return RuleText { text: file.to_owned(), patterns: Vec::new(), trouble: None };
     };
     match parse(matter) {
@@ -52,22 +53,6 @@ pub(crate) fn rules_folder(file: &Path) -> Option<&Path> {
         names.next().is_some_and(|name| name == "rules")
             && names.next().is_some_and(|name| name == ".claude" || name == ".pal")
     })
-}
-
-/// What stands between a first line `---` and the next such line, and what follows.
-fn split(file: &str) -> Option<(&str, &str)> {
-    let first = file.split_inclusive('\n').next()?;
-    if first.trim_end() != "---" {
-        return None;
-    }
-    let mut end = first.len();
-    for line in file[first.len()..].split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&file[first.len()..end], &file[end + line.len()..]));
-        }
-        end += line.len();
-    }
-    None
 }
 
 fn parse(matter: &str) -> Result<FrontMatter, String> {

@@ -14,7 +14,7 @@ use super::team::{DEPTH_MOST, Team};
 use super::tool::{AGENT, SEND_MESSAGE};
 use super::worktree::Worktree;
 use crate::agent::Agent;
-use crate::event::{End, Ended, Event};
+use crate::event::{End, Ended, Event, telling};
 use crate::handle::Signal;
 use crate::options::{Beginning, Options};
 
@@ -89,7 +89,7 @@ impl Errand {
     }
 
     fn options(&self, team: &Team, directory: Option<&Path>) -> Options {
-        let mut options = team.template.twin();
+        let mut options = team.template.clone();
         (options.mode, options.rules) = team.may();
         options.is_mode_chosen = true;
         options.depth = team.depth + 1;
@@ -149,15 +149,8 @@ impl Errand {
 
 /// A call in a few words.
 fn in_short(name: &str, input: &str) -> String {
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(input).unwrap_or_default();
-    let told = ["description", "file_path", "command", "pattern", "query", "url", "path"];
-    let what = told.iter().find_map(|key| fields.get(*key)?.as_str());
-    let what: String = what
-        .unwrap_or_default()
-        .chars()
-        .take(80)
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
+    let is_plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let what: String = telling(input).chars().take(80).map(is_plain).collect();
     format!("{name} {what}").trim_end().to_owned()
 }
 

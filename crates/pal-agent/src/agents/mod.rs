@@ -10,7 +10,7 @@ mod tool;
 mod worktree;
 
 pub(crate) use team::Team;
-pub(crate) use tool::{AgentTool, SendMessage};
+pub(crate) use tool::{AGENT, AgentTool, SendMessage};
 
 use pal_model::{Body, Entry};
 

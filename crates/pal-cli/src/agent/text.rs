@@ -5,20 +5,14 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use pal_agent::{Denial, Ended, Event};
+use pal_agent::{Denial, Ended, Event, telling};
 use pal_model::{Boundary, CacheBreak, ToolUseId};
-use serde_json::Value;
 
-use super::line::read;
 use super::{Show, error_of, exit_code};
 use crate::colour::{COLUMNS, clipped};
 use crate::failure::Failure;
 use crate::progress::Countdown;
 use crate::table::{counted, harmless_lines, money, thousands};
-
-/// The members of a call that say most about it, the first that is there.
-const TELLING: [&str; 9] =
-    ["file_path", "command", "pattern", "url", "path", "query", "skill", "name", "prompt"];
 
 /// Shows what happens to a person.
 pub(crate) struct Text<'a> {
@@ -136,9 +130,7 @@ fn lost(error: &std::io::Error) -> Failure {
 
 /// What a call is about, in a few words.
 fn gist(input: &str) -> String {
-    let Value::Object(members) = read(input) else { return String::new() };
-    let telling = TELLING.iter().find_map(|name| members.get(*name).and_then(Value::as_str));
-    clipped(telling.unwrap_or_default(), COLUMNS)
+    clipped(&telling(input), COLUMNS)
 }
 
 fn size(bytes: u64) -> String {

@@ -72,7 +72,7 @@ fn read(folder: &Path, file: &Path) -> Option<Own> {
 
 /// A command as its file says it: front matter, if there is any, then the prompt.
 fn parsed(name: String, text: &str) -> Own {
-    let (matter, text) = parted(text);
+    let (matter, text) = pal_model::front_matter(text).unwrap_or(("", text));
     let member = |key: &str| {
         let line = matter.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
         line.map_or(String::new(), |value| value.trim().trim_matches(['"', '\'']).to_owned())
@@ -81,14 +81,6 @@ fn parsed(name: String, text: &str) -> Own {
     let first = || text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let about = about.unwrap_or_else(|| first().trim_start_matches('#').trim().to_owned());
     Own { name, about, arguments: member("argument-hint"), text: text.trim().to_owned() }
-}
-
-fn parted(text: &str) -> (&str, &str) {
-    let Some(rest) = text.strip_prefix("---\n") else { return ("", text) };
-    match rest.split_once("\n---\n") {
-        Some((matter, text)) => (matter, text),
-        None => ("", text),
-    }
 }
 
 impl Own {

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::front_matter::parted;
-use super::skills::described;
+use super::skills::{Definition, definition};
 use crate::Workspace;
-use crate::files::open;
-use crate::paths;
 
 /// Most bytes of a definition.
 const AGENT_BYTES_MAX: u64 = 128 * 1024;
@@ -58,20 +54,12 @@ fn in_folder(folder: &Path, within: Option<&Path>) -> Vec<AgentInfo> {
 }
 
 fn agent_in(file: &Path, within: Option<&Path>) -> Option<AgentInfo> {
-    let path = paths::real(file);
-    if within.is_some_and(|root| !path.starts_with(root)) {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    open(&path).ok()?.take(AGENT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let (matter, prompt) = parted(&text);
-    let name = matter.name.clone().filter(|name| !name.trim().is_empty());
-    let name = name.or_else(|| file.file_stem()?.to_str().map(str::to_owned))?;
+    let Definition { path, name, description, matter, text } =
+        definition(file, file.file_stem(), within, AGENT_BYTES_MAX)?;
     Some(AgentInfo {
-        name: name.trim().to_owned(),
-        description: described(&matter, prompt),
-        prompt: prompt.trim().to_owned(),
+        name,
+        description,
+        prompt: text.trim().to_owned(),
         tools: matter.tools,
         without_tools: matter.disallowed_tools,
         is_isolated: matter.isolation.as_deref() == Some("worktree"),

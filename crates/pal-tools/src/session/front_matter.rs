@@ -1,5 +1,6 @@
 //! The front matter of a skill or of an agent's definition.
 
+use pal_model::front_matter;
 use serde::Deserialize;
 
 /// What stands before the text.
@@ -59,7 +60,7 @@ impl Names {
 /// Parts a skill's front matter from its text.
 pub(super) fn parted(file: &str) -> (FrontMatter, &str) {
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
-    let Some((matter, text)) = split(file) else { return (FrontMatter::default(), file) };
+    let Some((matter, text)) = front_matter(file) else { return (FrontMatter::default(), file) };
     let raw: Option<Raw> = serde_saphyr::from_str(matter).ok();
     let raw = raw.unwrap_or_else(|| by_lines(matter));
     let front_matter = FrontMatter {
@@ -111,22 +112,6 @@ fn split_outside(names: &str) -> Vec<String> {
         depth == 0 && (letter == ',' || letter.is_whitespace())
     };
     names.split(is_between).filter(|name| !name.is_empty()).map(str::to_owned).collect()
-}
-
-/// What stands between a first line `---` and the next such line, and what follows.
-fn split(file: &str) -> Option<(&str, &str)> {
-    let first = file.split_inclusive('\n').next()?;
-    if first.trim_end() != "---" {
-        return None;
-    }
-    let mut end = first.len();
-    for line in file[first.len()..].split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some((&file[first.len()..end], &file[end + line.len()..]));
-        }
-        end += line.len();
-    }
-    None
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The skills that are there.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -70,24 +71,44 @@ fn in_folder(folder: &Path, within: Option<&Path>) -> Vec<Known> {
 }
 
 fn skill_in(folder: &Path, within: Option<&Path>) -> Option<Known> {
-    let path = paths::real(&folder.join("SKILL.md"));
+    let Definition { path, name, description, matter, text } =
+        definition(&folder.join("SKILL.md"), folder.file_name(), within, SKILL_BYTES_MAX)?;
+    let FrontMatter { is_for_people, allowed_tools, .. } = matter;
+    Some(Known { info: SkillInfo { name, description, path, allowed_tools }, text, is_for_people })
+}
+
+/// What a file defines: a skill or an agent.
+pub(super) struct Definition {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) matter: FrontMatter,
+    pub(super) text: String,
+}
+
+/// Reads a definition, whose file has to be below `within`; it is called `usual` if it does not name itself.
+pub(super) fn definition(
+    file: &Path,
+    usual: Option<&OsStr>,
+    within: Option<&Path>,
+    bytes_max: u64,
+) -> Option<Definition> {
+    let path = paths::real(file);
     if within.is_some_and(|root| !path.starts_with(root)) {
         return None;
     }
     let mut bytes = Vec::new();
-    open(&path).ok()?.take(SKILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    open(&path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
     let file = String::from_utf8_lossy(&bytes);
     let (matter, text) = parted(&file);
     let name = matter.name.clone().filter(|name| !name.trim().is_empty());
-    let name = name.or_else(|| folder.file_name()?.to_str().map(str::to_owned))?;
-    let description = described(&matter, text);
-    let FrontMatter { is_for_people, allowed_tools, .. } = matter;
-    let info = SkillInfo { name: name.trim().to_owned(), description, path, allowed_tools };
-    Some(Known { info, text: text.to_owned(), is_for_people })
+    let name = name.or_else(|| usual?.to_str().map(str::to_owned))?.trim().to_owned();
+    let (description, text) = (described(&matter, text), text.to_owned());
+    Some(Definition { path, name, description, matter, text })
 }
 
 /// What a skill or an agent does, in one line: by its front matter, else by its first words.
-pub(super) fn described(matter: &FrontMatter, text: &str) -> String {
+fn described(matter: &FrontMatter, text: &str) -> String {
     let first_words =
         || text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
     let description = matter.description.as_deref().or_else(first_words).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pal_agent::telling;
 use pal_model::ToolUseId;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
@@ -11,9 +12,6 @@ use crate::difference;
 use crate::paint::{clipped, columns, harmless, harmless_line};
 use crate::theme::Theme;
 
-/// The members of a call that say most about it, the first that is there.
-const TELLING: [&str; 9] =
-    ["file_path", "command", "pattern", "url", "path", "query", "skill", "name", "prompt"];
 /// Lines of a running command that are seen.
 const PRINTED_LINES: usize = 3;
 /// Lines of a result that stay in sight.
@@ -167,9 +165,7 @@ impl Call {
 
 /// A tool and what it is called with, in a few words.
 pub(super) fn headline(name: &str, input: &str, width: usize) -> String {
-    let input: Value = serde_json::from_str(input).unwrap_or(Value::Null);
-    let telling = TELLING.iter().find_map(|name| input.get(*name).and_then(Value::as_str));
-    let line = format!("{} {}", harmless_line(name), harmless_line(telling.unwrap_or_default()));
+    let line = format!("{} {}", harmless_line(name), harmless_line(&telling(input)));
     clipped(line.trim_end(), width)
 }
 
