@@ -1,6 +1,6 @@
 //! The agent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, Session, drive};
 use pal_mcp::Servers;
-use pal_model::{Body, Content, FileSeen};
+use pal_model::{Body, Content, FileSeen, Origin};
+use pal_permissions::Mode;
 use pal_prompt::Offered;
-use pal_session::{End as RunEnd, Input, Run};
+use pal_session::{End as RunEnd, Input, Run, Said};
 use pal_settings::Switch;
 use pal_sources::gather;
 use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
-use crate::agents::{AGENT, Team, is_fork};
+use crate::agents::{AGENT, AtWork, Mail, Team, is_fork};
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
@@ -37,6 +38,8 @@ pub struct Agent<'a> {
     pub(crate) engine: Engine,
     run: Run,
     pub(crate) desk: Desk<'a>,
+    /// What was said while it rested.
+    unheard: VecDeque<Said>,
     id: String,
 }
 
@@ -114,6 +117,17 @@ impl<'a> Agent<'a> {
         if let Some(mode) = mode.filter(|_| !options.is_mode_chosen) {
             gate.set_mode(&mode);
         }
+        if options.begins_planning {
+            gate.mode = Mode::Plan;
+        }
+        // Something may have come while it was not there.
+        let session_folder = log.parent().unwrap_or(&log);
+        if options.agent.is_none() && Mail::exists(session_folder) {
+            match team.lead() {
+                Ok(mail) => mail.look_now(),
+                Err(why) => notes.push(("agents", format!("The mail of the team cannot be read: {why}"))),
+            }
+        }
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,
@@ -159,21 +173,21 @@ impl<'a> Agent<'a> {
         let source = if is_resumed { "resume" } else { "startup" };
         let said = desk.hooks.session_started(&session, source, &desk.gate, &cancel);
         desk.notes.extend(said.into_iter().map(|text| ("hook", text)));
-        Ok(Agent { session, engine, run, desk, id })
+        Ok(Agent { session, engine, run, desk, unheard: VecDeque::new(), id })
     }
 
     /// Works on a prompt until it has ended. The log holds everything, whatever comes of it.
     pub fn prompt(&mut self, content: Content) -> Result<Ended, AgentError> {
-        self.work(content, false)
+        self.work(Input::Prompt(content), false)
     }
 
-    fn work(&mut self, content: Content, is_given_up: bool) -> Result<Ended, AgentError> {
+    fn work(&mut self, input: Input, is_given_up: bool) -> Result<Ended, AgentError> {
         let begun = Instant::now();
         let span = tracing::info_span!("invoke_agent", session = %self.id);
         let within = span.entered();
         let before = self.session.view().state().totals;
         self.desk.begin_prompt();
-        self.run.handle(Input::Prompt(content));
+        self.run.handle(input);
         if is_given_up {
             self.run.handle(Input::Interrupt);
         }
@@ -209,20 +223,61 @@ impl<'a> Agent<'a> {
         Ok(ended)
     }
 
-    /// What people said too late for the prompt that it worked on: the next things to be worked on.
-    pub fn take_unheard(&mut self) -> Vec<Content> {
-        let mut unheard = self.run.take_unheard();
-        for signal in self.desk.signals.try_iter() {
-            if let Signal::Person(Input::Prompt(content)) = signal {
-                unheard.push(content);
+    /// Works on whatever was said too late for the last prompt, and on what is said meanwhile. How the last of it ended; none
+    /// if nothing was said.
+    pub fn heed(&mut self) -> Result<Option<Ended>, AgentError> {
+        let mut last = None;
+        loop {
+            self.unheard.extend(self.run.take_unheard());
+            while let Ok(signal) = self.desk.signals.try_recv() {
+                self.keep(signal);
             }
+            let Some(Said { origin, content }) = self.unheard.pop_front() else { return Ok(last) };
+            let input = match origin {
+                Origin::Person => Input::Prompt(content),
+                _ => Input::Message(content),
+            };
+            last = Some(self.work(input, false)?);
         }
-        unheard
+    }
+
+    /// Whether agents that it sent are at work, and will say something.
+    pub fn awaits(&self) -> bool {
+        self.desk.team.is_at_work()
+    }
+
+    /// The agents that it sent and that are there.
+    pub fn agents(&self) -> Vec<AtWork> {
+        self.desk.team.at_work()
+    }
+
+    /// Waits until something is said; false if somebody wants an end to that.
+    pub fn rest(&mut self) -> Result<bool, AgentError> {
+        while self.unheard.is_empty() {
+            // The desk holds a handle itself, so the channel does not close.
+            let Ok(signal) = self.desk.signals.recv() else { return Ok(false) };
+            if matches!(signal, Signal::Said(Input::Interrupt)) {
+                return Ok(false);
+            }
+            self.keep(signal);
+            self.desk.book(&mut self.session, self.desk.clock.now())?;
+        }
+        Ok(true)
+    }
+
+    /// Takes in what happened while it rested.
+    fn keep(&mut self, signal: Signal) {
+        match self.desk.taken_in(signal) {
+            Some(Input::Prompt(content)) => self.unheard.push_back(Said { origin: Origin::Person, content }),
+            Some(Input::Message(content)) => self.unheard.push_back(Said { origin: Origin::Agent, content }),
+            // What comes of a call that nobody waits for any more is nothing.
+            _ => {}
+        }
     }
 
     /// Works on a prompt that was given up before it began: it is recorded, and nothing is done.
     pub fn prompt_given_up(&mut self, content: Content) -> Result<Ended, AgentError> {
-        self.work(content, true)
+        self.work(Input::Prompt(content), true)
     }
 
     /// Steers and interrupts it from other threads.
@@ -283,8 +338,7 @@ impl Desk<'_> {
     fn begin_prompt(&mut self) {
         // Who wanted the last prompt to stop too late does not mean this one.
         let waiting: Vec<Signal> = self.signals.try_iter().collect();
-        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Person(Input::Interrupt)))
-        {
+        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Said(Input::Interrupt))) {
             self.handle.send(signal);
         }
         self.handle.renew();

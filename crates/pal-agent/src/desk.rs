@@ -131,11 +131,15 @@ impl Desk<'_> {
     }
 
     /// Turns what happened elsewhere into what the run understands; none if it only concerns whoever watches.
-    fn taken_in(&mut self, signal: Signal) -> Option<Input> {
+    pub(crate) fn taken_in(&mut self, signal: Signal) -> Option<Input> {
         match signal {
-            Signal::Person(input) => Some(input),
+            Signal::Said(input) => Some(input),
             Signal::Printed(call, text) => {
                 (self.sink)(Event::ToolPrinted { call, text });
+                None
+            }
+            Signal::Doing { agent, doing } => {
+                (self.sink)(Event::Doing { agent, doing });
                 None
             }
             Signal::Exchanged(exchanged) => {
@@ -222,7 +226,6 @@ impl Hands for Desk<'_> {
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         let finished = self.shell.finished_since_last_asked();
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
-        self.notes.extend(self.team.take_notes().into_iter().map(|text| ("agents", text)));
         self.book(session, now)?;
         self.look_at_servers(session);
         let changes = self.around.changes();
@@ -342,6 +345,9 @@ impl Hands for Desk<'_> {
     fn hear(&mut self, heard: Heard<'_>) {
         let event = match heard {
             Heard::Message(entry) => {
+                if let Some(mail) = self.team.mail() {
+                    mail.recorded(entry);
+                }
                 Event::Message { entry: Box::new(entry.clone()), usage: None, cost: None }
             }
             Heard::Answer(entry, usage, cost) => {

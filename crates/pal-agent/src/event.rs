@@ -17,6 +17,13 @@ pub fn telling(input: &str) -> String {
     telling.unwrap_or_default().to_owned()
 }
 
+/// A call in a few words.
+pub(crate) fn in_short(name: &str, input: &str) -> String {
+    let is_plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let what: String = telling(input).chars().take(80).map(is_plain).collect();
+    format!("{name} {what}").trim_end().to_owned()
+}
+
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -87,6 +94,13 @@ pub enum Event {
     Compacted(Box<Boundary>),
     /// Reads from the provider's cache fell, and why.
     CacheBroke(Box<CacheBreak>),
+    /// An agent that was sent does something, in a few words of whoever watches it.
+    Doing {
+        /// The agent.
+        agent: String,
+        /// What it does.
+        doing: String,
+    },
     /// A line for the user.
     Notice(String),
     /// A prompt was worked off, or could not be. Comes once for each prompt.

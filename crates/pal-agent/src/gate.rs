@@ -10,6 +10,7 @@ use pal_permissions::{
 use pal_process::Cancel;
 use pal_session::{Call, Ruling};
 use pal_tools::{Hidden, Input, Tool, Workspace};
+use serde::{Deserialize, Serialize};
 
 use crate::event::Denial;
 use crate::inner::is_inner;
@@ -17,13 +18,13 @@ use crate::listening::{Listening, Spoken};
 use crate::options::Options;
 
 /// The tool that ends planning.
-const EXIT_PLAN: &str = "ExitPlanMode";
+pub(crate) const EXIT_PLAN: &str = "ExitPlanMode";
 
 /// What a person is asked before a call, and who asks them.
 pub type Asking = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
 /// What a person is asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// The agent that wants it, if it is one that was sent.
     pub agent: Option<String>,
@@ -38,7 +39,8 @@ pub struct Asked {
 }
 
 /// What a person answers.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// This once.
     Once,
@@ -46,6 +48,8 @@ pub enum Answer {
     Session,
     /// No, and what the model is to know of it.
     No(Option<String>),
+    /// Nobody is there to be asked.
+    Nobody,
 }
 
 /// Rules and mode of a session.
@@ -176,23 +180,10 @@ impl Gate {
         rule: String,
         is_changed: bool,
     ) -> (Ruling, Option<Denial>) {
-        let Some(asking) = &self.asking else {
-            let rule = Some(rule).filter(|rule| !rule.is_empty());
-            let denial = denial(call, &input, &why, rule.as_deref());
-            let way = rule.map_or(String::new(), |rule| {
-                format!(
-                    " The rule `{rule}` under permissions.allow in the settings, or --allowed-tools '{rule}', would allow it."
-                )
-            });
-            let words = format!(
-                "Not carried out: {why}, and nobody is here to be asked.{way} Do not try the same by another route: do what \
-                 can be done without it, and say in your last message what it was needed for."
-            );
-            return (Ruling::Refused(words), Some(denial));
-        };
         let agent = self.agent.clone();
         let asked = Asked { agent, tool: call.name.to_string(), input: input.to_string(), why, rule };
-        match asking(&asked) {
+        let answer = self.asking.as_ref().map_or(Answer::Nobody, |asking| asking(&asked));
+        match answer {
             Answer::Once => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
             Answer::Session => {
                 if let Ok(rule) = asked.rule.parse() {
@@ -205,8 +196,24 @@ impl Gate {
                 let words = words.map_or(String::new(), |words| format!(" They say: {words}"));
                 (Ruling::Refused(format!("Not carried out: the user did not want it.{words}")), Some(denial))
             }
+            Answer::Nobody => not_asked(call, &input, &asked.why, &asked.rule),
         }
     }
+}
+
+/// What is said of a call that somebody would have to be asked about, where nobody is there.
+fn not_asked(call: &Call, input: &Text, why: &str, rule: &str) -> (Ruling, Option<Denial>) {
+    let rule = Some(rule).filter(|rule| !rule.is_empty());
+    let way = rule.map_or(String::new(), |rule| {
+        format!(
+            " The rule `{rule}` under permissions.allow in the settings, or --allowed-tools '{rule}', would allow it."
+        )
+    });
+    let words = format!(
+        "Not carried out: {why}, and nobody is here to be asked.{way} Do not try the same by another route: do what can be \
+         done without it, and say in your last message what it was needed for."
+    );
+    (Ruling::Refused(words), Some(denial(call, input, why, rule)))
 }
 
 /// The files that searches leave out: those that a rule forbids to look at, and those that hold credentials, because a

@@ -9,41 +9,66 @@ use pal_session::{Input, Returned};
 
 use crate::event::Exchanged;
 
+/// Who is told that a message came.
+type Bell = Arc<dyn Fn() + Send + Sync>;
+
 /// Steers and interrupts an agent from any thread.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Handle {
     signals: Sender<Signal>,
     cancel: Arc<Mutex<Cancel>>,
+    bell: Arc<Mutex<Option<Bell>>>,
 }
 
 /// Something that happened outside of the agent's thread.
 #[derive(Debug)]
 pub(crate) enum Signal {
-    /// A person says or wants something.
-    Person(Input),
+    /// A person or another agent says or wants something.
+    Said(Input),
     /// A running call printed something.
     Printed(ToolUseId, String),
     /// A call returned, and these files were touched by it.
     Returned(Box<Returned>, Vec<std::path::PathBuf>),
     /// An agent that was sent has asked the provider something.
     Exchanged(Box<Exchanged>),
+    /// An agent that was sent does something.
+    Doing {
+        /// The agent.
+        agent: String,
+        /// What it does, in a few words.
+        doing: String,
+    },
 }
 
 impl Handle {
     pub(crate) fn new(signals: Sender<Signal>) -> Handle {
-        Handle { signals, cancel: Arc::new(Mutex::new(Cancel::new())) }
+        Handle { signals, cancel: Arc::new(Mutex::new(Cancel::new())), bell: Arc::default() }
     }
 
     /// Says something to an agent that works; it hears it with the next results. Said to one that rests, it is the next
     /// thing that it works on.
     pub fn steer(&self, content: Content) {
         // An agent that is gone hears nothing.
-        let _ = self.signals.send(Signal::Person(Input::Prompt(content)));
+        let _ = self.signals.send(Signal::Said(Input::Prompt(content)));
+    }
+
+    /// Hands over what another agent says: heard as what steers it is, but not as words of the user.
+    pub fn message(&self, content: Content) {
+        let _ = self.signals.send(Signal::Said(Input::Message(content)));
+        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(bell) = bell {
+            bell();
+        }
+    }
+
+    /// Whom to tell that a message came, so that an agent that rests is made to heed it ([`crate::Agent::heed`]).
+    pub fn on_message(&self, bell: impl Fn() + Send + Sync + 'static) {
+        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(bell));
     }
 
     /// Stops the agent: the answer that is coming, the tools that run. What arrived is kept.
     pub fn interrupt(&self) {
-        let _ = self.signals.send(Signal::Person(Input::Interrupt));
+        let _ = self.signals.send(Signal::Said(Input::Interrupt));
         self.cancel().cancel();
     }
 

@@ -117,7 +117,7 @@ pub(crate) struct Prefixing {
 
 impl Prefixing {
     pub(crate) fn new(options: &Options, is_clearing: bool) -> Prefixing {
-        let is_attended = options.asking.is_some();
+        let is_attended = options.is_attended();
         Prefixing {
             card: options.lens.card.clone(),
             attribution: options.attribution.clone(),

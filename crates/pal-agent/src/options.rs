@@ -78,7 +78,40 @@ pub struct Options {
     pub agent: Option<(String, String)>,
     /// The MCP servers of the agent that sent it, which it uses, too.
     pub shared_servers: Option<Arc<pal_mcp::Servers>>,
+    /// The agent that sent it, which it can speak to; none if nobody did, or it is in another process.
+    pub above: Option<Above>,
+    /// Whether it looks around and plans before it changes anything.
+    pub begins_planning: bool,
+    /// Starts our own program as a teammate ([`crate::work_as_teammate`]); none if there are no teammates.
+    pub teammates: Option<Starting>,
+    /// The models that can be asked over the same line.
+    pub models: Models,
+    /// How often somebody who watches agents is told what they do (§8.6); none for never.
+    pub progress_every: Option<Duration>,
 }
+
+/// The command that starts our own program as a teammate.
+pub type Starting = Arc<dyn Fn() -> std::process::Command + Send + Sync>;
+
+/// What holds for a model, by its name; none if it cannot be asked over the same line. No name means the smallest one.
+pub type Models = Arc<dyn Fn(Option<&str>) -> Option<Known> + Send + Sync>;
+
+/// A model that can be asked.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The model, and how its tokens are counted.
+    pub lens: Lens,
+    /// Its limits.
+    pub limits: Limits,
+    /// What the provider's cache depends on.
+    pub cache: CacheSettings,
+    /// Limits of a prompt.
+    pub run: RunSettings,
+}
+
+/// The agent above another one of the same process.
+#[derive(Clone)]
+pub struct Above(pub(crate) Arc<crate::agents::Team>);
 
 /// A fence around shell commands.
 #[derive(Clone, Debug)]
@@ -125,6 +158,11 @@ pub enum Beginning {
 }
 
 impl Options {
+    /// Whether a person talks with it: agents that were sent report to whoever sent them.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.asking.is_some() && self.agent.is_none()
+    }
+
     /// What the engine runs by, for a session whose log is here.
     pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
         let directory = log.parent().unwrap_or(std::path::Path::new("/"));
@@ -135,7 +173,7 @@ impl Options {
                 directory: directory.display().to_string(),
                 transcript: log.display().to_string(),
             },
-            is_attended: self.asking.is_some(),
+            is_attended: self.is_attended(),
             ways: self.switches.is_off(Switch::Compact).then(Vec::new),
             max_tokens: self.run.output_tokens,
             cache: self.cache.clone(),

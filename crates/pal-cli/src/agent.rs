@@ -3,11 +3,12 @@
 mod input;
 mod json;
 mod line;
-pub(crate) mod post;
+mod models;
 mod seam;
 mod servers;
 mod signals;
 mod stream_json;
+mod teammate;
 mod text;
 
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ pub(crate) use json::Json;
 pub(crate) use line::Lines;
 pub(crate) use seam::{Task, options, work};
 pub(crate) use stream_json::StreamJson;
+pub(crate) use teammate::work_as_teammate;
 pub(crate) use text::Text;
 
 /// Somebody who shows what happens.

@@ -186,8 +186,8 @@ impl Driver<'_> {
     fn record(&mut self, record: Record) -> Result<(), EngineError> {
         let now = self.now();
         match record {
-            Record::Person(content) => {
-                let entry = self.session.append(Draft::user(Origin::Person, &content.raw()), now)?;
+            Record::Said(said) => {
+                let entry = self.session.append(Draft::user(said.origin, &said.content.raw()), now)?;
                 self.hands.hear(Heard::Message(&entry));
             }
             Record::Answer(_) => self.record_answer(true, now)?,

@@ -40,6 +40,11 @@ impl Rules {
         }
     }
 
+    /// What was allowed so.
+    pub fn for_session(&self) -> impl Iterator<Item = &Rule> {
+        self.session.iter()
+    }
+
     /// The rule that denies looking at a file, if there is one. For tools that go through folders: what they may not look
     /// at is left out.
     pub fn denies_reading(&self, target: &Target, ground: &Ground<'_>) -> Option<&Placed> {

@@ -1,6 +1,6 @@
 //! What goes into the machine and what comes out of it.
 
-use pal_model::{Aftermath, Block, Content, Text, ToolUseId, Totals};
+use pal_model::{Aftermath, Block, Content, Origin, Text, ToolUseId, Totals};
 use smol_str::SmolStr;
 
 /// What a run goes by.
@@ -31,6 +31,8 @@ pub enum Input {
     /// A person, or a program in their place, says something. Said while the agent works, it is handed over with the next
     /// results.
     Prompt(Content),
+    /// Another agent says something. It is heard as a prompt is, but nobody is asked whether it is to be worked on.
+    Message(Content),
     /// Nothing speaks against the prompt.
     PromptPassed,
     /// The prompt is not to be worked on, and why.
@@ -87,8 +89,8 @@ pub enum Output {
 /// Something for the log.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record {
-    /// What a person said.
-    Person(Content),
+    /// What a person or another agent said.
+    Said(Said),
     /// What the model said, as a part of the conversation.
     Answer(Answer),
     /// What the model said, for the user's eyes only.
@@ -109,6 +111,15 @@ pub enum Record {
         /// The words.
         text: String,
     },
+}
+
+/// What was said to the agent.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Said {
+    /// Who said it: a person, or another agent.
+    pub origin: Origin,
+    /// What.
+    pub content: Content,
 }
 
 /// An answer of the model.

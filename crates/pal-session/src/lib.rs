@@ -22,5 +22,5 @@ mod data;
 mod run;
 mod words;
 
-pub use data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings};
+pub use data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings, Said};
 pub use run::Run;

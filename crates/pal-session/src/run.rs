@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use pal_model::{BlockType, Content, ToolUseId, Totals};
+use pal_model::{BlockType, Content, Origin, ToolUseId, Totals};
 
 use crate::calls::Calls;
-use crate::data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings};
+use crate::data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings, Said};
 use crate::words;
 
 /// How often in a row an answer that reached its limit is gone on with.
@@ -21,8 +21,8 @@ pub struct Run {
     settings: RunSettings,
     state: State,
     outputs: VecDeque<Output>,
-    /// What people said meanwhile.
-    said: VecDeque<Content>,
+    /// What people and other agents said meanwhile.
+    said: VecDeque<Said>,
     /// Answers since the prompt.
     turns: u64,
     /// What the session had taken when the prompt came; none until the first answer tells.
@@ -100,8 +100,8 @@ impl Run {
         &self.last_words
     }
 
-    /// What people said too late for the prompt that it worked on: the next things to be worked on.
-    pub fn take_unheard(&mut self) -> Vec<Content> {
+    /// What was said too late for the prompt that it worked on: the next things to be worked on.
+    pub fn take_unheard(&mut self) -> Vec<Said> {
         self.said.drain(..).collect()
     }
 
@@ -113,15 +113,11 @@ impl Run {
     /// Takes in what happened. What cannot happen now is ignored: a result that comes late is none.
     pub fn handle(&mut self, input: Input) {
         match (input, std::mem::replace(&mut self.state, State::Idle)) {
-            // What is still to be done of the last prompt comes first.
-            (Input::Prompt(content), State::Idle) if self.outputs.is_empty() => self.begin(content),
-            (Input::Prompt(content), state) => {
-                self.said.push_back(content);
-                self.state = state;
-            }
+            (Input::Prompt(content), state) => self.said(Said { origin: Origin::Person, content }, state),
+            (Input::Message(content), state) => self.said(Said { origin: Origin::Agent, content }, state),
             (Input::Interrupt, state) => self.interrupt(state),
             (Input::PromptPassed, State::PromptCheck { content, .. }) => {
-                self.record(Record::Person(content));
+                self.record(Record::Said(Said { origin: Origin::Person, content }));
                 self.go_on();
             }
             (Input::PromptBlocked(_), State::PromptCheck { is_meanwhile: true, .. }) => self.go_on(),
@@ -138,7 +134,16 @@ impl Run {
         }
     }
 
-    fn begin(&mut self, content: Content) {
+    /// Works on what was said, or keeps it: what is still to be done of the last prompt comes first.
+    fn said(&mut self, said: Said, state: State) {
+        if matches!(state, State::Idle) && self.outputs.is_empty() {
+            return self.begin(said);
+        }
+        self.said.push_back(said);
+        self.state = state;
+    }
+
+    fn begin(&mut self, said: Said) {
         self.turns = 0;
         self.spent_before = self.spent;
         (self.gone_on, self.broken, self.stop_blocked) = (0, 0, 0);
@@ -147,10 +152,15 @@ impl Run {
         self.stops = None;
         self.last_words.clear();
         self.goes_on = false;
-        self.check(content, false);
+        self.check(said, false);
     }
 
-    fn check(&mut self, content: Content, is_meanwhile: bool) {
+    fn check(&mut self, said: Said, is_meanwhile: bool) {
+        if said.origin != Origin::Person {
+            self.record(Record::Said(said));
+            return self.go_on();
+        }
+        let content = said.content;
         self.outputs.push_back(Output::CheckPrompt(content.clone()));
         self.state = State::PromptCheck { content, is_meanwhile };
     }
@@ -159,10 +169,10 @@ impl Run {
         if self.is_interrupted { self.interrupted() } else { self.ask() }
     }
 
-    /// Asks the model, if nothing speaks against it. What people said meanwhile goes along, one after the other.
+    /// Asks the model, if nothing speaks against it. What was said meanwhile goes along, one after the other.
     fn ask(&mut self) {
-        if let Some(content) = self.said.pop_front() {
-            return self.check(content, true);
+        if let Some(said) = self.said.pop_front() {
+            return self.check(said, true);
         }
         if let Some(limit) = self.limit_reached() {
             return self.end(End::Limit(limit));

@@ -64,6 +64,7 @@ const LIFETIMES: &[&str] = &["5m", "1h"];
 pub const KEYS: &[Key] = &[
     key("model", Kind::Text, "null", Trust::Needed, "The model that is asked; the built-in one unless set").by(&["PAL_MODEL"]),
     key("effort", Kind::OneOf(EFFORTS), "null", Trust::UnlessStricter(EFFORTS), "How hard models think; their own measure unless set").by(&["PAL_EFFORT"]),
+    key("small_model", Kind::Text, "null", Trust::Needed, "The model for small questions; the provider's cheapest unless set").by(&["PAL_SMALL_MODEL"]),
     key("max_output_tokens", Kind::Count { from: 1 }, "8000", Trust::UnlessLower, "Most tokens of one answer").by(&["PAL_MAX_OUTPUT_TOKENS"]),
     key("max_retries", Kind::Count { from: 0 }, "8", Trust::UnlessLower, "How often a request that failed before its answer began is tried again").by(&["PAL_MAX_RETRIES"]),
     key("cache_lifetime", Kind::OneOf(LIFETIMES), "\"5m\"", Trust::UnlessStricter(LIFETIMES), "For how long the provider's cache is asked to keep what is marked").by(&["PAL_CACHE_LIFETIME"]),
@@ -91,6 +92,7 @@ pub const KEYS: &[Key] = &[
     key("mcp_start_limit_s", Kind::Count { from: 1 }, "30", Trust::UnlessLower, "How many seconds a server may take to come up"),
     key("mcp_call_limit_s", Kind::Count { from: 1 }, "60", Trust::UnlessLower, "How many seconds a call of a server's tool may take"),
 
+    key("progress_s", Kind::Count { from: 1 }, "30", Trust::Needed, "Every how many seconds the small model says what agents do"),
     key("max_turns", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most answers of the model to one prompt").by(&["PAL_MAX_TURNS"]),
     key("max_tokens_total", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most tokens that a session may take").by(&["PAL_MAX_TOKENS_TOTAL"]),
     key("max_cost_usd", Kind::Money, "null", Trust::UnlessLower, "Most US dollars that a session may cost").by(&["PAL_MAX_COST_USD"]),

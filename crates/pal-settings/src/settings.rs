@@ -30,6 +30,10 @@ pub struct Settings {
     pub cards: Cards,
     /// The model that is asked, if one is chosen.
     pub model: Option<SmolStr>,
+    /// The model for small questions, if one is chosen.
+    pub small_model: Option<SmolStr>,
+    /// Every how often the small model says what agents do.
+    pub progress_every: Duration,
     /// How hard models shall think; none for their own measure.
     pub effort: Option<SmolStr>,
     /// For how long the provider's cache is asked to keep what is marked.
@@ -206,6 +210,8 @@ impl Settings {
         Ok(Settings {
             shell: shell.map(|name| name.to_string_lossy().into_owned()),
             model: values.text("model").map(SmolStr::from),
+            small_model: values.text("small_model").map(SmolStr::from),
+            progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_lifetime: match values.text("cache_lifetime").as_deref() {
                 Some("1h") => CacheLifetime::Hour1,

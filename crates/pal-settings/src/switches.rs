@@ -66,6 +66,8 @@ switches! {
     Background = "background",
     /// Agents are sent.
     Agents = "agents",
+    /// The small model says what agents do.
+    Progress = "progress",
     /// MCP servers are started.
     Mcp = "mcp",
     /// Skills are offered.

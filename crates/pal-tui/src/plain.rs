@@ -237,6 +237,7 @@ impl Plain {
             Told::Failed(why) => self.transcript.complain(&why),
             Told::Fill(text) => self.transcript.note(&format!("the prompt was: {text}")),
             Told::Rests => self.rests(),
+            Told::Called => self.wish(Wish::Heed),
             Told::Stop if self.outstanding > 0 && !self.is_leaving => self.stop(),
             Told::Stop | Told::End => self.leave(),
             Told::Left(_) => {}

@@ -23,6 +23,8 @@ pub enum Told {
     Fill(String),
     /// Whatever was wished for is done: the next wish can come.
     Rests,
+    /// Another agent said something, which is to be heeded.
+    Called,
     /// Somebody outside wants the work to stop, and the program to end if there is none.
     Stop,
     /// The system wants the program to end.

@@ -3,6 +3,8 @@
 mod calls;
 mod words;
 
+use std::collections::BTreeMap;
+
 use pal_agent::{End, Ended, Event};
 use pal_model::{BlockType, Body, Entry, Origin};
 use ratatui_core::style::Style;
@@ -17,6 +19,9 @@ use words::{broke, compacted, spent, words_of};
 /// Lines of thinking that are seen while it goes on.
 const THINKING_LINES: usize = 3;
 
+/// Lines of what another agent said that are seen.
+const HEARD_LINES: usize = 8;
+
 /// The conversation as a person sees it.
 pub struct Transcript {
     width: usize,
@@ -29,6 +34,8 @@ pub struct Transcript {
     waiting: Option<String>,
     /// What was typed and not heard yet: as it is shown.
     unheard: Vec<String>,
+    /// What agents that were sent do.
+    doing: BTreeMap<String, String>,
     is_working: bool,
     /// Whether anything of the answer at hand was finished.
     is_begun: bool,
@@ -46,6 +53,7 @@ impl Transcript {
             calls: Calls::default(),
             waiting: None,
             unheard: Vec::new(),
+            doing: BTreeMap::new(),
             is_working: false,
             is_begun: false,
         }
@@ -127,6 +135,9 @@ impl Transcript {
             Event::Compacted(boundary) => self.note(&compacted(boundary)),
             Event::CacheBroke(fall) if fall.cause.is_expected() => {}
             Event::CacheBroke(fall) => self.note(&broke(fall)),
+            Event::Doing { agent, doing } => {
+                self.doing.insert(harmless_line(agent), harmless_line(doing));
+            }
             Event::Notice(text) => self.note(text),
             Event::Ended(ended) => self.ended(ended),
         }
@@ -174,6 +185,10 @@ impl Transcript {
         let tail = self.answer.tail(self.width, self.theme);
         lines.extend(tail);
         lines.extend(self.calls.live(self.width, self.theme));
+        for (agent, doing) in &self.doing {
+            let line = clipped(&format!("  {agent}: {doing}"), self.width);
+            lines.push(Line::from(Span::styled(line, self.theme.dim())));
+        }
         if let Some(waiting) = &self.waiting {
             lines.push(Line::from(Span::styled(clipped(waiting, self.width), self.theme.warning())));
         }
@@ -216,6 +231,12 @@ impl Transcript {
                 };
                 self.part();
                 self.person(&shown);
+            }
+            Body::User(user) if user.origin == Origin::Agent => {
+                self.end_answer();
+                self.is_working = true;
+                self.part();
+                self.heard(&words_of(&user.content));
             }
             Body::User(user) => {
                 for block in user.content.blocks() {
@@ -286,9 +307,21 @@ impl Transcript {
         self.note(&format!("{text}: {why}"));
     }
 
+    /// What another agent said: its beginning, quieter than words of the user.
+    fn heard(&mut self, words: &str) {
+        let lines: Vec<&str> = words.lines().collect();
+        for line in lines.iter().take(HEARD_LINES) {
+            self.note(line);
+        }
+        if let Some(more) = lines.len().checked_sub(HEARD_LINES).filter(|more| *more > 0) {
+            self.note(&format!("… {more} more lines in the session"));
+        }
+    }
+
     fn ended(&mut self, ended: &Ended) {
         self.end_answer();
         self.is_working = false;
+        self.doing.clear();
         let left = self.calls.given_up(self.width, self.theme);
         if !left.is_empty() {
             self.add(left);

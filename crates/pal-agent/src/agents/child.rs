@@ -10,13 +10,16 @@ use pal_tools::AgentInfo;
 use smol_str::SmolStr;
 
 use super::FORKED;
-use super::team::{DEPTH_MOST, Team};
-use super::tool::{AGENT, SEND_MESSAGE};
+use super::team::{DEPTH_MOST, Joined, Team};
+use super::tool::AGENT;
 use super::worktree::Worktree;
 use crate::agent::Agent;
-use crate::event::{End, Ended, Event, telling};
+use crate::event::{End, Ended, Event, in_short};
 use crate::handle::Signal;
-use crate::options::{Beginning, Options};
+use crate::options::{Above, Beginning, Options};
+
+/// What is said where no more can be sent.
+pub(super) const TOO_MANY: &str = "Too many agents are at work already. Wait until one has ended.";
 
 /// What an agent is sent for.
 pub(crate) struct Errand {
@@ -36,6 +39,14 @@ pub(crate) struct Errand {
 pub(crate) struct Reported {
     pub(crate) text: String,
     pub(crate) is_error: bool,
+    /// As long as this is there, it counts as at work.
+    pub(crate) joined: Option<Joined>,
+}
+
+impl Reported {
+    pub(super) fn failed(text: String) -> Reported {
+        Reported { text, is_error: true, joined: None }
+    }
 }
 
 impl Errand {
@@ -45,30 +56,28 @@ impl Errand {
         let worktree = match self.is_isolated.then(|| Worktree::add(directory, &self.name)) {
             None => None,
             Some(Ok(worktree)) => Some(worktree),
-            Some(Err(why)) => return Reported { text: why, is_error: true },
+            Some(Err(why)) => return Reported::failed(why),
         };
         let options = self.options(team, worktree.as_ref().map(Worktree::path));
         let told = |event: Event| self.hear(team, event, progress);
         let mut agent = match Agent::start(options, Box::new(told)) {
             Ok(agent) => agent,
             Err(error) => {
-                return Reported { text: format!("The agent could not be started: {error}"), is_error: true };
+                return Reported::failed(format!("The agent could not be started: {error}"));
             }
         };
         let handle = agent.handle();
-        let Some(_joined) = team.joins(&self.name, handle.clone()) else {
-            let text = String::from("Too many agents are at work already. Wait until one has ended.");
-            return Reported { text, is_error: true };
+        let Some(joined) = team.joins(&self.name, self.kind(), handle.clone()) else {
+            return Reported::failed(String::from(TOO_MANY));
         };
         let _watch = cancel.watch(move || handle.interrupt());
         let ended = agent.prompt(Content::of_text(&self.directive()));
         agent.finish("other");
         let mut reported = match ended {
             Ok(ended) => reported(&self.name, &ended, &team.folder),
-            Err(error) => {
-                Reported { text: format!("The agent `{}` broke off: {error}", self.name), is_error: true }
-            }
+            Err(error) => Reported::failed(format!("The agent `{}` broke off: {error}", self.name)),
         };
+        reported.joined = Some(joined);
         if let Some(worktree) = worktree {
             reported.text.push_str(&worktree.end());
         }
@@ -88,8 +97,10 @@ impl Errand {
         }
     }
 
-    fn options(&self, team: &Team, directory: Option<&Path>) -> Options {
+    fn options(&self, team: &Arc<Team>, directory: Option<&Path>) -> Options {
         let mut options = team.template.clone();
+        options.above = Some(Above(Arc::clone(team)));
+        options.teammates = None;
         (options.mode, options.rules) = team.may();
         options.is_mode_chosen = true;
         options.depth = team.depth + 1;
@@ -106,26 +117,11 @@ impl Errand {
         if self.forks.is_some() {
             return options;
         }
-        options.prompts = Prompts::default();
-        if let Some(definition) = &self.definition {
-            let text = definition.prompt.clone();
-            options.prompts.agent = Some(AgentPrompt { text, is_proactive: false });
-            let has = |name: &str| {
-                let named =
-                    |known: &String| known.split('(').next().is_some_and(|known| known.trim() == name);
-                definition.tools.as_ref().is_none_or(|tools| tools.iter().any(named))
-                    && !definition.without_tools.iter().any(named)
-            };
-            let tools = pal_prompt::built_in_tools().into_iter().map(|tool| tool.name);
-            options.without_tools.extend(tools.filter(|name| !has(name)));
-        }
-        if options.depth >= DEPTH_MOST {
-            options.without_tools.extend([SmolStr::new_static(AGENT), SmolStr::new_static(SEND_MESSAGE)]);
-        }
+        shaped(&mut options, self.definition.as_ref());
         options
     }
 
-    fn kind(&self) -> &str {
+    pub(super) fn kind(&self) -> &str {
         match (&self.definition, &self.forks) {
             (Some(definition), _) => &definition.name,
             (None, Some(_)) => "fork",
@@ -136,7 +132,11 @@ impl Errand {
     /// What it does is shown to whoever watches the call, and what it takes goes into the books of whoever sent it.
     fn hear(&self, team: &Team, event: Event, progress: &dyn Fn(&str)) {
         match event {
-            Event::ToolBegan { name, input, .. } => progress(&format!("{}\n", in_short(&name, &input))),
+            Event::ToolBegan { name, input, .. } => {
+                let what = in_short(&name, &input);
+                team.does(&self.name, &what);
+                progress(&format!("{what}\n"));
+            }
             Event::Notice(line) => progress(&format!("{line}\n")),
             Event::Exchanged(mut exchanged) => {
                 exchanged.source = Source::named(&format!("subagent:{}", self.name));
@@ -147,14 +147,31 @@ impl Errand {
     }
 }
 
-/// A call in a few words.
-fn in_short(name: &str, input: &str) -> String {
-    let is_plain = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let what: String = telling(input).chars().take(80).map(is_plain).collect();
-    format!("{name} {what}").trim_end().to_owned()
+/// Gives an agent that is no fork the prompt, the tools and the model of its definition.
+pub(super) fn shaped(options: &mut Options, definition: Option<&AgentInfo>) {
+    options.prompts = Prompts::default();
+    if let Some(definition) = definition {
+        let text = definition.prompt.clone();
+        options.prompts.agent = Some(AgentPrompt { text, is_proactive: false });
+        let has = |name: &str| {
+            let named = |known: &String| known.split('(').next().is_some_and(|known| known.trim() == name);
+            definition.tools.as_ref().is_none_or(|tools| tools.iter().any(named))
+                && !definition.without_tools.iter().any(named)
+        };
+        let tools = pal_prompt::built_in_tools().into_iter().map(|tool| tool.name);
+        options.without_tools.extend(tools.filter(|name| !has(name)));
+        // A model that cannot be asked over the same line is left to those who can.
+        if let Some(known) = definition.model.as_deref().and_then(|model| (options.models)(Some(model))) {
+            (options.lens, options.limits) = (known.lens, known.limits);
+            (options.cache, options.run) = (known.cache, known.run);
+        }
+    }
+    if options.depth >= DEPTH_MOST {
+        options.without_tools.push(SmolStr::new_static(AGENT));
+    }
 }
 
-fn reported(name: &str, ended: &Ended, folder: &Path) -> Reported {
+pub(super) fn reported(name: &str, ended: &Ended, folder: &Path) -> Reported {
     let said = ended.text.trim();
     let (text, is_error) = match &ended.end {
         End::Done if said.is_empty() => (String::from("The agent ended without a word."), true),
@@ -171,5 +188,5 @@ fn reported(name: &str, ended: &Ended, folder: &Path) -> Reported {
         ended.took.as_secs_f64(),
         folder.join(name).display()
     );
-    Reported { text: text + &took, is_error }
+    Reported { text: text + &took, is_error, joined: None }
 }

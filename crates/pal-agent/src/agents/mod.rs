@@ -4,13 +4,26 @@
 //! conversation itself up to the answer that sent it: its requests begin with the very bytes of the conversation's, so they
 //! read what the conversation has written to the provider's cache. Either may work in the background.
 
+//!
+//! A *teammate* is our own program once more, in a process of its own: it stays when it has nothing to do, and is spoken to
+//! through mailboxes.
+
 mod child;
+mod mail;
+mod progress;
+mod seat;
 mod team;
+mod teammate;
 mod tool;
+mod wire;
 mod worktree;
 
+pub(crate) use mail::Mail;
+pub use seat::work_as_teammate;
+pub use team::AtWork;
 pub(crate) use team::Team;
 pub(crate) use tool::{AGENT, AgentTool, SendMessage};
+pub use wire::Assignment;
 
 use pal_model::{Body, Entry};
 

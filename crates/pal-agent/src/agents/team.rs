@@ -1,9 +1,10 @@
-//! The agents that were sent: who works, who has ended, and what all of them took.
+//! The agents that were sent: who works, who has ended, who can be spoken to.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pal_model::Content;
 use pal_permissions::{Mode, Rules};
@@ -11,8 +12,10 @@ use pal_prompt::Offered;
 use pal_tools::AgentInfo;
 use smol_str::SmolStr;
 
-use crate::handle::Handle;
-use crate::options::Options;
+use super::mail::{LEAD, Mail, Purpose};
+use super::teammate::Teammate;
+use crate::handle::{Handle, Signal};
+use crate::options::{Above, Options};
 
 /// How many may work at the same time.
 pub(crate) const AT_ONCE_MOST: usize = 8;
@@ -22,6 +25,9 @@ pub(crate) const DEPTH_MOST: usize = 3;
 
 /// How long those that are stopped have to end what they do.
 const END_TIME: Duration = Duration::from_secs(5);
+
+/// How many of the last things that an agent did are kept for whoever watches.
+const DONE_MOST: usize = 12;
 
 /// The agents that a session sent.
 pub(crate) struct Team {
@@ -39,20 +45,57 @@ pub(crate) struct Team {
     pub(crate) depth: usize,
     /// Whether the session is a fork itself.
     pub(crate) is_fork: bool,
+    /// How the session speaks to other processes of its team, once there is one.
+    mail: Mutex<Option<Arc<Mail>>>,
     members: Mutex<Vec<Member>>,
     /// Told when one has ended.
     ended: Condvar,
     /// What the session may do by now, and so may they.
     may: Mutex<(Mode, Rules)>,
     sent: AtomicUsize,
-    notes: Mutex<Vec<String>>,
+    is_ending: AtomicBool,
+    /// Who watches them; ends when this is dropped.
+    pub(super) watching: Mutex<Option<Sender<()>>>,
 }
 
 /// One that works or has worked.
 struct Member {
     name: String,
-    /// None once it has ended.
-    handle: Option<Handle>,
+    kind: String,
+    since: Instant,
+    place: Place,
+    /// What it did last, and how much it has done.
+    done: Vec<String>,
+    steps: u64,
+    /// What it does, in the words of whoever watches.
+    doing: String,
+}
+
+/// Where it works.
+enum Place {
+    /// On a thread of this process.
+    Here(Handle),
+    /// In a process of its own.
+    Away(Arc<Teammate>),
+    /// Nowhere any more.
+    Ended,
+}
+
+/// An agent at work, for whoever looks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AtWork {
+    /// What it is called.
+    pub name: String,
+    /// What it is: `general`, `fork`, or a definition's name.
+    pub kind: String,
+    /// Whether it is a teammate, with a process of its own.
+    pub is_teammate: bool,
+    /// Whether it has nothing to do right now.
+    pub rests: bool,
+    /// For how long it has been there.
+    pub since: Duration,
+    /// What it does, in a few words.
+    pub doing: String,
 }
 
 impl Team {
@@ -74,11 +117,13 @@ impl Team {
             sender,
             depth,
             is_fork,
+            mail: Mutex::default(),
             members: Mutex::default(),
             ended: Condvar::new(),
             may,
             sent: AtomicUsize::new(0),
-            notes: Mutex::default(),
+            is_ending: AtomicBool::new(false),
+            watching: Mutex::default(),
         }
     }
 
@@ -96,17 +141,13 @@ impl Team {
     /// A name that nobody has yet: the one that is wanted, or one with a number behind it.
     pub(crate) fn name(&self, wanted: &str) -> String {
         let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
-        let letters = wanted.chars().map(|letter| match letter {
-            'a'..='z' | '0'..='9' => letter,
-            'A'..='Z' => letter.to_ascii_lowercase(),
-            _ => '-',
-        });
-        let name: String = letters.take(40).collect();
-        let name = name.trim_matches('-');
+        let name = spelled(wanted);
         let is_taken = |name: &str| {
-            self.folder.join(name).exists() || self.members().iter().any(|member| member.name == name)
+            name == LEAD
+                || self.folder.join(name).exists()
+                || self.members().iter().any(|member| member.name == name)
         };
-        match name {
+        match name.as_str() {
             "" => format!("agent-{number}"),
             name if is_taken(name) => {
                 let free = (number..).map(|number| format!("{name}-{number}")).find(|name| !is_taken(name));
@@ -116,41 +157,212 @@ impl Team {
         }
     }
 
-    /// An agent begins to work; none if too many do.
-    pub(crate) fn joins(self: &Arc<Team>, name: &str, handle: Handle) -> Option<Joined> {
-        let mut members = self.members();
-        if members.iter().filter(|member| member.handle.is_some()).count() >= AT_ONCE_MOST {
-            return None;
-        }
-        members.retain(|member| member.name != name);
-        members.push(Member { name: name.to_owned(), handle: Some(handle) });
-        Some(Joined { team: Arc::clone(self), name: name.to_owned() })
+    /// An agent begins to work in this process; none if too many do.
+    pub(crate) fn joins(self: &Arc<Team>, name: &str, kind: &str, handle: Handle) -> Option<Joined> {
+        self.add(name, kind, Place::Here(handle))
+            .then(|| Joined { team: Arc::clone(self), name: name.to_owned() })
     }
 
-    /// Says something to one that works.
-    pub(crate) fn tell(&self, name: &str, text: &str) -> Result<usize, String> {
-        let members = self.members();
-        let working: Vec<(&str, &Handle)> = members
-            .iter()
-            .filter_map(|member| Some((member.name.as_str(), member.handle.as_ref()?)))
-            .collect();
-        let wanted: Vec<&Handle> = working
-            .iter()
-            .filter(|(known, _)| name == "*" || *known == name)
-            .map(|(_, handle)| *handle)
-            .collect();
-        if wanted.is_empty() {
-            let names: Vec<&str> = working.iter().map(|(name, _)| *name).collect();
-            let others = match names.as_slice() {
-                [] => String::from("Nobody works right now."),
-                names => format!("At work are: {}.", names.join(", ")),
+    /// A teammate is there; false if too many are.
+    pub(super) fn joins_away(&self, name: &str, kind: &str, teammate: Arc<Teammate>) -> bool {
+        self.add(name, kind, Place::Away(teammate))
+    }
+
+    fn add(&self, name: &str, kind: &str, place: Place) -> bool {
+        let mut members = self.members();
+        if members.iter().filter(|member| member.is_there()).count() >= AT_ONCE_MOST {
+            return false;
+        }
+        members.retain(|member| member.name != name);
+        members.push(Member {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            since: Instant::now(),
+            place,
+            done: Vec::new(),
+            steps: 0,
+            doing: String::new(),
+        });
+        true
+    }
+
+    /// One has ended.
+    pub(super) fn left(&self, name: &str) {
+        if let Some(member) = self.members().iter_mut().find(|member| member.name == name) {
+            member.place = Place::Ended;
+        }
+        self.ended.notify_all();
+    }
+
+    /// Whether there is one of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.members().iter().any(|member| member.name == name && member.is_there())
+    }
+
+    /// Whether somebody is at work who will say something.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.members().iter().any(|member| match &member.place {
+            Place::Here(_) => true,
+            Place::Away(teammate) => teammate.is_at_work(),
+            Place::Ended => false,
+        })
+    }
+
+    /// Those that are there.
+    pub(crate) fn at_work(&self) -> Vec<AtWork> {
+        let at_work = |member: &Member| {
+            let (is_teammate, rests) = match &member.place {
+                Place::Here(_) => (false, false),
+                Place::Away(teammate) => (true, !teammate.is_at_work()),
+                Place::Ended => return None,
             };
-            return Err(format!("There is no agent `{name}` at work. {others}"));
+            let doing = match member.doing.as_str() {
+                "" => member.done.last().cloned().unwrap_or_default(),
+                doing => doing.to_owned(),
+            };
+            let (name, kind) = (member.name.clone(), member.kind.clone());
+            Some(AtWork { name, kind, is_teammate, rests, since: member.since.elapsed(), doing })
+        };
+        self.members().iter().filter_map(at_work).collect()
+    }
+
+    /// One does something.
+    pub(super) fn does(&self, name: &str, what: &str) {
+        let mut members = self.members();
+        let Some(member) = members.iter_mut().find(|member| member.name == name) else { return };
+        if member.done.len() >= DONE_MOST {
+            member.done.remove(0);
         }
-        for handle in &wanted {
-            handle.steer(Content::of_text(text));
+        member.done.push(what.trim_end().to_owned());
+        member.steps += 1;
+    }
+
+    /// What each that is there did last, and how much it has done.
+    pub(super) fn steps(&self) -> Vec<(String, u64, Vec<String>)> {
+        let members = self.members();
+        let there = members.iter().filter(|member| member.is_there());
+        there.map(|member| (member.name.clone(), member.steps, member.done.clone())).collect()
+    }
+
+    /// What one does, in the words of whoever watches.
+    pub(super) fn set_doing(&self, name: &str, doing: &str) {
+        let mut members = self.members();
+        let Some(member) = members.iter_mut().find(|member| member.name == name) else { return };
+        doing.clone_into(&mut member.doing);
+        if let Place::Away(teammate) = &member.place {
+            teammate.say(&super::wire::Down::Doing(doing.to_owned()));
         }
-        Ok(wanted.len())
+        drop(members);
+        self.sender.send(Signal::Doing { agent: name.to_owned(), doing: doing.to_owned() });
+    }
+
+    /// Says something to one that can be reached, or to all (`*`): those that were sent, whoever sent this one, and the others
+    /// of the team. Who hears it.
+    pub(super) fn speak(
+        &self,
+        to: &str,
+        purpose: Purpose,
+        words: (&str, &str),
+    ) -> Result<Vec<String>, String> {
+        let me = self.template.agent.as_ref().map_or(LEAD, |(name, _)| name.as_str());
+        let own = self.say(me, to, purpose, words);
+        let Some(Above(above)) = &self.template.above else { return own };
+        let mut heard = match (own, to) {
+            (Ok(heard), "*") => heard,
+            (Ok(heard), _) => return Ok(heard),
+            (Err(_), _) => Vec::new(),
+        };
+        if matches!(to, LEAD | "*") {
+            above.sender.message(Content::of_text(&told(me, purpose, words.1)));
+            heard.push(LEAD.to_owned());
+        }
+        match above.say(me, to, purpose, words) {
+            Ok(others) => heard.extend(others),
+            Err(nobody) if heard.is_empty() => return Err(nobody),
+            Err(_) => {}
+        }
+        Ok(heard)
+    }
+
+    /// Joins the team of another process.
+    pub(super) fn take_seat(&self, seat: Arc<Mail>) {
+        *self.mail.lock().unwrap_or_else(PoisonError::into_inner) = Some(seat);
+    }
+
+    /// Says something to one that is there, or to all (`*`). Who hears it.
+    fn say(
+        &self,
+        from: &str,
+        to: &str,
+        purpose: Purpose,
+        (summary, text): (&str, &str),
+    ) -> Result<Vec<String>, String> {
+        let is_meant = |name: &str| name != from && (to == "*" || to == name);
+        let mut heard = Vec::new();
+        let mut away = Vec::new();
+        for member in self.members().iter().filter(|member| is_meant(&member.name)) {
+            match &member.place {
+                Place::Here(handle) => {
+                    handle.message(Content::of_text(&told(from, purpose, text)));
+                    heard.push(member.name.clone());
+                }
+                Place::Away(teammate) => away.push((member.name.clone(), Arc::clone(teammate))),
+                Place::Ended => {}
+            }
+        }
+        let mail = self.mail();
+        if let Some(mail) = &mail {
+            let mut others: Vec<_> =
+                mail.others().into_iter().filter(|name| is_meant(name.as_str())).collect();
+            // One that was just started is not seen by others yet.
+            let known: Vec<_> = away.iter().filter_map(|(name, _)| name.parse().ok()).collect();
+            others.extend(known);
+            others.sort();
+            others.dedup();
+            for name in others {
+                if let Some((_, teammate)) = away.iter().find(|(known, _)| known == name.as_str()) {
+                    teammate.is_written_to();
+                }
+                mail.say(&name, purpose, summary, text)?;
+                heard.push(name.to_string());
+            }
+        }
+        if heard.is_empty() { Err(self.nobody(to)) } else { Ok(heard) }
+    }
+
+    fn nobody(&self, to: &str) -> String {
+        let mut names: Vec<String> = self.at_work().into_iter().map(|agent| agent.name).collect();
+        let others = self.mail().map(|mail| mail.others()).unwrap_or_default();
+        names.extend(others.iter().map(ToString::to_string));
+        names.sort();
+        names.dedup();
+        match names.as_slice() {
+            [] => format!("There is no agent `{to}` at work. Nobody is."),
+            names => format!("There is no agent `{to}` at work. There are: {}.", names.join(", ")),
+        }
+    }
+
+    /// The post between the processes of the team, if there is one.
+    pub(crate) fn mail(&self) -> Option<Arc<Mail>> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens the post of the team that this session leads, if it is not open.
+    pub(crate) fn lead(&self) -> Result<Arc<Mail>, String> {
+        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mail) = &*mail {
+            return Ok(Arc::clone(mail));
+        }
+        let session = self.log.parent().unwrap_or(&self.log);
+        let opened = Mail::open(session, LEAD, self.sender.clone(), self.template.clock, self.log.clone())?;
+        Ok(Arc::clone(mail.insert(opened)))
+    }
+
+    /// Hands over at once what lies in the mailbox.
+    pub(super) fn look_at_mail(&self) {
+        if let Some(mail) = self.mail() {
+            mail.look_now();
+        }
     }
 
     /// What the session may do has changed: it plans, or somebody allowed more.
@@ -163,25 +375,65 @@ impl Team {
         self.may.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps what the model is to be told with the next request.
-    pub(crate) fn note(&self, text: String) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-    }
-
-    /// What the model is to be told.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
     }
 
     /// Stops all of them and waits for their end: they do not outlive the session, nor does what they started.
     pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
         let members = self.members();
-        for handle in members.iter().filter_map(|member| member.handle.as_ref()) {
-            handle.interrupt();
+        let mut away = Vec::new();
+        for member in members.iter() {
+            match &member.place {
+                Place::Here(handle) => handle.interrupt(),
+                Place::Away(teammate) => {
+                    teammate.close();
+                    away.push(Arc::clone(teammate));
+                }
+                Place::Ended => {}
+            }
         }
-        let is_at_work = |members: &mut Vec<Member>| members.iter().any(|member| member.handle.is_some());
+        let is_at_work =
+            |members: &mut Vec<Member>| members.iter().any(|member| matches!(member.place, Place::Here(_)));
         let waited = self.ended.wait_timeout_while(members, END_TIME, is_at_work);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+        for teammate in away {
+            teammate.end();
+        }
+        if let Some(mail) = self.mail() {
+            mail.end();
+        }
+    }
+}
+
+impl Member {
+    fn is_there(&self) -> bool {
+        !matches!(self.place, Place::Ended)
+    }
+}
+
+/// A name as folders and mailboxes can have it.
+pub(super) fn spelled(wanted: &str) -> String {
+    let letters = wanted.chars().map(|letter| match letter {
+        'a'..='z' | '0'..='9' => letter,
+        'A'..='Z' => letter.to_ascii_lowercase(),
+        _ => '-',
+    });
+    let name: String = letters.take(40).collect();
+    name.trim_matches('-').to_owned()
+}
+
+/// What an agent of this process reads of a message.
+fn told(from: &str, purpose: Purpose, text: &str) -> String {
+    let head = format!("[A message from `{from}`, an agent that works with you; not from the user.]");
+    match purpose {
+        Purpose::ShutdownRequest => {
+            format!(
+                "{head}\nIt asks you to end: leave everything in good order, and say where you stand.\n{text}"
+            )
+        }
+        _ => format!("{head}\n{text}"),
     }
 }
 
@@ -193,9 +445,6 @@ pub(crate) struct Joined {
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        if let Some(member) = self.team.members().iter_mut().find(|member| member.name == self.name) {
-            member.handle = None;
-        }
-        self.team.ended.notify_all();
+        self.team.left(&self.name);
     }
 }

@@ -1,12 +1,11 @@
 //! Where the agent is joined to the command line: what was typed and set becomes what an agent is made of.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
-use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options};
+use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options, Post};
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
@@ -20,7 +19,7 @@ use smol_str::SmolStr;
 
 use super::Show;
 use super::input::{Given, listen};
-use super::post::Post;
+use super::models::models;
 use super::signals::interrupt_on_signals;
 use crate::arguments::{Print, ProviderName};
 use crate::books::newest;
@@ -140,14 +139,23 @@ fn worked(agent: &mut Agent<'_>, lines: &Lines, number: u64, content: Content) -
     lines.is_working.store(true, Ordering::SeqCst);
     let is_given_up = number <= lines.given_up.load(Ordering::SeqCst);
     let ended = if is_given_up { agent.prompt_given_up(content) } else { agent.prompt(content) };
-    let mut outcome = ended.map(|_| ());
-    let mut unheard: VecDeque<Content> = agent.take_unheard().into();
-    while let (Ok(()), Some(content)) = (&outcome, unheard.pop_front()) {
-        outcome = agent.prompt(content).map(|_| ());
-        unheard.extend(agent.take_unheard());
-    }
+    let outcome = ended.and_then(|_| heed(agent));
     lines.is_working.store(false, Ordering::SeqCst);
     outcome
+}
+
+/// Works on whatever was said too late, and on what agents say that are still at work: nobody else waits for them.
+fn heed(agent: &mut Agent<'_>) -> Result<(), AgentError> {
+    loop {
+        agent.heed()?;
+        // Who has just ended has said so before.
+        if !agent.awaits() {
+            return agent.heed().map(|_| ());
+        }
+        if !agent.rest()? {
+            return Ok(());
+        }
+    }
 }
 
 /// What comes next.
@@ -268,6 +276,11 @@ pub(crate) fn options(print: &Print, settings: &Settings) -> Result<Options, Fai
         depth: 0,
         agent: None,
         shared_servers: None,
+        above: None,
+        begins_planning: false,
+        teammates: Some(super::teammate::starting()),
+        models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
+        progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),
         lens,
     })
 }
@@ -329,7 +342,7 @@ fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure
     Line::new(runtime, endpoint, policy).map_err(Failure::new)
 }
 
-fn run_settings(settings: &Settings, card: &Card) -> RunSettings {
+pub(super) fn run_settings(settings: &Settings, card: &Card) -> RunSettings {
     let spending = &settings.spending;
     let output_tokens = spending.output_tokens_max.min(card.max_output);
     RunSettings {

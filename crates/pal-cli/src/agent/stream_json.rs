@@ -170,6 +170,9 @@ impl Show for StreamJson<'_> {
             Event::Exchanged(_) => Ok(()),
             Event::Compacted(boundary) => self.system("compact_boundary", compacted(boundary)),
             Event::CacheBroke(fall) => self.system("cache_break", broke(fall)),
+            Event::Doing { agent, doing } => {
+                self.system("agent_doing", json!({"agent": agent, "doing": doing}))
+            }
             Event::Notice(text) => self.system("notice", json!({"text": text})),
             Event::Ended(ended) => {
                 self.grown = None;

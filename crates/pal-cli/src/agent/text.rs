@@ -102,6 +102,7 @@ impl Show for Text<'_> {
             Event::Compacted(boundary) => self.tell(&compacted(boundary)),
             Event::CacheBroke(fall) if fall.cause.is_expected() => Ok(()),
             Event::CacheBroke(fall) => self.tell(&broke(fall)),
+            Event::Doing { agent, doing } => self.tell(&format!("{agent}: {doing}")),
             Event::Notice(text) => self.tell(text),
             Event::Ended(ended) => self.ended(ended),
         }

@@ -34,6 +34,10 @@ pub(crate) struct Print {
     #[arg(long, conflicts_with = "is_print", help_heading = "Agent")]
     pub(crate) plain: bool,
 
+    /// Work as a teammate of the session that writes to standard input
+    #[arg(long = "teammate", hide = true)]
+    pub(crate) is_teammate: bool,
+
     /// Go on with the newest session of this project
     #[arg(short = 'c', long = "continue", conflicts_with = "resume", help_heading = "Session")]
     pub(crate) is_continued: bool,

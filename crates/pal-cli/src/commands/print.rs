@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::CommandFactory;
 use pal_model::nearest;
 
-use crate::agent::{Json, Lines, Show, StreamJson, Task, Text, work};
+use crate::agent::{Json, Lines, Show, StreamJson, Task, Text, work, work_as_teammate};
 use crate::arguments::{Arguments, InputFormat, OutputFormat, Print};
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -23,6 +23,9 @@ const INPUT_BYTES_MAX: u64 = 16 << 20;
 const INPUT_PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) fn print(print: &Print, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    if print.is_teammate {
+        return work_as_teammate(print, settings);
+    }
     if !print.is_print && (is_sentence(print) || print.plain) && terminal::is_there() {
         return terminal::talk(print, settings);
     }

@@ -1,18 +1,16 @@
 //! The agent's thread: opens sessions, works on prompts, carries out commands that need the session.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use pal_agent::{Agent, AgentError, Event};
+use pal_agent::{Agent, AgentError, Event, Post};
 use pal_model::{Body, Content, Entry, Origin};
 use pal_tui::{Facts, Told, Wish};
 
 use super::asking::asking;
 use crate::agent::options;
-use crate::agent::post::Post;
 use crate::arguments::Print;
 use crate::failure::Failure;
 use crate::settings::{Settings, allowed_file};
@@ -64,8 +62,8 @@ impl Worker<'_> {
         for wish in wishes {
             match wish {
                 Wish::Leave => return Ok(()),
-                Wish::Prompt(content) => self.prompt(content)?,
-                Wish::Heed => self.heed(VecDeque::new())?,
+                Wish::Prompt(content) => self.prompt(Some(content))?,
+                Wish::Heed => self.prompt(None)?,
                 Wish::Command { name, arguments } => self.command(&name, &arguments)?,
             }
             self.tell(Told::Rests);
@@ -100,6 +98,10 @@ impl Worker<'_> {
         });
         let agent = Agent::start(options, sink).map_err(|error| Failure::new(error.to_string()))?;
         self.post = Post::open(&home, &agent, &directory);
+        let called = self.told.clone();
+        agent.handle().on_message(move || {
+            let _ = called.send(Told::Called);
+        });
         let view = agent.session().view();
         let shell = agent.shell();
         let log = pal_store::log_path(agent.session().directory());
@@ -125,18 +127,13 @@ impl Worker<'_> {
         self.agent.as_mut().ok_or_else(|| Failure::new("there is no session"))
     }
 
-    fn prompt(&mut self, content: Content) -> Result<(), Failure> {
-        self.heed(VecDeque::from([content]))
-    }
-
-    /// Works on prompts, and on whatever was said too late to go along with them.
-    fn heed(&mut self, mut prompts: VecDeque<Content>) -> Result<(), Failure> {
+    /// Works on a prompt, and on whatever was said too late to go along with it.
+    fn prompt(&mut self, content: Option<Content>) -> Result<(), Failure> {
         let agent = self.agent()?;
-        prompts.extend(agent.take_unheard());
-        while let Some(content) = prompts.pop_front() {
+        if let Some(content) = content {
             agent.prompt(content).map_err(|error| failed(&error))?;
-            prompts.extend(agent.take_unheard());
         }
+        agent.heed().map_err(|error| failed(&error))?;
         Ok(())
     }
 

@@ -10,4 +10,5 @@ mod provider;
 mod servers;
 mod settings;
 mod talking;
+mod team;
 mod world;

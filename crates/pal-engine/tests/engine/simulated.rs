@@ -162,7 +162,7 @@ impl Simulated {
         session.append(Draft::response(&got), now).unwrap();
         for id in answered.blocks.iter().filter_map(|block| block.tool_use_id()) {
             let text =
-                format!("pub fn part() -> u64 {{\n    // {id}\n    {}\n}}\n", "1 + ".repeat(150) + "1");
+                format!("pub fn part() -> u64 {{\n    // {id}\n    {}\n}}\n", "1 + ".repeat(140) + "1");
             let mut content = String::new();
             escape_into(&mut content, &text);
             let result = format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":{content}}}]"#);

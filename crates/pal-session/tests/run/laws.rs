@@ -55,7 +55,7 @@ impl Driver {
                 Output::Record(Record::NotRun { call, .. }) => {
                     self.fates.get_mut(call).unwrap().answered += 1;
                 }
-                Output::Record(Record::Person(_)) => self.said += 1,
+                Output::Record(Record::Said(_)) => self.said += 1,
                 Output::Ended(_) => {
                     self.ended += 1;
                     assert!(self.owed.is_empty(), "ended while {:?} is under way", self.owed);
@@ -72,6 +72,10 @@ impl Driver {
                 self.run.handle(Input::Prompt(Content::of_text("x")));
             }
             1 => self.run.handle(Input::Interrupt),
+            2 => {
+                self.prompts += 1;
+                self.run.handle(Input::Message(Content::of_text("y")));
+            }
             _ if self.owed.is_empty() => {}
             _ => {
                 let at = usize::from(chance / 16) % self.owed.len();

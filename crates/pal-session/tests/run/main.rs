@@ -52,7 +52,7 @@ fn short(output: &Output) -> String {
         Output::CheckStop { is_repeated, .. } => format!("stop? {is_repeated}"),
         Output::Ended(end) => format!("end {end:?}"),
         Output::Record(record) => match record {
-            Record::Person(content) => format!("person {}", words(content)),
+            Record::Said(said) => format!("{} {}", said.origin.name(), words(&said.content)),
             Record::Answer(_) => "answer".into(),
             Record::Shown(_) => "shown".into(),
             Record::Result(returned) => format!("result {}", returned.call.as_str()),

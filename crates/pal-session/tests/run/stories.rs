@@ -1,7 +1,7 @@
 //! What a run does, story by story.
 
-use pal_model::{Content, ToolUseId, Totals};
-use pal_session::{Answer, Broken, Input, Ruling, Run, RunSettings};
+use pal_model::{Content, Origin, ToolUseId, Totals};
+use pal_session::{Answer, Broken, Input, Ruling, Run, RunSettings, Said};
 
 use crate::{answer, call, returned, wants};
 
@@ -69,7 +69,22 @@ fn what_is_said_meanwhile_goes_along_with_the_next_results() {
     run.handle(Input::StopPassed);
     run.handle(Input::Prompt(Content::of_text("too late")));
     assert_eq!(wants(&mut run), ["answer", "stop? false", "end Done"], "the end that was said stands");
-    assert_eq!(run.take_unheard(), [Content::of_text("too late")]);
+    let late = Said { origin: Origin::Person, content: Content::of_text("too late") };
+    assert_eq!(run.take_unheard(), [late]);
+}
+
+#[test]
+fn messages_of_other_agents_are_heard_alike_and_no_hook_is_asked() {
+    let mut run = Run::new(plain());
+    run.handle(Input::Message(Content::of_text("begin")));
+    assert_eq!(wants(&mut run), ["agent begin", "ask 8"]);
+    run.handle(Input::Answered(answer("", vec![call("a", false)], "tool_use")));
+    run.handle(Input::Message(Content::of_text("wait")));
+    run.handle(Input::Prompt(Content::of_text("no, go on")));
+    allow(&mut run, "a");
+    run.handle(Input::Returned(returned(&"a".into())));
+    let heard = ["answer", "judge a", "carry a", "result a", "agent wait", "check"];
+    assert_eq!(wants(&mut run), heard, "in the order in which they came");
 }
 
 #[test]
@@ -143,7 +158,8 @@ fn an_interrupt_leaves_no_call_without_an_answer() {
     let wanted = wants(&mut run);
     assert_eq!(wanted[..6], ["answer", "judge a", "judge b", "carry a", "cancel", "not run b"]);
     assert_eq!(wanted[6..], ["result a", "not run c", "note interrupted", "end Interrupted"]);
-    assert_eq!(run.take_unheard(), [Content::of_text("stop it")], "what was said is not lost");
+    let unheard = Said { origin: Origin::Person, content: Content::of_text("stop it") };
+    assert_eq!(run.take_unheard(), [unheard], "what was said is not lost");
     run.handle(Input::Interrupt);
     assert!(wants(&mut run).is_empty(), "who rests cannot be interrupted");
 }

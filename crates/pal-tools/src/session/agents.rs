@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::skills::{Definition, definition};
 use crate::Workspace;
 
@@ -14,7 +16,7 @@ const AGENT_BYTES_MAX: u64 = 128 * 1024;
 const AGENTS_MAX: usize = 200;
 
 /// An agent that the model may send.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AgentInfo {
     /// What it is called.
     pub name: String,
@@ -22,6 +24,8 @@ pub struct AgentInfo {
     pub description: String,
     /// What it is told about itself.
     pub prompt: String,
+    /// The model that it asks; none for that of whoever sends it.
+    pub model: Option<String>,
     /// The tools that it has; none for all.
     pub tools: Option<Vec<String>>,
     /// Tools that it does not have.
@@ -60,6 +64,7 @@ fn agent_in(file: &Path, within: Option<&Path>) -> Option<AgentInfo> {
         name,
         description,
         prompt: text.trim().to_owned(),
+        model: matter.model.filter(|model| model != "inherit"),
         tools: matter.tools,
         without_tools: matter.disallowed_tools,
         is_isolated: matter.isolation.as_deref() == Some("worktree"),

@@ -16,6 +16,7 @@ pub(super) struct FrontMatter {
     pub(super) tools: Option<Vec<String>>,
     pub(super) disallowed_tools: Vec<String>,
     pub(super) isolation: Option<String>,
+    pub(super) model: Option<String>,
     pub(super) background: bool,
 }
 
@@ -37,6 +38,8 @@ struct Raw {
     disallowed_tools: Option<Names>,
     #[serde(default)]
     isolation: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
     #[serde(default)]
     background: Option<bool>,
 }
@@ -73,6 +76,7 @@ pub(super) fn parted(file: &str) -> (FrontMatter, &str) {
         tools: raw.tools.map(Names::listed).filter(|names| names.iter().all(|name| name != "*")),
         disallowed_tools: raw.disallowed_tools.map(Names::listed).unwrap_or_default(),
         isolation: raw.isolation,
+        model: raw.model,
         background: raw.background.unwrap_or(false),
     };
     (front_matter, text)
@@ -93,6 +97,7 @@ fn by_lines(matter: &str) -> Raw {
             "tools" => raw.tools = Some(Names::One(value)),
             "disallowedTools" => raw.disallowed_tools = Some(Names::One(value)),
             "isolation" => raw.isolation = Some(value),
+            "model" => raw.model = Some(value),
             "background" => raw.background = Some(value == "true"),
             _ => {}
         }

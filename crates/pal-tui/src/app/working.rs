@@ -19,6 +19,7 @@ impl App {
             Told::Failed(why) => self.transcript.complain(&why),
             Told::Fill(text) => self.editor.set(&text),
             Told::Rests => self.rests(),
+            Told::Called => self.wish(Wish::Heed),
             Told::Stop => self.control_c(),
             Told::End => self.leave(),
             // The first word on it counts: another may follow from whoever ends later.

@@ -131,6 +131,7 @@ fn events() -> Vec<Event> {
         Event::ToolEnded { call, name: "Read".into(), is_error: true, took: Duration::ZERO, bytes: 4 },
         Event::Compacted(Box::new(Boundary { trigger: "auto".into(), ..Boundary::default() })),
         Event::CacheBroke(Box::new(fall)),
+        Event::Doing { agent: "scout".into(), doing: "Reading tests".into() },
         Event::Notice("look".into()),
         ended(End::Done, 2),
         ended(End::Refused("no".into()), 2),
@@ -144,7 +145,7 @@ fn events() -> Vec<Event> {
             Event::Began(_) | Event::Message { .. } | Event::Text(_) | Event::Thinking(_) => {}
             Event::Void { .. } | Event::Waiting { .. } | Event::Notice(_) | Event::Ended(_) => {}
             Event::ToolBegan { .. } | Event::ToolPrinted { .. } | Event::ToolEnded { .. } => {}
-            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) => {}
+            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) | Event::Doing { .. } => {}
         }
     }
     events
