@@ -212,9 +212,12 @@ impl<'a> Agent<'a> {
     /// What people said too late for the prompt that it worked on: the next things to be worked on.
     pub fn take_unheard(&mut self) -> Vec<Content> {
         let mut unheard = self.run.take_unheard();
-        for signal in self.desk.signals.try_iter() {
-            if let Signal::Person(Input::Prompt(content)) = signal {
-                unheard.push(content);
+        let signals: Vec<Signal> = self.desk.signals.try_iter().collect();
+        for signal in signals {
+            match signal {
+                Signal::Person(Input::Prompt(content)) => unheard.push(content),
+                Signal::Mode(mode) => self.desk.choose_mode(mode),
+                _ => {}
             }
         }
         unheard
@@ -283,9 +286,12 @@ impl Desk<'_> {
     fn begin_prompt(&mut self) {
         // Who wanted the last prompt to stop too late does not mean this one.
         let waiting: Vec<Signal> = self.signals.try_iter().collect();
-        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Person(Input::Interrupt)))
-        {
-            self.handle.send(signal);
+        for signal in waiting {
+            match signal {
+                Signal::Person(Input::Interrupt) => {}
+                Signal::Mode(mode) => self.choose_mode(mode),
+                other => self.handle.send(other),
+            }
         }
         self.handle.renew();
         self.granted.clear();

@@ -30,7 +30,9 @@ impl Post {
 fn open(home: &Path, session: &str, handle: Handle, project: &Path) -> Result<Post, String> {
     let directory = directory(home);
     let name = name(session, project)?;
-    let socket = directory.join(format!("{}.sock", std::process::id()));
+    // Editors have several sessions in one process.
+    let end = session.get(session.len().saturating_sub(12)..).unwrap_or_default();
+    let socket = directory.join(format!("{}-{end}.sock", std::process::id()));
     let receive = move |message: Message| {
         handle.steer(Content::of_text(&told(&message)));
         Ok(())
