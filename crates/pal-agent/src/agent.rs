@@ -227,18 +227,37 @@ impl<'a> Agent<'a> {
     /// if nothing was said.
     pub fn heed(&mut self) -> Result<Option<Ended>, AgentError> {
         let mut last = None;
-        loop {
-            self.unheard.extend(self.run.take_unheard());
-            while let Ok(signal) = self.desk.signals.try_recv() {
-                self.keep(signal);
-            }
-            let Some(Said { origin, content }) = self.unheard.pop_front() else { return Ok(last) };
-            let input = match origin {
-                Origin::Person => Input::Prompt(content),
-                _ => Input::Message(content),
-            };
-            last = Some(self.work(input, false)?);
+        while self.has_unheard() {
+            last = self.heed_next(false)?;
         }
+        Ok(last)
+    }
+
+    /// Records what was said too late for the last prompt, without working on it: somebody wants everything to stop.
+    pub fn give_up_unheard(&mut self) -> Result<Option<Ended>, AgentError> {
+        let mut last = None;
+        while self.has_unheard() {
+            last = self.heed_next(true)?;
+        }
+        Ok(last)
+    }
+
+    /// Whether something was said that it has not heard.
+    pub fn has_unheard(&mut self) -> bool {
+        self.unheard.extend(self.run.take_unheard());
+        while let Ok(signal) = self.desk.signals.try_recv() {
+            self.keep(signal);
+        }
+        !self.unheard.is_empty()
+    }
+
+    fn heed_next(&mut self, is_given_up: bool) -> Result<Option<Ended>, AgentError> {
+        let Some(Said { origin, content }) = self.unheard.pop_front() else { return Ok(None) };
+        let input = match origin {
+            Origin::Person => Input::Prompt(content),
+            _ => Input::Message(content),
+        };
+        self.work(input, is_given_up).map(Some)
     }
 
     /// Whether agents that it sent are at work, and will say something.
@@ -338,8 +357,12 @@ impl Desk<'_> {
     fn begin_prompt(&mut self) {
         // Who wanted the last prompt to stop too late does not mean this one.
         let waiting: Vec<Signal> = self.signals.try_iter().collect();
-        for signal in waiting.into_iter().filter(|signal| !matches!(signal, Signal::Said(Input::Interrupt))) {
-            self.handle.send(signal);
+        for signal in waiting {
+            match signal {
+                Signal::Said(Input::Interrupt) => {}
+                Signal::Mode(mode) => self.choose_mode(mode),
+                other => self.handle.send(other),
+            }
         }
         self.handle.renew();
         self.granted.clear();

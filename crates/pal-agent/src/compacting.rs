@@ -19,6 +19,9 @@ impl Desk<'_> {
     pub(crate) fn prepare_compaction(&mut self, order: &Order, view: &View) -> BeforeCompaction {
         let said = self.hooks.compacting(order, &self.gate, &self.handle.cancel());
         self.tell_notices();
+        if said.blocked_by.is_none() {
+            (self.sink)(Event::Compacting { tokens: view.size().tokens });
+        }
         let world =
             if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
         BeforeCompaction { blocked_by: said.blocked_by, instructions: said.instructions, world }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Draft, ResponseGot, Text, Timestamp, ToolUseId};
-use pal_permissions::{Need, only_looks};
+use pal_permissions::{Mode, Need, only_looks};
 use pal_prompt::{CALL_TOOL, Catalogue, Instruction, InstructionScope};
 use pal_session::{Call, Input, Ruling};
 use pal_settings::Switch;
@@ -134,6 +134,10 @@ impl Desk<'_> {
     pub(crate) fn taken_in(&mut self, signal: Signal) -> Option<Input> {
         match signal {
             Signal::Said(input) => Some(input),
+            Signal::Mode(mode) => {
+                self.choose_mode(mode);
+                None
+            }
             Signal::Printed(call, text) => {
                 (self.sink)(Event::ToolPrinted { call, text });
                 None
@@ -166,6 +170,18 @@ impl Desk<'_> {
                 Some(Input::Returned(*returned))
             }
         }
+    }
+
+    /// The user wants another mode: it holds from now on, and the model is told.
+    pub(crate) fn choose_mode(&mut self, mode: Mode) {
+        if self.gate.mode != mode {
+            let words = crate::opening::mode_guidance(mode);
+            self.notes.push((
+                "permissions",
+                format!("What you may do is not what it was. From now on this holds: {words}"),
+            ));
+        }
+        self.gate.choose_mode(mode);
     }
 
     /// Tells what hooks want the user to know.

@@ -90,6 +90,11 @@ pub enum Event {
     },
     /// The provider was asked something, and that has ended: an answer of the conversation, or a summary.
     Exchanged(Box<Exchanged>),
+    /// A compaction begins. It ends with [`Event::Compacted`], or comes to nothing.
+    Compacting {
+        /// Size of the context before, in tokens.
+        tokens: u64,
+    },
     /// The conversation was compacted.
     Compacted(Box<Boundary>),
     /// Reads from the provider's cache fell, and why.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pal_model::Text;
+use pal_model::{Text, ToolUseId};
 use pal_permissions::{
     Ground, Mode, Need, Request, Rules, Target, Verdict, holds_credentials, judge, may_concern,
 };
@@ -28,6 +28,8 @@ pub type Asking = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
 pub struct Asked {
     /// The agent that wants it, if it is one that was sent.
     pub agent: Option<String>,
+    /// Which call.
+    pub call: ToolUseId,
     /// The tool.
     pub tool: String,
     /// What it is called with: a JSON object.
@@ -84,6 +86,11 @@ impl Gate {
             // Who ends planning goes back to what the user chose, never to more than that.
             _ => self.usual,
         };
+    }
+
+    /// The user wants another mode from now on.
+    pub(crate) fn choose_mode(&mut self, mode: Mode) {
+        (self.mode, self.usual) = (mode, mode);
     }
 
     /// Whether a file may be looked at without asking anybody.
@@ -181,7 +188,8 @@ impl Gate {
         is_changed: bool,
     ) -> (Ruling, Option<Denial>) {
         let agent = self.agent.clone();
-        let asked = Asked { agent, tool: call.name.to_string(), input: input.to_string(), why, rule };
+        let (id, tool) = (call.id.clone(), call.name.to_string());
+        let asked = Asked { agent, call: id, tool, input: input.to_string(), why, rule };
         let answer = self.asking.as_ref().map_or(Answer::Nobody, |asking| asking(&asked));
         match answer {
             Answer::Once => (Ruling::Allowed { input: is_changed.then_some(input) }, None),

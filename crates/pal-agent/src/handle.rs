@@ -4,6 +4,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pal_model::{Content, ToolUseId};
+use pal_permissions::Mode;
 use pal_process::Cancel;
 use pal_session::{Input, Returned};
 
@@ -25,6 +26,8 @@ pub struct Handle {
 pub(crate) enum Signal {
     /// A person or another agent says or wants something.
     Said(Input),
+    /// The user wants another permission mode.
+    Mode(Mode),
     /// A running call printed something.
     Printed(ToolUseId, String),
     /// A call returned, and these files were touched by it.
@@ -70,6 +73,12 @@ impl Handle {
     pub fn interrupt(&self) {
         let _ = self.signals.send(Signal::Said(Input::Interrupt));
         self.cancel().cancel();
+    }
+
+    /// Chooses another permission mode, which holds from the next call that is judged. The fence around commands stays as it
+    /// is: what goes into [`Mode::Bypass`] or out of it wants a session that is opened anew.
+    pub fn set_mode(&self, mode: Mode) {
+        let _ = self.signals.send(Signal::Mode(mode));
     }
 
     pub(crate) fn send(&self, signal: Signal) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
 use pal_model::{Card, Draft, EntryId, Prefix, escape_into};
+use pal_permissions::Mode;
 use pal_prompt::{
     Assembled, Assembly, Catalogue, Mode as PromptMode, Prompts, SessionFacts, ToolSpec, assemble,
     built_in_tools,
@@ -184,8 +185,19 @@ fn tools(options: &Options) -> Vec<ToolSpec> {
 
 /// What the model is told of what it may do.
 fn guidance(options: &Options) -> Vec<String> {
-    use pal_permissions::Mode;
-    let mut guidance = vec![String::from(match options.mode {
+    let mut guidance = vec![String::from(mode_guidance(options.mode))];
+    if let Some(fence) = &options.fence {
+        let network = if fence.network { "reach the network" } else { "do not reach the network" };
+        guidance.push(format!(
+            "Shell commands run behind a fence: they can write to the project and to temporary files only, and {network}."
+        ));
+    }
+    guidance
+}
+
+/// What the model is told of a permission mode.
+pub(crate) fn mode_guidance(mode: Mode) -> &'static str {
+    match mode {
         Mode::Default => {
             "Reading inside the project is allowed. Changing files and running commands that do more than look needs a \
              rule that allows it."
@@ -199,12 +211,5 @@ fn guidance(options: &Options) -> Vec<String> {
              carry out."
         }
         Mode::Bypass => "Calls are not asked about.",
-    })];
-    if let Some(fence) = &options.fence {
-        let network = if fence.network { "reach the network" } else { "do not reach the network" };
-        guidance.push(format!(
-            "Shell commands run behind a fence: they can write to the project and to temporary files only, and {network}."
-        ));
     }
-    guidance
 }

@@ -39,7 +39,10 @@ impl Post {
 
 fn open(home: &Path, agent: &Agent<'_>, project: &Path) -> Result<Post, String> {
     let directory = Post::directory(home);
-    let socket = directory.join(format!("{}.sock", std::process::id()));
+    // Editors have several sessions in one process.
+    let session = agent.id();
+    let end = session.get(session.len().saturating_sub(12)..).unwrap_or_default();
+    let socket = directory.join(format!("{}-{end}.sock", std::process::id()));
     let handle = agent.handle();
     let receive = move |message: Message| {
         handle.message(Content::of_text(&told(&message)));

@@ -1,5 +1,6 @@
 //! What the user typed, before it means anything.
 
+mod acp;
 mod agents;
 mod config;
 mod context;
@@ -12,12 +13,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use acp::Acp;
 pub(crate) use agents::{Agents, Send};
 pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use demo::Demo;
 pub(crate) use ledger::{Breaks, Cost};
-pub(crate) use print::{InputFormat, OutputFormat, Print};
+pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
 pub(crate) use sessions::{Export, ExportFormat, Sessions};
 
 /// The context and memory engine for coding agents, and an agent that works with it
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Sessions(Sessions),
     Agents(Agents),
     Send(Send),
+    Acp(Acp),
     Export(Export),
     Import(Import),
     Tokens(Tokens),

@@ -9,6 +9,7 @@ mod commands;
 mod errands;
 mod failure;
 mod kept;
+mod own;
 mod progress;
 mod provider;
 mod session;
@@ -61,6 +62,7 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
         Command::Demo(demo) => commands::demo(&demo, out),
         Command::Agents(agents) => commands::agents(&agents, settings, out),
         Command::Send(send) => commands::send(&send, settings, out),
+        Command::Acp(acp) => commands::acp(&acp, arguments.settings, &arguments.print),
         Command::Sessions(sessions) => commands::sessions(&sessions, settings, out),
         Command::Export(export) => commands::export(&export, settings, out),
         Command::Import(import) => commands::import(&import, settings, out),

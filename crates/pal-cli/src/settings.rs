@@ -11,12 +11,20 @@ use crate::failure::Failure;
 
 /// Settings for the current directory; `given` is what `--settings` says, `flags` what other flags set.
 pub(crate) fn from_environment(given: Option<String>, flags: Vec<Flag>) -> Result<Settings, Failure> {
+    settings_at(std::env::current_dir().ok(), given, flags)
+}
+
+/// The same for another directory.
+pub(crate) fn settings_at(
+    directory: Option<PathBuf>,
+    given: Option<String>,
+    flags: Vec<Flag>,
+) -> Result<Settings, Failure> {
     let home = pal_store::home_from_environment();
     let cards = home.as_ref().map(|home| cards_with(&home.join("models.toml"))).transpose()?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     };
-    let directory = std::env::current_dir().ok();
     let allowed = directory.as_ref().zip(home.as_ref());
     let allowed = allowed.map(|(directory, home)| allowed_file(home, directory));
     let sources = Sources {

@@ -1,7 +1,6 @@
 //! `pal` on a terminal: the agent works on a thread of its own, the terminal talks on this one.
 
 mod asking;
-mod own;
 mod sessions;
 mod signals;
 mod slash;

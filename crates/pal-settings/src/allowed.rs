@@ -33,6 +33,18 @@ pub fn allow(path: &Path, rule: &str) -> Result<(), String> {
     fs::rename(&part, path).map_err(failed)
 }
 
+/// Keeps a rule in a project's file, if there is one to keep it in; what the user is told of it.
+pub fn allow_and_tell(path: Option<&Path>, rule: &str) -> String {
+    let done = match path {
+        Some(path) => allow(path, rule),
+        None => Err(String::from("there is no home to keep it in")),
+    };
+    match done {
+        Ok(()) => format!("allowed in this project from now on: {rule}"),
+        Err(why) => format!("allowed for this session only: {why}"),
+    }
+}
+
 /// The rules that are kept.
 fn kept(path: &Path) -> Result<Vec<String>, String> {
     let said = of_file(Place::Allowed, path).map_err(|error| error.to_string())?;

@@ -30,7 +30,7 @@ mod telling;
 mod trust;
 mod values;
 
-pub use allowed::allow;
+pub use allowed::{allow, allow_and_tell};
 pub use error::SettingsError;
 pub use key::{KEYS, Key};
 pub use kind::Kind;

@@ -219,6 +219,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let asked = Asked {
             agent: None,
+            call: pal_model::ToolUseId::from("toolu_1"),
             tool: String::from("Bash"),
             input: String::from(r#"{"command":"git push\n\u001b[2Jrm"}"#),
             why: String::from("no rule allows it"),

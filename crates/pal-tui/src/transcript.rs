@@ -114,7 +114,7 @@ impl Transcript {
             self.waiting = None;
         }
         match event {
-            Event::Began(_) | Event::Exchanged(_) => {}
+            Event::Began(_) | Event::Exchanged(_) | Event::Compacting { .. } => {}
             Event::Message { entry, .. } => self.message(entry),
             Event::Text(text) => self.text(text),
             Event::Thinking(text) => self.thinking.push_str(&harmless(text)),

@@ -218,21 +218,26 @@ impl Lines {
 
 /// What an agent is made of, as it was typed and set. Nobody is asked anything.
 pub(crate) fn options(print: &Print, settings: &Settings) -> Result<Options, Failure> {
+    let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
+    let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
+    options_at(&directory, print, settings)
+}
+
+/// The same for an agent that works in another directory; `settings` are those of that directory.
+pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -> Result<Options, Failure> {
     let home = settings.home.clone().ok_or_else(|| {
         Failure::with_hint(
             "there is no place for sessions: neither PAL_HOME nor HOME is set",
             "set one of them",
         )
     })?;
-    let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
-    let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
     let beginning = beginning(print, settings)?;
     let card = model(print, settings, &beginning)?;
     let lens = lens(&card, settings.estimator, Scope::Current);
     let mode = mode(settings)?;
     let added: Vec<PathBuf> = print.added.iter().chain(&settings.permissions.directories).cloned().collect();
     let start = Start {
-        directory: &directory,
+        directory,
         added: &added,
         is_bare: print.bare,
         with_instructions: true,

@@ -167,7 +167,7 @@ impl Show for StreamJson<'_> {
                 done
             }
             // What an answer took stands in its message, what summaries took in the result.
-            Event::Exchanged(_) => Ok(()),
+            Event::Exchanged(_) | Event::Compacting { .. } => Ok(()),
             Event::Compacted(boundary) => self.system("compact_boundary", compacted(boundary)),
             Event::CacheBroke(fall) => self.system("cache_break", broke(fall)),
             Event::Doing { agent, doing } => {

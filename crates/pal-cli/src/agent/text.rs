@@ -79,7 +79,7 @@ impl Show for Text<'_> {
     fn event(&mut self, event: &Event) -> Result<(), Failure> {
         match event {
             Event::Began(_) | Event::Message { .. } | Event::Text(_) | Event::Thinking(_) => Ok(()),
-            Event::ToolPrinted { .. } | Event::Exchanged(_) => Ok(()),
+            Event::ToolPrinted { .. } | Event::Exchanged(_) | Event::Compacting { .. } => Ok(()),
             Event::Void { why } => self.tell(&format!("asked again: {why}")),
             Event::Waiting { why, attempt, of, left } => {
                 if self.tells {

@@ -1,5 +1,6 @@
 //! One file a command: each takes what was typed and the settings, calls the crates, and prints.
 
+mod acp;
 mod agents;
 mod ask;
 mod breaks;
@@ -21,6 +22,7 @@ mod tokens;
 mod uncompact;
 mod view;
 
+pub(crate) use acp::acp;
 pub(crate) use agents::{agents, send};
 pub(crate) use ask::ask;
 pub(crate) use breaks::breaks;
@@ -36,7 +38,7 @@ pub(crate) use pin::pin;
 pub(crate) use print::print;
 pub(crate) use render::render;
 pub(crate) use replay::replay;
-pub(crate) use sessions::{SessionRow, session_rows, sessions};
+pub(crate) use sessions::{SessionRow, session_rows, session_rows_of, sessions};
 pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;
 pub(crate) use uncompact::uncompact;

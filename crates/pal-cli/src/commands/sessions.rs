@@ -84,6 +84,9 @@ pub(crate) fn sessions(
 pub(crate) struct SessionRow {
     pub(crate) id: String,
     pub(crate) log: PathBuf,
+    /// Where it began.
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) active: Timestamp,
     pub(crate) title: String,
     /// When something last happened in it.
     pub(crate) ago: String,
@@ -93,13 +96,26 @@ pub(crate) struct SessionRow {
 
 /// The sessions of the project that we stand in, the newest first.
 pub(crate) fn session_rows(settings: &Settings) -> Result<Vec<SessionRow>, Failure> {
+    session_rows_of(Some(&directory(None)?), settings)
+}
+
+/// The sessions of the project of a directory, or all, the newest first.
+pub(crate) fn session_rows_of(
+    directory: Option<&Path>,
+    settings: &Settings,
+) -> Result<Vec<SessionRow>, Failure> {
     let Some(home) = settings.home.as_deref() else { return Ok(Vec::new()) };
-    let (_, sessions) = kept::of_directory(home, &directory(None)?);
+    let sessions = match directory {
+        Some(directory) => kept::of_directory(home, directory).1,
+        None => kept::all(home),
+    };
     let now = now();
     let row = |row: Row| SessionRow {
         title: row.digest.title.clone().unwrap_or_else(|| String::from("(no prompt yet)")),
         ago: ago(row.active, now),
         facts: facts(&row.digest),
+        directory: row.digest.session.as_ref().and_then(|session| session.cwd.clone()).map(PathBuf::from),
+        active: row.active,
         id: row.kept.id,
         log: row.kept.log,
     };

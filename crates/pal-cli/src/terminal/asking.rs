@@ -20,14 +20,7 @@ pub(super) fn asking(told: Sender<Told>, kept: Option<PathBuf>) -> Asking {
         match answered.recv() {
             Ok(Consent::Once) => Answer::Once,
             Ok(Consent::Project) => {
-                let done = match &kept {
-                    Some(file) => pal_settings::allow(file, &asked.rule),
-                    None => Err(String::from("there is no home to keep it in")),
-                };
-                let notice = match done {
-                    Ok(()) => format!("allowed in this project from now on: {}", asked.rule),
-                    Err(why) => format!("allowed for this session only: {why}"),
-                };
+                let notice = pal_settings::allow_and_tell(kept.as_deref(), &asked.rule);
                 // Whoever showed the question is there.
                 let _ = told.send(Told::Event(Event::Notice(notice)));
                 Answer::Session

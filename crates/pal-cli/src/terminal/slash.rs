@@ -7,12 +7,12 @@ use clap::Parser;
 use pal_model::{Body, Origin};
 use pal_tui::{Choice, CommandInfo, Commands, Outcome};
 
-use super::own::{self, Own};
 use super::sessions;
 use crate::arguments::{Arguments, Command};
 use crate::colour::clipped;
 use crate::commands;
 use crate::failure::Failure;
+use crate::own::{self, Own};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::table::harmless;
@@ -153,6 +153,10 @@ impl Slash {
     }
 }
 
+fn own_info(own: &Own) -> CommandInfo {
+    CommandInfo { name: own.name.clone(), arguments: own.arguments.clone(), about: own.about.clone() }
+}
+
 impl Commands for Slash {
     fn list(&self) -> Vec<CommandInfo> {
         let info = |(name, arguments, about): &(&str, &str, &str)| CommandInfo {
@@ -160,7 +164,7 @@ impl Commands for Slash {
             arguments: (*arguments).to_owned(),
             about: (*about).to_owned(),
         };
-        BUILT_IN.iter().map(info).chain(self.own.iter().map(Own::info)).collect()
+        BUILT_IN.iter().map(info).chain(self.own.iter().map(own_info)).collect()
     }
 
     fn run(&mut self, name: &str, arguments: &str, log: Option<&Path>) -> Outcome {
@@ -198,7 +202,7 @@ impl Commands for Slash {
             },
             "model" => Outcome::Pick { title: String::from("Ask"), choices: self.models() },
             _ => match self.own.iter().find(|own| own.name == name) {
-                Some(own) => own.prompt(arguments),
+                Some(own) => Outcome::Prompt(own.prompt(arguments)),
                 None => Outcome::Unknown,
             },
         }

@@ -145,7 +145,8 @@ fn events() -> Vec<Event> {
             Event::Began(_) | Event::Message { .. } | Event::Text(_) | Event::Thinking(_) => {}
             Event::Void { .. } | Event::Waiting { .. } | Event::Notice(_) | Event::Ended(_) => {}
             Event::ToolBegan { .. } | Event::ToolPrinted { .. } | Event::ToolEnded { .. } => {}
-            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) | Event::Doing { .. } => {}
+            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) => {}
+            Event::Doing { .. } | Event::Compacting { .. } => {}
         }
     }
     events

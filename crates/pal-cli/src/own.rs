@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_tui::{CommandInfo, Outcome};
-
 use crate::settings::Settings;
 
 /// Larger files are no prompts.
@@ -13,16 +11,17 @@ const DEPTH_MAX: usize = 4;
 
 /// A command of the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Own {
+pub(crate) struct Own {
     /// Its name: the path of its file in the folder, with colons.
-    pub(super) name: String,
-    about: String,
-    arguments: String,
+    pub(crate) name: String,
+    pub(crate) about: String,
+    /// What may stand behind it.
+    pub(crate) arguments: String,
     text: String,
 }
 
 /// The commands around a directory: the user's, then the project's, which count more.
-pub(super) fn found(settings: &Settings, directory: &Path) -> Vec<Own> {
+pub(crate) fn found(settings: &Settings, directory: &Path) -> Vec<Own> {
     let project = pal_sources::project_root(directory);
     let folders = [
         settings.user_home.as_ref().map(|home| home.join(".claude/commands")),
@@ -84,12 +83,8 @@ fn parsed(name: String, text: &str) -> Own {
 }
 
 impl Own {
-    pub(super) fn info(&self) -> CommandInfo {
-        CommandInfo { name: self.name.clone(), arguments: self.arguments.clone(), about: self.about.clone() }
-    }
-
     /// The prompt, with what was typed in its places; behind the text where it has none.
-    pub(super) fn prompt(&self, arguments: &str) -> Outcome {
+    pub(crate) fn prompt(&self, arguments: &str) -> String {
         let mut text = self.text.clone();
         let words: Vec<&str> = arguments.split_whitespace().collect();
         let has_place = text.contains("$ARGUMENTS") || (1..=9).any(|at| text.contains(&format!("${at}")));
@@ -100,7 +95,7 @@ impl Own {
         if !has_place && !arguments.is_empty() {
             text.push_str(&format!("\n\n{arguments}"));
         }
-        Outcome::Prompt(text)
+        text
     }
 }
 
@@ -109,10 +104,7 @@ mod tests {
     use super::*;
 
     fn prompt(text: &str, arguments: &str) -> String {
-        match parsed(String::from("x"), text).prompt(arguments) {
-            Outcome::Prompt(prompt) => prompt,
-            _ => String::new(),
-        }
+        parsed(String::from("x"), text).prompt(arguments)
     }
 
     #[test]
