@@ -17,14 +17,14 @@ use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
-use crate::agents::{AGENT, Team, is_fork};
+use crate::agents::{AGENT, Agents, Team, is_fork};
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
 use crate::gate::Gate;
 use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
-use crate::opening::{self, Opened, Prefixing};
+use crate::opening::{self, Opened, PERMISSIONS, Prefixing};
 use crate::options::Options;
 use crate::reminding::Reminding;
 use crate::servers::Served;
@@ -59,7 +59,7 @@ impl<'a> Agent<'a> {
             let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
             let changed = gathered.instructions.resumed(noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
-            notes.extend(prefixing.unsaid(&session).map(|text| ("permissions", text)));
+            notes.extend(prefixing.unsaid(&session).map(|text| (PERMISSIONS, text)));
             session.settle(options.clock.now())?;
             prefixing.catalogue()
         } else {
@@ -114,6 +114,7 @@ impl<'a> Agent<'a> {
         if let Some(mode) = mode.filter(|_| !options.is_mode_chosen) {
             gate.set_mode(&mode);
         }
+        let told_mode = gate.mode;
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,
@@ -144,6 +145,7 @@ impl<'a> Agent<'a> {
             switched,
             log,
             notes,
+            told_mode,
             wishes_compaction: None,
             done: Vec::new(),
             denials: Vec::new(),
@@ -238,6 +240,11 @@ impl<'a> Agent<'a> {
     /// The MCP servers, which are to be stopped by whoever ends the program without the agent.
     pub fn servers(&self) -> Arc<Servers> {
         Arc::clone(&self.desk.served.servers)
+    }
+
+    /// The agents that it can send and has sent.
+    pub fn agents(&self) -> Agents {
+        Agents(Arc::clone(&self.desk.team))
     }
 
     /// The session's id.

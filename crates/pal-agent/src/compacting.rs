@@ -19,12 +19,18 @@ impl Desk<'_> {
     pub(crate) fn prepare_compaction(&mut self, order: &Order, view: &View) -> BeforeCompaction {
         let said = self.hooks.compacting(order, &self.gate, &self.handle.cancel());
         self.tell_notices();
-        let world =
-            if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
-        BeforeCompaction { blocked_by: said.blocked_by, instructions: said.instructions, world }
+        BeforeCompaction {
+            blocked_by: said.blocked_by,
+            instructions: said.instructions,
+            world: self.world(view),
+        }
     }
 
-    fn world(&self, view: &View) -> World {
+    /// What may be put back into sight besides files.
+    pub(crate) fn world(&self, view: &View) -> World {
+        if self.switched.is_off(Switch::Restoration) {
+            return World::default();
+        }
         let state = view.state();
         let skill = |name: &String| {
             let text = pal_tools::skill_text(&self.workspace, name)?;

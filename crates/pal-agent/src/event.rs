@@ -87,6 +87,8 @@ pub enum Event {
     Compacted(Box<Boundary>),
     /// Reads from the provider's cache fell, and why.
     CacheBroke(Box<CacheBreak>),
+    /// The agent began or ended planning: the permission mode by its name.
+    Mode(SmolStr),
     /// A line for the user.
     Notice(String),
     /// A prompt was worked off, or could not be. Comes once for each prompt.

@@ -82,6 +82,15 @@ impl Gate {
         };
     }
 
+    /// A person chose how much is done without asking.
+    pub(crate) fn choose_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        // Planning ends with what held before it.
+        if mode != Mode::Plan {
+            self.usual = mode;
+        }
+    }
+
     /// Whether a file may be looked at without asking anybody.
     pub(crate) fn may_look(&self, target: &Target, workspace: &Workspace) -> bool {
         let needs = [Need::Read(target.clone())];

@@ -4,6 +4,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pal_model::{Content, ToolUseId};
+use pal_permissions::Mode;
 use pal_process::Cancel;
 use pal_session::{Input, Returned};
 
@@ -14,6 +15,8 @@ use crate::event::Exchanged;
 pub struct Handle {
     signals: Sender<Signal>,
     cancel: Arc<Mutex<Cancel>>,
+    /// The permission mode that a person chose and that does not hold yet.
+    mode: Arc<Mutex<Option<Mode>>>,
 }
 
 /// Something that happened outside of the agent's thread.
@@ -31,7 +34,7 @@ pub(crate) enum Signal {
 
 impl Handle {
     pub(crate) fn new(signals: Sender<Signal>) -> Handle {
-        Handle { signals, cancel: Arc::new(Mutex::new(Cancel::new())) }
+        Handle { signals, cancel: Arc::new(Mutex::new(Cancel::new())), mode: Arc::default() }
     }
 
     /// Says something to an agent that works; it hears it with the next results. Said to one that rests, it is the next
@@ -45,6 +48,16 @@ impl Handle {
     pub fn interrupt(&self) {
         let _ = self.signals.send(Signal::Person(Input::Interrupt));
         self.cancel().cancel();
+    }
+
+    /// Chooses the permission mode. It holds for the next call that is judged; the model is told with the next request.
+    pub fn choose_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    }
+
+    /// The mode that was chosen since this was asked last.
+    pub(crate) fn take_mode(&self) -> Option<Mode> {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn send(&self, signal: Signal) {

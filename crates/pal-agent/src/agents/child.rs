@@ -56,7 +56,7 @@ impl Errand {
             }
         };
         let handle = agent.handle();
-        let Some(_joined) = team.joins(&self.name, handle.clone()) else {
+        let Some(_joined) = team.joins(&self.name, self.kind(), handle.clone()) else {
             let text = String::from("Too many agents are at work already. Wait until one has ended.");
             return Reported { text, is_error: true };
         };
@@ -139,6 +139,7 @@ impl Errand {
             Event::ToolBegan { name, input, .. } => progress(&format!("{}\n", in_short(&name, &input))),
             Event::Notice(line) => progress(&format!("{line}\n")),
             Event::Exchanged(mut exchanged) => {
+                team.took(&self.name, exchanged.usage.as_ref(), exchanged.cost);
                 exchanged.source = Source::named(&format!("subagent:{}", self.name));
                 team.sender.send(Signal::Exchanged(exchanged));
             }

@@ -10,6 +10,7 @@ mod tool;
 mod worktree;
 
 pub(crate) use team::Team;
+pub use team::{Agents, AtWork};
 pub(crate) use tool::{AGENT, AgentTool, SendMessage};
 
 use pal_model::{Body, Entry};

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pal_model::Content;
+use pal_model::{Content, Usage};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Offered;
 use pal_tools::AgentInfo;
 use smol_str::SmolStr;
 
+use super::tool::AGENT;
 use crate::handle::Handle;
 use crate::options::Options;
 
@@ -51,8 +52,56 @@ pub(crate) struct Team {
 /// One that works or has worked.
 struct Member {
     name: String,
+    kind: String,
+    since: Instant,
+    tokens: u64,
+    cost: f64,
     /// None once it has ended.
     handle: Option<Handle>,
+}
+
+/// An agent that works.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AtWork {
+    /// What it is called.
+    pub name: String,
+    /// What it was sent as.
+    pub kind: String,
+    /// For how long it has worked.
+    pub lasted: Duration,
+    /// Tokens that it took, those of agents that it sent included.
+    pub tokens: u64,
+    /// What it cost, in US dollars.
+    pub cost: f64,
+}
+
+/// The agents of a session, for whoever shows them from another thread.
+#[derive(Clone)]
+pub struct Agents(pub(crate) Arc<Team>);
+
+impl Agents {
+    /// The definitions that there are.
+    pub fn known(&self) -> &[AgentInfo] {
+        &self.0.known
+    }
+
+    /// Whether the session can send any.
+    pub fn can_send(&self) -> bool {
+        !self.0.template.without_tools.iter().any(|name| name == AGENT)
+    }
+
+    /// Those that work, in the order in which they were sent.
+    pub fn at_work(&self) -> Vec<AtWork> {
+        let members = self.0.members();
+        let at_work = members.iter().filter(|member| member.handle.is_some()).map(|member| AtWork {
+            name: member.name.clone(),
+            kind: member.kind.clone(),
+            lasted: member.since.elapsed(),
+            tokens: member.tokens,
+            cost: member.cost,
+        });
+        at_work.collect()
+    }
 }
 
 impl Team {
@@ -117,14 +166,29 @@ impl Team {
     }
 
     /// An agent begins to work; none if too many do.
-    pub(crate) fn joins(self: &Arc<Team>, name: &str, handle: Handle) -> Option<Joined> {
+    pub(crate) fn joins(self: &Arc<Team>, name: &str, kind: &str, handle: Handle) -> Option<Joined> {
         let mut members = self.members();
         if members.iter().filter(|member| member.handle.is_some()).count() >= AT_ONCE_MOST {
             return None;
         }
         members.retain(|member| member.name != name);
-        members.push(Member { name: name.to_owned(), handle: Some(handle) });
+        members.push(Member {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            since: Instant::now(),
+            tokens: 0,
+            cost: 0.0,
+            handle: Some(handle),
+        });
         Some(Joined { team: Arc::clone(self), name: name.to_owned() })
+    }
+
+    /// One of them was answered by the provider.
+    pub(crate) fn took(&self, name: &str, usage: Option<&Usage>, cost: Option<f64>) {
+        if let Some(member) = self.members().iter_mut().find(|member| member.name == name) {
+            member.tokens += usage.map_or(0, |usage| usage.prompt_tokens() + usage.output_tokens);
+            member.cost += cost.unwrap_or(0.0);
+        }
     }
 
     /// Says something to one that works.

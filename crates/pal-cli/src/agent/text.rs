@@ -103,6 +103,7 @@ impl Show for Text<'_> {
             Event::CacheBroke(fall) if fall.cause.is_expected() => Ok(()),
             Event::CacheBroke(fall) => self.tell(&broke(fall)),
             Event::Notice(text) => self.tell(text),
+            Event::Mode(mode) => self.tell(&format!("the permission mode is {mode} now")),
             Event::Ended(ended) => self.ended(ended),
         }
     }

@@ -92,7 +92,7 @@ impl Recorder {
             Event::CacheBroke(found) => self.cache_broke(found, meter),
             Event::Ended(ended) => self.ended(ended, meter, send),
             Event::Text(_) | Event::Thinking(_) | Event::Void { .. } | Event::Waiting { .. } => {}
-            Event::ToolPrinted { .. } | Event::Notice(_) => {}
+            Event::ToolPrinted { .. } | Event::Notice(_) | Event::Mode(_) => {}
         }
     }
 

@@ -132,6 +132,7 @@ fn events() -> Vec<Event> {
         Event::Compacted(Box::new(Boundary { trigger: "auto".into(), ..Boundary::default() })),
         Event::CacheBroke(Box::new(fall)),
         Event::Notice("look".into()),
+        Event::Mode("plan".into()),
         ended(End::Done, 2),
         ended(End::Refused("no".into()), 2),
         ended(End::Limit("turns".into()), 3),
@@ -144,7 +145,7 @@ fn events() -> Vec<Event> {
             Event::Began(_) | Event::Message { .. } | Event::Text(_) | Event::Thinking(_) => {}
             Event::Void { .. } | Event::Waiting { .. } | Event::Notice(_) | Event::Ended(_) => {}
             Event::ToolBegan { .. } | Event::ToolPrinted { .. } | Event::ToolEnded { .. } => {}
-            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) => {}
+            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) | Event::Mode(_) => {}
         }
     }
     events
