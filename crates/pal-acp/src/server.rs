@@ -372,7 +372,7 @@ impl Server {
             };
         }
         if let Some(handle) = &*session.handle() {
-            handle.set_mode(mode);
+            handle.choose_mode(mode);
         }
         session.set_mode(mode);
         responder.respond(SetSessionModeResponse::new())?;

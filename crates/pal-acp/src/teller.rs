@@ -85,6 +85,9 @@ impl Teller {
                 self.notice(NoticeSeverity::Warning, &words)
             }
             Event::Doing { agent, doing } => self.notice(NoticeSeverity::Info, &format!("{agent}: {doing}")),
+            Event::Mode(name) => {
+                vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(name.to_string()))]
+            }
             Event::Notice(text) => self.notice(NoticeSeverity::Info, text),
             Event::Message { entry, .. } => self.message(entry, true),
             Event::ToolBegan { call, name, input } => self.began(call, name, input),
@@ -140,7 +143,8 @@ impl Teller {
                         })),
                     }
                 }
-                updates.extend(user.aftermath.mode.as_ref().map(|mode| self.mode_is(mode)));
+                let mode = user.aftermath.mode.as_ref().filter(|_| !is_live);
+                updates.extend(mode.map(|mode| self.mode_is(mode)));
                 updates
             }
             Body::Boundary(boundary) if !is_live => self.compacted(boundary),

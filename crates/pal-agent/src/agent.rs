@@ -18,14 +18,14 @@ use pal_tools::{Abilities, Shell, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
-use crate::agents::{AGENT, AtWork, Mail, Team, is_fork};
+use crate::agents::{AGENT, Agents, Mail, Team, is_fork};
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
 use crate::gate::Gate;
 use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
-use crate::opening::{self, Opened, Prefixing};
+use crate::opening::{self, Opened, PERMISSIONS, Prefixing};
 use crate::options::Options;
 use crate::reminding::Reminding;
 use crate::servers::Served;
@@ -62,7 +62,7 @@ impl<'a> Agent<'a> {
             let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
             let changed = gathered.instructions.resumed(noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
-            notes.extend(prefixing.unsaid(&session).map(|text| ("permissions", text)));
+            notes.extend(prefixing.unsaid(&session).map(|text| (PERMISSIONS, text)));
             session.settle(options.clock.now())?;
             prefixing.catalogue()
         } else {
@@ -128,6 +128,7 @@ impl<'a> Agent<'a> {
                 Err(why) => notes.push(("agents", format!("The mail of the team cannot be read: {why}"))),
             }
         }
+        let told_mode = gate.mode;
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,
@@ -158,6 +159,7 @@ impl<'a> Agent<'a> {
             switched,
             log,
             notes,
+            told_mode,
             wishes_compaction: None,
             done: Vec::new(),
             denials: Vec::new(),
@@ -265,11 +267,6 @@ impl<'a> Agent<'a> {
         self.desk.team.is_at_work()
     }
 
-    /// The agents that it sent and that are there.
-    pub fn agents(&self) -> Vec<AtWork> {
-        self.desk.team.at_work()
-    }
-
     /// Waits until something is said; false if somebody wants an end to that.
     pub fn rest(&mut self) -> Result<bool, AgentError> {
         while self.unheard.is_empty() {
@@ -312,6 +309,11 @@ impl<'a> Agent<'a> {
     /// The MCP servers, which are to be stopped by whoever ends the program without the agent.
     pub fn servers(&self) -> Arc<Servers> {
         Arc::clone(&self.desk.served.servers)
+    }
+
+    /// The agents that it can send and has sent.
+    pub fn agents(&self) -> Agents {
+        Agents(Arc::clone(&self.desk.team))
     }
 
     /// The session's id.
@@ -360,7 +362,6 @@ impl Desk<'_> {
         for signal in waiting {
             match signal {
                 Signal::Said(Input::Interrupt) => {}
-                Signal::Mode(mode) => self.choose_mode(mode),
                 other => self.handle.send(other),
             }
         }

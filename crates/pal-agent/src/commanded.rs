@@ -2,14 +2,62 @@
 
 use std::path::Path;
 
-use pal_engine::{Compacted, EngineError};
-use pal_model::{BlockType, Body, EntryId, Origin};
+use pal_context::{FileRead, FileWanted, Question, Reply};
+use pal_engine::{Asked, Compacted, EngineError, Errands, Outcome, Outgoing};
+use pal_model::{BlockType, Body, Boundary, Content, EntryId, Origin, Text, Timestamp};
+use pal_sources::Discovered;
 use pal_store::Reader;
 use pal_view::View;
+use smol_str::SmolStr;
 
+use crate::desk::Desk;
 use crate::{Agent, AgentError};
 
+/// What a compaction would come to.
+#[derive(Debug)]
+pub struct Preview {
+    /// What the model sees now.
+    pub before: View,
+    /// The boundary that would be written.
+    pub boundary: Box<Boundary>,
+    /// Files that would not be put back into sight.
+    pub not_read: Vec<String>,
+}
+
 impl Agent<'_> {
+    /// What a compaction would come to now, with a summary that is drawn from the log: no model is asked, no hook is heard,
+    /// nothing is written.
+    pub fn preview_compaction(&mut self) -> Result<Preview, AgentError> {
+        let before = self.session.view().clone();
+        let world = self.desk.world(&before);
+        let now = self.desk.clock.now();
+        let mut looking = Looking { desk: &mut self.desk, not_read: Vec::new() };
+        match self.session.preview(world, &self.engine, now, &mut looking)? {
+            Compacted::Done { boundary, .. } => Ok(Preview { before, boundary, not_read: looking.not_read }),
+            Compacted::Refused(why) | Compacted::Blocked(why) => {
+                Err(AgentError::Other(format!("nothing would come of it: {why}")))
+            }
+        }
+    }
+
+    /// What a prompt of an MCP server says with these arguments, a JSON object. Whoever interrupts the agent stops the wait.
+    pub fn prompt_of_server(
+        &mut self,
+        server: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Content, AgentError> {
+        self.desk.handle.renew();
+        let cancel = self.desk.handle.cancel();
+        let blocks = self.desk.served.servers.get_prompt(server, name, arguments, &cancel);
+        let blocks = blocks.map_err(AgentError::Other)?;
+        if blocks.is_empty() {
+            return Err(AgentError::Other(format!("the server {server} says nothing under {name}")));
+        }
+        let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
+        Ok(Content::parse(&Text::from(format!("[{}]", raw.join(",")))))
+    }
+
     /// Compacts the conversation now; what the summary is to dwell on, if something. What comes of it is told as events; a
     /// refusal, in words, too.
     pub fn compact(&mut self, instructions: Option<String>) -> Result<(), AgentError> {
@@ -49,6 +97,11 @@ impl Agent<'_> {
         Ok(())
     }
 
+    /// The instruction files around the session.
+    pub fn instructions(&self) -> &Discovered {
+        &self.desk.around.instructions
+    }
+
     /// What is pinned.
     pub fn pins(&self) -> Vec<String> {
         self.session.view().state().pins.values().cloned().collect()
@@ -76,4 +129,30 @@ impl Agent<'_> {
         }
         Ok(words)
     }
+}
+
+/// Reads what a compaction would put back into sight, and does nothing else.
+struct Looking<'a, 'b> {
+    desk: &'a mut Desk<'b>,
+    not_read: Vec<String>,
+}
+
+impl Errands for Looking<'_, '_> {
+    fn send(&mut self, _outgoing: &Outgoing<'_>) -> Outcome {
+        Outcome::Failed(String::from("a look ahead sends nothing"))
+    }
+
+    fn ask(&mut self, _question: &Question, _betas: &[SmolStr], _now: Timestamp) -> Asked {
+        Asked { reply: Reply::Failed(String::from("a look ahead asks nobody")), answered: None }
+    }
+
+    fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
+        let read = self.desk.read_again(wanted);
+        if read.text.is_none() {
+            self.not_read.push(wanted.path.clone());
+        }
+        read
+    }
+
+    fn notice(&mut self, _line: &str) {}
 }

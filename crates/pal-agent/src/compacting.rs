@@ -22,12 +22,18 @@ impl Desk<'_> {
         if said.blocked_by.is_none() {
             (self.sink)(Event::Compacting { tokens: view.size().tokens });
         }
-        let world =
-            if self.switched.is_off(Switch::Restoration) { World::default() } else { self.world(view) };
-        BeforeCompaction { blocked_by: said.blocked_by, instructions: said.instructions, world }
+        BeforeCompaction {
+            blocked_by: said.blocked_by,
+            instructions: said.instructions,
+            world: self.world(view),
+        }
     }
 
-    fn world(&self, view: &View) -> World {
+    /// What may be put back into sight besides files.
+    pub(crate) fn world(&self, view: &View) -> World {
+        if self.switched.is_off(Switch::Restoration) {
+            return World::default();
+        }
         let state = view.state();
         let skill = |name: &String| {
             let text = pal_tools::skill_text(&self.workspace, name)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Draft, ResponseGot, Text, Timestamp, ToolUseId};
 use pal_permissions::{Mode, Need, only_looks};
-use pal_prompt::{CALL_TOOL, Catalogue, Instruction, InstructionScope};
+use pal_prompt::{CALL_TOOL, Catalogue};
 use pal_session::{Call, Input, Ruling};
 use pal_settings::Switch;
 use pal_tools::{Shell, Tool, Workspace};
@@ -60,6 +60,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) log: PathBuf,
     /// What the model is to be told with the next request, and of which sort it is.
     pub(crate) notes: Vec<(&'static str, String)>,
+    /// The permission mode that the model knows of.
+    pub(crate) told_mode: Mode,
     /// A compaction that the model asked for, with what it is to dwell on.
     pub(crate) wishes_compaction: Option<Option<String>>,
     /// Results that came about at once.
@@ -134,10 +136,6 @@ impl Desk<'_> {
     pub(crate) fn taken_in(&mut self, signal: Signal) -> Option<Input> {
         match signal {
             Signal::Said(input) => Some(input),
-            Signal::Mode(mode) => {
-                self.choose_mode(mode);
-                None
-            }
             Signal::Printed(call, text) => {
                 (self.sink)(Event::ToolPrinted { call, text });
                 None
@@ -166,22 +164,13 @@ impl Desk<'_> {
                 }
                 if let Some(mode) = &returned.aftermath.mode {
                     self.gate.set_mode(mode);
+                    // The result says so.
+                    self.told_mode = self.gate.mode;
+                    (self.sink)(Event::Mode(SmolStr::new_static(self.gate.mode.name())));
                 }
                 Some(Input::Returned(*returned))
             }
         }
-    }
-
-    /// The user wants another mode: it holds from now on, and the model is told.
-    pub(crate) fn choose_mode(&mut self, mode: Mode) {
-        if self.gate.mode != mode {
-            let words = crate::opening::mode_guidance(mode);
-            self.notes.push((
-                "permissions",
-                format!("What you may do is not what it was. From now on this holds: {words}"),
-            ));
-        }
-        self.gate.choose_mode(mode);
     }
 
     /// Tells what hooks want the user to know.
@@ -189,28 +178,6 @@ impl Desk<'_> {
         for notice in self.hooks.take_notices() {
             (self.sink)(Event::Notice(notice));
         }
-    }
-
-    /// Tells hooks which files of instructions the session begins with.
-    pub(crate) fn tell_instructions(&mut self) {
-        if !self.hooks.hears_instructions() {
-            return;
-        }
-        for file in self.around.instructions.files.clone() {
-            let why = if file.included_by.is_some() { "include" } else { "session_start" };
-            self.tell_instruction(&file, why);
-        }
-    }
-
-    fn tell_instruction(&mut self, file: &Instruction, why: &str) {
-        let whose = match file.scope {
-            InstructionScope::Managed => "Managed",
-            InstructionScope::User => "User",
-            InstructionScope::Local => "Local",
-            InstructionScope::Project | InstructionScope::Added => "Project",
-        };
-        self.hooks.instructions_loaded(file.path.as_ref(), whose, why, &self.gate, &self.handle.cancel());
-        self.tell_notices();
     }
 
     /// Puts into the log what agents took that were sent.
@@ -242,6 +209,7 @@ impl Hands for Desk<'_> {
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         let finished = self.shell.finished_since_last_asked();
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
+        self.tell_mode();
         self.book(session, now)?;
         self.look_at_servers(session);
         let changes = self.around.changes();
@@ -276,6 +244,7 @@ impl Hands for Desk<'_> {
     }
 
     fn judge(&mut self, _session: &mut Session, call: &Call) -> Ruling {
+        self.heed_mode();
         let judged = self.gate.judge(call, &self.tools, &self.workspace, &self.hooks, &self.handle.cancel());
         self.tell_notices();
         self.notes.extend(judged.notes.into_iter().map(|text| ("hook", text)));

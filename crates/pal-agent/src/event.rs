@@ -106,6 +106,8 @@ pub enum Event {
         /// What it does.
         doing: String,
     },
+    /// The agent began or ended planning: the permission mode by its name.
+    Mode(SmolStr),
     /// A line for the user.
     Notice(String),
     /// A prompt was worked off, or could not be. Comes once for each prompt.

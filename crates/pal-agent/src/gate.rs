@@ -88,9 +88,13 @@ impl Gate {
         };
     }
 
-    /// The user wants another mode from now on.
+    /// A person chose how much is done without asking.
     pub(crate) fn choose_mode(&mut self, mode: Mode) {
-        (self.mode, self.usual) = (mode, mode);
+        self.mode = mode;
+        // Planning ends with what held before it.
+        if mode != Mode::Plan {
+            self.usual = mode;
+        }
     }
 
     /// Whether a file may be looked at without asking anybody.

@@ -19,6 +19,8 @@ pub struct Handle {
     signals: Sender<Signal>,
     cancel: Arc<Mutex<Cancel>>,
     bell: Arc<Mutex<Option<Bell>>>,
+    /// The permission mode that a person chose and that does not hold yet.
+    mode: Arc<Mutex<Option<Mode>>>,
 }
 
 /// Something that happened outside of the agent's thread.
@@ -26,8 +28,6 @@ pub struct Handle {
 pub(crate) enum Signal {
     /// A person or another agent says or wants something.
     Said(Input),
-    /// The user wants another permission mode.
-    Mode(Mode),
     /// A running call printed something.
     Printed(ToolUseId, String),
     /// A call returned, and these files were touched by it.
@@ -45,7 +45,8 @@ pub(crate) enum Signal {
 
 impl Handle {
     pub(crate) fn new(signals: Sender<Signal>) -> Handle {
-        Handle { signals, cancel: Arc::new(Mutex::new(Cancel::new())), bell: Arc::default() }
+        let cancel = Arc::new(Mutex::new(Cancel::new()));
+        Handle { signals, cancel, bell: Arc::default(), mode: Arc::default() }
     }
 
     /// Says something to an agent that works; it hears it with the next results. Said to one that rests, it is the next
@@ -75,10 +76,15 @@ impl Handle {
         self.cancel().cancel();
     }
 
-    /// Chooses another permission mode, which holds from the next call that is judged. The fence around commands stays as it
-    /// is: what goes into [`Mode::Bypass`] or out of it wants a session that is opened anew.
-    pub fn set_mode(&self, mode: Mode) {
-        let _ = self.signals.send(Signal::Mode(mode));
+    /// Chooses the permission mode. It holds for the next call that is judged; the model is told with the next request. The
+    /// fence around commands stays as it is: what goes into [`Mode::Bypass`] or out of it wants a session that is opened anew.
+    pub fn choose_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    }
+
+    /// The mode that was chosen since this was asked last.
+    pub(crate) fn take_mode(&self) -> Option<Mode> {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn send(&self, signal: Signal) {

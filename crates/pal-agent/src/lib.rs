@@ -26,14 +26,16 @@ mod reminding;
 mod restoring;
 mod servers;
 mod switched;
+mod telling;
 mod timing;
 mod voice;
 mod words;
 mod workers;
 
 pub use agent::Agent;
-pub use agents::{Assignment, AtWork, work_as_teammate};
+pub use agents::{Agents, Assignment, AtWork, work_as_teammate};
 pub use clock::Clock;
+pub use commanded::Preview;
 pub use error::AgentError;
 pub use event::{Began, Denial, End, Ended, Event, Exchanged, telling};
 pub use gate::{Answer, Asked, Asking};

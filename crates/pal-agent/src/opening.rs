@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
-use pal_model::{Card, Draft, EntryId, Prefix, escape_into};
+use pal_model::{Body, Card, Draft, EntryId, Prefix};
 use pal_permissions::Mode;
 use pal_prompt::{
     Assembled, Assembly, Catalogue, Mode as PromptMode, Prompts, SessionFacts, ToolSpec, assemble,
@@ -20,6 +20,9 @@ use crate::AgentError;
 use crate::agents::UNDER_WAY;
 use crate::clock;
 use crate::options::{Beginning, Options};
+
+/// Notes on what the model may do.
+pub(crate) const PERMISSIONS: &str = "permissions";
 
 /// A session that is open, and its log.
 pub(crate) struct Opened {
@@ -153,19 +156,20 @@ impl Prefixing {
         })
     }
 
-    /// What the model is to know of what it may do now, where the prefix that the session goes on with says something else.
+    /// What the model is to know of what it may do now, where what it was told last is something else.
     pub(crate) fn unsaid(&self, session: &Session) -> Option<String> {
-        let prefix = session.view().prefix()?.system.as_str();
-        let is_said = |words: &&String| {
-            let mut spelled = String::new();
-            escape_into(&mut spelled, words);
-            prefix.contains(spelled.trim_matches('"'))
-        };
-        let unsaid = self.facts.guidance.iter().filter(|words| !is_said(words));
+        let told = told(session)?;
+        let unsaid = self.facts.guidance.iter().filter(|words| !told.contains(*words));
         let words: Vec<&str> = unsaid.map(String::as_str).collect();
-        (!words.is_empty()).then(|| {
-            format!("What you may do is not what it was. From now on this holds: {}", words.join(" "))
-        })
+        (!words.is_empty()).then(|| changed(&words.join(" ")))
+    }
+
+    /// Another mode holds: what the model is told of it, now and behind the next compaction.
+    pub(crate) fn choose_mode(&mut self, mode: Mode) -> String {
+        if let Some(first) = self.facts.guidance.first_mut() {
+            *first = String::from(guidance_of(mode));
+        }
+        changed(guidance_of(mode))
     }
 
     /// The tools that the session offers now. What its requests list is what its log holds.
@@ -183,9 +187,29 @@ fn tools(options: &Options) -> Vec<ToolSpec> {
     offered.map(deferring).collect()
 }
 
+/// What the model was told of what it may do, and still counts: the prefix, and the newest word on the mode behind it.
+fn told(session: &Session) -> Option<String> {
+    let view = session.view();
+    let mut told = view.prefix()?.system.to_string();
+    let is_about_mode = |text: &String| Mode::ALL.iter().any(|mode| text.contains(guidance_of(*mode)));
+    let notes = view.shown().filter_map(|shown| match &shown.entry.body {
+        Body::Attachment(note) if note.what == PERMISSIONS => Some(note.content.raw()),
+        _ => None,
+    });
+    if let Some(newest) = notes.filter(is_about_mode).last() {
+        Mode::ALL.iter().for_each(|mode| told = told.replace(guidance_of(*mode), ""));
+        told.push_str(&newest);
+    }
+    Some(told)
+}
+
+fn changed(words: &str) -> String {
+    format!("What you may do is not what it was. From now on this holds: {words}")
+}
+
 /// What the model is told of what it may do.
 fn guidance(options: &Options) -> Vec<String> {
-    let mut guidance = vec![String::from(mode_guidance(options.mode))];
+    let mut guidance = vec![String::from(guidance_of(options.mode))];
     if let Some(fence) = &options.fence {
         let network = if fence.network { "reach the network" } else { "do not reach the network" };
         guidance.push(format!(
@@ -195,8 +219,7 @@ fn guidance(options: &Options) -> Vec<String> {
     guidance
 }
 
-/// What the model is told of a permission mode.
-pub(crate) fn mode_guidance(mode: Mode) -> &'static str {
+fn guidance_of(mode: Mode) -> &'static str {
     match mode {
         Mode::Default => {
             "Reading inside the project is allowed. Changing files and running commands that do more than look needs a \

@@ -1,6 +1,9 @@
 //! `pal` on a terminal: the agent works on a thread of its own, the terminal talks on this one.
 
 mod asking;
+mod listing;
+mod prompts;
+mod running;
 mod sessions;
 mod signals;
 mod slash;
@@ -16,6 +19,7 @@ use crate::arguments::{ColourName, Print};
 use crate::colour::Colours;
 use crate::failure::Failure;
 use crate::settings::Settings;
+use running::Running;
 use slash::Slash;
 
 /// Whether there is somebody to talk with.
@@ -41,6 +45,7 @@ pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failu
     let (told, news) = channel();
     signals::tell(told.clone());
     let (wishes, wished) = channel();
+    let running = Running::default();
     let history = settings.home.as_ref().map(|home| home.join("prompts.jsonl"));
     let start = Start {
         is_coloured: Colours::of(ColourName::Auto).is_on(),
@@ -48,14 +53,15 @@ pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failu
         history,
         prompt: print.prompt.clone(),
         command: is_chosen.then(|| String::from("resume")),
-        commands: Box::new(Slash::new(settings.clone(), &directory)),
+        commands: Box::new(Slash::new(settings.clone(), &directory, running.clone())),
+        suspend: signals::suspend,
     };
     let print_then = Print { resume: print.resume.clone().filter(|name| !name.is_empty()), ..print.clone() };
     let left = std::thread::scope(|scope| {
         let last = LastWord(told.clone());
         let worker = scope.spawn(move || {
             let _last = last;
-            worker::work(print_then, settings, &wished, &told, is_chosen);
+            worker::work(print_then, settings, &running, &wished, &told, is_chosen);
         });
         let talking = if print.plain { run_plain } else { run };
         let left = talking(start, Origin { told: news, wishes });

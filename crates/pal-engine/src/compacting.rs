@@ -1,6 +1,6 @@
 //! Compactions, carried through; and taken back.
 
-use pal_context::{Compaction, How, Order, Question, Reply, Standing, Step, Trigger, cache};
+use pal_context::{Compaction, How, Order, Question, Reply, Standing, Step, Trigger, World, cache};
 use pal_model::{
     Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, ResponseGot, Source, Timestamp,
 };
@@ -51,6 +51,18 @@ impl Session {
     ) -> Result<Compacted, EngineError> {
         let order = Order { instructions, ..automatic(Trigger::Manual, engine) };
         self.compact(order, engine, now, errands)
+    }
+
+    /// What a compaction by hand would come to, made without a model: nobody is asked and nothing is written.
+    pub fn preview(
+        &mut self,
+        world: World,
+        engine: &Engine,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<Compacted, EngineError> {
+        let order = Order { world, only: Some(vec![How::Extractive]), ..automatic(Trigger::Manual, engine) };
+        self.compaction(order, engine, now, errands)
     }
 
     /// Compacts the conversation.

@@ -6,6 +6,8 @@ use pal_model::Text;
 use rmcp::RoleClient;
 use rmcp::service::Peer;
 
+use crate::words::spelled;
+
 /// A tool that a server offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolOffered {
@@ -49,6 +51,13 @@ pub struct PromptOffered {
     pub description: String,
     /// Its arguments by name, and whether each is needed.
     pub arguments: Vec<(String, bool)>,
+}
+
+impl PromptOffered {
+    /// Its name among commands.
+    pub fn command(&self) -> String {
+        format!("mcp__{}__{}", spelled(&self.server), spelled(&self.name))
+    }
 }
 
 /// How a server is.

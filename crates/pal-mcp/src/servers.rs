@@ -1,5 +1,7 @@
 //! All servers of a session, behind calls for threads that know nothing of how they are kept.
 
+mod restarting;
+
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
@@ -23,7 +25,7 @@ use crate::content::{self, Eyes};
 use crate::keeper::{House, Server, keep};
 use crate::known::{Known, PromptOffered, ResourceOffered, State, ToolOffered};
 use crate::settings::Settings;
-use crate::words::clean;
+use crate::words::{clean, spelled};
 
 /// How long all servers together may take to end.
 const ENDING: Duration = Duration::from_secs(3);
@@ -39,6 +41,7 @@ pub struct Servers {
     servers: Vec<Arc<Server>>,
     house: Arc<House>,
     runtime: Mutex<Option<Runtime>>,
+    /// Who keeps each of them, in the same order.
     tasks: Mutex<Vec<JoinHandle<()>>>,
     began: Instant,
 }
@@ -305,11 +308,6 @@ impl Drop for Servers {
 /// How many servers still come up.
 fn starting(servers: &[Arc<Server>]) -> usize {
     servers.iter().filter(|server| server.known.borrow().state == State::Starting).count()
-}
-
-/// A server's name as it stands in the names of its tools.
-fn spelled(name: &str) -> String {
-    name.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_")
 }
 
 /// One thread serves them all: what they do is wait.

@@ -30,6 +30,11 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     clean(text, most).replace(['\n', '\t'], " ")
 }
 
+/// A name as it stands in the names of tools and commands.
+pub(crate) fn spelled(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

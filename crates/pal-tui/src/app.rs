@@ -1,5 +1,6 @@
 //! The loop: keys before everything else, news in slices, at most so many frames a second, and no work while nothing happens.
 
+mod raw;
 mod typing;
 mod working;
 
@@ -8,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::Event as Input;
-use crossterm::{event, execute, terminal};
+use crossterm::terminal;
 
 use crate::asking::Question;
 use crate::editor::Editor;
@@ -16,6 +17,7 @@ use crate::files::Files;
 use crate::history::History;
 use crate::keys::{Inbox, parts};
 use crate::live::{Parts, composed};
+use crate::modes::Modes;
 use crate::picker::Picker;
 use crate::screen::Screen;
 use crate::status::Status;
@@ -23,6 +25,7 @@ use crate::suggest::Suggestions;
 use crate::theme::Theme;
 use crate::told::{CommandInfo, Commands, Facts, Origin, Start, Wish};
 use crate::transcript::Transcript;
+use raw::Raw;
 
 /// The least time between two frames, unless a key was pressed.
 const FRAME: Duration = Duration::from_millis(16);
@@ -54,44 +57,18 @@ pub fn run(start: Start, origin: Origin) -> io::Result<Option<String>> {
     left
 }
 
-/// A terminal that gives us every key; as it was before, when this is gone.
-struct Raw;
-
-impl Raw {
-    fn enter() -> io::Result<Raw> {
-        terminal::enable_raw_mode()?;
-        execute!(io::stdout(), event::EnableBracketedPaste)?;
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            restore();
-            usual(info);
-        }));
-        Ok(Raw)
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        restore();
-    }
-}
-
-/// Nothing can be done where the terminal is gone.
-fn restore() {
-    let _ = execute!(io::stdout(), event::DisableBracketedPaste);
-    let _ = terminal::disable_raw_mode();
-}
-
 /// What the program knows while it talks.
 struct App {
     screen: Screen<io::Stdout>,
     theme: Theme,
     transcript: Transcript,
     status: Status,
+    modes: Modes,
     editor: Editor,
     history: History,
     files: Files,
     start: StartLeft,
+    suspend: fn(),
     commands: Box<dyn Commands>,
     known: Vec<CommandInfo>,
     wishes: mpsc::Sender<Wish>,
@@ -136,12 +113,14 @@ impl App {
             screen,
             theme,
             status: Status::default(),
+            modes: Modes::default(),
             editor: Editor::new(history.read()),
             history,
             files: Files::new(start.directory.clone()),
             known: start.commands.list(),
             commands: start.commands,
             start: StartLeft { directory: start.directory, prompt: start.prompt, command: start.command },
+            suspend: start.suspend,
             wishes,
             facts: None,
             questions: Vec::new(),

@@ -1,28 +1,31 @@
-//! What is sent of what was typed: pictures that are named with an `@` go along.
+//! What is sent of what was typed: pictures that are named with an `@`, or whose path was pasted, go along.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pal_model::{Content, Text, escape_into};
 
+/// Longer is no path.
+const PATH_BYTES_MAX: usize = 4_096;
 /// Providers take no larger pictures.
 const PICTURE_BYTES_MAX: u64 = 5 << 20;
 
-/// The content of a prompt; and what could not go along, and why.
-pub(crate) fn content(text: &str, directory: &Path) -> (Content, Vec<String>) {
+/// The content of a prompt with pictures that were pasted; and what could not go along, and why.
+pub(crate) fn content(text: &str, pasted: &[PathBuf], directory: &Path) -> (Content, Vec<String>) {
     let mut problems = Vec::new();
     let mut blocks = String::new();
-    for word in text.split_whitespace().filter_map(|word| word.strip_prefix('@')) {
-        let path = directory.join(word);
+    let named = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+    let named = named.map(|word| directory.join(word)).filter(|path| !pasted.contains(path));
+    for path in named.chain(pasted.iter().cloned()) {
         match picture(&path) {
             Ok(Some(block)) => {
                 blocks.push_str(&block);
                 blocks.push(',');
             }
             Ok(None) => {}
-            Err(why) => problems.push(format!("@{word}: {why}")),
+            Err(why) => problems.push(format!("{}: {why}", path.display())),
         }
     }
     if blocks.is_empty() {
@@ -35,19 +38,67 @@ pub(crate) fn content(text: &str, directory: &Path) -> (Content, Vec<String>) {
     (Content::parse(&Text::from(blocks)), problems)
 }
 
-/// A file as a block, if it is a picture that providers take.
-fn picture(path: &Path) -> Result<Option<String>, String> {
-    let Ok(metadata) = path.metadata() else { return Ok(None) };
-    if !metadata.is_file() {
-        return Ok(None);
+/// The picture that a pasted text is the path of, if it is: in quotes, as an address, or with blanks escaped, as terminals
+/// and file managers write paths.
+pub(crate) fn pasted_picture(text: &str, directory: &Path) -> Option<PathBuf> {
+    let text = text.trim();
+    if text.is_empty() || text.contains('\n') || text.len() > PATH_BYTES_MAX {
+        return None;
+    }
+    let quoted = ['\'', '"'].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote));
+    let named = match (quoted, text.strip_prefix("file://")) {
+        (Some(quoted), _) => quoted.to_owned(),
+        (None, Some(address)) => decoded(&address[address.find('/')?..])?,
+        (None, None) => unescaped(text),
+    };
+    let path = directory.join(named);
+    kind(&path).map(|_| path)
+}
+
+/// A path of an address: `%20` is a blank.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((byte, behind)) = rest.split_first() {
+        match (byte, behind) {
+            (b'%', [high, low, behind @ ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+                rest = behind;
+            }
+            _ => {
+                bytes.push(*byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// A path as a shell would read it: a backslash stands before what is meant as itself.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        plain.push(if character == '\\' { characters.next().unwrap_or(character) } else { character });
+    }
+    plain
+}
+
+/// The media type of a file, if it is a picture that providers take.
+fn kind(path: &Path) -> Option<&'static str> {
+    if !path.metadata().ok()?.is_file() {
+        return None;
     }
     let mut beginning = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut beginning));
-    let Some(kind) = read.ok().and_then(|_| infer::get(&beginning)) else { return Ok(None) };
-    let kind = kind.mime_type();
-    if !matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp") {
-        return Ok(None);
-    }
+    std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut beginning)).ok()?;
+    let kind = infer::get(&beginning)?.mime_type();
+    matches!(kind, "image/png" | "image/jpeg" | "image/gif" | "image/webp").then_some(kind)
+}
+
+/// A file as a block, if it is a picture that providers take.
+fn picture(path: &Path) -> Result<Option<String>, String> {
+    let (Some(kind), Ok(metadata)) = (kind(path), path.metadata()) else { return Ok(None) };
     if metadata.len() > PICTURE_BYTES_MAX {
         return Err(format!("pictures of more than {} MB are not taken", PICTURE_BYTES_MAX >> 20));
     }

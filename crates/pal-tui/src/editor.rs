@@ -2,8 +2,11 @@
 
 mod rows;
 
+use std::path::PathBuf;
+
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::paint::harmless_line;
 pub(crate) use rows::laid;
 
 /// A paste with more lines or characters than this becomes an attachment.
@@ -17,6 +20,8 @@ pub(crate) struct Typed {
     pub(crate) shown: String,
     /// With long pastes in full.
     pub(crate) sent: String,
+    /// Pictures whose marks are in it.
+    pub(crate) pictures: Vec<PathBuf>,
 }
 
 /// A line editor for several lines.
@@ -32,6 +37,8 @@ pub(crate) struct Editor {
     draft: String,
     /// Marks of long pastes, and what they stand for.
     pastes: Vec<(String, String)>,
+    /// Marks of pictures. They stay: an earlier prompt that is said again has its pictures.
+    pictures: Vec<(String, PathBuf)>,
     killed: String,
 }
 
@@ -78,7 +85,9 @@ impl Editor {
         if !sent.trim().is_empty() && self.earlier.last() != Some(&sent) {
             self.earlier.push(sent.clone());
         }
-        Typed { shown, sent }
+        let has_mark = |(mark, _): &&(String, PathBuf)| sent.contains(mark.as_str());
+        let pictures = self.pictures.iter().filter(has_mark).map(|(_, path)| path.clone()).collect();
+        Typed { shown, sent, pictures }
     }
 
     pub(crate) fn insert(&mut self, text: &str) {
@@ -103,6 +112,14 @@ impl Editor {
         let mark = format!("[pasted text {number}: {count}]");
         self.insert(&mark);
         self.pastes.push((mark, text));
+    }
+
+    /// A picture whose path was pasted: a mark stands for it.
+    pub(crate) fn paste_picture(&mut self, path: PathBuf) {
+        let name = path.file_name().map_or(String::new(), |name| harmless_line(&name.to_string_lossy()));
+        let mark = format!("[picture {}: {name}]", self.pictures.len() + 1);
+        self.insert(&mark);
+        self.pictures.push((mark, path));
     }
 
     pub(crate) fn backspace(&mut self) {
@@ -221,9 +238,10 @@ impl Editor {
 
     /// The beginning of the character before; a mark of a paste is one character.
     fn before(&self, at: usize) -> usize {
-        let mark = self.pastes.iter().find(|(mark, _)| self.text[..at].ends_with(mark.as_str()));
-        let length = match mark {
-            Some((mark, _)) => mark.len(),
+        let marks =
+            self.pastes.iter().map(|(mark, _)| mark).chain(self.pictures.iter().map(|(mark, _)| mark));
+        let length = match marks.into_iter().find(|mark| self.text[..at].ends_with(mark.as_str())) {
+            Some(mark) => mark.len(),
             None => self.text[..at].graphemes(true).next_back().map_or(0, str::len),
         };
         at - length

@@ -17,6 +17,7 @@ mod history;
 mod keys;
 mod live;
 mod markdown;
+mod modes;
 mod paint;
 mod picker;
 mod plain;

@@ -130,7 +130,7 @@ impl Plain {
     }
 
     fn say(&mut self, sent: &str) {
-        let (content, problems) = content(sent, &self.directory);
+        let (content, problems) = content(sent, &[], &self.directory);
         problems.iter().for_each(|problem| self.transcript.complain(problem));
         let is_steering = self.outstanding > 0 && self.transcript.is_working();
         // What was typed stands there already.
@@ -240,7 +240,7 @@ impl Plain {
             Told::Called => self.wish(Wish::Heed),
             Told::Stop if self.outstanding > 0 && !self.is_leaving => self.stop(),
             Told::Stop | Told::End => self.leave(),
-            Told::Left(_) => {}
+            Told::Continued | Told::Left(_) => {}
         }
     }
 

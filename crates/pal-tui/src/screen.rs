@@ -104,11 +104,16 @@ impl<W: Write> Screen<W> {
         let mut text = String::new();
         travel(&mut text, self.at.0, 0);
         text.push_str("\r\x1b[J\x1b[?25h");
+        self.forget();
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Somebody else wrote to the terminal: what is drawn next begins at the beginning of a line.
+    pub fn forget(&mut self) {
         self.drawn.clear();
         self.at = (0, 0);
         self.is_stale = true;
-        self.out.write_all(text.as_bytes())?;
-        self.out.flush()
     }
 
     /// Clears what is seen; the scrollback stays.

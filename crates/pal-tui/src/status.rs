@@ -35,6 +35,7 @@ impl Status {
                 self.model = harmless_line(&began.model);
                 self.mode = began.permission_mode.to_string();
             }
+            Event::Mode(mode) => self.mode = mode.to_string(),
             Event::Exchanged(exchanged) => {
                 self.cost += exchanged.cost.unwrap_or(0.0);
                 let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation())
@@ -77,7 +78,15 @@ impl Status {
             Span::styled(format!(" {:.0} % left", (left * 100.0).floor()), theme.dim()),
         ];
         let mut parts: Vec<Vec<Span<'static>>> =
-            vec![vec![Span::styled(clipped(&self.model, 24), theme.dim())], bar];
+            vec![vec![Span::styled(clipped(&self.model, 24), theme.dim())]];
+        let mode = match self.mode.as_str() {
+            "" | "default" => None,
+            "bypass" => Some(theme.bad()),
+            "plan" => Some(theme.accent()),
+            _ => Some(theme.warning()),
+        };
+        parts.extend(mode.map(|style| vec![Span::styled(self.mode.clone(), style)]));
+        parts.push(bar);
         let mut quiet = |text: String| parts.push(vec![Span::styled(text, theme.dim())]);
         if self.prompt_tokens > 0 {
             quiet(format!("{:.0} % cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
@@ -85,9 +94,6 @@ impl Status {
         quiet(format!("${:.4}", self.cost));
         if self.background > 0 {
             quiet(format!("{} in the background", self.background));
-        }
-        if !matches!(self.mode.as_str(), "" | "default") {
-            quiet(self.mode.clone());
         }
         if self.tokens > 0 {
             quiet(format!("{} tokens", short(self.tokens)));

@@ -41,7 +41,11 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
 pub(crate) fn commands(typed: &str, commands: &[CommandInfo]) -> Vec<(String, String)> {
     let name = typed.trim_start_matches('/');
     let begins = |command: &&CommandInfo| command.name.starts_with(name);
-    let holds = |command: &&CommandInfo| !command.name.starts_with(name) && command.name.contains(name);
+    // `server:prompt` is short for a prompt of a server.
+    let longer = name.replacen(':', "__", 1);
+    let holds = |command: &&CommandInfo| {
+        !command.name.starts_with(name) && (command.name.contains(name) || command.name.contains(&longer))
+    };
     let found = commands.iter().filter(begins).chain(commands.iter().filter(holds));
     let offer = |command: &CommandInfo| {
         let arguments =

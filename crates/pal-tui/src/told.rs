@@ -29,6 +29,8 @@ pub enum Told {
     Stop,
     /// The system wants the program to end.
     End,
+    /// The program goes on after it was stopped: the terminal may be in any state.
+    Continued,
     /// Nothing more comes; why, if that is not what the user wanted.
     Left(Option<String>),
 }
@@ -154,4 +156,6 @@ pub struct Start {
     pub command: Option<String>,
     /// Who answers commands.
     pub commands: Box<dyn Commands>,
+    /// Stops the program until the shell lets it go on; returns when it does.
+    pub suspend: fn(),
 }

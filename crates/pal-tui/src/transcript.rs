@@ -1,6 +1,7 @@
 //! What happened, as lines: finished ones, which never change, and those that still do.
 
 mod calls;
+mod unfolding;
 mod words;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use crate::paint::{clipped, harmless, harmless_line, line_columns, short, wrappe
 use crate::stream::Stream;
 use crate::theme::Theme;
 use calls::Calls;
+use unfolding::Folded;
 use words::{broke, compacted, spent, words_of};
 
 /// Lines of thinking that are seen while it goes on.
@@ -30,6 +32,7 @@ pub struct Transcript {
     answer: Stream,
     thinking: String,
     calls: Calls,
+    folded: Folded,
     /// Why the provider is asked again, while it is waited for.
     waiting: Option<String>,
     /// What was typed and not heard yet: as it is shown.
@@ -51,6 +54,7 @@ impl Transcript {
             answer: Stream::default(),
             thinking: String::new(),
             calls: Calls::default(),
+            folded: Folded::default(),
             waiting: None,
             unheard: Vec::new(),
             doing: BTreeMap::new(),
@@ -98,6 +102,15 @@ impl Transcript {
         }
     }
 
+    /// Prints the results of the last calls in full.
+    pub fn unfold(&mut self) {
+        let lines = self.folded.unfold(self.width, self.theme);
+        if lines.is_empty() {
+            self.note("there is no result that is not seen in full");
+        }
+        self.finished.extend(lines);
+    }
+
     /// A line in quiet words.
     pub fn note(&mut self, text: &str) {
         self.words(text, self.theme.dim());
@@ -114,7 +127,7 @@ impl Transcript {
             self.waiting = None;
         }
         match event {
-            Event::Began(_) | Event::Exchanged(_) | Event::Compacting { .. } => {}
+            Event::Began(_) | Event::Exchanged(_) | Event::Compacting { .. } | Event::Mode(_) => {}
             Event::Message { entry, .. } => self.message(entry),
             Event::Text(text) => self.text(text),
             Event::Thinking(text) => self.thinking.push_str(&harmless(text)),
@@ -229,6 +242,7 @@ impl Transcript {
                 } else {
                     self.unheard.remove(0)
                 };
+                self.folded.forget();
                 self.part();
                 self.person(&shown);
             }
@@ -243,6 +257,9 @@ impl Transcript {
                     let Some(call) = block.tool_use_id() else { continue };
                     let text = words_of(&block.content());
                     let is_error = block.field("is_error") == Some("true");
+                    if let Some(line) = self.calls.headline(call, self.width) {
+                        self.folded.keep(line, &text);
+                    }
                     let lines = self.calls.returned(call, is_error, &text, self.width, self.theme);
                     if !lines.is_empty() {
                         self.part();

@@ -139,6 +139,7 @@ impl Errand {
             }
             Event::Notice(line) => progress(&format!("{line}\n")),
             Event::Exchanged(mut exchanged) => {
+                team.took(&self.name, exchanged.usage.as_ref(), exchanged.cost);
                 exchanged.source = Source::named(&format!("subagent:{}", self.name));
                 team.sender.send(Signal::Exchanged(exchanged));
             }

@@ -20,8 +20,8 @@ mod worktree;
 
 pub(crate) use mail::Mail;
 pub use seat::work_as_teammate;
-pub use team::AtWork;
 pub(crate) use team::Team;
+pub use team::{Agents, AtWork};
 pub(crate) use tool::{AGENT, AgentTool, SendMessage};
 pub use wire::Assignment;
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pal_model::Content;
+use pal_model::{Content, Usage};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Offered;
 use pal_tools::AgentInfo;
@@ -14,6 +14,7 @@ use smol_str::SmolStr;
 
 use super::mail::{LEAD, Mail, Purpose};
 use super::teammate::Teammate;
+use super::tool::AGENT;
 use crate::handle::{Handle, Signal};
 use crate::options::{Above, Options};
 
@@ -64,6 +65,8 @@ struct Member {
     kind: String,
     since: Instant,
     place: Place,
+    tokens: u64,
+    cost: f64,
     /// What it did last, and how much it has done.
     done: Vec<String>,
     steps: u64,
@@ -82,7 +85,7 @@ enum Place {
 }
 
 /// An agent at work, for whoever looks.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct AtWork {
     /// What it is called.
     pub name: String,
@@ -93,9 +96,34 @@ pub struct AtWork {
     /// Whether it has nothing to do right now.
     pub rests: bool,
     /// For how long it has been there.
-    pub since: Duration,
+    pub lasted: Duration,
+    /// Tokens that it took, those of agents that it sent included.
+    pub tokens: u64,
+    /// What it cost, in US dollars.
+    pub cost: f64,
     /// What it does, in a few words.
     pub doing: String,
+}
+
+/// The agents of a session, for whoever shows them from another thread.
+#[derive(Clone)]
+pub struct Agents(pub(crate) Arc<Team>);
+
+impl Agents {
+    /// The definitions that there are.
+    pub fn known(&self) -> &[AgentInfo] {
+        &self.0.known
+    }
+
+    /// Whether the session can send any.
+    pub fn can_send(&self) -> bool {
+        !self.0.template.without_tools.iter().any(|name| name == AGENT)
+    }
+
+    /// Those that are there, in the order in which they were sent.
+    pub fn at_work(&self) -> Vec<AtWork> {
+        self.0.at_work()
+    }
 }
 
 impl Team {
@@ -179,6 +207,8 @@ impl Team {
             kind: kind.to_owned(),
             since: Instant::now(),
             place,
+            tokens: 0,
+            cost: 0.0,
             done: Vec::new(),
             steps: 0,
             doing: String::new(),
@@ -220,10 +250,26 @@ impl Team {
                 "" => member.done.last().cloned().unwrap_or_default(),
                 doing => doing.to_owned(),
             };
-            let (name, kind) = (member.name.clone(), member.kind.clone());
-            Some(AtWork { name, kind, is_teammate, rests, since: member.since.elapsed(), doing })
+            Some(AtWork {
+                name: member.name.clone(),
+                kind: member.kind.clone(),
+                is_teammate,
+                rests,
+                lasted: member.since.elapsed(),
+                tokens: member.tokens,
+                cost: member.cost,
+                doing,
+            })
         };
         self.members().iter().filter_map(at_work).collect()
+    }
+
+    /// One of them was answered by the provider.
+    pub(crate) fn took(&self, name: &str, usage: Option<&Usage>, cost: Option<f64>) {
+        if let Some(member) = self.members().iter_mut().find(|member| member.name == name) {
+            member.tokens += usage.map_or(0, |usage| usage.prompt_tokens() + usage.output_tokens);
+            member.cost += cost.unwrap_or(0.0);
+        }
     }
 
     /// One does something.

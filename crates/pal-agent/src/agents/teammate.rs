@@ -81,6 +81,7 @@ impl Teammate {
     fn take_in(&self, up: Up, name: &str, team: &Team) {
         match up {
             Up::Spent { got, provider, took_ms } => {
+                team.took(name, Some(&got.usage), got.cost);
                 let exchanged = exchanged(name, *got, &provider, took_ms);
                 team.sender.send(Signal::Exchanged(Box::new(exchanged)));
             }

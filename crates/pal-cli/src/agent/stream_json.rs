@@ -168,6 +168,8 @@ impl Show for StreamJson<'_> {
             }
             // What an answer took stands in its message, what summaries took in the result.
             Event::Exchanged(_) | Event::Compacting { .. } => Ok(()),
+            // The result of the call that changed it says so.
+            Event::Mode(_) => Ok(()),
             Event::Compacted(boundary) => self.system("compact_boundary", compacted(boundary)),
             Event::CacheBroke(fall) => self.system("cache_break", broke(fall)),
             Event::Doing { agent, doing } => {

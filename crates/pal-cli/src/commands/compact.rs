@@ -6,6 +6,7 @@ mod report;
 use std::io::Write;
 use std::process::ExitCode;
 
+use pal_agent::Preview;
 use pal_context::{How, Order, Reach, Trigger, World};
 use pal_engine::Compacted;
 use pal_model::{EntryId, Source};
@@ -13,7 +14,7 @@ use pal_settings::Switch;
 use pal_view::View;
 
 use crate::arguments::{Compact, WayName};
-use crate::errands::Helper;
+use crate::errands::{Helper, Taken};
 use crate::failure::Failure;
 use crate::provider::{endpoint, has_access, usual_provider};
 use crate::settings::Settings;
@@ -56,13 +57,15 @@ pub(crate) fn compact(
         stored.session.append_boundary(&boundary, now()).map_err(|error| failed(&error))?;
     }
     let report = Report {
-        arguments,
+        is_preview: arguments.preview,
+        lines_max: usize::MAX,
         model: &stored.card.model,
         before: &before,
         reach,
         boundary: &boundary,
         attempts: &attempts,
-        helper: &helper,
+        taken: &helper.taken,
+        not_read: &helper.not_read,
     };
     if arguments.json {
         report.print_json(out)?
@@ -70,6 +73,24 @@ pub(crate) fn compact(
         report.print(out)?
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a compaction of a session that is open would come to; at most so many lines of the summary.
+pub(crate) fn preview(preview: &Preview, lines_max: usize, out: &mut dyn Write) -> Result<(), Failure> {
+    let why = || String::from("it is gone, or not to be looked at");
+    let not_read: Vec<(String, String)> = preview.not_read.iter().map(|path| (path.clone(), why())).collect();
+    let report = Report {
+        is_preview: true,
+        lines_max,
+        model: &preview.before.lens().card.model,
+        before: &preview.before,
+        reach: Reach::Whole,
+        boundary: &preview.boundary,
+        attempts: &[],
+        taken: &Taken::default(),
+        not_read: &not_read,
+    };
+    report.print(out)
 }
 
 /// The ways to a summary that may be tried; where a model is to be asked, the helper is connected to its provider.

@@ -27,6 +27,7 @@ use crate::settings::Settings;
 use crate::stored::{MAX_TOKENS, eligibility, find, model_card};
 use contents::Contents;
 use here::Here;
+pub(crate) use page::scope_name;
 use slices::Slice;
 
 /// The model that is counted for when nothing names one.

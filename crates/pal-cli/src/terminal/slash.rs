@@ -7,7 +7,8 @@ use clap::Parser;
 use pal_model::{Body, Origin};
 use pal_tui::{Choice, CommandInfo, Commands, Outcome};
 
-use super::sessions;
+use super::running::Running;
+use super::{listing, prompts, sessions};
 use crate::arguments::{Arguments, Command};
 use crate::colour::clipped;
 use crate::commands;
@@ -18,12 +19,12 @@ use crate::settings::Settings;
 use crate::table::harmless;
 
 /// The program's own commands: name, what may stand behind it, what it does.
-const BUILT_IN: [(&str, &str, &str); 19] = [
+const BUILT_IN: [(&str, &str, &str); 21] = [
     ("help", "", "what can be typed"),
     ("context", "[all]", "what fills the window, and where the thresholds are"),
     ("cost", "[--requests]", "what the session cost, and what the cache saved"),
     ("breaks", "[--all] [--diff]", "where the provider's cache was lost, and why"),
-    ("compact", "[what to dwell on]", "put a summary in the place of what was said"),
+    ("compact", "[--preview] [what to dwell on]", "put a summary in the place of what was said"),
     ("uncompact", "", "take the last compaction back"),
     ("pin", "TEXT", "a text that every compaction carries word for word"),
     ("pins", "", "what is pinned"),
@@ -32,8 +33,10 @@ const BUILT_IN: [(&str, &str, &str); 19] = [
     ("resume", "[SESSION]", "go on with another session"),
     ("rewind", "", "go back to before an earlier prompt"),
     ("model", "[MODEL]", "ask another model from now on"),
-    ("memory", "", "the instruction files of this session"),
+    ("memory", "[show]", "the instruction files of this session"),
     ("tasks", "", "what runs in the background"),
+    ("agents", "", "agents at work, agents that can be sent, sessions of this machine"),
+    ("mcp", "[restart SERVER]", "MCP servers and what they offer"),
     ("permissions", "", "what is allowed, asked about and refused, and by whom"),
     ("config", "[KEY]", "every setting and where it came from"),
     ("export", "FILE", "write the session down as Markdown, HTML or JSON"),
@@ -53,17 +56,21 @@ const KEYS: [(&str, &str); 9] = [
     ("Ctrl-L", "clear what is seen"),
 ];
 
+/// What is said where a command is about the session and there is none.
+const NO_SESSION: &str = "no session is open yet";
+
 /// Answers commands.
 pub(super) struct Slash {
     settings: Settings,
     own: Vec<Own>,
+    running: Running,
 }
 
 impl Slash {
     /// For sessions in a directory.
-    pub(super) fn new(settings: Settings, directory: &Path) -> Slash {
+    pub(super) fn new(settings: Settings, directory: &Path, running: Running) -> Slash {
         let own = own::found(&settings, directory);
-        Slash { settings, own }
+        Slash { settings, own, running }
     }
 
     /// What a command of the command line prints.
@@ -79,6 +86,7 @@ impl Slash {
             Some(Command::Cost(cost)) => commands::cost(&cost, settings, &mut out),
             Some(Command::Breaks(breaks)) => commands::breaks(&breaks, settings, &mut out),
             Some(Command::Config(config)) => commands::config(&config, settings, &mut out),
+            Some(Command::Agents(agents)) => commands::agents(&agents, settings, &mut out),
             Some(Command::Export(export)) => commands::export(&export, settings, &mut out),
             _ => return Outcome::Unknown,
         };
@@ -90,13 +98,35 @@ impl Slash {
 
     /// The same of the session at hand.
     fn of_session(&self, name: &str, flag: Option<&str>, arguments: &str, log: Option<&Path>) -> Outcome {
-        let Some(log) = log else { return Outcome::Failed(String::from("no session is open yet")) };
+        let Some(log) = log else { return Outcome::Failed(String::from(NO_SESSION)) };
         let log = log.display().to_string();
         let mut words = vec![name];
         words.extend(arguments.split_whitespace());
         words.extend(flag);
         words.push(&log);
         self.printed(&words)
+    }
+
+    fn agents(&self) -> Outcome {
+        let Some(live) = self.running.get() else { return Outcome::Failed(String::from(NO_SESSION)) };
+        match self.printed(&["agents"]) {
+            Outcome::Print(sessions) => Outcome::Print(listing::agents(&live, &sessions)),
+            other => other,
+        }
+    }
+
+    fn mcp(&self, arguments: &str) -> Outcome {
+        let Some(live) = self.running.get() else { return Outcome::Failed(String::from(NO_SESSION)) };
+        match arguments.split_once(char::is_whitespace).unwrap_or((arguments, "")) {
+            ("", _) => Outcome::Print(listing::servers(&live.servers)),
+            ("restart", name) => match live.servers.restart(name.trim()) {
+                Ok(()) => Outcome::Print(format!("{} is started again", harmless(name.trim()))),
+                Err(why) => Outcome::Failed(why),
+            },
+            _ => {
+                Outcome::Failed(String::from("/mcp lists the servers, /mcp restart SERVER starts one again"))
+            }
+        }
     }
 
     fn help(&self) -> Outcome {
@@ -108,6 +138,16 @@ impl Slash {
         row("", "");
         KEYS.iter().for_each(|(keys, about)| row(keys, about));
         Outcome::Print(text)
+    }
+
+    /// A prompt of an MCP server, which has to be asked for it.
+    fn prompt_of_server(&self, name: &str, arguments: &str) -> Outcome {
+        let prompt = self.running.get().and_then(|live| prompts::find(&live.servers, name));
+        match prompt.map(|prompt| prompts::arguments(&prompt, arguments)) {
+            Some(Ok(_)) => Outcome::Session,
+            Some(Err(why)) => Outcome::Failed(format!("/{name}: {why}")),
+            None => Outcome::Unknown,
+        }
     }
 
     /// The prompts of a session, the newest first.
@@ -164,7 +204,8 @@ impl Commands for Slash {
             arguments: (*arguments).to_owned(),
             about: (*about).to_owned(),
         };
-        BUILT_IN.iter().map(info).chain(self.own.iter().map(own_info)).collect()
+        let of_servers = self.running.get().map_or(Vec::new(), |live| prompts::list(&live.servers));
+        BUILT_IN.iter().map(info).chain(self.own.iter().map(own_info)).chain(of_servers).collect()
     }
 
     fn run(&mut self, name: &str, arguments: &str, log: Option<&Path>) -> Outcome {
@@ -186,11 +227,15 @@ impl Commands for Slash {
                 }
             }
             "permissions" => self.permissions(),
-            "memory" => self.of_session("context", Some("--session"), "--show context", log),
+            "memory" if arguments == "show" => {
+                self.of_session("context", Some("--session"), "--show context", log)
+            }
+            "agents" => self.agents(),
+            "mcp" => self.mcp(arguments),
             "pin" if arguments.is_empty() => {
                 Outcome::Failed(String::from("/pin wants the text to be pinned"))
             }
-            "compact" | "uncompact" | "pin" | "pins" | "unpin" | "clear" => Outcome::Session,
+            "memory" | "compact" | "uncompact" | "pin" | "pins" | "unpin" | "clear" => Outcome::Session,
             "rewind" | "resume" | "model" if !arguments.is_empty() => Outcome::Session,
             "rewind" => match Slash::rewind(log) {
                 Ok(choices) => Outcome::Pick { title: String::from("Go back to before"), choices },
@@ -203,7 +248,7 @@ impl Commands for Slash {
             "model" => Outcome::Pick { title: String::from("Ask"), choices: self.models() },
             _ => match self.own.iter().find(|own| own.name == name) {
                 Some(own) => Outcome::Prompt(own.prompt(arguments)),
-                None => Outcome::Unknown,
+                None => self.prompt_of_server(name, arguments),
             },
         }
     }

@@ -10,8 +10,11 @@ use pal_model::{Body, Content, Entry, Origin};
 use pal_tui::{Facts, Told, Wish};
 
 use super::asking::asking;
+use super::running::Running;
+use super::{listing, prompts};
 use crate::agent::options;
 use crate::arguments::Print;
+use crate::commands;
 use crate::failure::Failure;
 use crate::settings::{Settings, allowed_file};
 use crate::stored::find;
@@ -20,10 +23,14 @@ use crate::telemetry::Export;
 /// How many of the last messages are shown of a session that goes on.
 const EARLIER: usize = 12;
 
+/// Lines of a summary that a look ahead shows.
+const PREVIEW_LINES: usize = 16;
+
 /// Fulfils wishes until nobody has any. Where a session is chosen first, none is opened before the first wish.
 pub(super) fn work(
     print: Print,
     settings: &Settings,
+    running: &Running,
     wishes: &Receiver<Wish>,
     told: &Sender<Told>,
     is_chosen: bool,
@@ -31,7 +38,7 @@ pub(super) fn work(
     let export = Rc::new(RefCell::new(Export::begin(settings)));
     let export_too = Rc::clone(&export);
     let mut worker =
-        Worker { print, settings, told, export: export_too, agent: None, post: None, shown: None };
+        Worker { print, settings, running, told, export: export_too, agent: None, post: None, shown: None };
     let left = if is_chosen { Ok(()) } else { worker.open() };
     let left = left.and_then(|()| worker.serve(wishes));
     if let Some(agent) = worker.agent.take() {
@@ -48,6 +55,7 @@ pub(super) fn work(
 struct Worker<'a> {
     print: Print,
     settings: &'a Settings,
+    running: &'a Running,
     told: &'a Sender<Told>,
     export: Rc<RefCell<Export>>,
     agent: Option<Agent<'static>>,
@@ -102,6 +110,7 @@ impl Worker<'_> {
         agent.handle().on_message(move || {
             let _ = called.send(Told::Called);
         });
+        self.running.set(&agent);
         let view = agent.session().view();
         let shell = agent.shell();
         let log = pal_store::log_path(agent.session().directory());
@@ -139,6 +148,13 @@ impl Worker<'_> {
 
     /// Carries a command out. What goes wrong is told; only a session that does not open ends the program.
     fn command(&mut self, name: &str, arguments: &str) -> Result<(), Failure> {
+        if let Some(content) = self.prompt_of_server(name, arguments) {
+            match content {
+                Ok(content) => return self.prompt(Some(content)),
+                Err(failure) => self.tell(Told::Failed(failure.words())),
+            }
+            return Ok(());
+        }
         let done = match name {
             "clear" => self.reopen(None, None),
             "resume" => self.resume(arguments),
@@ -151,6 +167,17 @@ impl Worker<'_> {
             Err(failure) => self.tell(Told::Failed(failure.words())),
         }
         Ok(())
+    }
+
+    /// What a prompt of an MCP server says, if the command names one.
+    fn prompt_of_server(&mut self, name: &str, arguments: &str) -> Option<Result<Content, Failure>> {
+        let prompt = prompts::find(&self.running.get()?.servers, name)?;
+        let arguments = prompts::arguments(&prompt, arguments).map_err(Failure::new);
+        let asked = arguments.and_then(|arguments| {
+            let said = self.agent()?.prompt_of_server(&prompt.server, &prompt.name, &arguments);
+            said.map_err(|error| failed(&error))
+        });
+        Some(asked)
     }
 
     fn resume(&mut self, name: &str) -> Result<String, Failure> {
@@ -185,6 +212,10 @@ impl Worker<'_> {
         let told = self.told.clone();
         let agent = self.agent()?;
         match name {
+            "compact" if arguments.split_whitespace().next() == Some("--preview") => {
+                preview(agent, arguments)
+            }
+            "memory" => Ok(listing::memory(agent)),
             "compact" => {
                 let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
                 agent.compact(instructions).map_err(|error| failed(&error))?;
@@ -212,6 +243,20 @@ impl Worker<'_> {
             _ => Err(Failure::new(format!("there is no command /{name}"))),
         }
     }
+}
+
+/// What a compaction would come to.
+fn preview(agent: &mut Agent<'_>, arguments: &str) -> Result<String, Failure> {
+    let is_all = arguments.split_whitespace().any(|word| word == "--all");
+    let preview = agent.preview_compaction().map_err(|error| failed(&error))?;
+    let mut out = Vec::new();
+    commands::preview(&preview, if is_all { usize::MAX } else { PREVIEW_LINES }, &mut out)?;
+    let mut text = String::from_utf8_lossy(&out).into_owned();
+    text.push_str("The summary here is drawn from the log. /compact asks the model for one first, so its size will differ.\n");
+    if !is_all {
+        text.push_str("/compact --preview --all shows all of it.\n");
+    }
+    Ok(text)
 }
 
 fn pins(agent: &Agent<'_>) -> String {

@@ -92,7 +92,7 @@ impl Recorder {
             Event::CacheBroke(found) => self.cache_broke(found, meter),
             Event::Ended(ended) => self.ended(ended, meter, send),
             Event::Text(_) | Event::Thinking(_) | Event::Void { .. } | Event::Waiting { .. } => {}
-            Event::ToolPrinted { .. } | Event::Doing { .. } => {}
+            Event::ToolPrinted { .. } | Event::Doing { .. } | Event::Mode(_) => {}
             Event::Notice(_) | Event::Compacting { .. } => {}
         }
     }

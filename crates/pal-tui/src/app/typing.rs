@@ -1,5 +1,6 @@
 //! What is typed.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -7,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::App;
 use crate::ansi;
 use crate::asking::Answered;
-use crate::attach::content;
+use crate::attach::{content, pasted_picture};
 use crate::live::typed_columns;
 use crate::picker::{Picked, Picker};
 use crate::suggest::{self, Suggestions, Wanted};
@@ -44,7 +45,10 @@ impl App {
     pub(super) fn pasted(&mut self, text: &str) {
         match self.questions.first_mut() {
             Some(question) => question.paste(text),
-            None => self.editor.paste(text),
+            None => match pasted_picture(text, &self.start.directory) {
+                Some(path) => self.editor.paste_picture(path),
+                None => self.editor.paste(text),
+            },
         }
         self.suggest();
     }
@@ -105,6 +109,8 @@ impl App {
         let text = self.editor.text();
         let found = suggest::wanted(text, self.editor.cursor()).map(|wanted| match wanted {
             Wanted::Command(range) => {
+                // Servers come and go, and their prompts with them.
+                self.known = self.commands.list();
                 let offered = suggest::commands(&text[range.clone()], &self.known);
                 Suggestions { range, offered }
             }
@@ -139,6 +145,7 @@ impl App {
             }
             KeyCode::Enter => self.submit(),
             KeyCode::Esc => self.escape(),
+            KeyCode::BackTab => self.next_mode(),
             KeyCode::Char(character) if is_control => self.control(character),
             KeyCode::Char('b') if key.modifiers.contains(KeyModifiers::ALT) => self.editor.word_left(),
             KeyCode::Char('f') if key.modifiers.contains(KeyModifiers::ALT) => self.editor.word_right(),
@@ -173,10 +180,12 @@ impl App {
             // A terminal that cannot be cleared will tell so at the next frame.
             'l' => drop(self.screen.clear()),
             'n' => self.editor.down(typed_columns(self.screen.columns())),
+            'o' => self.transcript.unfold(),
             'p' => self.editor.up(typed_columns(self.screen.columns())),
             'u' => self.editor.kill_to_start(),
             'w' => self.editor.kill_word(),
             'y' => self.editor.yank(),
+            'z' => self.suspend(),
             _ => {}
         }
     }
@@ -235,12 +244,12 @@ impl App {
         if let Some(command) = typed.sent.strip_prefix('/').filter(|command| !command.starts_with('/')) {
             return self.command(command);
         }
-        self.say(&typed.sent, &typed.shown);
+        self.say(&typed.sent, &typed.shown, &typed.pictures);
     }
 
     /// Says something: to a session that works, it steers it.
-    fn say(&mut self, sent: &str, shown: &str) {
-        let (content, problems) = content(sent, &self.start.directory);
+    fn say(&mut self, sent: &str, shown: &str, pictures: &[PathBuf]) {
+        let (content, problems) = content(sent, pictures, &self.start.directory);
         problems.iter().for_each(|problem| self.transcript.complain(problem));
         self.has_talked = true;
         let is_steering = self.is_working() && self.transcript.is_working();
@@ -268,7 +277,7 @@ impl App {
         match outcome {
             Outcome::Print(text) => self.transcript.add(ansi::lines(&text)),
             Outcome::Session => self.wish(Wish::Command { name, arguments }),
-            Outcome::Prompt(prompt) => self.say(&prompt, &format!("/{name} {arguments}")),
+            Outcome::Prompt(prompt) => self.say(&prompt, &format!("/{name} {arguments}"), &[]),
             Outcome::Pick { title, choices } if choices.is_empty() => {
                 self.transcript.note(&format!("{title}: there is nothing to choose from"));
             }
@@ -278,6 +287,14 @@ impl App {
                 self.transcript.complain(&format!("there is no command /{name}; /help lists them"));
             }
         }
+    }
+
+    /// The next permission mode holds.
+    fn next_mode(&mut self) {
+        let Some(facts) = &self.facts else { return };
+        let mode = self.modes.next(&self.status.mode);
+        facts.handle.choose_mode(mode);
+        self.status.mode = mode.name().to_owned();
     }
 
     /// What runs in the background.

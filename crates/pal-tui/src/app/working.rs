@@ -22,6 +22,7 @@ impl App {
             Told::Called => self.wish(Wish::Heed),
             Told::Stop => self.control_c(),
             Told::End => self.leave(),
+            Told::Continued => self.continued(),
             // The first word on it counts: another may follow from whoever ends later.
             Told::Left(why) => {
                 self.left.get_or_insert(why);
@@ -30,7 +31,11 @@ impl App {
     }
 
     fn event(&mut self, event: &Event) {
+        if let Event::Mode(_) = event {
+            self.modes.changed();
+        }
         if let Event::Began(began) = event {
+            self.modes.began(&began.permission_mode);
             let title = format!("Palimpsest {}", harmless_line(&began.version));
             let place = format!(" · {} · {}", harmless_line(&began.model), harmless_line(&began.cwd));
             let room = self.screen.columns().saturating_sub(title.len());
@@ -51,6 +56,10 @@ impl App {
         self.status.cached_tokens = 0;
         if self.facts.as_ref().is_some_and(|known| known.log != facts.log) {
             self.has_talked = !facts.earlier.is_empty();
+        }
+        if let Some(mode) = self.modes.chosen() {
+            facts.handle.choose_mode(mode);
+            self.status.mode = mode.name().to_owned();
         }
         for entry in &facts.earlier {
             self.transcript.recall(entry);

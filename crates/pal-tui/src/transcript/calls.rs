@@ -75,6 +75,11 @@ impl Calls {
         }
     }
 
+    /// What a call that is under way is about.
+    pub(super) fn headline(&mut self, id: &ToolUseId, width: usize) -> Option<String> {
+        self.find(id).map(|call| headline(&call.name, &call.input, width))
+    }
+
     /// The result of a call is in the log: what stays in sight of it.
     pub(super) fn returned(
         &mut self,

@@ -133,6 +133,7 @@ fn events() -> Vec<Event> {
         Event::CacheBroke(Box::new(fall)),
         Event::Doing { agent: "scout".into(), doing: "Reading tests".into() },
         Event::Notice("look".into()),
+        Event::Mode("plan".into()),
         ended(End::Done, 2),
         ended(End::Refused("no".into()), 2),
         ended(End::Limit("turns".into()), 3),
@@ -145,7 +146,7 @@ fn events() -> Vec<Event> {
             Event::Began(_) | Event::Message { .. } | Event::Text(_) | Event::Thinking(_) => {}
             Event::Void { .. } | Event::Waiting { .. } | Event::Notice(_) | Event::Ended(_) => {}
             Event::ToolBegan { .. } | Event::ToolPrinted { .. } | Event::ToolEnded { .. } => {}
-            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) => {}
+            Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) | Event::Mode(_) => {}
             Event::Doing { .. } | Event::Compacting { .. } => {}
         }
     }

@@ -8,15 +8,17 @@ use pal_model::{Audit, Boundary, EntryId};
 use pal_view::{Shown, View};
 use serde_json::json;
 
-use crate::arguments::Compact;
 use crate::colour::wrapped;
-use crate::errands::Helper;
+use crate::errands::Taken;
 use crate::failure::Failure;
 use crate::table::{Table, counted, harmless_lines, thousands, usage_line, yellow};
 
 /// What came of a compaction.
 pub(super) struct Report<'a> {
-    pub(super) arguments: &'a Compact,
+    /// Whether it only would.
+    pub(super) is_preview: bool,
+    /// Lines of the summary that a preview shows at most.
+    pub(super) lines_max: usize,
     pub(super) model: &'a str,
     /// The view before.
     pub(super) before: &'a View,
@@ -24,7 +26,10 @@ pub(super) struct Report<'a> {
     pub(super) reach: Reach,
     pub(super) boundary: &'a Boundary,
     pub(super) attempts: &'a [String],
-    pub(super) helper: &'a Helper,
+    /// What models took that were asked.
+    pub(super) taken: &'a Taken,
+    /// Files that were wanted and not read, and why.
+    pub(super) not_read: &'a [(String, String)],
 }
 
 /// Messages and what they take.
@@ -85,9 +90,9 @@ impl Report<'_> {
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let Report { arguments, boundary, helper, .. } = self;
+        let Report { boundary, taken, .. } = self;
         let change = self.change();
-        let title = if arguments.preview { "preview" } else { "compacted" };
+        let title = if self.is_preview { "preview" } else { "compacted" };
         let mut table = Table::new(&[title, &self.by_whom()], &[0, 1]);
         let mut row = |name: &str, value: String| table.row(vec![name.into(), value]);
         row(
@@ -103,7 +108,6 @@ impl Report<'_> {
         if let Some(audit) = &boundary.audit {
             audit_rows(audit, &mut row);
         }
-        let taken = &helper.taken;
         row(
             "cost",
             match taken.questions {
@@ -113,7 +117,7 @@ impl Report<'_> {
         );
         table.write(out)?;
         self.print_lists(&change, out)?;
-        if arguments.preview {
+        if self.is_preview {
             self.print_summary(out)?;
         }
         Ok(())
@@ -150,7 +154,7 @@ impl Report<'_> {
     /// Files that could not be read again, those with one reason together.
     fn not_read(&self) -> Vec<String> {
         let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (path, why) in &self.helper.not_read {
+        for (path, why) in self.not_read {
             by_reason.entry(why).or_default().push(path);
         }
         let line = |(why, paths): (&str, Vec<&str>)| match paths.as_slice() {
@@ -162,10 +166,16 @@ impl Report<'_> {
 
     fn print_summary(&self, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "\n──── what the model would read ────")?;
-        writeln!(out, "{}", harmless_lines(summary_text(self.boundary).trim_end()))?;
-        writeln!(out, "──── end ────\n")?;
+        let text = harmless_lines(summary_text(self.boundary).trim_end());
+        for line in text.lines().take(self.lines_max) {
+            writeln!(out, "{line}")?;
+        }
+        match text.lines().count().saturating_sub(self.lines_max) {
+            0 => writeln!(out, "──── end ────\n")?,
+            left => writeln!(out, "──── {} more ────\n", counted(left, "line"))?,
+        }
         writeln!(out, "Nothing was changed in what the model sees.")?;
-        if self.helper.taken.questions > 0 {
+        if self.taken.questions > 0 {
             let note = "What the model was asked, and what it took, is booked in the log.";
             writeln!(out, "{}", yellow(note))?;
         }
@@ -173,23 +183,23 @@ impl Report<'_> {
     }
 
     pub(super) fn print_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let Report { arguments, boundary, helper, .. } = self;
+        let Report { boundary, taken, .. } = self;
         let change = self.change();
         let part = |part: &Part| json!({"messages": part.messages, "tokens": part.tokens});
         let named = |items: &[(String, u64)]| -> Vec<serde_json::Value> {
             items.iter().map(|(what, tokens)| json!({"what": what, "tokens": tokens})).collect()
         };
         let not_read: Vec<_> =
-            helper.not_read.iter().map(|(path, why)| json!({"path": path, "why": why})).collect();
+            self.not_read.iter().map(|(path, why)| json!({"path": path, "why": why})).collect();
         let report = json!({
-            "applied": !arguments.preview, "how": boundary.how, "model": self.model,
+            "applied": !self.is_preview, "how": boundary.how, "model": self.model,
             "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
             "messages_summarised": boundary.messages_summarised,
             "cut_before_message": change.cut.as_ref().map(|cut| cut.made),
             "kept": part(&change.kept), "dropped": part(&change.dropped),
             "restored": named(&change.restored), "not_restored": not_read,
             "audit": boundary.audit, "attempts": self.attempts,
-            "questions": helper.taken.questions, "usage": helper.taken.usage, "cost_usd": helper.taken.cost,
+            "questions": taken.questions, "usage": taken.usage, "cost_usd": taken.cost,
             "summary": summary_text(boundary),
         });
         writeln!(out, "{report}")?;

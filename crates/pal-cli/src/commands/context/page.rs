@@ -293,7 +293,8 @@ fn block_words(block: &SystemPart) -> &'static str {
     }
 }
 
-pub(super) fn scope_name(scope: InstructionScope) -> &'static str {
+/// What files of a scope are called.
+pub(crate) fn scope_name(scope: InstructionScope) -> &'static str {
     match scope {
         InstructionScope::Managed => "managed",
         InstructionScope::User => "user",

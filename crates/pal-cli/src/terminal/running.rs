@@ -1,0 +1,32 @@
+//! What runs with the session at hand, for commands that look at it while it works.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pal_agent::{Agent, Agents};
+use pal_mcp::Servers;
+
+/// What runs with the session at hand; nothing as long as none is open.
+#[derive(Clone, Default)]
+pub(super) struct Running(Arc<Mutex<Option<Live>>>);
+
+/// What runs with a session.
+#[derive(Clone)]
+pub(super) struct Live {
+    /// The agents that it sent.
+    pub(super) agents: Agents,
+    /// Its MCP servers.
+    pub(super) servers: Arc<Servers>,
+}
+
+impl Running {
+    /// Another session is at hand.
+    pub(super) fn set(&self, agent: &Agent<'_>) {
+        let live = Live { agents: agent.agents(), servers: agent.servers() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+    }
+
+    /// What runs now.
+    pub(super) fn get(&self) -> Option<Live> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
