@@ -93,7 +93,13 @@ pub(super) fn agents(live: &Live, sessions: &str) -> String {
 fn working(agent: &AtWork) -> (String, String) {
     let lasted = duration(u64::try_from(agent.lasted.as_millis()).unwrap_or(u64::MAX));
     let tokens = thousands(agent.tokens);
-    (agent.name.clone(), format!("{}, for {lasted}, {tokens} tokens, {}", agent.kind, money(agent.cost)))
+    let kind = if agent.is_teammate { format!("{}, teammate", agent.kind) } else { agent.kind.clone() };
+    let doing = match (agent.rests, agent.doing.as_str()) {
+        (true, _) => String::from(", rests"),
+        (false, "") => String::new(),
+        (false, doing) => format!(", {}", harmless(doing)),
+    };
+    (agent.name.clone(), format!("{kind}, for {lasted}, {tokens} tokens, {}{doing}", money(agent.cost)))
 }
 
 /// How each server is, and what it offers.
