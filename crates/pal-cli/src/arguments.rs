@@ -98,6 +98,9 @@ pub(crate) struct Import {
 /// Prints the ledger by category, the anchor (the response whose reported usage the size rests on), thresholds with
 /// their states, and for every call the estimate beside what the provider reported.
 #[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal tokens demo/session.jsonl\n  pal tokens --model claude-haiku-5-5 session.jsonl\n  pal tokens --json session.jsonl | jq .total"
+)]
 pub(crate) struct Tokens {
     /// A session: a log of ours or another agent's file
     #[arg(value_name = "FILE")]
@@ -163,6 +166,7 @@ pub(crate) struct Render {
 ///
 /// Prints what the request holds, or the provider's error and exits with 1.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  pal check body.json\n  pal render session.jsonl | pal check -")]
 pub(crate) struct Check {
     /// The body; - for standard input
     #[arg(value_name = "FILE")]
@@ -509,4 +513,25 @@ pub(crate) enum ProviderName {
     Chat,
     /// The simulator, started for this one question
     Sim,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_help_shows_how_it_is_done() {
+        let mut program = Arguments::command();
+        program.build();
+        let commands = program.get_subcommands().filter(|command| command.get_name() != "help");
+        for command in commands.chain([&program]) {
+            let example = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                example.contains(&format!("pal {}", command.get_name().trim_start_matches("pal"))),
+                "{command}"
+            );
+        }
+    }
 }
