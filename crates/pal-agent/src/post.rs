@@ -50,7 +50,10 @@ fn open(home: &Path, agent: &Agent<'_>, project: &Path) -> Result<Post, String> 
     };
     let listening = Socket::listen(&socket, receive).map_err(|error| error.to_string())?;
     let presence = Presence {
-        name: name_of(agent.id(), project)?,
+        name: match &agent.desk.gate.agent {
+            Some(name) => name_of(lead_of(&agent.desk.log), Path::new(name))?,
+            None => name_of(agent.id(), project)?,
+        },
         session: agent.id().parse().map_err(|error: NameError| error.to_string())?,
         process: Process::current(),
         socket: Some(socket),
@@ -59,6 +62,12 @@ fn open(home: &Path, agent: &Agent<'_>, project: &Path) -> Result<Post, String> 
     };
     let announcement = presence.announce(&directory).map_err(|error| error.to_string())?;
     Ok(Post { announcement, _socket: listening })
+}
+
+/// The id of the session that leads a teammate, by the teammate's log: `<id>/agents/<name>/log.jsonl`.
+fn lead_of(log: &Path) -> &str {
+    let lead = log.ancestors().nth(3).and_then(Path::file_name);
+    lead.and_then(|lead| lead.to_str()).unwrap_or_default()
 }
 
 /// What a session is called: after the folder that it works in, and the end of its id.

@@ -53,7 +53,8 @@ pub fn work_as_teammate(
         handle: OnceLock::new(),
         can_ask: assignment.can_ask,
     });
-    let folder = assignment.lead.join("agents").join(&assignment.name);
+    let agents = assignment.lead.join("agents");
+    let folder = agents.join(&assignment.name);
     let kind =
         assignment.definition.as_ref().map_or("general", |definition| definition.name.as_str()).to_owned();
     let log = pal_store::log_path(&folder);
@@ -88,7 +89,7 @@ pub fn work_as_teammate(
         let ended = agent.heed()?.or(ended);
         let is_closed = pipe.is_closed.load(Ordering::SeqCst);
         if let Some(ended) = ended {
-            let said = reported(&assignment.name, &ended, &folder);
+            let said = reported(&assignment.name, &ended, &agents);
             let report = format!("[The teammate `{}` rests. It says:]\n{}", assignment.name, said.text);
             pipe.report(&mail, report, mail.heard_of_lead(), is_closed);
         }
