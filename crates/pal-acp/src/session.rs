@@ -16,8 +16,8 @@ use pal_model::Content;
 use pal_permissions::Mode;
 
 use crate::host::failed;
+use crate::opening::Opening;
 use crate::questions::Questions;
-use crate::worker::Opening;
 
 /// What is wanted of a session.
 pub(crate) enum Wish {
@@ -42,7 +42,7 @@ pub(crate) struct Session {
     handle: Mutex<Option<Handle>>,
     /// Somebody wants the turn to stop, and the agent may not have heard it: it began just then.
     wants_stop: AtomicBool,
-    mode: Mutex<Mode>,
+    mode: Arc<Mutex<Mode>>,
 }
 
 /// A prompt that is worked on or waits, with what was said while it was worked on.
@@ -54,7 +54,7 @@ pub(crate) struct Turn {
 impl Session {
     pub(crate) fn new(wishes: Sender<Wish>, questions: Arc<Questions>) -> Session {
         let (turns, handle) = (Mutex::default(), Mutex::default());
-        let (wants_stop, mode) = (AtomicBool::new(false), Mutex::new(Mode::Default));
+        let (wants_stop, mode) = (AtomicBool::new(false), Arc::default());
         Session { questions, wishes, turns, handle, wants_stop, mode }
     }
 
@@ -112,6 +112,11 @@ impl Session {
     /// The mode that was chosen last.
     pub(crate) fn mode(&self) -> Mode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, as it will be.
+    pub(crate) fn shared_mode(&self) -> Arc<Mutex<Mode>> {
+        Arc::clone(&self.mode)
     }
 
     /// Another mode was chosen.
