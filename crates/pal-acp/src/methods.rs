@@ -1,6 +1,6 @@
 //! What a client may ask for, one function a method. Each answers at once or passes the answer on to a session's thread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_client_protocol::schema::ProtocolVersion;
@@ -27,6 +27,7 @@ use crate::session::{Wish, gone};
 use crate::teller::Abilities;
 use crate::worker::{MODEL, live};
 
+#[allow(clippy::needless_pass_by_value, reason = "all methods have one shape, which the connection calls")]
 impl Server {
     /// Opens a session on a thread of its own.
     fn open(server: &Arc<Server>, connection: ConnectionTo<Client>, wanted: Wanted, opening: Opening) {
@@ -95,7 +96,7 @@ impl Server {
         responder: Responder<NewSessionResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        match wanted(request.cwd, request.additional_directories, request.mcp_servers) {
+        match wanted(&request.cwd, request.additional_directories, request.mcp_servers) {
             Ok(wanted) => Server::open(server, connection, wanted, Opening::New(responder)),
             Err(error) => return responder.respond_with_error(error),
         }
@@ -108,7 +109,7 @@ impl Server {
         responder: Responder<LoadSessionResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        match wanted(request.cwd, request.additional_directories, request.mcp_servers) {
+        match wanted(&request.cwd, request.additional_directories, request.mcp_servers) {
             Ok(wanted) => {
                 Server::go_on(server, connection, (request.session_id, wanted), Opening::Load(responder));
             }
@@ -123,7 +124,7 @@ impl Server {
         responder: Responder<ResumeSessionResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        match wanted(request.cwd, request.additional_directories, request.mcp_servers) {
+        match wanted(&request.cwd, request.additional_directories, request.mcp_servers) {
             Ok(wanted) => {
                 Server::go_on(server, connection, (request.session_id, wanted), Opening::Resume(responder));
             }
@@ -251,7 +252,7 @@ impl Server {
 }
 
 /// What a client wants of a session, if it makes sense.
-fn wanted(cwd: PathBuf, added: Vec<PathBuf>, given: Vec<McpServer>) -> Result<Wanted, Error> {
+fn wanted(cwd: &Path, added: Vec<PathBuf>, given: Vec<McpServer>) -> Result<Wanted, Error> {
     let (directory, servers) = (directory(cwd)?, servers(given)?);
     Ok(Wanted { directory, added, servers, session: None, model: None, mode: None })
 }
@@ -261,7 +262,7 @@ fn unknown(id: &SessionId) -> Error {
 }
 
 /// What a directory of a client must be.
-fn directory(given: PathBuf) -> Result<PathBuf, Error> {
+fn directory(given: &Path) -> Result<PathBuf, Error> {
     if !given.is_absolute() {
         return Err(wrong(format!("cwd is not an absolute path: {}", given.display())));
     }
