@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest, SessionId,
-    SessionNotification, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    Notice, NoticeSeverity, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
+    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields,
 };
 use pal_agent::{Answer, Asked, Asking};
 
 use crate::calls::Called;
-use crate::teller::update;
+use crate::teller::{Abilities, update};
 
 const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
@@ -23,6 +24,7 @@ const NO: &str = "reject";
 pub(crate) struct Questions {
     connection: ConnectionTo<Client>,
     directory: PathBuf,
+    can: Abilities,
     session: OnceLock<SessionId>,
     /// One question at a time: agents that were sent ask the same person.
     turn: Mutex<()>,
@@ -38,9 +40,9 @@ struct Waiting {
 }
 
 impl Questions {
-    pub(crate) fn new(connection: ConnectionTo<Client>, directory: PathBuf) -> Questions {
+    pub(crate) fn new(connection: ConnectionTo<Client>, directory: PathBuf, can: Abilities) -> Questions {
         let (session, turn, waiting) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Questions { connection, directory, session, turn, waiting }
+        Questions { connection, directory, can, session, turn, waiting }
     }
 
     /// The session has this id.
@@ -71,7 +73,7 @@ impl Questions {
                 Some(ONCE) => Answer::Once,
                 Some(ALWAYS) => {
                     let told = pal_settings::allow_and_tell(allowed.as_deref(), &asked.rule);
-                    tracing::info!(told, "asked");
+                    questions.tell(&told);
                     Answer::Session
                 }
                 _ => Answer::No(None),
@@ -136,6 +138,14 @@ impl Questions {
         let update = update(&asked.call, ToolCallUpdateFields::new().status(status));
         // A client that is gone wants to know nothing.
         let _ = self.connection.send_notification(SessionNotification::new(session.clone(), update));
+    }
+
+    /// Tells where a rule is kept, or why it is not.
+    fn tell(&self, text: &str) {
+        tracing::info!(notice = text, "allowed");
+        let Some(session) = self.session.get().filter(|_| self.can.notices) else { return };
+        let notice = SessionUpdate::Notice(Notice::new(NoticeSeverity::Info, text));
+        let _ = self.connection.send_notification(SessionNotification::new(session.clone(), notice));
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -16,13 +16,15 @@ use pal_model::Content;
 use pal_permissions::Mode;
 
 use crate::host::failed;
+use crate::opening::Opening;
 use crate::questions::Questions;
-use crate::worker::Opening;
 
 /// What is wanted of a session.
 pub(crate) enum Wish {
     /// It is to work on a prompt: the front of its turns.
     Prompt(Vec<ContentBlock>),
+    /// It is to work on what another agent said.
+    Heed,
     /// Another mode is to hold, which wants an agent that is opened anew.
     Mode(Mode, Responder<SetSessionModeResponse>),
     /// Another model is to be asked.
@@ -54,7 +56,7 @@ pub(crate) struct Turn {
 impl Session {
     pub(crate) fn new(wishes: Sender<Wish>, questions: Arc<Questions>) -> Session {
         let (turns, handle) = (Mutex::default(), Mutex::default());
-        let (wants_stop, mode) = (AtomicBool::new(false), Mutex::new(Mode::Default));
+        let (wants_stop, mode) = (AtomicBool::new(false), Mutex::default());
         Session { questions, wishes, turns, handle, wants_stop, mode }
     }
 

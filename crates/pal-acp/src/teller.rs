@@ -10,7 +10,6 @@ use agent_client_protocol::v1::schema::{
 };
 use pal_agent::{End, Ended, Event};
 use pal_model::{Block, BlockType, Body, Boundary, Entry, ToolUseId};
-use pal_permissions::Mode;
 use serde_json::{Map, Value, json};
 
 use crate::calls::{Called, TODO, plan, result, words};
@@ -33,8 +32,6 @@ pub(crate) struct Standing {
     pub(crate) directory: PathBuf,
     /// Tokens of the window.
     pub(crate) window: u64,
-    /// The mode that planning goes back to.
-    pub(crate) usual: Mode,
 }
 
 /// Turns what happens into updates.
@@ -106,21 +103,24 @@ impl Teller {
                 updates
             }
             Event::Compacting { tokens } => self.compacting(*tokens),
-            Event::Compacted(boundary) => self.compacted(boundary),
+            Event::Compacted(boundary) => {
+                self.tokens = boundary.tokens_after.unwrap_or(self.tokens);
+                self.compacted(boundary).into_iter().chain([self.usage()]).collect()
+            }
             Event::Ended(ended) => self.ended(ended),
         }
     }
 
     /// How large the context is, and what was spent so far, as the session itself says it.
     pub(crate) fn stands_at(&mut self, tokens: u64, cost: f64) -> SessionUpdate {
-        (self.tokens, self.cost) = (tokens, cost);
+        // What was spent since the session was opened may not all be in its books yet.
+        (self.tokens, self.cost) = (tokens, self.cost.max(cost));
         self.usage()
     }
 
-    /// Another mode was chosen.
-    pub(crate) fn choose_mode(&mut self, mode: Mode) -> SessionUpdate {
-        self.standing.usual = mode;
-        SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name()))
+    /// The same session, told by another one from now on.
+    pub(crate) fn followed_by(&self, other: Teller) -> Teller {
+        Teller { cost: self.cost, ..other }
     }
 
     /// What an entry says; `is_live` if its words were streamed already, else it is told from the beginning.
@@ -143,11 +143,9 @@ impl Teller {
                         })),
                     }
                 }
-                let mode = user.aftermath.mode.as_ref().filter(|_| !is_live);
-                updates.extend(mode.map(|mode| self.mode_is(mode)));
                 updates
             }
-            Body::Boundary(boundary) if !is_live => self.compacted(boundary),
+            Body::Boundary(boundary) if !is_live => self.compacted(boundary).into_iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -177,12 +175,6 @@ impl Teller {
     fn chunk(&self, text: &str) -> ContentChunk {
         let id = format!("a-{}-{}", self.run, self.count);
         ContentChunk::new(ContentBlock::from(text)).message_id(&*id)
-    }
-
-    /// Planning begins, or goes back to what is usual.
-    fn mode_is(&self, name: &str) -> SessionUpdate {
-        let mode = if name == Mode::Plan.name() { Mode::Plan } else { self.standing.usual };
-        SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name()))
     }
 
     /// A line for the user. Where a client has no place for such lines, they go to the program's own log.
@@ -300,19 +292,13 @@ impl Teller {
         vec![SessionUpdate::CompactionUpdate(began.meta(sizes(Some(tokens), None)))]
     }
 
-    fn compacted(&mut self, boundary: &Boundary) -> Vec<SessionUpdate> {
-        self.tokens = boundary.tokens_after.unwrap_or(self.tokens);
+    fn compacted(&mut self, boundary: &Boundary) -> Option<SessionUpdate> {
         self.count += 1;
         let id = self.compaction.take().unwrap_or_else(|| format!("c-{}-{}", self.run, self.count));
-        let mut updates = Vec::new();
-        if self.can.compaction {
-            let ended = CompactionUpdate::new(id, CompactionStatus::Completed)
-                .summary(shown(boundary.summary.blocks()))
-                .meta(sizes(boundary.tokens_before, boundary.tokens_after));
-            updates.push(SessionUpdate::CompactionUpdate(ended));
-        }
-        updates.push(self.usage());
-        updates
+        let ended = CompactionUpdate::new(id, CompactionStatus::Completed)
+            .summary(shown(boundary.summary.blocks()))
+            .meta(sizes(boundary.tokens_before, boundary.tokens_after));
+        self.can.compaction.then_some(SessionUpdate::CompactionUpdate(ended))
     }
 
     fn ended(&mut self, ended: &Ended) -> Vec<SessionUpdate> {

@@ -1,59 +1,42 @@
 //! The thread of a session: its agent is opened here, works here, and ends here.
 
-use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CloseSessionResponse, CompactionStatus,
-    ContentBlock, LoadSessionResponse, NewSessionResponse, ResumeSessionResponse, SessionConfigOption,
-    SessionConfigOptionCategory, SessionConfigSelectOption, SessionId, SessionNotification, SessionUpdate,
+    ContentBlock, CurrentModeUpdate, LoadSessionResponse, NewSessionResponse, ResumeSessionResponse,
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionId, SessionUpdate,
     SetSessionConfigOptionResponse, SetSessionModeResponse, StopReason, UnstructuredCommandInput,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
-use pal_agent::{Agent, AgentError, End, Ended, Event};
+use pal_agent::{Agent, AgentError, End, Ended};
 use pal_model::Content;
 use pal_permissions::Mode;
 
 use crate::content::{command, prompt};
-use crate::host::{Command, Host, Observer, Prepared, Refusal, Wanted, failed};
+use crate::host::{Command, Host, Refusal, Wanted, failed};
 use crate::modes;
+use crate::opening::{Opened, Opening, Outlet, opened, teller};
 use crate::questions::Questions;
 use crate::replay::replay;
 use crate::server::Server;
 use crate::session::{Session, Wish, gone};
-use crate::teller::{Abilities, Standing, Teller};
+use crate::teller::{Abilities, Teller};
 
 /// The command that puts a summary in the place of what was said.
 pub(crate) const COMPACT: &str = "compact";
 /// The name of the option that chooses the model.
 pub(crate) const MODEL: &str = "model";
 
-/// How a client came by a session, and how it is answered.
-pub(crate) enum Opening {
-    New(Responder<NewSessionResponse>),
-    Load(Responder<LoadSessionResponse>),
-    Resume(Responder<ResumeSessionResponse>),
-}
-
-impl Opening {
-    fn refuse(self, error: Error) {
-        // A client that is gone wants to know nothing.
-        let _ = match self {
-            Opening::New(responder) => responder.respond_with_error(error),
-            Opening::Load(responder) => responder.respond_with_error(error),
-            Opening::Resume(responder) => responder.respond_with_error(error),
-        };
-    }
-}
-
 /// Opens a session and works for it until it is to end.
 pub(crate) fn live(server: &Arc<Server>, connection: ConnectionTo<Client>, wanted: Wanted, opening: Opening) {
     let (sender, wishes) = channel();
-    let questions = Arc::new(Questions::new(connection.clone(), wanted.directory.clone()));
+    let questions =
+        Arc::new(Questions::new(connection.clone(), wanted.directory.clone(), server.abilities()));
     let session = Arc::new(Session::new(sender, questions));
     let host = Arc::clone(&server.host);
     let mut worker = match Worker::open(host, connection, server.abilities(), Arc::clone(&session), wanted) {
@@ -81,7 +64,7 @@ fn refuse_the_rest(wishes: &Receiver<Wish>) {
     for wish in wishes.try_iter() {
         let _ = match wish {
             // Its turn was answered already.
-            Wish::Prompt(_) | Wish::Leave(None) => Ok(()),
+            Wish::Prompt(_) | Wish::Heed | Wish::Leave(None) => Ok(()),
             Wish::Mode(_, responder) => responder.respond_with_error(gone()),
             Wish::Model(_, responder) => responder.respond_with_error(gone()),
             Wish::Leave(Some(responder)) => responder.respond(CloseSessionResponse::new()),
@@ -90,35 +73,6 @@ fn refuse_the_rest(wishes: &Receiver<Wish>) {
                 Ok(())
             }
         };
-    }
-}
-
-/// Passes updates on; they are held back until the client knows of the session.
-struct Outlet {
-    connection: ConnectionTo<Client>,
-    session: Option<SessionId>,
-    held: Vec<SessionUpdate>,
-    is_known: bool,
-}
-
-impl Outlet {
-    fn send(&mut self, updates: impl IntoIterator<Item = SessionUpdate>) {
-        match &self.session {
-            Some(session) if self.is_known => {
-                for update in updates {
-                    // A client that is gone is noticed by the connection.
-                    let _ =
-                        self.connection.send_notification(SessionNotification::new(session.clone(), update));
-                }
-            }
-            _ => self.held.extend(updates),
-        }
-    }
-
-    fn release(&mut self) {
-        self.is_known = true;
-        let held = std::mem::take(&mut self.held);
-        self.send(held);
     }
 }
 
@@ -135,18 +89,6 @@ struct Worker {
     model: String,
     /// The mode that the agent was opened in, which may be planning whatever is usual.
     mode: Mode,
-    observer: Rc<RefCell<Box<dyn Observer>>>,
-}
-
-/// An agent, and what came with it.
-struct Opened {
-    agent: Agent<'static>,
-    teller: Teller,
-    commands: Vec<Command>,
-    models: Vec<String>,
-    model: String,
-    mode: Mode,
-    observer: Rc<RefCell<Box<dyn Observer>>>,
 }
 
 impl Worker {
@@ -157,16 +99,16 @@ impl Worker {
         session: Arc<Session>,
         wanted: Wanted,
     ) -> Result<Worker, Refusal> {
-        let outlet = Outlet { connection, session: None, held: Vec::new(), is_known: false };
+        let outlet = Outlet::new(connection);
         let told = Rc::new(RefCell::new((teller(can, &wanted, 0), outlet)));
         let opened = opened(&*host, &session, &wanted, &told, can)?;
         let id = SessionId::new(opened.agent.id());
         session.questions.belong_to(id.clone());
         told.borrow_mut().1.session = Some(id.clone());
-        let Opened { agent, teller, commands, models, model, mode, observer } = opened;
+        let Opened { agent, teller, commands, models, model, mode } = opened;
         told.borrow_mut().0 = teller;
         let agent = Some(agent);
-        Ok(Worker { host, wanted, session, id, agent, told, can, commands, models, model, mode, observer })
+        Ok(Worker { host, wanted, session, id, agent, told, can, commands, models, model, mode })
     }
 
     /// Opens the agent anew with something else wanted; if that fails, it is as it was.
@@ -188,10 +130,11 @@ impl Worker {
 
     fn open_agent(&mut self, wanted: Wanted) -> Result<(), Refusal> {
         let opened = opened(&*self.host, &self.session, &wanted, &self.told, self.can)?;
-        let Opened { agent, teller, commands, models, model, mode, observer } = opened;
+        let Opened { agent, teller, commands, models, model, mode } = opened;
+        let teller = self.told.borrow().0.followed_by(teller);
         self.told.borrow_mut().0 = teller;
         (self.agent, self.wanted, self.mode) = (Some(agent), wanted, mode);
-        (self.commands, self.models, self.model, self.observer) = (commands, models, model, observer);
+        (self.commands, self.models, self.model) = (commands, models, model);
         self.tell_usage();
         Ok(())
     }
@@ -274,6 +217,7 @@ impl Worker {
             match wish {
                 Wish::Leave(responder) => return responder,
                 Wish::Prompt(blocks) => self.turn(&blocks),
+                Wish::Heed => self.heed(),
                 Wish::Again(opening) => self.greet(opening),
                 Wish::Mode(mode, responder) => {
                     let done = self.choose_mode(mode).map(|()| SetSessionModeResponse::new());
@@ -292,8 +236,7 @@ impl Worker {
     fn choose_mode(&mut self, mode: Mode) -> Result<(), Error> {
         self.reopen(Wanted { mode: Some(mode), ..self.wanted.clone() })?;
         let mode = self.session.mode();
-        let update = self.told.borrow_mut().0.choose_mode(mode);
-        self.send([update]);
+        self.send([SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name()))]);
         Ok(())
     }
 
@@ -332,6 +275,14 @@ impl Worker {
         }
     }
 
+    /// Works on what other agents said while it rested. The client sees it between its own turns.
+    fn heed(&mut self) {
+        let Some(agent) = &mut self.agent else { return };
+        if let Err(error) = agent.heed() {
+            tracing::warn!(%error, "what another agent said was not worked on");
+        }
+    }
+
     fn work(&mut self, content: Content) -> Result<StopReason, Error> {
         let Some(agent) = &mut self.agent else { return Err(gone()) };
         let ended = match self.session.is_cancelled() {
@@ -365,47 +316,6 @@ impl Worker {
     }
 }
 
-fn teller(can: Abilities, wanted: &Wanted, window: u64) -> Teller {
-    let usual = wanted.mode.unwrap_or_default();
-    Teller::new(can, Standing { directory: wanted.directory.clone(), window, usual })
-}
-
-/// Opens an agent whose events go to the client.
-fn opened(
-    host: &dyn Host,
-    session: &Arc<Session>,
-    wanted: &Wanted,
-    told: &Rc<RefCell<(Teller, Outlet)>>,
-    can: Abilities,
-) -> Result<Opened, Refusal> {
-    let Prepared { mut options, commands, models, allowed, observer } = host.prepare(wanted)?;
-    options.asking = Some(session.questions.asking(allowed));
-    let (window, usual) = (options.limits.window, options.mode);
-    let mode = Rc::new(Cell::new(usual));
-    let began = Rc::clone(&mode);
-    let model = options.lens.card.model.to_string();
-    let observer = Rc::new(RefCell::new(observer));
-    let (watching, told, shared) = (Rc::clone(&observer), Rc::clone(told), Arc::clone(session));
-    let sink = Box::new(move |event: Event| {
-        if let Event::Began(begun) = &event {
-            began.set(begun.permission_mode.parse().unwrap_or(usual));
-        }
-        let more = watching.borrow_mut().event(&event);
-        let (teller, outlet) = &mut *told.borrow_mut();
-        for event in more.map(Event::Notice).iter().chain([&event]) {
-            outlet.send(teller.told(event));
-        }
-        shared.repeat_stop();
-    });
-    let agent = Agent::start(options, sink).map_err(|error| Refusal::new(error.to_string()))?;
-    observer.borrow_mut().opened(&agent);
-    *session.handle() = Some(agent.handle());
-    session.set_mode(usual);
-    let wanted = Wanted { mode: Some(usual), ..wanted.clone() };
-    let teller = teller(can, &wanted, window);
-    Ok(Opened { agent, teller, commands, models, model, mode: mode.get(), observer })
-}
-
 fn in_words(error: &AgentError) -> Error {
     failed(error.to_string())
 }
@@ -420,19 +330,5 @@ fn stop_reason(ended: &Ended) -> Result<StopReason, Error> {
         End::Limit(which) if which.contains(" turns ") => Ok(StopReason::MaxTurnRequests),
         End::Limit(_) => Ok(StopReason::MaxTokens),
         End::Failed(why) => Err(failed(why.clone())),
-    }
-}
-
-/// What a directory of a client must be.
-pub(crate) fn directory(given: PathBuf) -> Result<PathBuf, Error> {
-    if !given.is_absolute() {
-        return Err(crate::host::wrong(format!("cwd is not an absolute path: {}", given.display())));
-    }
-    let real = given.canonicalize().map_err(|error| {
-        crate::host::wrong(format!("cwd cannot be worked in: {}: {error}", given.display()))
-    })?;
-    match real.is_dir() {
-        true => Ok(real),
-        false => Err(crate::host::wrong(format!("cwd is no directory: {}", real.display()))),
     }
 }

@@ -59,7 +59,7 @@ pub fn work_as_teammate(
         assignment.definition.as_ref().map_or("general", |definition| definition.name.as_str()).to_owned();
     let log = pal_store::log_path(&folder);
     options.beginning = if log.exists() { Beginning::Resumed(log.clone()) } else { Beginning::New(None) };
-    options.folder = Some(folder.clone());
+    options.folder = Some(folder);
     options.agent = Some((assignment.name.clone(), kind));
     options.depth = assignment.depth;
     options.is_mode_chosen = true;

@@ -241,27 +241,23 @@ impl Editor {
 
     /// The calls of a session as they stand after all updates.
     pub(super) fn calls(&self, session: &SessionId) -> Vec<ToolCall> {
+        let told = self.all(session, |update| match update {
+            SessionUpdate::ToolCall(call) => Some((call.clone(), None)),
+            SessionUpdate::ToolCallUpdate(update) => {
+                Some((ToolCall::new(update.tool_call_id.clone(), ""), Some(update.fields.clone())))
+            }
+            _ => None,
+        });
         let mut calls: Vec<ToolCall> = Vec::new();
-        let _ = self
-            .all(session, |update| {
-                match update {
-                    SessionUpdate::ToolCall(call) => return Some((call.clone(), None)),
-                    SessionUpdate::ToolCallUpdate(update) => {
-                        let call = ToolCall::new(update.tool_call_id.clone(), "");
-                        return Some((call, Some(update.fields.clone())));
-                    }
-                    _ => {}
-                }
-                None
-            })
-            .into_iter()
-            .for_each(|(call, fields)| match fields {
+        for (call, fields) in told {
+            match fields {
                 None => calls.push(call),
                 Some(fields) => {
                     let known = calls.iter_mut().find(|known| known.tool_call_id == call.tool_call_id);
                     known.expect("a call is told before its updates").update(fields);
                 }
-            });
+            }
+        }
         calls
     }
 }

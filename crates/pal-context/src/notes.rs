@@ -1,0 +1,181 @@
+//! Notes of a session (§7.1–7.2): when they are due, what the fork that writes them is told, and what must hold for them.
+
+use pal_model::{BlockType, Body, EntryId};
+use pal_view::{Estimator, View};
+
+/// The sections that notes begin with.
+pub const TEMPLATE: &str = include_str!("notes/template.md");
+
+/// What the fork that writes them is told. `{path}`, `{notes}` and `{sections}` stand for what is filled in.
+pub const DIRECTIVE: &str = include_str!("notes/directive.md");
+
+/// Most tokens of one section, and of all together; what is over it is to be condensed.
+const SECTION_MOST: u64 = 2_000;
+const NOTES_MOST: u64 = 12_000;
+
+/// When notes are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotesCadence {
+    /// So many tokens of conversation come before the first ones.
+    pub first: u64,
+    /// The conversation grows by at least so many tokens before they are written again …
+    pub growth: u64,
+    /// … and by one so-many-th of the context: a fork costs what is in sight, however little is new.
+    pub share: u64,
+    /// So many calls lie in between, unless the last answer made none.
+    pub calls: usize,
+}
+
+impl Default for NotesCadence {
+    fn default() -> NotesCadence {
+        NotesCadence { first: 10_000, growth: 5_000, share: 8, calls: 3 }
+    }
+}
+
+/// How far notes were written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Noted {
+    /// The newest entry that they cover.
+    pub last: EntryId,
+    /// How many tokens were in sight then.
+    pub tokens: u64,
+}
+
+impl NotesCadence {
+    /// Whether notes are due. `begun` is how many tokens stood there before anything was said.
+    pub fn is_due(&self, view: &View, noted: Option<&Noted>, begun: u64) -> bool {
+        let tokens = view.size().tokens;
+        let Some(noted) = noted else { return tokens >= begun + self.first };
+        let grown = tokens.saturating_sub(noted.tokens);
+        grown >= self.growth.max(tokens / self.share.max(1)) && is_good_moment(view, noted.last, self.calls)
+    }
+}
+
+/// Whether enough was done since an entry, or the model has just come to rest.
+fn is_good_moment(view: &View, since: EntryId, calls: usize) -> bool {
+    let made = |content: &pal_model::Content| {
+        content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse).count()
+    };
+    let (mut all, mut last) = (0, None);
+    for entry in view.branch().iter().rev().take_while(|entry| entry.id != since) {
+        if let Body::Assistant(assistant) = &entry.body {
+            let made = made(&assistant.content);
+            all += made;
+            last.get_or_insert(made);
+        }
+    }
+    all >= calls || last == Some(0)
+}
+
+/// What the fork that writes notes is told.
+pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Estimator) -> String {
+    directive
+        .replace("{path}", path)
+        .replace("{sections}", &condensing(notes, estimator))
+        .replace("{notes}", notes.trim_end())
+}
+
+/// Which sections are too long.
+fn condensing(notes: &str, estimator: Estimator) -> String {
+    let tokens = |text: &str| estimator.total(estimator.text(text));
+    let mut said = String::new();
+    for section in sections(notes) {
+        let (taken, heading) = (tokens(section), section.lines().next().unwrap_or_default());
+        if taken > SECTION_MOST {
+            let heading = heading.trim_start_matches('#').trim();
+            said.push_str(&format!(
+                "- The section `{heading}` has about {taken} tokens and may have {SECTION_MOST}: condense it, keeping what is newest and \
+                 what could not be found out again.\n"
+            ));
+        }
+    }
+    let all = tokens(notes);
+    if all > NOTES_MOST {
+        said.push_str(&format!(
+            "- All together they have about {all} tokens and may have {NOTES_MOST}: condense the longest sections first.\n"
+        ));
+    }
+    said
+}
+
+/// Notes as they are to be kept: with every heading and every line in italics of the template, whatever the fork did to them.
+pub fn mended_notes(notes: &str, template: &str) -> String {
+    let mut out = notes.trim_end().to_owned();
+    out.push('\n');
+    for section in sections(template) {
+        let mut lines = section.lines();
+        let (Some(heading), about) = (lines.next(), lines.next().unwrap_or_default()) else { continue };
+        match out.lines().position(|line| line.trim_end() == heading) {
+            None => out.push_str(&format!("\n{heading}\n{about}\n")),
+            Some(at) if out.lines().nth(at + 1).is_none_or(|line| line.trim_end() != about) => {
+                let mut mended: Vec<&str> = out.lines().collect();
+                mended.insert(at + 1, about);
+                out = mended.join("\n") + "\n";
+            }
+            Some(_) => {}
+        }
+    }
+    out
+}
+
+/// The sections, each with its heading.
+pub(crate) fn sections(text: &str) -> Vec<&str> {
+    let mut starts: Vec<usize> = vec![0];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("# ") || line.starts_with("## ") {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    starts.push(text.len());
+    starts.windows(2).map(|pair| &text[pair[0]..pair[1]]).filter(|section| !section.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_has_ten_sections_with_a_line_about_each() {
+        let sections = sections(TEMPLATE);
+        assert_eq!(sections.len(), 10);
+        for section in sections {
+            let mut lines = section.lines();
+            assert!(lines.next().unwrap().starts_with("# "));
+            let about = lines.next().unwrap();
+            assert!(about.starts_with('_') && about.ends_with('_'), "{about}");
+        }
+    }
+
+    #[test]
+    fn what_a_fork_took_away_comes_back_and_what_it_wrote_stays() {
+        let worklog = "# Worklog\n_Step by step, one short line each: what was done._\n";
+        let written = TEMPLATE
+            .replace(worklog, "")
+            .replace("_What proved good, what did not, what to avoid._\n", "Tests first.\n");
+        let mended = mended_notes(&written, TEMPLATE);
+        assert!(mended.ends_with(worklog), "{mended}");
+        assert!(
+            mended.contains("# Learnings\n_What proved good, what did not, what to avoid._\nTests first.\n"),
+            "{mended}"
+        );
+        assert_eq!(mended_notes(&mended, TEMPLATE), mended, "mended once is mended");
+        assert_eq!(mended_notes(TEMPLATE, TEMPLATE), TEMPLATE);
+        assert_eq!(sections(&mended_notes("", TEMPLATE)).len(), 11, "all ten, behind an empty line");
+    }
+
+    #[test]
+    fn the_directive_says_what_is_too_long() {
+        let estimator = Estimator::classic();
+        let long =
+            TEMPLATE.replace("# Worklog\n", &format!("# Worklog\n{}", "did something else\n".repeat(900)));
+        let said = notes_directive(DIRECTIVE, "/s/notes.md", &long, estimator);
+        assert!(
+            said.contains("The section `Worklog` has about") && !said.contains("The section `Title`"),
+            "{said}"
+        );
+        assert!(said.contains("session notes in /s/notes.md") && !said.contains("{"), "{said}");
+        assert!(!notes_directive(DIRECTIVE, "/s/notes.md", TEMPLATE, estimator).contains("condense"));
+    }
+}

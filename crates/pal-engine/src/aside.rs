@@ -1,0 +1,85 @@
+//! A fork of the conversation that works aside (§8.2): it sees what the conversation sees and reads its cache, and nothing of
+//! what it is told or says goes into the log.
+
+use pal_context::Standing;
+use pal_model::{
+    Block, Content, Draft, Entry, EntryId, IdSource, Origin, ResponseId, Text, Timestamp, ToolUseId,
+};
+use pal_view::{RenderOptions, Request, View};
+use smol_str::SmolStr;
+
+use crate::session::result;
+use crate::{Engine, Session};
+
+/// A fork that works aside.
+pub struct Aside {
+    view: View,
+    standing: Standing,
+    betas: Vec<SmolStr>,
+    ids: IdSource,
+    at: Timestamp,
+    /// The newest entry of the conversation that it knows.
+    newest: Option<EntryId>,
+}
+
+impl Session {
+    /// The conversation as it is now, for a fork that works aside.
+    pub fn aside(&self, engine: &Engine, now: Timestamp) -> Aside {
+        Aside {
+            view: self.view.clone(),
+            standing: self.fork_standing(engine, now),
+            betas: self.betas(engine),
+            ids: IdSource::seeded(0),
+            at: now,
+            newest: self.view.branch().last().map(|entry| entry.id),
+        }
+    }
+}
+
+impl Aside {
+    /// The newest entry of the conversation that it knows.
+    pub fn newest(&self) -> Option<EntryId> {
+        self.newest
+    }
+
+    /// The view: that of the conversation, and what came on top of it.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The beta headers of its requests.
+    pub fn betas(&self) -> &[SmolStr] {
+        &self.betas
+    }
+
+    /// Tells it something.
+    pub fn say(&mut self, words: &str) {
+        self.push(Draft::user(Origin::Person, &Content::of_text(words).raw()));
+    }
+
+    /// What it answered.
+    pub fn answered(&mut self, response: &ResponseId, model: &str, blocks: &[Block]) {
+        let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
+        self.push(Draft::assistant(Some(response), Some(model), &format!("[{}]", raw.join(","))));
+    }
+
+    /// What came of one of its calls.
+    pub fn returned(&mut self, call: &ToolUseId, content: &[Block], is_error: bool) {
+        self.push(Draft::user(Origin::Tool, &result(call, content, is_error)));
+    }
+
+    /// Its next request: the conversation's last one, and what came on top.
+    pub fn request(&self, max_tokens: u64) -> Request {
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
+        self.standing.repeated(&self.view, options)
+    }
+
+    fn push(&mut self, draft: Draft) {
+        let parent = self.view.branch().last().map(|entry| entry.id);
+        let line = draft.into_line(self.ids.next_id(self.at), parent, self.at, None);
+        // A draft of ours is an entry.
+        if let Ok(entry) = Entry::parse(Text::from(line)) {
+            self.view.push(entry);
+        }
+    }
+}
