@@ -214,8 +214,10 @@ impl<'a> Agent<'a> {
     /// What people said too late for the prompt that it worked on: the next things to be worked on.
     pub fn take_unheard(&mut self) -> Vec<Content> {
         let mut unheard = self.run.take_unheard();
-        for signal in self.desk.signals.try_iter() {
-            if let Signal::Person(Input::Prompt(content)) = signal {
+        // What agents took that work on in the background goes into the books, whoever listens.
+        let waiting: Vec<Signal> = self.desk.signals.try_iter().collect();
+        for signal in waiting {
+            if let Some(Input::Prompt(content)) = self.desk.taken_in(signal) {
                 unheard.push(content);
             }
         }

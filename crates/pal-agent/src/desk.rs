@@ -133,7 +133,7 @@ impl Desk<'_> {
     }
 
     /// Turns what happened elsewhere into what the run understands; none if it only concerns whoever watches.
-    fn taken_in(&mut self, signal: Signal) -> Option<Input> {
+    pub(crate) fn taken_in(&mut self, signal: Signal) -> Option<Input> {
         match signal {
             Signal::Person(input) => Some(input),
             Signal::Printed(call, text) => {

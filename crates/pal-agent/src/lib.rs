@@ -42,4 +42,5 @@ pub use handle::Handle;
 pub use line::{Exchange, ExchangeEnd, Line, Step};
 pub use options::{Beginning, Fencing, Options, Serving};
 pub use restoring::{directory_around, text_inside};
+pub use switched::apply_switches;
 pub use voice::Voice;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::agent::post::directory;
 use crate::arguments::{Agents, Send};
+use crate::aside;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stored::{chance, now};
@@ -78,7 +79,7 @@ pub(crate) fn send(arguments: &Send, settings: &Settings, out: &mut dyn Write) -
         match Socket::post(socket, &message, PATIENCE) {
             Ok(()) => writeln!(out, "said to {}", presence.name)?,
             Err(error) => {
-                eprintln!("pal: {error}");
+                aside::tell(&error);
                 code = ExitCode::FAILURE;
             }
         }
