@@ -44,4 +44,5 @@ pub use line::{Exchange, ExchangeEnd, Line, Step};
 pub use options::{Above, Beginning, Fencing, Known, Models, Options, Serving, Starting};
 pub use post::{Post, SendError, Sent, send};
 pub use restoring::{directory_around, text_inside};
+pub use switched::apply_switches;
 pub use voice::Voice;

@@ -12,6 +12,11 @@ pub(crate) struct Switched {
     auto_compact: Option<u64>,
 }
 
+/// Sets what the layers of an engine do to what the switches leave on.
+pub fn apply_switches(switches: &Switches, engine: &mut Engine) {
+    Switched::new(switches, engine).apply(engine);
+}
+
 impl Switched {
     pub(crate) fn new(switches: &Switches, engine: &Engine) -> Switched {
         let switches = switches.for_session();

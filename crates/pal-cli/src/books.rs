@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pal_context::Ledger;
 use pal_model::Body;
 
+use crate::aside;
 use crate::colour::clipped;
 use crate::failure::Failure;
 use crate::kept;
@@ -33,7 +34,7 @@ impl Books {
         let told = tell(&path);
         let session = Session::read_all(&path, settings)?;
         for problem in &session.problems {
-            eprintln!("pal: {problem}");
+            aside::tell(problem);
         }
         let ledger = Ledger::of(&session.branch, &settings.cards);
         if told {
@@ -52,7 +53,7 @@ pub(crate) fn heading(name: &str, said: &str, columns: usize) -> String {
 /// Says that a large file is being read, where a person waits.
 fn tell(path: &Path) -> bool {
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let told = bytes > BYTES_TOLD_FROM && std::io::stderr().is_terminal();
+    let told = bytes > BYTES_TOLD_FROM && aside::is_open() && std::io::stderr().is_terminal();
     if told {
         eprint!("reading {} MB …", bytes >> 20);
     }

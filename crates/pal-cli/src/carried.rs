@@ -11,6 +11,7 @@ use pal_view::{CacheLifetime, View};
 use pal_wire::Beta;
 use smol_str::SmolStr;
 
+use crate::aside;
 use crate::colour::clipped;
 use crate::settings::Settings;
 use crate::stored::eligibility;
@@ -66,7 +67,7 @@ impl Carried {
     /// Tells on standard error what was left out.
     pub(crate) fn tell(&self) {
         for notice in &self.notices {
-            eprintln!("pal: {notice}");
+            aside::tell(notice);
         }
     }
 

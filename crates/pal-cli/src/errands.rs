@@ -13,6 +13,7 @@ use pal_wire::{Call, Delta, Event, Failure as WireFailure, FailureKind};
 use smol_str::SmolStr;
 
 use crate::arguments::ProviderName;
+use crate::aside;
 use crate::failure::Failure;
 use crate::progress::{Countdown, Elapsed};
 use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
@@ -129,7 +130,7 @@ impl Errands for Helper {
     }
 
     fn notice(&mut self, line: &str) {
-        eprintln!("pal: {}", harmless(line));
+        aside::tell(format_args!("{}", harmless(line)));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod aside;
 mod books;
 mod carried;
 mod colour;

@@ -9,6 +9,7 @@ use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
 use pal_store::{OpenError, ReadError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
+use crate::aside;
 use crate::failure::Failure;
 use crate::settings::{EstimatorName, Settings};
 
@@ -109,7 +110,7 @@ impl Session {
         model: Option<&String>,
     ) -> Result<(usize, String), Failure> {
         for problem in &self.problems {
-            eprintln!("pal: {problem}");
+            aside::tell(problem);
         }
         let end = match response {
             None => self.branch.len(),
@@ -206,7 +207,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn card(settings: &Settings, model: &str) -> Card {
     let found = settings.cards.find(model);
     if let Some(notice) = found.notice {
-        eprintln!("pal: {notice}");
+        aside::tell(&notice);
     }
     found.card
 }

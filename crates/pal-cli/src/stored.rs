@@ -13,6 +13,7 @@ use pal_store::OpenError;
 use pal_view::{CacheLifetime, Limits, Scope};
 use smol_str::SmolStr;
 
+use crate::aside;
 use crate::carried::cache_key;
 use crate::failure::Failure;
 use crate::kept::{self, Kept};
@@ -55,7 +56,7 @@ impl Stored {
         let session = pal_engine::Session::open(&path, lens, IdSource::seeded(chance()));
         let session = session.map_err(|error| refused(&path, &error))?;
         for problem in session.problems() {
-            eprintln!("pal: {problem}");
+            aside::tell(problem);
         }
         let engine = engine(&card, &path, settings);
         Ok(Stored { path, session, engine, card, cache_key, files })
@@ -66,7 +67,7 @@ impl Stored {
 pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
     let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
     let directory = log.parent().unwrap_or(Path::new("/"));
-    Engine {
+    let mut engine = Engine {
         policy: Policy::classic(),
         limits: Limits::new(card, &settings.window_for(&card.model)),
         place: Place { directory: directory.display().to_string(), transcript: log.display().to_string() },
@@ -75,7 +76,9 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
         max_tokens: MAX_TOKENS.min(card.max_output),
         cache: cache_settings(settings, card),
         inputs: pal_engine::Inputs::default(),
-    }
+    };
+    pal_agent::apply_switches(&settings.switches, &mut engine);
+    engine
 }
 
 /// What the provider's cache depends on, for a model.

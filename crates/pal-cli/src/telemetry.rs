@@ -3,6 +3,7 @@
 use pal_agent::Event;
 use pal_telemetry::{LogError, start_log};
 
+use crate::aside;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -68,7 +69,7 @@ impl Export {
         let untold = self.trouble();
         let last = self.telemetry.take().and_then(|telemetry| telemetry.finish());
         for line in untold.into_iter().chain(last) {
-            eprintln!("pal: {line}");
+            aside::tell(&line);
         }
     }
 }
@@ -93,7 +94,7 @@ impl Export {
     /// Tells what is untold.
     pub(crate) fn finish(mut self) {
         if let Some(line) = self.trouble() {
-            eprintln!("pal: {line}");
+            aside::tell(&line);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pal_model::{Cost, Decision, DecisionKind, EntryId, Text, Timestamp};
 use pal_view::{Limits, View};
 
-use crate::{Budgets, Policy};
+use crate::{Budgets, Foreseen, Policy};
 
 /// What a layer decides about.
 #[derive(Clone, Copy)]
@@ -67,6 +67,11 @@ pub trait Layer: Sync {
 
     /// What it would do.
     fn act(&self, situation: &Situation<'_>) -> Act;
+
+    /// What it would do later with what is there now: one answer for each moment that it waits for.
+    fn foresee(&self, _situation: &Situation<'_>) -> Vec<Foreseen> {
+        Vec::new()
+    }
 }
 
 /// What a layer does, and why, in one line that a user can read.

@@ -7,6 +7,7 @@ pub mod cache;
 mod call;
 mod compact;
 mod condense;
+mod foresee;
 mod fork;
 mod layers;
 mod ledger;
@@ -21,6 +22,7 @@ pub use compact::{
     read_summary,
 };
 pub use condense::{Asked, Condensed, condense};
+pub use foresee::{Foreseen, When};
 pub use fork::{Standing, carried_member};
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
 pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals};

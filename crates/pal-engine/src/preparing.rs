@@ -1,6 +1,6 @@
 //! Before a request: the layers, in their order, until the context is as it shall be.
 
-use pal_context::{Act, LAYERS, Layer, Order, Proposal, Reach, Situation, Standing, Trigger, What};
+use pal_context::{Act, Foreseen, LAYERS, Layer, Order, Proposal, Reach, Situation, Standing, Trigger, What};
 use pal_model::{Decision, DecisionKind, LayerReport, Source, Timestamp};
 use pal_view::{RenderOptions, Request, View};
 use smol_str::SmolStr;
@@ -170,9 +170,19 @@ impl Engine {
         self.plan_at(layer, view, now, view.size().tokens)
     }
 
+    /// What the layers would do later with a view, each at the moments that it waits for; nothing is done.
+    pub fn foresee(&self, view: &View, now: Timestamp) -> Vec<Foreseen> {
+        let situation = self.situation(view, now, view.size().tokens);
+        LAYERS.iter().flat_map(|layer| layer.foresee(&situation)).collect()
+    }
+
     /// The same, where the context is known to have another size than it is taken for.
     pub(crate) fn plan_at(&self, layer: &dyn Layer, view: &View, now: Timestamp, size: u64) -> Act {
-        layer.act(&Situation {
+        layer.act(&self.situation(view, now, size))
+    }
+
+    fn situation<'a>(&'a self, view: &'a View, now: Timestamp, size: u64) -> Situation<'a> {
+        Situation {
             view,
             now,
             limits: &self.limits,
@@ -180,7 +190,7 @@ impl Engine {
             place: &self.place,
             blocked_by: self.inputs.blocked_by.as_deref(),
             size,
-        })
+        }
     }
 }
 

@@ -210,6 +210,10 @@ impl Refused {
             ClientInitializeError::ConnectionClosed(_) => {
                 String::from("it closed the connection before it began")
             }
+            // Its own words name types of the program.
+            ClientInitializeError::TransportError { error, .. } => {
+                format!("it could not be spoken to ({})", error.error)
+            }
             other => other.to_string(),
         };
         why = clean(&why, WHY_MOST);

@@ -69,6 +69,8 @@ struct App {
     files: Files,
     start: StartLeft,
     suspend: fn(),
+    /// When the terminal was taken over again after we were stopped.
+    taken_over: Option<Instant>,
     commands: Box<dyn Commands>,
     known: Vec<CommandInfo>,
     wishes: mpsc::Sender<Wish>,
@@ -121,6 +123,7 @@ impl App {
             commands: start.commands,
             start: StartLeft { directory: start.directory, prompt: start.prompt, command: start.command },
             suspend: start.suspend,
+            taken_over: None,
             wishes,
             facts: None,
             questions: Vec::new(),

@@ -108,3 +108,34 @@ fn picture(path: &Path) -> Result<Option<String>, String> {
         r#"{{"type":"image","source":{{"type":"base64","media_type":"{kind}","data":"{data}"}}}}"#
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pasted_path_of_a_picture_is_known_however_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a shot (1).png");
+        std::fs::write(&path, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
+        std::fs::write(folder.path().join("notes.txt"), "text").unwrap();
+        let full = path.display().to_string();
+        for pasted in [
+            full.clone(),
+            format!("'{full}'"),
+            format!("\"{full}\" \n"),
+            full.replace(' ', "\\ ").replace('(', "\\("),
+            format!("file://{}", full.replace(' ', "%20")),
+            format!("file://localhost{}", full.replace(' ', "%20").replace('(', "%28")),
+            String::from("a shot (1).png"),
+        ] {
+            assert_eq!(pasted_picture(&pasted, folder.path()).as_ref(), Some(&path), "{pasted}");
+        }
+        for other in ["notes.txt", "a shot", "", "file://", "file://%zz", "a shot (1).png\nnotes.txt"] {
+            assert_eq!(pasted_picture(other, folder.path()), None, "{other}");
+        }
+        let (content, problems) = content("what is this?", std::slice::from_ref(&path), folder.path());
+        assert!(problems.is_empty());
+        assert!(content.raw().contains(r#""media_type":"image/png""#), "{}", content.raw());
+    }
+}

@@ -1,7 +1,7 @@
 //! The same conversation without redraws, line by line: for screen readers and for terminals that can do nothing else.
 //! Whatever is asked is answered by a line, and what is finished is printed once.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc;
 
 use pal_agent::{Asked, Event};
@@ -57,6 +57,7 @@ pub fn run_plain(start: Start, origin: Origin) -> io::Result<Option<String>> {
         choices: Vec::new(),
         outstanding: 0,
         is_leaving: false,
+        is_closed: false,
     };
     command.iter().for_each(|command| plain.command(command));
     prompt.iter().for_each(|prompt| plain.typed(prompt));
@@ -65,7 +66,7 @@ pub fn run_plain(start: Start, origin: Origin) -> io::Result<Option<String>> {
     for heard in heard {
         match heard {
             Heard::Typed(line) => plain.typed(&line),
-            Heard::Closed => plain.leave(),
+            Heard::Closed => plain.closed(),
             Heard::Told(Told::Left(why)) => {
                 plain.show()?;
                 return Ok(why);
@@ -95,6 +96,8 @@ struct Plain {
     choices: Vec<Choice>,
     outstanding: usize,
     is_leaving: bool,
+    /// Whether nothing more is typed: nobody is there to be asked.
+    is_closed: bool,
 }
 
 impl Plain {
@@ -193,6 +196,17 @@ impl Plain {
         }
     }
 
+    /// Nothing more is typed. Whoever hung up wants nothing any more; what came through a pipe is worked off.
+    fn closed(&mut self) {
+        self.is_closed = true;
+        self.questions.clear();
+        if io::stdin().is_terminal() {
+            return self.leave();
+        }
+        self.is_leaving = true;
+        self.wish(Wish::Leave);
+    }
+
     fn leave(&mut self) {
         self.is_leaving = true;
         self.stop();
@@ -227,6 +241,8 @@ impl Plain {
                 facts.earlier.iter().for_each(|entry| self.transcript.recall(entry));
                 self.facts = Some(*facts);
             }
+            // Whoever waits for an answer that never comes hears a no.
+            Told::Ask(..) if self.is_closed => {}
             Told::Ask(asked, answer) => {
                 self.questions.push((asked, answer));
                 if self.questions.len() == 1 {

@@ -22,6 +22,8 @@ pub struct Stream {
     fence: Option<Fence>,
     /// The kind of block that was finished last.
     last: Last,
+    /// Whether something may have become finished: only the end of a line does that, or a tail that is too long.
+    is_due: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +50,7 @@ impl Stream {
     /// The answer grew.
     pub fn push(&mut self, text: &str) {
         self.tail.push_str(&harmless(text));
+        self.is_due |= text.contains('\n') || self.tail.len() > TAIL_BYTES_MAX;
     }
 
     /// Whether nothing waits to be finished.
@@ -58,7 +61,10 @@ impl Stream {
     /// The lines that became finished.
     pub fn take_finished(&mut self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
-        while self.step(false, width, theme, &mut lines) {}
+        // An answer comes word by word: most of them finish nothing, and are not looked at.
+        if std::mem::take(&mut self.is_due) {
+            while self.step(false, width, theme, &mut lines) {}
+        }
         lines
     }
 
@@ -98,22 +104,17 @@ impl Stream {
         theme: Theme,
         lines: &mut Vec<Line<'static>>,
     ) -> bool {
-        let (line, length) = match self.tail.find('\n') {
-            Some(end) => (&self.tail[..end], end + 1),
-            None if is_over && !self.tail.is_empty() => (self.tail.as_str(), self.tail.len()),
-            None if self.tail.len() > TAIL_BYTES_MAX => {
-                let end = floor(&self.tail, TAIL_BYTES_MAX);
-                (&self.tail[..end], end)
+        let mut taken = 0;
+        while let Some((line, length)) = next_line(&self.tail[taken..], is_over) {
+            taken += length;
+            if closes(line, fence) {
+                self.fence = None;
+                break;
             }
-            None => return false,
-        };
-        if closes(line, fence) {
-            self.fence = None;
-        } else {
             lines.extend(markdown::code_line(line, &fence.language, width, theme));
         }
-        self.tail.drain(..length);
-        true
+        self.tail.drain(..taken);
+        taken > 0
     }
 
     /// Finishes blocks in front of the last one, and up to a code block.
@@ -159,6 +160,19 @@ impl Stream {
         }
         lines.extend(markdown::rendered(chunk, width, theme));
         self.last = ends;
+    }
+}
+
+/// The first line of a text without its end, and how long it is with it; none as long as it may grow.
+fn next_line(text: &str, is_over: bool) -> Option<(&str, usize)> {
+    match text.find('\n') {
+        Some(end) => Some((&text[..end], end + 1)),
+        None if is_over && !text.is_empty() => Some((text, text.len())),
+        None if text.len() > TAIL_BYTES_MAX => {
+            let end = floor(text, TAIL_BYTES_MAX);
+            Some((&text[..end], end))
+        }
+        None => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use pal_agent::{Ended, Event};
 
 use super::{Lines, Show, exit_code};
+use crate::aside;
 use crate::failure::Failure;
 
 /// Keeps how the last prompt ended, and prints that.
@@ -30,7 +31,7 @@ impl Show for Json<'_> {
     }
 
     fn bad_line(&mut self, number: u64, why: &str) -> Result<(), Failure> {
-        eprintln!("pal: line {number} of standard input: {why}");
+        aside::tell(format_args!("line {number} of standard input: {why}"));
         Ok(())
     }
 

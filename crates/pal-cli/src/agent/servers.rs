@@ -7,6 +7,7 @@ use pal_mcp::{ConfigError, Parsed, parse_file, parse_servers};
 use pal_settings::Switch;
 
 use crate::arguments::Print;
+use crate::aside;
 use crate::failure::Failure;
 use crate::settings::{Settings, variable};
 
@@ -78,5 +79,5 @@ fn wrong(error: &ConfigError) -> Failure {
 }
 
 fn warn(what: &str) {
-    eprintln!("pal: {what}");
+    aside::tell(what);
 }

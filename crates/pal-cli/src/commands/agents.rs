@@ -10,6 +10,7 @@ use pal_model::IdSource;
 use serde_json::{Value, json};
 
 use crate::arguments::{Agents, Send};
+use crate::aside;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stored::{chance, now};
@@ -61,7 +62,7 @@ pub(crate) fn send(arguments: &Send, settings: &Settings, out: &mut dyn Write) -
         match outcome {
             Ok(()) => writeln!(out, "said to {to}")?,
             Err(error) => {
-                eprintln!("pal: {error}");
+                aside::tell(&error);
                 code = ExitCode::FAILURE;
             }
         }

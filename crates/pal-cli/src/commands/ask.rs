@@ -20,6 +20,7 @@ use serde_json::json;
 use smol_str::SmolStr;
 
 use crate::arguments::{Ask, ProviderName};
+use crate::aside;
 use crate::carried::{Carried, cache_key, request_at};
 use crate::failure::Failure;
 use crate::progress::Countdown;
@@ -37,7 +38,7 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
         None => Session { branch: Vec::new(), problems: Vec::new() },
     };
     for problem in &session.problems {
-        eprintln!("pal: {problem}");
+        aside::tell(problem);
     }
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
     let card = card(settings, model.as_deref().unwrap_or(MODEL));
@@ -180,7 +181,7 @@ impl Desk<'_> {
     fn tell_end(&self, whole: &Whole, label: &str) {
         let finished = &whole.finished;
         if let Some(notice) = finished.stop_reason.as_deref().and_then(words::early_end) {
-            eprintln!("pal: {label}{notice}");
+            aside::tell(format_args!("{label}{notice}"));
         }
         let cost = self.card.cost(&finished.usage);
         eprintln!("{label}{}: {}", finished.model, usage_line(&finished.usage, cost));

@@ -14,6 +14,7 @@ use pal_settings::Switch;
 use pal_view::View;
 
 use crate::arguments::{Compact, WayName};
+use crate::aside;
 use crate::errands::{Helper, Taken};
 use crate::failure::Failure;
 use crate::provider::{endpoint, has_access, usual_provider};
@@ -117,7 +118,9 @@ fn ways(
     let name = usual_provider(&stored.card);
     if is_free && !has_access(name, settings) {
         if let Err(Failure::Said { what, .. }) = endpoint(name, settings) {
-            eprintln!("pal: {what}; the summary is drawn from the log, word for word, without a model");
+            aside::tell(format_args!(
+                "{what}; the summary is drawn from the log, word for word, without a model"
+            ));
         }
         return Ok(Some(vec![How::Extractive]));
     }

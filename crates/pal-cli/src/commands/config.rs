@@ -9,6 +9,7 @@ use pal_settings::{Entry, KEYS, Origin, Place, Switch};
 use serde_json::{Value, json};
 
 use crate::arguments::Config;
+use crate::aside;
 use crate::colour::{Colours, clipped, columns};
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -30,7 +31,7 @@ pub(crate) fn config(
     let colours = Colours::of(arguments.colour);
     let flags = switched_off_by_file(settings);
     for notice in settings.switches.take_notices() {
-        eprintln!("pal: {notice}");
+        aside::tell(&notice);
     }
     match entries.as_slice() {
         [entry] => print_one(entry, settings, colours, out)?,

@@ -4,6 +4,7 @@ mod contents;
 mod here;
 mod json;
 mod marks;
+mod next;
 mod page;
 mod picture;
 mod show;
@@ -19,14 +20,16 @@ use pal_model::Source;
 use pal_view::{Limits, RenderOptions, Request, Scope, Size, View};
 
 use crate::arguments::Context;
+use crate::aside;
 use crate::books;
 use crate::colour::{Colours, columns};
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
-use crate::stored::{MAX_TOKENS, eligibility, find, model_card};
+use crate::stored::{MAX_TOKENS, eligibility, engine, find, model_card, now};
 use contents::Contents;
 use here::Here;
+use next::Next;
 pub(crate) use page::scope_name;
 use slices::Slice;
 
@@ -44,6 +47,8 @@ struct Look {
     tokens: u64,
     contents: Contents,
     slices: Vec<Slice>,
+    /// What would leave next; none of a session that has not begun.
+    next: Option<Next>,
 }
 
 /// What is looked at.
@@ -93,7 +98,8 @@ fn start(arguments: &Context, settings: &Settings) -> Result<Look, Failure> {
     // The message that stands in for the first one is nobody's.
     let slices = slices::of(&view, &contents, |category| category != pal_view::Category::UserText);
     let tokens = slices::sum(&slices);
-    Ok(Look { subject: Subject::Start(Box::new(here)), view, request, limits, tokens, contents, slices })
+    let subject = Subject::Start(Box::new(here));
+    Ok(Look { subject, view, request, limits, tokens, contents, slices, next: None })
 }
 
 /// A session that is stored.
@@ -101,7 +107,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
     let path = find(name, settings)?;
     let session = Session::read(&path, settings)?;
     for problem in &session.problems {
-        eprintln!("pal: {problem}");
+        aside::tell(problem);
     }
     let card = model_card(&session, arguments.model.as_deref(), settings)?;
     let name = books::name(&session, &path);
@@ -112,6 +118,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
     let size = view.size();
     let slices = slices::scaled(slices::of(&view, &contents, |_| true), size.tokens);
     let tokens = size.tokens;
+    let next = Next::of(&view, &engine(&card, &path, settings), now());
     Ok(Look {
         subject: Subject::Stored { name, path, size },
         view,
@@ -120,6 +127,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
         tokens,
         contents,
         slices,
+        next: Some(next),
     })
 }
 

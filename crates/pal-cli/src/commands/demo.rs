@@ -28,6 +28,7 @@ use self::stage::{LIKE, Stage, WINDOW};
 use self::teller::Teller;
 use super::cost::chart;
 use crate::arguments::Demo;
+use crate::aside;
 use crate::colour::{Colours, columns};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -64,7 +65,7 @@ pub(crate) fn demo(arguments: &Demo, out: &mut dyn Write) -> Result<ExitCode, Fa
         Ok(_) => part(&mut teller, &missing, kept.as_deref())?,
         Err(failure) => {
             if let Some(folder) = kept {
-                eprintln!("pal: everything is in {}", folder.display());
+                aside::tell(format_args!("everything is in {}", folder.display()));
             }
             return Err(failure);
         }

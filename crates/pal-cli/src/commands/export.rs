@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::arguments::{Export, ExportFormat};
+use crate::aside;
 use crate::books::newest;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -29,7 +30,7 @@ pub(crate) fn export(
     // What was left by a rewind was said, too.
     let session = Session::read_all(&path, settings)?;
     for problem in &session.problems {
-        eprintln!("pal: {problem}");
+        aside::tell(problem);
     }
     let format = arguments.format.unwrap_or_else(|| by_ending(arguments.output.as_deref()));
     let transcript = Transcript::of(&session, &path, &settings.cards);
@@ -40,7 +41,7 @@ pub(crate) fn export(
     let mut text = Vec::new();
     write(format, &transcript, &mut text)?;
     keep(file, &text).map_err(|error| Failure::of_file(file, &error))?;
-    eprintln!("written: {}", file.display());
+    aside::say(format_args!("written: {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }
 

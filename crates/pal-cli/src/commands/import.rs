@@ -11,6 +11,7 @@ use pal_view::{Ledger, Scope, View};
 use serde_json::json;
 
 use crate::arguments::Import;
+use crate::aside;
 use crate::failure::Failure;
 use crate::session::{import_source, lens, read_file};
 use crate::settings::Settings;
@@ -83,7 +84,7 @@ pub(crate) fn import(
         print_many(&imported, out)?;
     }
     if failures > 0 && arguments.files.len() > 1 {
-        eprintln!("pal: {failures} of {} files were not imported", arguments.files.len());
+        aside::tell(format_args!("{failures} of {} files were not imported", arguments.files.len()));
     }
     Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

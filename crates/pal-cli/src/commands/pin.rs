@@ -9,6 +9,7 @@ use pal_model::EntryId;
 use serde_json::json;
 
 use crate::arguments::Pin;
+use crate::aside;
 use crate::colour::{COLUMNS, clipped};
 use crate::failure::Failure;
 use crate::session::read_file;
@@ -26,7 +27,7 @@ pub(crate) fn pin(arguments: &Pin, settings: &Settings, out: &mut dyn Write) -> 
         let pin = numbered(&stored, number)?;
         stored.session.unpin(pin, now()).map_err(failed)?;
         if !arguments.json && stored.session.view().boundary().is_some() {
-            eprintln!("pal: a summary that carries it already does so until the next compaction");
+            aside::tell(format_args!("a summary that carries it already does so until the next compaction"));
         }
     } else if let Some(text) = &text {
         stored.session.pin(text, &stored.engine, now()).map_err(failed)?;

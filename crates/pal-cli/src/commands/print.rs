@@ -10,6 +10,7 @@ use pal_model::nearest;
 
 use crate::agent::{Json, Lines, Show, StreamJson, Task, Text, work, work_as_teammate};
 use crate::arguments::{Arguments, InputFormat, OutputFormat, Print};
+use crate::aside;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stored::{chance, now};
@@ -26,7 +27,9 @@ pub(crate) fn print(print: &Print, settings: &Settings, out: &mut dyn Write) -> 
     if print.is_teammate {
         return work_as_teammate(print, settings);
     }
-    if !print.is_print && (is_sentence(print) || print.plain) && terminal::is_there() {
+    // Line by line one can talk through a pipe, too.
+    let talks = print.plain || (is_sentence(print) && terminal::is_there());
+    if !print.is_print && talks {
         return terminal::talk(print, settings);
     }
     if !print.is_print {
@@ -109,9 +112,9 @@ fn read_soon() -> Result<String, Failure> {
         let _ = sender.send(Some(rest));
     });
     if receiver.recv_timeout(INPUT_PATIENCE).is_err() {
-        eprintln!(
-            "pal: standard input is open and nothing comes from it: going on without it; `< /dev/null` closes it"
-        );
+        aside::tell(format_args!(
+            "standard input is open and nothing comes from it: going on without it; `< /dev/null` closes it"
+        ));
         return Ok(String::new());
     }
     receiver.recv().ok().flatten().unwrap_or_else(|| Ok(String::new()))

@@ -14,6 +14,7 @@ use pal_replay::{
 };
 
 use crate::arguments::{LayerName, PolicyName, Replay, SummaryName};
+use crate::aside;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -28,7 +29,7 @@ pub(crate) fn replay(
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     if let Some(why) = settings.compaction_off().filter(|_| auto_compact(arguments)) {
-        eprintln!("pal: replayed without automatic compaction: switched off by {why}");
+        aside::tell(format_args!("replayed without automatic compaction: switched off by {why}"));
     }
     let jobs = jobs(arguments, settings);
     let mut reports = Vec::new();
@@ -57,7 +58,7 @@ pub(crate) fn replay(
         reports => print_many(reports, out)?,
     }
     if failures > 0 && arguments.files.len() > 1 {
-        eprintln!("pal: {failures} of {} files were not replayed", arguments.files.len());
+        aside::tell(format_args!("{failures} of {} files were not replayed", arguments.files.len()));
     }
     Ok(if failures > 0 || !is_good { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{Sim, SpeedName};
+use crate::aside;
 use crate::failure::Failure;
 use crate::session::{Session, read_file};
 use crate::settings::Settings;
@@ -93,7 +94,7 @@ async fn run(arguments: &Sim, simulator: Simulator) -> Result<(), Failure> {
         notice: Box::new(move |notice| match notice {
             Notice::Exchange(exchange) => show(exchange, is_json),
             Notice::Other { path, reply } => show_other(path, reply, is_json),
-            Notice::NotRecorded(error) => eprintln!("pal: an exchange could not be kept: {error}"),
+            Notice::NotRecorded(error) => aside::tell(format_args!("an exchange could not be kept: {error}")),
         }),
     };
     let stop = async {

@@ -17,7 +17,7 @@ const ALWAYS: [(&str, &str); 2] = [
 ];
 
 /// The widest name that others are lined up with.
-const NAME_MOST: usize = 24;
+const NAME_MOST: usize = 30;
 
 /// Lines that are put together for people.
 struct Page {
@@ -37,22 +37,25 @@ impl Page {
         self.text.push_str(&format!("{gap}{}\n", self.colours.bold(title)));
     }
 
-    /// A name and what is said of it, broken below itself.
+    /// A name and what is said of it, broken below itself; below a name that is too long from the beginning.
     fn row(&mut self, name: &str, wide: usize, about: &str) {
-        let name = clipped(&harmless(name), wide.max(8));
-        let gap = " ".repeat(wide.saturating_sub(name.chars().count()));
+        let mut before = format!("  {}", clipped(&harmless(name), self.columns.saturating_sub(2)));
+        if columns_of(&before) > wide + 2 {
+            self.text.push_str(&format!("{before}\n"));
+            before.clear();
+        }
         let room = self.columns.saturating_sub(wide + 4).max(20);
-        let mut lines = wrapped(&harmless(about), room).into_iter();
-        let first = lines.next().unwrap_or_default();
-        self.text.push_str(format!("  {name}{gap}  {first}").trim_end());
-        self.text.push('\n');
-        for line in lines {
-            self.text.push_str(&format!("{}{line}\n", " ".repeat(wide + 4)));
+        for line in wrapped(&harmless(about), room) {
+            let gap = " ".repeat((wide + 4).saturating_sub(columns_of(&before)));
+            self.text.push_str(format!("{before}{gap}{line}").trim_end());
+            self.text.push('\n');
+            before.clear();
         }
     }
 
     fn rows(&mut self, rows: &[(String, String)]) {
-        let wide = rows.iter().map(|(name, _)| name.chars().count().min(NAME_MOST)).max().unwrap_or(0);
+        let names = rows.iter().map(|(name, _)| columns_of(name));
+        let wide = names.filter(|wide| *wide <= NAME_MOST).max().unwrap_or(NAME_MOST);
         rows.iter().for_each(|(name, about)| self.row(name, wide, about));
     }
 
@@ -65,6 +68,19 @@ impl Page {
             self.text.push_str(&format!("{indent}{line}\n"));
         }
     }
+}
+
+/// What can be typed, and what can be pressed.
+pub(super) fn help(commands: &[(String, String)], keys: &[(String, String)]) -> String {
+    let mut page = Page::new();
+    page.rows(commands);
+    page.text.push('\n');
+    page.rows(keys);
+    page.text
+}
+
+fn columns_of(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// Agents that work, agents that can be sent, and the sessions of this machine, as `pal agents` tells them.
@@ -86,7 +102,7 @@ pub(super) fn agents(live: &Live, sessions: &str) -> String {
         page.line("none: the tool Agent is switched off");
     }
     page.title("Sessions on this machine");
-    sessions.lines().for_each(|line| page.line(&harmless(line)));
+    sessions.lines().for_each(|line| page.text.push_str(&format!("  {}\n", harmless(line))));
     page.text
 }
 

@@ -10,6 +10,7 @@ use pal_tui::{Choice, CommandInfo, Commands, Outcome};
 use super::running::Running;
 use super::{listing, prompts, sessions};
 use crate::arguments::{Arguments, Command};
+use crate::aside;
 use crate::colour::clipped;
 use crate::commands;
 use crate::failure::Failure;
@@ -44,13 +45,16 @@ const BUILT_IN: [(&str, &str, &str); 21] = [
 ];
 
 /// What can be pressed.
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 12] = [
     ("Enter", "send; while it works, steer it"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
     ("Esc", "stop what it does; twice on an empty line, go back to an earlier prompt"),
     ("Ctrl-C", "stop or empty the line; twice, leave"),
+    ("Shift-Tab", "the next permission mode"),
+    ("Ctrl-O", "the results of the last calls in full"),
+    ("Ctrl-Z", "stop the program until fg"),
     ("Up, Down", "earlier prompts"),
-    ("@", "a file of the project; a picture goes along"),
+    ("@, a pasted path", "a file of the project; a picture goes along"),
     ("Ctrl-A, Ctrl-E", "beginning and end of the line"),
     ("Ctrl-K, Ctrl-U, Ctrl-W, Ctrl-Y", "cut to the end, to the beginning, a word; put it back"),
     ("Ctrl-L", "clear what is seen"),
@@ -81,18 +85,23 @@ impl Slash {
         };
         let mut out = Vec::new();
         let settings = &self.settings;
-        let done = match parsed.command {
-            Some(Command::Context(context)) => commands::context(&context, settings, &mut out),
-            Some(Command::Cost(cost)) => commands::cost(&cost, settings, &mut out),
-            Some(Command::Breaks(breaks)) => commands::breaks(&breaks, settings, &mut out),
-            Some(Command::Config(config)) => commands::config(&config, settings, &mut out),
-            Some(Command::Agents(agents)) => commands::agents(&agents, settings, &mut out),
-            Some(Command::Export(export)) => commands::export(&export, settings, &mut out),
-            _ => return Outcome::Unknown,
-        };
+        // Whatever they tell beside that would be written across what is drawn.
+        let (done, aside) = aside::kept(|| match parsed.command {
+            Some(Command::Context(context)) => Some(commands::context(&context, settings, &mut out)),
+            Some(Command::Cost(cost)) => Some(commands::cost(&cost, settings, &mut out)),
+            Some(Command::Breaks(breaks)) => Some(commands::breaks(&breaks, settings, &mut out)),
+            Some(Command::Config(config)) => Some(commands::config(&config, settings, &mut out)),
+            Some(Command::Agents(agents)) => Some(commands::agents(&agents, settings, &mut out)),
+            Some(Command::Export(export)) => Some(commands::export(&export, settings, &mut out)),
+            _ => None,
+        });
         match done {
-            Ok(_) => Outcome::Print(String::from_utf8_lossy(&out).into_owned()),
-            Err(failure) => Outcome::Failed(failure.words()),
+            Some(Ok(_)) => {
+                let lines = aside.into_iter().map(|line| format!("{}\n", harmless(&line)));
+                Outcome::Print(lines.chain([String::from_utf8_lossy(&out).into_owned()]).collect())
+            }
+            Some(Err(failure)) => Outcome::Failed(failure.words()),
+            None => Outcome::Unknown,
         }
     }
 
@@ -130,14 +139,12 @@ impl Slash {
     }
 
     fn help(&self) -> Outcome {
-        let mut text = String::new();
-        let mut row = |name: &str, about: &str| text.push_str(&format!("  {name:<32}{about}\n"));
-        for command in self.list() {
-            row(&format!("/{} {}", command.name, command.arguments), &command.about);
-        }
-        row("", "");
-        KEYS.iter().for_each(|(keys, about)| row(keys, about));
-        Outcome::Print(text)
+        let command = |command: CommandInfo| {
+            (format!("/{} {}", command.name, command.arguments).trim_end().to_owned(), command.about)
+        };
+        let commands: Vec<(String, String)> = self.list().into_iter().map(command).collect();
+        let keys = KEYS.map(|(keys, about)| (keys.to_owned(), about.to_owned()));
+        Outcome::Print(listing::help(&commands, &keys))
     }
 
     /// A prompt of an MCP server, which has to be asked for it.
@@ -181,7 +188,7 @@ impl Slash {
     fn permissions(&self) -> Outcome {
         let permissions = &self.settings.permissions;
         let mode = if permissions.mode.is_empty() { "default" } else { &permissions.mode };
-        let mut text = format!("mode: {mode}\n");
+        let mut text = format!("mode at the beginning: {mode}\n");
         for (name, rules) in
             [("allowed", &permissions.allow), ("asked", &permissions.ask), ("refused", &permissions.deny)]
         {
@@ -219,13 +226,7 @@ impl Commands for Slash {
                 self.printed(&words)
             }
             "export" if arguments.is_empty() => Outcome::Failed(String::from("/export wants a file")),
-            "export" => {
-                let done = self.of_session("export", None, &format!("--output {arguments}"), log);
-                match done {
-                    Outcome::Print(_) => Outcome::Print(format!("written: {}", harmless(arguments))),
-                    other => other,
-                }
-            }
+            "export" => self.of_session("export", None, &format!("--output {arguments}"), log),
             "permissions" => self.permissions(),
             "memory" if arguments == "show" => {
                 self.of_session("context", Some("--session"), "--show context", log)

@@ -14,6 +14,7 @@ use super::running::Running;
 use super::{listing, prompts};
 use crate::agent::options;
 use crate::arguments::Print;
+use crate::aside;
 use crate::commands;
 use crate::failure::Failure;
 use crate::settings::{Settings, allowed_file};
@@ -46,7 +47,8 @@ pub(super) fn work(
     }
     drop(worker);
     if let Ok(export) = Rc::try_unwrap(export) {
-        export.into_inner().finish();
+        let ((), lines) = aside::kept(|| export.into_inner().finish());
+        lines.into_iter().for_each(|line| drop(told.send(Told::Event(Event::Notice(line)))));
     }
     // The terminal is there until it hears this.
     let _ = told.send(Told::Left(left.err().map(|failure| failure.words())));
@@ -91,7 +93,9 @@ impl Worker<'_> {
         }
         let kept = self.settings.home.as_deref().zip(std::env::current_dir().ok());
         let kept = kept.map(|(home, directory)| allowed_file(home, &directory));
-        let mut options = options(&self.print, self.settings)?;
+        let (options, lines) = aside::kept(|| options(&self.print, self.settings));
+        lines.into_iter().for_each(|line| self.tell(Told::Event(Event::Notice(line))));
+        let mut options = options?;
         options.asking = Some(asking(self.told.clone(), kept));
         let limits = options.limits;
         let (home, directory) = (options.home.clone(), options.sources.search.directory.clone());

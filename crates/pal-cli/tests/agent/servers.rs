@@ -18,10 +18,14 @@ echo "began $$" >> "$NOTES"
 while IFS= read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
     case "$line" in
-    *'"method":"initialize"'*) reply '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"Look before you change."}' ;;
+    *'"method":"initialize"'*) reply '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{},"prompts":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"Look before you change."}' ;;
     *'"method":"tools/list"'*) reply "{\"tools\":[$tools]}" ;;
     *'"method":"resources/list"'*) reply '{"resources":[{"uri":"note://one","name":"one"}]}' ;;
     *'"method":"resources/templates/list"'*) reply '{"resourceTemplates":[]}' ;;
+    *'"method":"prompts/list"'*) reply '{"prompts":[{"name":"greet","description":"Greets somebody","arguments":[{"name":"who","required":true}]}]}' ;;
+    *'"method":"prompts/get"'*)
+        who=$(printf '%s' "$line" | sed -n 's/.*"who":"\([^"]*\)".*/\1/p')
+        reply "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"Greet them, with who=$who\"}}]}" ;;
     *'"method":"resources/read"'*) reply '{"contents":[{"uri":"note://one","text":"what the note says"}]}' ;;
     *'"name":"look"'*) text "looked" ;;
     *'"name":"change"'*)
@@ -36,7 +40,7 @@ done
 
 impl World {
     /// What `--mcp-config` gets: servers by name, each with how late it is.
-    fn servers(&self, servers: &[(&str, &str)]) -> String {
+    pub(crate) fn servers(&self, servers: &[(&str, &str)]) -> String {
         self.file("server.sh", SERVER);
         let server = |(name, late): &(&str, &str)| {
             let variables = json!({"LATE": late, "NOTES": self.pal().join("notes").display().to_string()});

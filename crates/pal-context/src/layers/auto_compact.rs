@@ -4,7 +4,7 @@ use pal_model::{Block, BlockType, Body};
 
 use super::fold::percent_of;
 use crate::act::What;
-use crate::{Act, Layer, Situation};
+use crate::{Act, Foreseen, Layer, Situation, When};
 
 /// Compacts when the threshold is reached.
 pub(crate) struct AutoCompact;
@@ -20,6 +20,20 @@ impl Layer for AutoCompact {
             act.reason.push_str(TOLD);
         }
         act
+    }
+
+    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
+        let at = |tokens: u64| {
+            let reason = String::from("everything but what waits to be sent is summarised");
+            Foreseen {
+                layer: self.name(),
+                when: When::Tokens(tokens),
+                results: Vec::new(),
+                tokens: 0,
+                reason,
+            }
+        };
+        situation.limits.auto_compact.map(at).into_iter().collect()
     }
 }
 

@@ -14,7 +14,7 @@ use pal_view::View;
 use crate::act::Drafts;
 use crate::compact::fold_text;
 use crate::words::grouped;
-use crate::{Act, Budgets, Layer, Place, Situation, Stretch, What};
+use crate::{Act, Budgets, Foreseen, Layer, Place, Situation, Stretch, What, When};
 
 /// Folds old stretches.
 pub(crate) struct Fold;
@@ -48,6 +48,14 @@ impl Layer for Fold {
             },
             None => Act::nothing(format!("{over}, but no old stretch is long enough to be folded")),
         }
+    }
+
+    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
+        if !situation.policy.fold {
+            return Vec::new();
+        }
+        let from = percent_of(situation.limits.effective, situation.policy.fold_from_percent);
+        vec![Foreseen::of(self.name(), When::Tokens(from), self.act(&situation.grown_to(from)))]
     }
 }
 

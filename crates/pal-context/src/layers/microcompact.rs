@@ -12,7 +12,7 @@ use pal_view::Showing;
 
 use crate::act::Drafts;
 use crate::words::{counted, grouped};
-use crate::{Act, Layer, Situation, What};
+use crate::{Act, Foreseen, Layer, Situation, What, When};
 use old::Old;
 
 /// Clears old tool results.
@@ -45,6 +45,27 @@ impl Layer for Microcompact {
             None if policy.pressure => pressure(situation),
             None => Act::nothing("switched off"),
         }
+    }
+
+    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
+        let (policy, can) = (situation.policy, &situation.view.lens().card.can);
+        let mut foreseen = Vec::new();
+        if policy.cold_clear {
+            let pause = policy.cold_after;
+            let act = cold(&situation.idle_for(pause));
+            foreseen.push(Foreseen::of(self.name(), When::Idle(pause), act));
+        }
+        let provider_clears = can.context_management.iter().any(|edit| edit == ask::CLEAR_USES);
+        if policy.warm_clear && can.cache_edits {
+            foreseen.push(edit::foresee(self.name(), situation));
+        } else if policy.warm_clear && provider_clears {
+            foreseen.extend(ask::foresee(self.name(), situation));
+        } else if policy.pressure {
+            let warning = situation.limits.warning;
+            let act = pressure(&situation.grown_to(warning));
+            foreseen.push(Foreseen::of(self.name(), When::Tokens(warning), act));
+        }
+        foreseen
     }
 }
 

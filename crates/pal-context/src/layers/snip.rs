@@ -10,7 +10,7 @@ use pal_model::DecisionKind;
 
 use crate::act::Drafts;
 use crate::words::{counted, grouped};
-use crate::{Act, Layer, Situation, What};
+use crate::{Act, Foreseen, Layer, Situation, What, When};
 use pairs::Pairs;
 use redundant::{Why, redundant};
 
@@ -45,6 +45,17 @@ impl Layer for Snip {
             return Act::nothing(format!("{moment}, but thinking is bound to what stands before it"));
         }
         snip(situation, &moment)
+    }
+
+    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
+        if !situation.policy.snip {
+            return Vec::new();
+        }
+        let (pause, warning) = (situation.policy.cold_after, situation.limits.warning);
+        vec![
+            Foreseen::of(self.name(), When::Idle(pause), self.act(&situation.idle_for(pause))),
+            Foreseen::of(self.name(), When::Tokens(warning), self.act(&situation.grown_to(warning))),
+        ]
     }
 }
 

@@ -1,5 +1,6 @@
 //! Microcompact: old results.
 
+use pal_context::When;
 use pal_model::Cards;
 use pal_testkit::script;
 use pal_view::View;
@@ -200,4 +201,41 @@ fn what_the_model_has_not_seen_is_never_cleared() {
     let results: String = (0..8).map(|at| format!("result c{at}: ~3000~\n")).collect();
     let unseen = Setting::of("claude-opus-4-6", &format!("user: go\nsent\n{calls}{results}")).later(90);
     check("microcompact", unseen, &["nothing: the session declares no tools"]);
+}
+
+/// What is foreseen: layer, moment, results, and whether anything is freed.
+fn foreseen(setting: &Setting) -> Vec<(When, Vec<String>, bool)> {
+    let situation = setting.situation();
+    let all = pal_context::LAYERS.iter().flat_map(|layer| layer.foresee(&situation));
+    let of_layer = all.filter(|one| one.layer == "microcompact");
+    let ids = |ids: &[pal_model::ToolUseId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
+    of_layer.map(|one| (one.when, ids(&one.results), one.tokens > 0)).collect()
+}
+
+#[test]
+fn what_is_foreseen_is_what_happens_when_its_time_has_come() {
+    let hour = When::Idle(std::time::Duration::from_secs(3_600));
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let log = rounds(&["Bash"; 8], 60_000) + "user: and now?";
+    // Where the provider does not clear: all but five after an hour, all but three past the warning.
+    let setting = card_without_clearing(&log);
+    let pressed = (When::Tokens(160_000), names(&["c0", "c1", "c2", "c3", "c4"]), true);
+    assert_eq!(foreseen(&setting), [(hour, names(&["c0", "c1", "c2"]), true), pressed]);
+    check(
+        "microcompact",
+        setting.later(61),
+        &["clear c0 c1 c2: the cache is cold after 61 minutes: 3 old results cleared"],
+    );
+    // Where it does: from its trigger on, all but those that make 40 000 tokens; nothing as long as that is too little.
+    let asking = |size: usize| {
+        let log = format!("{TOOLS}{}user: more\n", rounds(&["Bash"; 12], size));
+        foreseen(&Setting::of("claude-opus-5-5", &log).with_window(200_000))
+    };
+    let results: Vec<String> = (0..9).map(|at| format!("c{at}")).collect();
+    assert_eq!(asking(40_000)[1], (When::Tokens(157_000), results, true));
+    assert_eq!(asking(100)[1], (When::Tokens(157_000), Vec::new(), false));
+    let off = card_without_clearing(&log).with_policy(|policy| {
+        (policy.cold_clear, policy.pressure) = (false, false);
+    });
+    assert_eq!(foreseen(&off), []);
 }

@@ -161,3 +161,22 @@ fn an_address_where_nobody_listens_fails() {
     let State::Failed(why) = &servers.states()[0].1 else { panic!() };
     assert!(why.contains("without encryption"), "{why}");
 }
+
+#[test]
+fn one_that_was_given_up_or_works_can_be_begun_with_anew() {
+    let world = World::with(&[("one", "plain"), ("two", "dies-at-once")]);
+    until("it comes up", || matches!(world.state("one"), State::Ready { .. }));
+    until("the other has failed", || matches!(world.state("two"), State::Failed(_)));
+    assert_eq!(call(&world, "echo").unwrap(), "hello");
+    let first = world.numbers("one", "pid");
+    world.servers.restart("one").unwrap();
+    assert!(!matches!(world.state("one"), State::Gone(_)), "nobody takes it for dead");
+    assert_eq!(call(&world, "echo").unwrap(), "hello");
+    until("the first one is gone", || !is_running(first[0]));
+    assert_eq!(world.numbers("one", "pid").len(), 2);
+    world.servers.restart("two").unwrap();
+    until("it fails once more", || matches!(world.state("two"), State::Failed(_)));
+    assert!(world.servers.restart("three").is_err());
+    world.servers.stop();
+    assert!(world.servers.restart("one").is_err());
+}

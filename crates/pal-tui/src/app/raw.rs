@@ -1,10 +1,14 @@
 //! The state of the terminal: ours while we talk, as it was before whenever we do not.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use crossterm::{event, execute, terminal};
 
 use super::App;
+
+/// How soon the system tells that we go on.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// A terminal that gives us every key; as it was before, when this is gone.
 pub(super) struct Raw;
@@ -45,11 +49,19 @@ impl App {
         let _ = self.screen.leave();
         restore();
         (self.suspend)();
-        self.continued();
+        self.take_over();
+        self.taken_over = Some(Instant::now());
     }
 
-    /// We go on after we were stopped: whoever had the terminal meanwhile has left it as they wanted it.
+    /// We are told that we go on after we were stopped. Who stopped us with a key knows already.
     pub(super) fn continued(&mut self) {
+        if self.taken_over.take().is_none_or(|at| at.elapsed() > TOLD_WITHIN) {
+            self.take_over();
+        }
+    }
+
+    /// Whoever had the terminal meanwhile has left it as they wanted it.
+    fn take_over(&mut self) {
         restore();
         let _ = begin();
         self.screen.forget();

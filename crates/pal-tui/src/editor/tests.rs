@@ -74,3 +74,20 @@ fn rows_fit_and_break_at_spaces() {
     assert_eq!(rows, ["a few ", "words and ", "averyveryl", "ongword", "", "end"]);
     assert_eq!((laid.row, laid.column), (5, 3));
 }
+
+#[test]
+fn a_picture_goes_along_as_long_as_its_mark_is_there() {
+    let mut editor = editor("what is ");
+    editor.paste_picture(PathBuf::from("/tmp/a shot.png"));
+    editor.insert("?");
+    let typed = editor.take();
+    assert_eq!((typed.sent.as_str(), typed.pictures.len()), ("what is [picture 1: a shot.png]?", 1));
+    editor.up(80);
+    assert_eq!(editor.take().pictures.len(), 1, "an earlier prompt has its pictures");
+    editor.up(80);
+    editor.left();
+    editor.delete();
+    editor.backspace();
+    assert_eq!(editor.text(), "what is ", "a mark is one character");
+    assert_eq!(editor.take().pictures, Vec::<PathBuf>::new());
+}

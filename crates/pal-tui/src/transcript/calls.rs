@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::words::outcome;
 use crate::difference;
-use crate::paint::{clipped, columns, harmless, harmless_line};
+use crate::paint::{clipped, columns, harmless, harmless_line, wrapped};
 use crate::theme::Theme;
 
 /// Lines of a running command that are seen.
@@ -105,8 +105,10 @@ impl Calls {
             true => Vec::new(),
             false => difference::of_call(&call.name, &call.read(), width, CHANGED_LINES, theme),
         };
-        if is_error || call.name == "Bash" {
-            lines.extend(excerpt(text, width, theme));
+        match (call.name == "Bash" && call.is_running, is_error) {
+            (true, _) => lines.extend(ending(text, width, theme)),
+            (false, true) => lines.extend(beginning(text, width, theme)),
+            (false, false) => {}
         }
         lines.extend(changes);
         lines
@@ -174,18 +176,37 @@ pub(super) fn headline(name: &str, input: &str, width: usize) -> String {
     clipped(line.trim_end(), width)
 }
 
-/// The end of what a command printed, or what is said of a failure.
-fn excerpt(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// The lines of a result that are not empty.
+fn lines_of(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect()
+}
+
+/// The end of what a command printed: that is where it says what came of it.
+fn ending(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = harmless(text);
-    let all: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let all = lines_of(&text);
     let hidden = all.len().saturating_sub(RESULT_LINES);
-    let mut lines = Vec::new();
-    if hidden > 0 {
-        let line = if hidden == 1 { "line" } else { "lines" };
-        lines.push(quiet(&format!("… {hidden} {line} above"), width, theme));
-    }
-    lines.extend(all[hidden..].iter().map(|line| quiet(line, width, theme)));
-    lines
+    let above = (hidden > 0).then(|| quiet(&format!("… {} above", counted(hidden)), width, theme));
+    above.into_iter().chain(all[hidden..].iter().map(|line| quiet(line, width, theme))).collect()
+}
+
+/// How a failure is put: that is where it says why.
+fn beginning(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let text = harmless(text);
+    // The line above says so already.
+    let text = text.strip_prefix("Not carried out: ").unwrap_or(&text);
+    let all = lines_of(text);
+    let shown = all.iter().take(RESULT_LINES).flat_map(|line| {
+        let (spans, indent) = ([Span::styled((*line).to_owned(), theme.dim())], [Span::raw("  ")]);
+        wrapped(&spans, &indent, &indent, width)
+    });
+    let hidden = all.len().saturating_sub(RESULT_LINES);
+    let below = (hidden > 0).then(|| quiet(&format!("… {} more", counted(hidden)), width, theme));
+    shown.chain(below).collect()
+}
+
+fn counted(lines: usize) -> String {
+    if lines == 1 { String::from("1 line") } else { format!("{lines} lines") }
 }
 
 fn quiet(line: &str, width: usize, theme: Theme) -> Line<'static> {

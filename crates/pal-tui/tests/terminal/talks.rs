@@ -129,3 +129,35 @@ fn calls_that_never_return_are_given_up() {
     let text = shown(&events, 79);
     assert!(text.contains("Read src/main.rs  given up") && text.contains("stopped"), "{text}");
 }
+
+#[test]
+fn results_are_unfolded_once_and_those_of_the_last_prompt_only() {
+    let mut transcript = Transcript::new(40, Theme);
+    let unfolded = |transcript: &mut Transcript| {
+        transcript.take_finished();
+        transcript.unfold();
+        let lines = transcript.take_finished();
+        lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    talk().iter().for_each(|event| transcript.apply(event));
+    let text = unfolded(&mut transcript);
+    let places = [
+        "● Read src/main.rs",
+        "  fn main() {}",
+        "● Bash cargo test",
+        "  one\n  two\n  three\n  four\n  five\n",
+    ];
+    let found: Vec<Option<usize>> = places.map(|place| text.find(place)).into();
+    assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{text}");
+    assert!(unfolded(&mut transcript).contains("there is no result"));
+    talk().iter().for_each(|event| transcript.apply(event));
+    transcript.apply(&message(r#""kind":"user","origin":"person","content":"Thanks.""#));
+    assert!(unfolded(&mut transcript).contains("there is no result"));
+    let long: String = (0..1_000).map(|number| format!("line {number}\n")).collect();
+    tool("t9", "Grep", r#"{"pattern":"x"}"#, &long, false).iter().for_each(|event| transcript.apply(event));
+    let text = unfolded(&mut transcript);
+    assert!(
+        text.contains("line 399\n") && !text.contains("line 400\n") && text.contains("600 lines more"),
+        "{text}"
+    );
+}

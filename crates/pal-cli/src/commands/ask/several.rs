@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::{Desk, Told, answer, show_block};
+use crate::aside;
 use crate::colour::{COLUMNS, clipped};
 use crate::failure::Failure;
 use crate::table::{bold, counted, harmless, harmless_lines, usage_line};
@@ -122,7 +123,7 @@ async fn waited_for(
             Told::Waiting(wait) if wait.attempt != attempt => {
                 attempt = wait.attempt;
                 let why = harmless(&wait.failure.message);
-                eprintln!("pal: question {}: {why}: attempt {attempt} of {}", at + 1, wait.of);
+                aside::tell(format_args!("question {}: {why}: attempt {attempt} of {}", at + 1, wait.of));
             }
             Told::Waiting(_) => {}
             _ if !std::mem::replace(&mut has_begun, true) => {

@@ -35,6 +35,7 @@ pub(super) fn of(look: &Look) -> Value {
         "marks": noted(look).iter().map(mark).collect::<Vec<_>>(),
     });
     if let Some(members) = object.as_object_mut() {
+        members.extend(look.next.as_ref().map(|next| (String::from("next"), Value::from(next.json()))));
         members.extend(subject(&look.subject));
     }
     object

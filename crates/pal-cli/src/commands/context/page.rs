@@ -27,6 +27,7 @@ pub(super) fn print(
     let mut lines = page.heading();
     lines.extend(picture::lines(&look.slices, &look.limits, columns, colours));
     lines.push(page.fill());
+    lines.extend(page.next());
     if !is_brief {
         lines.extend(page.tools());
         lines.extend(page.system());
@@ -85,6 +86,12 @@ impl Page<'_> {
             None => ("the effective window (automatic compaction is off)", limits.effective),
         };
         clipped(&format!("{left:.0} % of the way to {goal} at {} are left", thousands(to)), self.columns)
+    }
+
+    /// What would leave next, and when.
+    fn next(&self) -> Vec<String> {
+        let next = self.look.next.as_ref().map_or(Vec::new(), super::Next::sentences);
+        self.listed("what would be cleared next", next)
     }
 
     fn tools(&self) -> Vec<String> {

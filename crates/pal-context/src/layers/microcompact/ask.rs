@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use super::old::is_clearable;
 use crate::act::Drafts;
 use crate::words::grouped;
-use crate::{Act, Situation, What};
+use crate::{Act, Foreseen, Situation, What, When};
 
 /// The edit that clears results.
 pub(super) const CLEAR_USES: &str = "clear_tool_uses_20250919";
@@ -53,6 +53,33 @@ pub(super) fn ask(situation: &Situation<'_>) -> Act {
     Act { what: What::AskProvider { member: "context_management", value }, reason }
 }
 
+/// What of the results that are there now the provider leaves out once it is time.
+pub(super) fn foresee(layer: &'static str, situation: &Situation<'_>) -> Option<Foreseen> {
+    let view = situation.view;
+    let asks = |what: &What| !matches!(what, What::Nothing);
+    if !asks(&ask(situation).what) {
+        return None;
+    }
+    let keep = latched(situation, KEEP_LATCH).and_then(|keep| keep.parse().ok());
+    let keep: usize = keep.unwrap_or_else(|| keep_of(situation));
+    let older = view.result_ids().rev().filter(|id| is_clearable(view, id)).skip(keep);
+    let mut results: Vec<_> = older.cloned().collect();
+    results.reverse();
+    let tokens = results.iter().filter_map(|id| view.result(id)).map(|result| result.tokens).sum();
+    let (tokens, least) = (view.estimator().total(tokens), situation.budgets().of(CLEAR_LEAST));
+    let reason = match tokens < least {
+        true => format!(
+            "nothing yet: the provider leaves out all but the newest {keep} results, once the older ones have {} tokens; they \
+             have {}",
+            grouped(least),
+            grouped(tokens)
+        ),
+        false => format!("the provider leaves out all but the newest {keep} results"),
+    };
+    let (results, tokens) = if tokens < least { (Vec::new(), 0) } else { (results, tokens) };
+    Some(Foreseen { layer, when: When::Tokens(trigger(situation)), results, tokens, reason })
+}
+
 fn trigger(situation: &Situation<'_>) -> u64 {
     let limits = situation.limits;
     let most = limits.auto_compact.unwrap_or(limits.warning);
@@ -92,14 +119,7 @@ fn latch_keep(situation: &Situation<'_>, trigger: u64) -> Option<Act> {
     {
         return None;
     }
-    let view = situation.view;
-    let estimator = view.estimator();
-    let mut tokens = 0.0;
-    let newest = view.result_ids().rev().filter(|id| is_clearable(view, id)).take_while(|id| {
-        tokens += view.result(id).map_or(0.0, |result| result.tokens);
-        estimator.total(tokens) <= budgets.of(KEEP_TOKENS)
-    });
-    let keep = newest.count().max(KEEP_LEAST);
+    let keep = keep_of(situation);
     let reason = format!(
         "{} tokens, the provider clears from {} on: the newest {keep} results, about {} tokens, will stay",
         grouped(situation.size),
@@ -107,6 +127,18 @@ fn latch_keep(situation: &Situation<'_>, trigger: u64) -> Option<Act> {
         grouped(budgets.of(KEEP_TOKENS))
     );
     Some(latch(situation, KEEP_LATCH, keep.to_string(), reason))
+}
+
+/// How many of the newest results make the tokens that stay.
+fn keep_of(situation: &Situation<'_>) -> usize {
+    let view = situation.view;
+    let estimator = view.estimator();
+    let mut tokens = 0.0;
+    let newest = view.result_ids().rev().filter(|id| is_clearable(view, id)).take_while(|id| {
+        tokens += view.result(id).map_or(0.0, |result| result.tokens);
+        estimator.total(tokens) <= situation.budgets().of(KEEP_TOKENS)
+    });
+    newest.count().max(KEEP_LEAST)
 }
 
 /// The edits, raw JSON. Thinking comes first: the provider wants it so.

@@ -6,7 +6,19 @@ use pal_model::{DecisionKind, ToolUseId};
 use super::old::is_clearable;
 use crate::act::Drafts;
 use crate::words::counted;
-use crate::{Act, Situation};
+use crate::{Act, Foreseen, Situation, When};
+
+/// What of the results that are there now is deleted once there are enough.
+pub(super) fn foresee(layer: &'static str, situation: &Situation<'_>) -> Foreseen {
+    let (view, policy) = (situation.view, situation.policy);
+    let n_old = policy.cache_edit_from.saturating_sub(policy.cache_edit_keep);
+    let live = view.live_results().filter(|id| is_clearable(view, id)).take(n_old);
+    let results: Vec<ToolUseId> = live.cloned().collect();
+    let tokens = results.iter().filter_map(|id| view.result(id)).map(|result| result.tokens).sum();
+    let reason = format!("all but the newest {} are deleted from the cache", policy.cache_edit_keep);
+    let (when, tokens) = (When::Results(policy.cache_edit_from), view.estimator().total(tokens));
+    Foreseen { layer, when, results, tokens, reason }
+}
 
 /// Deletes all but the newest results from the cache, once there are enough of them.
 pub(super) fn edit(situation: &Situation<'_>) -> Act {
