@@ -25,6 +25,7 @@ use crate::event::{Began, End, Ended, Event};
 use crate::gate::Gate;
 use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
+use crate::note_keeping::NoteKeeping;
 use crate::opening::{self, Opened, PERMISSIONS, Prefixing};
 use crate::options::Options;
 use crate::reminding::Reminding;
@@ -129,6 +130,11 @@ impl<'a> Agent<'a> {
             }
         }
         let told_mode = gate.mode;
+        // Only the conversation itself is worth notes: agents that are sent report.
+        let note_keeping = (options.keeps_notes && options.agent.is_none()).then(|| {
+            let (line, card) = (Arc::clone(&options.line), options.lens.card.clone());
+            NoteKeeping::open(session_folder, &options.home, line, card, handle.clone())
+        });
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,
@@ -145,6 +151,7 @@ impl<'a> Agent<'a> {
             gate,
             hooks,
             reminding: Reminding::of(session.view().branch()),
+            note_keeping,
             around: Around {
                 instructions: gathered.instructions,
                 skills,
@@ -194,7 +201,9 @@ impl<'a> Agent<'a> {
             self.run.handle(Input::Interrupt);
         }
         let end = drive(&mut self.session, &mut self.engine, &mut self.run, &mut self.desk)?;
-        self.desk.book(&mut self.session, self.desk.clock.now())?;
+        let now = self.desk.clock.now();
+        self.desk.keep_notes(&self.session, &self.engine, now);
+        self.desk.book(&mut self.session, now)?;
         let ended = Ended {
             end: match end {
                 RunEnd::Done => End::Done,
@@ -333,6 +342,9 @@ impl<'a> Agent<'a> {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
+        if let Some(keeping) = &mut self.desk.note_keeping {
+            keeping.end();
+        }
         self.desk.team.end();
         self.desk.served.stop();
         self.desk.shell.end();

@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     pub(crate) workspace: Workspace,
     pub(crate) reach: Reach,
     pub(crate) turns_most: usize,
+    /// Whether it is done with the first answer whose calls all came about and changed something.
+    pub(crate) ends_when_written: bool,
     pub(crate) cancel: Cancel,
 }
 
@@ -61,10 +63,16 @@ impl Worker {
             if calls.is_empty() {
                 break;
             }
+            let mut has_failed = false;
             for call in calls {
                 let Some(id) = call.tool_use_id() else { continue };
                 let output = self.carry_out(id, call, &mut done);
+                has_failed |= output.is_error;
                 self.aside.returned(id, &output.content, output.is_error);
+            }
+            // Nobody reads its last words: once everything is written, asking for them would be paid for nothing.
+            if self.ends_when_written && !has_failed && done.changes > 0 {
+                break;
             }
             if self.cancel.is_cancelled() {
                 return Err(String::from("it was stopped"));

@@ -12,6 +12,7 @@ use pal_view::View;
 
 use crate::desk::Desk;
 use crate::event::Event;
+use crate::note_keeping::NoteKeeping;
 use crate::restoring::text_inside;
 
 impl Desk<'_> {
@@ -26,6 +27,7 @@ impl Desk<'_> {
             blocked_by: said.blocked_by,
             instructions: said.instructions,
             world: self.world(view),
+            notes: self.note_keeping.as_mut().and_then(NoteKeeping::for_compaction),
         }
     }
 
@@ -55,6 +57,9 @@ impl Desk<'_> {
     /// What the model saw before is behind the summary now; what it can draw on is told again, and hooks are heard.
     pub(crate) fn follow_compaction(&mut self, boundary: &Boundary, view: &View) -> AfterCompaction {
         (self.sink)(Event::Compacted(Box::new(boundary.clone())));
+        if let Some(keeping) = &mut self.note_keeping {
+            keeping.compacted(view.size().tokens);
+        }
         self.workspace.forget_seen();
         for (path, seen) in &boundary.snapshot.seen_files {
             self.workspace.note_seen(Path::new(path), seen.clone());

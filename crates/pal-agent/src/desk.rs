@@ -24,6 +24,7 @@ use crate::handle::{Handle, Signal};
 use crate::inner;
 use crate::line::Line;
 use crate::listening::Listening;
+use crate::note_keeping::NoteKeeping;
 use crate::opening::Prefixing;
 use crate::reminding::{REMINDER, Reminding};
 use crate::servers::Served;
@@ -48,6 +49,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) hooks: Arc<Listening>,
     pub(crate) around: Around,
     pub(crate) reminding: Reminding,
+    /// Who keeps notes of the session; none if nobody does.
+    pub(crate) note_keeping: Option<NoteKeeping>,
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
     pub(crate) spent: Vec<ResponseGot>,
@@ -180,6 +183,17 @@ impl Desk<'_> {
         }
     }
 
+    /// Has notes written, if they are due.
+    pub(crate) fn keep_notes(&mut self, session: &Session, engine: &Engine, now: Timestamp) {
+        let Some(keeping) = self.note_keeping.as_mut().filter(|_| !self.switched.is_off(Switch::Notes))
+        else {
+            return;
+        };
+        if let Some(failed) = keeping.look(session, engine, now) {
+            (self.sink)(Event::Notice(failed));
+        }
+    }
+
     /// Puts into the log what agents took that were sent.
     pub(crate) fn book(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         for spent in std::mem::take(&mut self.spent) {
@@ -256,6 +270,8 @@ impl Hands for Desk<'_> {
     }
 
     fn carry(&mut self, session: &mut Session, engine: &Engine, call: Call) {
+        // Now everything but the last answer is in the provider's cache.
+        self.keep_notes(session, engine, self.clock.now());
         (self.sink)(Event::ToolBegan {
             call: call.id.clone(),
             name: call.name.clone(),

@@ -6,6 +6,7 @@
 mod agent;
 mod agents;
 mod around;
+mod aside;
 mod asking;
 mod clock;
 mod commanded;
@@ -19,6 +20,7 @@ mod handle;
 mod inner;
 mod line;
 mod listening;
+mod note_keeping;
 mod opening;
 mod options;
 mod post;

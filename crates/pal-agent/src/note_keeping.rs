@@ -128,6 +128,7 @@ impl NoteKeeping {
             workspace,
             reach: only_this(self.file.clone()),
             turns_most: TURNS_MOST,
+            ends_when_written: true,
             cancel: cancel.clone(),
         };
         let (sender, done) = channel();

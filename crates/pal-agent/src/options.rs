@@ -86,6 +86,8 @@ pub struct Options {
     pub teammates: Option<Starting>,
     /// The models that can be asked over the same line.
     pub models: Models,
+    /// Whether a fork keeps notes of the session.
+    pub keeps_notes: bool,
     /// How often somebody who watches agents is told what they do (§8.6); none for never.
     pub progress_every: Option<Duration>,
 }

@@ -3,7 +3,8 @@
 
 use pal_context::Standing;
 use pal_model::{
-    Block, Content, Draft, Entry, EntryId, IdSource, Origin, ResponseId, Text, Timestamp, ToolUseId,
+    Block, BlockType, Body, Content, Draft, Entry, EntryId, IdSource, Origin, ResponseId, Text, Timestamp,
+    ToolUseId,
 };
 use pal_view::{RenderOptions, Request, View};
 use smol_str::SmolStr;
@@ -18,7 +19,7 @@ pub struct Aside {
     betas: Vec<SmolStr>,
     ids: IdSource,
     at: Timestamp,
-    /// The newest entry of the conversation that it knows.
+    /// The newest entry of the conversation that it knows all about.
     newest: Option<EntryId>,
 }
 
@@ -31,13 +32,28 @@ impl Session {
             betas: self.betas(engine),
             ids: IdSource::seeded(0),
             at: now,
-            newest: self.view.branch().last().map(|entry| entry.id),
+            newest: newest(self.view.branch()),
         }
     }
 }
 
+/// The last thing said before an answer whose calls may be under way.
+fn newest(branch: &[Entry]) -> Option<EntryId> {
+    let is_answer = |entry: &Entry| matches!(entry.body, Body::Assistant(_));
+    let makes_calls = |entry: &Entry| match &entry.body {
+        Body::Assistant(assistant) => {
+            assistant.content.blocks().iter().any(|block| block.kind() == BlockType::ToolUse)
+        }
+        _ => false,
+    };
+    let last = branch.iter().rposition(is_answer).filter(|at| makes_calls(&branch[*at]));
+    let known = last.map_or(branch, |at| &branch[..at]);
+    let is_said = |entry: &&Entry| matches!(entry.body, Body::User(_) | Body::Assistant(_));
+    known.iter().rev().find(is_said).map(|entry| entry.id)
+}
+
 impl Aside {
-    /// The newest entry of the conversation that it knows.
+    /// The newest entry of the conversation that it knows all about: what calls return that are under way, it does not know.
     pub fn newest(&self) -> Option<EntryId> {
         self.newest
     }

@@ -81,6 +81,7 @@ impl Session {
         let order = Order {
             hook_instructions: before.instructions.or(order.hook_instructions),
             world: before.world,
+            notes: before.notes.or(order.notes),
             ..order
         };
         let span = tracing::info_span!("compact", trigger = order.trigger.name());

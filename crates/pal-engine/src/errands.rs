@@ -1,6 +1,6 @@
 //! What the driver has done for it by whoever holds the connection to a provider.
 
-use pal_context::{FileRead, FileWanted, Order, Question, Reply, World};
+use pal_context::{FileRead, FileWanted, Notes, Order, Question, Reply, World};
 use pal_model::{Block, Boundary, Prefix, ResponseId, Timestamp, Usage};
 use pal_view::{Request, View};
 use smol_str::SmolStr;
@@ -54,6 +54,8 @@ pub struct BeforeCompaction {
     pub instructions: Option<String>,
     /// What may be put back into sight besides files.
     pub world: World,
+    /// Notes of the session, where they are kept.
+    pub notes: Option<Notes>,
 }
 
 /// What goes into the log behind a compaction.

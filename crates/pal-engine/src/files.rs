@@ -1,13 +1,10 @@
 //! Files of the session's folder.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
 
 use pal_context::SpillFile;
 use pal_model::EntryId;
-use pal_store::create_private_directory;
+use pal_store::{create_private_directory, replace_private_file};
 
 /// Writes a spilled text: for its owner only, whole or not at all. Its path stays inside the folder.
 pub(crate) fn write_spill(directory: &Path, file: &SpillFile) -> std::io::Result<()> {
@@ -19,19 +16,7 @@ pub(crate) fn write_spill(directory: &Path, file: &SpillFile) -> std::io::Result
     let path = directory.join(relative);
     let folder = path.parent().unwrap_or(directory);
     create_private_directory(folder).map_err(std::io::Error::other)?;
-    let part = path.with_extension("part");
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let written = options.open(&part).and_then(|mut out| {
-        out.write_all(file.text.as_bytes())?;
-        out.sync_data()
-    });
-    let moved = written.and_then(|()| fs::rename(&part, &path));
-    if moved.is_err() {
-        // What was not written whole is of no use; the result stays in the view.
-        let _ = fs::remove_file(&part);
-    }
-    moved
+    replace_private_file(&path, file.text.as_bytes())
 }
 
 /// Keeps the diff of two requests beside the log; where, relative to the session's folder. A diff that cannot be

@@ -6,6 +6,7 @@
 //! [`Errands`]: the driver decides nothing and knows no network.
 
 mod announcing;
+mod aside;
 mod compacting;
 mod driving;
 mod editing;
@@ -22,6 +23,7 @@ mod standing;
 mod watching;
 
 pub use announcing::Announced;
+pub use aside::Aside;
 pub use compacting::Compacted;
 pub use driving::{Hands, Heard, drive};
 pub use editing::{edited, summary_text};

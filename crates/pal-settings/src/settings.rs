@@ -32,6 +32,8 @@ pub struct Settings {
     pub model: Option<SmolStr>,
     /// The model for small questions, if one is chosen.
     pub small_model: Option<SmolStr>,
+    /// Whether a fork keeps notes of the session.
+    pub keeps_notes: bool,
     /// Every how often the small model says what agents do.
     pub progress_every: Duration,
     /// How hard models shall think; none for their own measure.
@@ -211,6 +213,7 @@ impl Settings {
             shell: shell.map(|name| name.to_string_lossy().into_owned()),
             model: values.text("model").map(SmolStr::from),
             small_model: values.text("small_model").map(SmolStr::from),
+            keeps_notes: values.text("notes").as_deref() == Some("fork"),
             progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_lifetime: match values.text("cache_lifetime").as_deref() {

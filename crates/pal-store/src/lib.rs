@@ -38,4 +38,4 @@ pub use log::{Branch, Log, Opened, Syncing};
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
 pub use read::{Line, Lines, ReadError, Reader};
 pub use tail::Torn;
-pub use whole::write_whole;
+pub use whole::{replace_private_file, write_whole};

@@ -1,4 +1,4 @@
-//! Writing a whole log at once, for imports: all of it or nothing.
+//! Writing whole files at once: all of it or nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -11,16 +11,27 @@ use crate::error::FileError;
 /// failure leaves nothing behind.
 pub fn write_whole(path: &Path, lines: &str) -> Result<(), FileError> {
     let part = path.with_extension("part");
-    let written = write_part(&part, lines)
+    let written = write_part(&part, lines.as_bytes())
         .and_then(|()| fs::hard_link(&part, path))
         .and_then(|()| path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all()));
     let removed = fs::remove_file(&part);
     written.and(removed).map_err(|error| FileError::new("write", path, error))
 }
 
-fn write_part(part: &Path, lines: &str) -> std::io::Result<()> {
+/// Writes a file for its owner only, in the place of what is there: whole, or what is there stays.
+pub fn replace_private_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let part = path.with_extension("part");
+    let moved = write_part(&part, bytes).and_then(|()| fs::rename(&part, path));
+    if moved.is_err() {
+        // What was not written whole is of no use.
+        let _ = fs::remove_file(&part);
+    }
+    moved
+}
+
+fn write_part(part: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part)?;
-    file.write_all(lines.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()
 }
 

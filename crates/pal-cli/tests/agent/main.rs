@@ -8,6 +8,7 @@ mod commanding;
 mod editors;
 mod faults;
 mod kills;
+mod notes;
 mod provider;
 mod servers;
 mod settings;

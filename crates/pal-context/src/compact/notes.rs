@@ -4,6 +4,7 @@ use pal_view::View;
 
 use super::order::Notes;
 use crate::Budgets;
+use crate::notes::sections;
 
 /// Tokens of one section.
 const SECTION: u64 = 2_000;
@@ -35,18 +36,4 @@ fn is_content(line: &str) -> bool {
     let line = line.trim();
     let is_description = line.len() > 1 && line.starts_with('_') && line.ends_with('_');
     !line.is_empty() && !line.starts_with('#') && !is_description
-}
-
-/// The sections, each with its heading.
-fn sections(text: &str) -> Vec<&str> {
-    let mut starts: Vec<usize> = vec![0];
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.starts_with("# ") || line.starts_with("## ") {
-            starts.push(at);
-        }
-        at += line.len();
-    }
-    starts.push(text.len());
-    starts.windows(2).map(|pair| &text[pair[0]..pair[1]]).filter(|section| !section.is_empty()).collect()
 }

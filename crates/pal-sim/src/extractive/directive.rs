@@ -50,15 +50,7 @@ const RULES: &[Rule] = &[
             &["3-5", "3–5", "3 to 5", "three to five", "few words", "short", "one line"],
         ],
     },
-    Rule {
-        directive: Directive::Title,
-        groups: &[
-            &["title"],
-            &["generate", "write", "create", "give", "come up with", "suggest", "name this"],
-            &["session", "conversation", "chat", "coding task", "this message"],
-            &["words", "short", "concise", "characters", "brief"],
-        ],
-    },
+    // What these ask for may have a title, a summary and much else in it.
     Rule {
         directive: Directive::Notes,
         groups: &[
@@ -81,6 +73,15 @@ const RULES: &[Rule] = &[
                 "frontmatter",
                 "nothing to keep",
             ],
+        ],
+    },
+    Rule {
+        directive: Directive::Title,
+        groups: &[
+            &["title"],
+            &["generate", "write", "create", "give", "come up with", "suggest", "name this"],
+            &["session", "conversation", "chat", "coding task", "this message"],
+            &["words", "short", "concise", "characters", "brief"],
         ],
     },
     Rule { directive: Directive::Summary, groups: &[&["context checkpoint compaction", "<state_snapshot>"]] },
