@@ -238,7 +238,7 @@ impl<'a> Agent<'a> {
     /// if nothing was said.
     pub fn heed(&mut self) -> Result<Option<Ended>, AgentError> {
         let mut last = None;
-        while self.has_unheard() {
+        while !self.desk.handle.is_closed() && self.has_unheard() {
             last = self.heed_next(false)?;
         }
         Ok(last)
@@ -373,7 +373,7 @@ impl Desk<'_> {
         let waiting: Vec<Signal> = self.signals.try_iter().collect();
         for signal in waiting {
             match signal {
-                Signal::Said(Input::Interrupt) => {}
+                Signal::Said(Input::Interrupt) if !self.handle.is_closed() => {}
                 other => self.handle.send(other),
             }
         }

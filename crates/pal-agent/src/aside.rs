@@ -108,9 +108,11 @@ impl Worker {
             done.refused.push(name.to_string());
             return Output::error("This tool is not to be had here.");
         };
-        let judged = tool
-            .needs(&input, &self.workspace)
-            .and_then(|needs| needs.iter().try_for_each(|need| (self.reach)(need)).map(|()| needs));
+        let judged = tool.needs(&input, &self.workspace).and_then(|needs| match needs.is_empty() {
+            // Of what a tool does that needs nothing, nobody can say that it is within reach.
+            true => Err(String::from("this tool is not to be had here.")),
+            false => needs.iter().try_for_each(|need| (self.reach)(need)).map(|()| needs),
+        });
         let granted = match judged {
             Ok(granted) => granted,
             Err(why) => {

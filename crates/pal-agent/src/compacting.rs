@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pal_context::{FileRead, FileWanted, Order, Restorable, World};
+use pal_context::{FileRead, FileWanted, Notes, Order, Restorable, World};
 use pal_engine::{AfterCompaction, BeforeCompaction};
 use pal_model::{Boundary, Prefix};
 use pal_permissions::Mode;
@@ -12,7 +12,6 @@ use pal_view::View;
 
 use crate::desk::Desk;
 use crate::event::Event;
-use crate::note_keeping::NoteKeeping;
 use crate::restoring::text_inside;
 
 impl Desk<'_> {
@@ -27,8 +26,14 @@ impl Desk<'_> {
             blocked_by: said.blocked_by,
             instructions: said.instructions,
             world: self.world(view),
-            notes: self.note_keeping.as_mut().and_then(NoteKeeping::for_compaction),
+            notes: self.notes(),
         }
+    }
+
+    fn notes(&mut self) -> Option<Notes> {
+        let is_off = self.switched.is_off(Switch::Notes);
+        let (keeping, cancel) = (self.note_keeping.as_mut().filter(|_| !is_off)?, self.handle.cancel());
+        keeping.for_compaction(&cancel)
     }
 
     /// What may be put back into sight besides files.

@@ -50,6 +50,8 @@ pub enum Answer {
     Session,
     /// No, and what the model is to know of it.
     No(Option<String>),
+    /// No, in the words that the model is told: it was not the user who was asked.
+    Refused(String),
     /// Nobody is there to be asked.
     Nobody,
 }
@@ -147,7 +149,9 @@ impl Gate {
                 why: String::from("the user wants a plan only: end with the plan as your answer"),
             },
             (Some(why), _) | (None, Err(why)) => Verdict::Deny { why: why.clone() },
-            (None, Ok(needs)) => self.verdict(call, needs, workspace, &spoken),
+            (None, Ok(needs)) => {
+                self.plan_verdict(call, self.verdict(call, needs, workspace, &spoken), &spoken)
+            }
         };
         let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
         Judged { ruling, denial, notes: spoken.notes, needs: needs.unwrap_or_default() }
@@ -160,6 +164,20 @@ impl Gate {
             // No rule answers what a hook asks: it is asked behind all rules.
             Verdict::Allow if let Some(why) = &spoken.asks => {
                 Verdict::Ask { why: why.clone(), rule: String::new() }
+            }
+            other => other,
+        }
+    }
+
+    /// A plan is approved by whoever can be asked: a person, or the agent that leads. No rule does that, and of a teammate no hook.
+    fn plan_verdict(&self, call: &Call, verdict: Verdict, spoken: &Spoken) -> Verdict {
+        let is_approved = spoken.allowed && self.agent.is_none();
+        if call.name != EXIT_PLAN || self.mode != Mode::Plan || self.asking.is_none() || is_approved {
+            return verdict;
+        }
+        match verdict {
+            Verdict::Allow => {
+                Verdict::Ask { why: String::from("the plan is to be approved"), rule: String::new() }
             }
             other => other,
         }
@@ -207,6 +225,10 @@ impl Gate {
                 let denial = denial(call, &input, &asked.why, Some(&asked.rule));
                 let words = words.map_or(String::new(), |words| format!(" They say: {words}"));
                 (Ruling::Refused(format!("Not carried out: the user did not want it.{words}")), Some(denial))
+            }
+            Answer::Refused(words) => {
+                let denial = denial(call, &input, &asked.why, None);
+                (Ruling::Refused(format!("Not carried out: {words}")), Some(denial))
             }
             Answer::Nobody => not_asked(call, &input, &asked.why, &asked.rule),
         }

@@ -1,5 +1,6 @@
 //! What reaches a working agent from other threads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +20,8 @@ pub struct Handle {
     signals: Sender<Signal>,
     cancel: Arc<Mutex<Cancel>>,
     bell: Arc<Mutex<Option<Bell>>>,
+    /// Whether nothing more is to be begun.
+    is_closed: Arc<AtomicBool>,
     /// The permission mode that a person chose and that does not hold yet.
     mode: Arc<Mutex<Option<Mode>>>,
 }
@@ -46,7 +49,7 @@ pub(crate) enum Signal {
 impl Handle {
     pub(crate) fn new(signals: Sender<Signal>) -> Handle {
         let cancel = Arc::new(Mutex::new(Cancel::new()));
-        Handle { signals, cancel, bell: Arc::default(), mode: Arc::default() }
+        Handle { signals, cancel, bell: Arc::default(), is_closed: Arc::default(), mode: Arc::default() }
     }
 
     /// Says something to an agent that works; it hears it with the next results. Said to one that rests, it is the next
@@ -96,8 +99,21 @@ impl Handle {
         self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A new prompt: earlier wishes to stop do not concern it.
+    /// Stops the agent for good: what is said from now on is not worked on.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.interrupt();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// A new prompt: earlier wishes to stop do not concern it, unless they are for good.
     pub(crate) fn renew(&self) {
+        if self.is_closed() {
+            return;
+        }
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Cancel::new();
     }
 }

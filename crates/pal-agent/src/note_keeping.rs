@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pal_context::{Noted, Notes, NotesCadence, mended_notes, notes_directive};
 use pal_engine::{Engine, Session};
@@ -22,6 +22,9 @@ use crate::line::Line;
 
 /// How long a compaction waits for notes that are being written.
 const WAIT: Duration = Duration::from_secs(15);
+
+/// How often whoever waits for them looks whether somebody wants an end to that.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// After so many failures in a row nobody tries again in this session.
 const FAILURES_MOST: u32 = 3;
@@ -113,9 +116,11 @@ impl NoteKeeping {
         let Some(last) = aside.newest() else { return Ok(()) };
         let covers = Noted { last, tokens: session.view().size().tokens };
         let (notes, seen) = self.prepared().map_err(|error| format!("notes: {error}"))?;
-        let path = self.file.display().to_string();
+        // What a fork names is followed to where it really is.
+        let file = self.file.canonicalize().map_err(|error| format!("notes: {error}"))?;
+        let path = file.display().to_string();
         let directive = notes_directive(&self.directive, &path, &notes, aside.view().estimator());
-        let folder = self.file.parent().unwrap_or(&self.file).to_owned();
+        let folder = file.parent().unwrap_or(&file).to_owned();
         let workspace = Workspace::new(vec![folder.clone()], folder, None, Abilities::default(), seen);
         let cancel = Cancel::new();
         let worker = Worker {
@@ -126,7 +131,7 @@ impl NoteKeeping {
             handle: self.handle.clone(),
             tools: pal_tools::tools(),
             workspace,
-            reach: only_this(self.file.clone()),
+            reach: only_this(file),
             turns_most: TURNS_MOST,
             ends_when_written: true,
             cancel: cancel.clone(),
@@ -156,7 +161,8 @@ impl NoteKeeping {
             }
             Err(error) => return Err(error),
         };
-        let seen = pal_tools::file_seen(&self.file).map(|seen| (self.file.clone(), seen));
+        let file = self.file.canonicalize()?;
+        let seen = pal_tools::file_seen(&file).map(|seen| (file, seen));
         Ok((notes, seen.into_iter().collect()))
     }
 
@@ -212,8 +218,11 @@ impl NoteKeeping {
     }
 
     /// The notes for a compaction, after those that are being written are, if that does not take long.
-    pub(crate) fn for_compaction(&mut self) -> Option<Notes> {
-        let _ = self.take_in(WAIT);
+    pub(crate) fn for_compaction(&mut self, cancel: &Cancel) -> Option<Notes> {
+        let until = Instant::now() + WAIT;
+        while self.running.is_some() && Instant::now() < until && !cancel.is_cancelled() {
+            let _ = self.take_in(LOOK_EVERY);
+        }
         let noted = self.noted?;
         let text = std::fs::read_to_string(&self.file).ok()?;
         Some(Notes { text, path: self.file.display().to_string(), last_noted: noted.last })

@@ -50,10 +50,7 @@ fn open(home: &Path, agent: &Agent<'_>, project: &Path) -> Result<Post, String> 
     };
     let listening = Socket::listen(&socket, receive).map_err(|error| error.to_string())?;
     let presence = Presence {
-        name: match &agent.desk.gate.agent {
-            Some(name) => name_of(lead_of(&agent.desk.log), Path::new(name))?,
-            None => name_of(agent.id(), project)?,
-        },
+        name: called(&agent.desk.log, agent.desk.gate.agent.as_deref(), project)?,
         session: agent.id().parse().map_err(|error: NameError| error.to_string())?,
         process: Process::current(),
         socket: Some(socket),
@@ -64,14 +61,15 @@ fn open(home: &Path, agent: &Agent<'_>, project: &Path) -> Result<Post, String> 
     Ok(Post { announcement, _socket: listening })
 }
 
-/// The id of the session that leads a teammate, by the teammate's log: `<id>/agents/<name>/log.jsonl`.
-fn lead_of(log: &Path) -> &str {
-    let lead = log.ancestors().nth(3).and_then(Path::file_name);
-    lead.and_then(|lead| lead.to_str()).unwrap_or_default()
+/// What a session is called by others: after the folder that it works in and the end of its id; a teammate by its own name and
+/// the end of its lead's id (`<id>/agents/<name>/log.jsonl`).
+pub(crate) fn called(log: &Path, agent: Option<&str>, project: &Path) -> Result<Name, String> {
+    let above = if agent.is_some() { 3 } else { 1 };
+    let session = log.ancestors().nth(above).and_then(Path::file_name).unwrap_or_default();
+    name_of(&session.to_string_lossy(), agent.map_or(project, Path::new))
 }
 
-/// What a session is called: after the folder that it works in, and the end of its id.
-pub(crate) fn name_of(session: &str, project: &Path) -> Result<Name, String> {
+fn name_of(session: &str, project: &Path) -> Result<Name, String> {
     let folder = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let letters = folder.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' });
     let folder: String = letters.take(30).collect();

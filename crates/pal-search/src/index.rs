@@ -1,6 +1,8 @@
 //! The index: a table of full text beside a table of what is in it.
 
 use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,6 +56,9 @@ impl SearchError {
 impl Index {
     /// Opens an index with so many fields, or makes it. One that is spoilt or of another form is made anew, empty.
     pub fn open(path: &Path, fields: usize) -> Result<Index, SearchError> {
+        // What is indexed is nobody else's business; what the database puts beside its file has the same mode. What cannot be
+        // made here is told by the opening that follows.
+        let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         match Index::ready(Connection::open(path)?, fields) {
             Ok(index) => Ok(index),
             Err(error) if !error.is_spoilt() => Err(error),

@@ -68,7 +68,8 @@ impl Errand {
         };
         let handle = agent.handle();
         let Some(joined) = team.joins(&self.name, self.kind(), handle.clone()) else {
-            return Reported::failed(String::from(TOO_MANY));
+            let left = worktree.map(Worktree::end).unwrap_or_default();
+            return Reported::failed(format!("{TOO_MANY}{left}"));
         };
         let _watch = cancel.watch(move || handle.interrupt());
         let ended = agent.prompt(Content::of_text(&self.directive()));
@@ -101,6 +102,8 @@ impl Errand {
         let mut options = team.template.clone();
         options.above = Some(Above(Arc::clone(team)));
         options.teammates = None;
+        // The mode says what holds by now.
+        options.begins_planning = false;
         (options.mode, options.rules) = team.may();
         options.is_mode_chosen = true;
         options.depth = team.depth + 1;

@@ -15,6 +15,7 @@ use pal_messages::{
 };
 use pal_model::{Content, Entry, IdSource, Text};
 
+use super::teammate::Teammate;
 use crate::clock::{self, Clock};
 use crate::handle::Handle;
 
@@ -51,8 +52,8 @@ pub(crate) struct Mail {
 struct State {
     /// Messages that were handed over and are not in the log yet, and who wrote them.
     open: Vec<(MessageId, Name)>,
-    /// How many messages of the lead were heard.
-    heard_of_lead: u64,
+    /// Messages that were heard since somebody asked.
+    heard: Vec<MessageId>,
     /// Who waits for the answer to a request.
     awaited: HashMap<MessageId, Sender<Message>>,
     /// Requests that wait for an answer of ours, by who made them: shutdown requests and plans.
@@ -156,8 +157,10 @@ impl Mail {
 
     fn deliver(&self, message: Message) {
         let mut state = self.state();
-        if let Some(waiting) = message.answers.and_then(|request| state.awaited.remove(&request)) {
-            state.heard_of_lead += u64::from(message.from.as_str() == LEAD);
+        // Only the lead answers plans.
+        let answers = message.answers.filter(|_| message.from.as_str() == LEAD);
+        if let Some(waiting) = answers.and_then(|request| state.awaited.remove(&request)) {
+            state.heard.push(message.id);
             // Whoever asked has it, or does not want it any more.
             let _ = waiting.send(message);
             return;
@@ -182,13 +185,18 @@ impl Mail {
         let Some(at) = state.open.iter().position(|(id, _)| entry.line.contains(&id.to_string())) else {
             return;
         };
-        let (_, from) = state.open.remove(at);
-        state.heard_of_lead += u64::from(from.as_str() == LEAD);
+        let (id, _) = state.open.remove(at);
+        state.heard.push(id);
     }
 
-    /// How many messages of the lead were heard.
-    pub(crate) fn heard_of_lead(&self) -> u64 {
-        self.state().heard_of_lead
+    /// The messages that were heard since this was asked last.
+    pub(crate) fn take_heard(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().heard).iter().map(ToString::to_string).collect()
+    }
+
+    /// Whether the lead has said something that was not heard yet.
+    pub(crate) fn has_words_of_lead(&self) -> bool {
+        self.state().open.iter().any(|(_, from)| from.as_str() == LEAD)
     }
 
     /// Hands over at once what came, and confirms what can be.
@@ -200,10 +208,10 @@ impl Mail {
         }
     }
 
-    /// Leaves word for a lead that is gone.
-    pub(crate) fn leave_word(&self, text: &str) {
+    /// Tells the lead something, whether or not it is there right now.
+    pub(crate) fn tell_lead(&self, summary: &str, text: &str) {
         let said = LEAD.parse().map_err(|error: pal_messages::NameError| error.to_string());
-        if let Err(error) = said.and_then(|lead| self.say(&lead, Purpose::Text, "rests", text)) {
+        if let Err(error) = said.and_then(|lead| self.say(&lead, Purpose::Text, (summary, text), None)) {
             tracing::warn!(error, "the lead cannot be told");
         }
     }
@@ -214,14 +222,21 @@ impl Mail {
         present.into_iter().map(|presence| presence.name).filter(|name| *name != self.me).collect()
     }
 
-    /// Says something to one of the team, whether or not it is there right now.
-    pub(crate) fn say(&self, to: &Name, purpose: Purpose, summary: &str, text: &str) -> Result<(), String> {
+    /// Says something to one of the team, whether or not it is there right now. `teammate` counts what is said to it.
+    pub(crate) fn say(
+        &self,
+        to: &Name,
+        purpose: Purpose,
+        (summary, text): (&str, &str),
+        teammate: Option<&Teammate>,
+    ) -> Result<(), String> {
         let about = match purpose {
             Purpose::ShutdownResponse(_) => Some(SHUTDOWN),
             Purpose::PlanApproval(_) => Some(PLAN),
             Purpose::Text | Purpose::ShutdownRequest => None,
         };
-        let answers = about.and_then(|about| self.state().asked.remove(&(to.clone(), about)));
+        let key = about.map(|about| (to.clone(), about));
+        let answers = key.as_ref().and_then(|key| self.state().asked.get(key).copied());
         if about == Some(PLAN) && answers.is_none() {
             return Err(format!("`{to}` has not asked for the approval of a plan."));
         }
@@ -234,28 +249,29 @@ impl Mail {
                 Kind::PlanApproval { accepted, feedback }
             }
         };
-        self.post(to, kind, answers, summary, text).map(|_| ())
-    }
-
-    fn post(
-        &self,
-        to: &Name,
-        kind: Kind,
-        answers: Option<MessageId>,
-        summary: &str,
-        text: &str,
-    ) -> Result<MessageId, String> {
+        let id = self.new_id();
+        // It may be heard before the post has returned.
+        if let Some(teammate) = teammate {
+            teammate.is_written_to(id.to_string());
+        }
         let draft = Draft { kind, answers, ..Draft::text(self.me.clone(), to.clone(), summary, text) };
-        self.seal(draft, to)
+        let posted = self.post(id, draft, to);
+        match (&posted, teammate, key) {
+            (Err(_), Some(teammate), _) => teammate.is_not_written_to(&id.to_string()),
+            (Ok(()), _, Some(key)) => drop(self.state().asked.remove(&key)),
+            _ => {}
+        }
+        posted
     }
 
-    fn seal(&self, draft: Draft, to: &Name) -> Result<MessageId, String> {
-        let now = self.clock.now();
-        let id = self.ids.lock().unwrap_or_else(PoisonError::into_inner).next_id(now).into();
-        let message = draft.seal(id, now).map_err(|error| error.to_string())?;
+    fn new_id(&self) -> MessageId {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).next_id(self.clock.now()).into()
+    }
+
+    fn post(&self, id: MessageId, draft: Draft, to: &Name) -> Result<(), String> {
+        let message = draft.seal(id, self.clock.now()).map_err(|error| error.to_string())?;
         let mut mailbox = Mailbox::open(&mailboxes(&self.folder), to).map_err(|error| error.to_string())?;
-        mailbox.post(&message).map_err(|error| error.to_string())?;
-        Ok(id)
+        mailbox.post(&message).map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Whether somebody wants this one to end.
@@ -272,7 +288,8 @@ impl Mail {
             state.asked.keys().filter(|(_, about)| *about == SHUTDOWN).map(|(from, _)| from.clone()).collect()
         };
         for from in asked {
-            if let Err(error) = self.say(&from, Purpose::ShutdownResponse(true), "ends", "I end now.") {
+            if let Err(error) = self.say(&from, Purpose::ShutdownResponse(true), ("ends", "I end now."), None)
+            {
                 tracing::warn!(error, "nobody heard that this agent ends");
             }
         }
@@ -282,12 +299,21 @@ impl Mail {
     pub(crate) fn ask_for_approval(&self, plan: &str) -> Result<(MessageId, Receiver<Message>), String> {
         let lead: Name = LEAD.parse().map_err(|error: pal_messages::NameError| error.to_string())?;
         let (sender, answer) = channel();
-        // The answer must not come before somebody waits for it, so nothing is delivered meanwhile.
-        let mut state = self.state();
+        let id = self.new_id();
+        // The answer may come before the post has returned.
+        self.state().awaited.insert(id, sender);
         let kind = Kind::PlanApprovalRequest { plan: Text::from(plan) };
-        let id = self.post(&lead, kind, None, "asks for the approval of a plan", "")?;
-        state.awaited.insert(id, sender);
-        Ok((id, answer))
+        let draft = Draft {
+            kind,
+            ..Draft::text(self.me.clone(), lead.clone(), "asks for the approval of a plan", "")
+        };
+        match self.post(id, draft, &lead) {
+            Ok(()) => Ok((id, answer)),
+            Err(why) => {
+                self.forget(id);
+                Err(why)
+            }
+        }
     }
 
     /// Nobody waits for this answer any more.

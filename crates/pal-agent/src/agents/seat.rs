@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -80,27 +80,27 @@ pub fn work_as_teammate(
     let _ = (pipe.mail.set(Arc::clone(&mail)), pipe.handle.set(handle));
     let post = Post::open(&home, &agent, &directory);
     listen(Arc::clone(&pipe), input, post)?;
-    let mut next = Some(assignment.prompt.clone());
+    let mut next = Some(assignment.prompt.clone()).filter(|_| !pipe.is_closed());
     loop {
         let ended = match next.take() {
             Some(prompt) => Some(agent.prompt(Content::of_text(&prompt))?),
             None => None,
         };
         let ended = agent.heed()?.or(ended);
-        let is_closed = pipe.is_closed.load(Ordering::SeqCst);
         if let Some(ended) = ended {
             let said = reported(&assignment.name, &ended, &agents);
-            let report = format!("[The teammate `{}` rests. It says:]\n{}", assignment.name, said.text);
-            pipe.report(&mail, report, mail.heard_of_lead(), is_closed);
+            mail.tell_lead("rests", &format!("I have nothing left to do. My last words:\n{}", said.text));
         }
-        if is_closed || mail.is_asked_to_end() {
+        if pipe.is_closed() || mail.is_asked_to_end() {
             break;
+        }
+        // Who waits for others of its own is not at rest.
+        if !agent.awaits() {
+            pipe.say(&Up::Rests { heard: mail.take_heard() });
         }
         // Interrupted without anything to heed: either it is to end, or there was nothing to interrupt.
         agent.rest()?;
-        if mail.is_asked_to_end() {
-            break;
-        }
+        pipe.say(&Up::Works);
     }
     mail.agree_to_end();
     mail.end();
@@ -115,13 +115,8 @@ impl Pipe {
         output.write_all(line(up).as_bytes()).and_then(|()| output.flush()).is_ok()
     }
 
-    /// Tells the lead that there is nothing left to do. One that is gone finds it in its mailbox when it comes back.
-    fn report(&self, mail: &Mail, report: String, heard: u64, is_closed: bool) {
-        let up = Up::Rests { report, heard };
-        if is_closed || !self.say(&up) {
-            let Up::Rests { report, .. } = up else { return };
-            mail.leave_word(&report);
-        }
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
     }
 
     /// Asks the person at the lead.
@@ -135,7 +130,7 @@ impl Pipe {
         if !self.say(&Up::Asks { id, asked: asked.clone() }) {
             return Answer::Nobody;
         }
-        self.wait(&answer).unwrap_or(Answer::No(None))
+        self.wait(&answer, || false).unwrap_or(Answer::Nobody)
     }
 
     /// Has the lead approve a plan.
@@ -145,31 +140,41 @@ impl Pipe {
         let plan = input.get("plan").and_then(serde_json::Value::as_str).unwrap_or(&asked.input);
         let (request, answer) = match mail.ask_for_approval(plan) {
             Ok(asked) => asked,
-            Err(why) => return Answer::No(Some(why)),
+            Err(why) => return Answer::Refused(format!("the plan could not be put to `lead`: {why}")),
         };
-        let answer = self.wait(&answer);
+        // Nobody is to wait for who waits itself.
+        self.say(&Up::Rests { heard: mail.take_heard() });
+        let answer = self.wait(&answer, || mail.is_asked_to_end() || mail.has_words_of_lead());
+        self.say(&Up::Works);
         mail.forget(request);
         match answer.map(|message| message.kind) {
             Some(Kind::PlanApproval { accepted: true, feedback }) => {
                 if let (Some(feedback), Some(handle)) = (feedback, self.handle.get()) {
-                    handle.message(Content::of_text(&format!("[The lead says of the plan:]\n{feedback}")));
+                    handle.message(Content::of_text(&format!(
+                        "[`lead` says of the plan, which it approves:]\n{feedback}"
+                    )));
                 }
                 Answer::Once
             }
-            Some(Kind::PlanApproval { feedback, .. }) => Answer::No(feedback.map(|words| words.to_string())),
-            _ => Answer::No(None),
+            Some(Kind::PlanApproval { feedback, .. }) => {
+                let words = feedback.as_deref().unwrap_or("nothing more");
+                Answer::Refused(format!("`lead` did not approve the plan. It says: {words}"))
+            }
+            _ => Answer::Refused(String::from(
+                "`lead` has not answered whether the plan is approved; read what it says",
+            )),
         }
     }
 
     /// Waits for an answer as long as it is wanted.
-    fn wait<T>(&self, answer: &std::sync::mpsc::Receiver<T>) -> Option<T> {
+    fn wait<T>(&self, answer: &Receiver<T>, is_off: impl Fn() -> bool) -> Option<T> {
         loop {
             match answer.recv_timeout(LOOK_EVERY) {
                 Ok(answer) => return Some(answer),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
                     let is_cancelled = self.handle.get().is_some_and(|handle| handle.cancel().is_cancelled());
-                    if is_cancelled || self.is_closed.load(Ordering::SeqCst) {
+                    if is_cancelled || self.is_closed() || is_off() {
                         return None;
                     }
                 }
@@ -225,7 +230,7 @@ fn listen(
         }
         pipe.is_closed.store(true, Ordering::SeqCst);
         if let Some(handle) = pipe.handle.get() {
-            handle.interrupt();
+            handle.close();
         }
     };
     let spawned = std::thread::Builder::new().name("pal-lead".into()).spawn(read);

@@ -12,8 +12,9 @@ use pal_prompt::Offered;
 use pal_tools::AgentInfo;
 use smol_str::SmolStr;
 
+use super::child::TOO_MANY;
 use super::mail::{LEAD, Mail, Purpose};
-use super::teammate::Teammate;
+use super::teammate::{ERRORS, Teammate};
 use super::tool::AGENT;
 use crate::handle::{Handle, Signal};
 use crate::options::{Above, Options};
@@ -80,6 +81,8 @@ enum Place {
     Here(Handle),
     /// In a process of its own.
     Away(Arc<Teammate>),
+    /// In one that is being started.
+    Starting,
     /// Nowhere any more.
     Ended,
 }
@@ -191,14 +194,32 @@ impl Team {
             .then(|| Joined { team: Arc::clone(self), name: name.to_owned() })
     }
 
-    /// A teammate is there; false if too many are.
-    pub(super) fn joins_away(&self, name: &str, kind: &str, teammate: Arc<Teammate>) -> bool {
-        self.add(name, kind, Place::Away(teammate))
+    /// Keeps a name and a place for a teammate that is about to be started; why not, if that cannot be.
+    pub(super) fn reserve(&self, name: &str, kind: &str) -> Result<(), String> {
+        let is_other = self.folder.join(name).exists() && !self.folder.join(name).join(ERRORS).exists();
+        match () {
+            () if self.has(name) => {
+                Err(format!("The agent `{name}` is there already: SendMessage speaks to it."))
+            }
+            () if is_other => {
+                Err(format!("An agent of the name `{name}` was sent before: take another name."))
+            }
+            () if !self.add(name, kind, Place::Starting) => Err(String::from(TOO_MANY)),
+            () => Ok(()),
+        }
+    }
+
+    /// The teammate whose name was kept is there.
+    pub(super) fn started(&self, name: &str, teammate: Arc<Teammate>) {
+        if let Some(member) = self.members().iter_mut().find(|member| member.name == name) {
+            member.place = Place::Away(teammate);
+        }
     }
 
     fn add(&self, name: &str, kind: &str, place: Place) -> bool {
         let mut members = self.members();
-        if members.iter().filter(|member| member.is_there()).count() >= AT_ONCE_MOST {
+        let is_taken = members.iter().any(|member| member.name == name && member.is_there());
+        if is_taken || members.iter().filter(|member| member.is_there()).count() >= AT_ONCE_MOST {
             return false;
         }
         members.retain(|member| member.name != name);
@@ -232,7 +253,7 @@ impl Team {
     /// Whether somebody is at work who will say something.
     pub(crate) fn is_at_work(&self) -> bool {
         self.members().iter().any(|member| match &member.place {
-            Place::Here(_) => true,
+            Place::Here(_) | Place::Starting => true,
             Place::Away(teammate) => teammate.is_at_work(),
             Place::Ended => false,
         })
@@ -244,6 +265,7 @@ impl Team {
             let (is_teammate, rests) = match &member.place {
                 Place::Here(_) => (false, false),
                 Place::Away(teammate) => (true, !teammate.is_at_work()),
+                Place::Starting => (true, false),
                 Place::Ended => return None,
             };
             let doing = match member.doing.as_str() {
@@ -318,11 +340,19 @@ impl Team {
             (Ok(heard), _) => return Ok(heard),
             (Err(_), _) => Vec::new(),
         };
+        // What ends agents and approves plans is between those who lead and those who are led, and an agent in between is neither.
+        if purpose != Purpose::Text {
+            return Err(format!("`{to}` is none of yours: only a message can be sent to it."));
+        }
         if matches!(to, LEAD | "*") {
             above.sender.message(Content::of_text(&told(me, purpose, words.1)));
             heard.push(LEAD.to_owned());
         }
-        match above.say(me, to, purpose, words) {
+        if to == LEAD {
+            return Ok(heard);
+        }
+        let text = format!("[Said by `{me}`, an agent that works for the one that sends this.]\n{}", words.1);
+        match above.say(me, to, purpose, (words.0, &text)) {
             Ok(others) => heard.extend(others),
             Err(nobody) if heard.is_empty() => return Err(nobody),
             Err(_) => {}
@@ -344,7 +374,7 @@ impl Team {
         (summary, text): (&str, &str),
     ) -> Result<Vec<String>, String> {
         let is_meant = |name: &str| name != from && (to == "*" || to == name);
-        let mut heard = Vec::new();
+        let (mut heard, mut failed) = (Vec::new(), Vec::new());
         let mut away = Vec::new();
         for member in self.members().iter().filter(|member| is_meant(&member.name)) {
             match &member.place {
@@ -353,7 +383,7 @@ impl Team {
                     heard.push(member.name.clone());
                 }
                 Place::Away(teammate) => away.push((member.name.clone(), Arc::clone(teammate))),
-                Place::Ended => {}
+                Place::Starting | Place::Ended => {}
             }
         }
         let mail = self.mail();
@@ -366,14 +396,22 @@ impl Team {
             others.sort();
             others.dedup();
             for name in others {
-                if let Some((_, teammate)) = away.iter().find(|(known, _)| known == name.as_str()) {
-                    teammate.is_written_to();
+                let teammate = away.iter().find(|(known, _)| known == name.as_str());
+                match mail.say(&name, purpose, (summary, text), teammate.map(|(_, teammate)| &**teammate)) {
+                    Ok(()) => heard.push(name.to_string()),
+                    Err(why) => failed.push(why),
                 }
-                mail.say(&name, purpose, summary, text)?;
-                heard.push(name.to_string());
             }
         }
-        if heard.is_empty() { Err(self.nobody(to)) } else { Ok(heard) }
+        match (heard.is_empty(), failed.is_empty()) {
+            (true, true) => Err(self.nobody(to)),
+            (true, false) => Err(failed.join(" ")),
+            // Who has heard it is not to hear it once more.
+            (false, _) => {
+                heard.extend(failed.iter().map(|why| format!("(not to all: {why})")));
+                Ok(heard)
+            }
+        }
     }
 
     fn nobody(&self, to: &str) -> String {
@@ -437,7 +475,7 @@ impl Team {
                     teammate.close();
                     away.push(Arc::clone(teammate));
                 }
-                Place::Ended => {}
+                Place::Starting | Place::Ended => {}
             }
         }
         let is_at_work =

@@ -1,5 +1,6 @@
 //! A teammate as its lead sees it: a process of our own program with a session of its own.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -17,6 +18,9 @@ use crate::handle::Signal;
 /// How long one has to end when its lead ends.
 const END_TIME: Duration = Duration::from_secs(5);
 
+/// Where what it says on standard error is kept, in its folder: one that has it is a teammate's.
+pub(super) const ERRORS: &str = "errors.txt";
+
 /// How often its end is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -30,11 +34,10 @@ pub(crate) struct Teammate {
 
 #[derive(Default)]
 struct State {
-    /// Whether it had nothing to do when it was last heard of.
+    /// Whether it had nothing to do when it was last heard of, or waits for an answer of its lead.
     rests: bool,
-    /// How many messages were sent to it, and how many of them it has heard.
-    sent: u64,
-    heard: u64,
+    /// Messages to it that it has not heard.
+    unheard: HashSet<String>,
 }
 
 impl Teammate {
@@ -48,7 +51,7 @@ impl Teammate {
         pal_store::create_private_directory(&folder).map_err(|error| error.to_string())?;
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
-        let errors = options.open(folder.join("errors.txt")).map_err(failed)?;
+        let errors = options.open(folder.join(ERRORS)).map_err(failed)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         // Whoever interrupts the lead does not mean the teammate.
         command.process_group(0);
@@ -91,13 +94,14 @@ impl Teammate {
                 let answer = team.template.asking.as_ref().map_or(Answer::Nobody, |asking| asking(&asked));
                 self.say(&Down::Answers { id, answer });
             }
-            Up::Rests { report, heard } => {
-                // What it said to the lead before comes first.
+            Up::Rests { heard } => {
+                // What it has to say is in the mailbox, and is to be heard before anybody thinks that nothing more comes.
                 team.look_at_mail();
-                team.sender.message(Content::of_text(&report));
                 let mut state = self.state();
-                (state.rests, state.heard) = (true, heard);
+                state.rests = true;
+                state.unheard.retain(|id| !heard.contains(id));
             }
+            Up::Works => self.state().rests = false,
         }
     }
 
@@ -109,14 +113,19 @@ impl Teammate {
     }
 
     /// A message for it is in its mailbox.
-    pub(crate) fn is_written_to(&self) {
-        self.state().sent += 1;
+    pub(crate) fn is_written_to(&self, id: String) {
+        self.state().unheard.insert(id);
+    }
+
+    /// It could not be put there.
+    pub(crate) fn is_not_written_to(&self, id: &str) {
+        self.state().unheard.remove(id);
     }
 
     /// Whether it works, or will when it reads what was written to it.
     pub(crate) fn is_at_work(&self) -> bool {
         let state = self.state();
-        !state.rests || state.heard < state.sent
+        !state.rests || !state.unheard.is_empty()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -158,14 +167,15 @@ pub(crate) fn listen(
 ) -> Result<(), String> {
     let listening = move || {
         let wrong = teammate.hear(output, &name, &team);
-        team.left(&name);
         if let Some(wrong) = wrong.filter(|_| !team.is_ending()) {
             team.sender.message(Content::of_text(&format!(
                 "[The teammate `{name}` is gone: {wrong}. What it printed last stands in {}. Sent again under the same name, it \
                  goes on where it was.]",
-                team.folder.join(&name).join("errors.txt").display()
+                team.folder.join(&name).join(ERRORS).display()
             )));
         }
+        // Whoever waits for it has been told by now.
+        team.left(&name);
     };
     let spawned = std::thread::Builder::new().name("pal-teammate".into()).spawn(listening);
     spawned.map(|_| ()).map_err(|error| format!("The teammate could not be listened to: {error}."))

@@ -9,13 +9,14 @@ use pal_process::Cancel;
 use pal_tools::{AgentInfo, Input, Output, Running, Tool, Workspace};
 use serde::Deserialize;
 
-use super::child::{Errand, Reported, TOO_MANY};
+use super::child::{Errand, Reported};
 use super::mail::{LEAD, Purpose};
 use super::progress;
 use super::team::{Team, spelled};
 use super::teammate::{Teammate, listen};
 use super::wire::Assignment;
 use crate::clock;
+use crate::options::Above;
 use crate::post;
 
 /// The tool that sends an agent.
@@ -183,10 +184,8 @@ impl AgentTool {
         if name.is_empty() || name == LEAD {
             return Err(String::from("A teammate wants a `name` of letters and digits, and `lead` is you."));
         }
-        if team.has(&name) {
-            return Err(format!("The teammate `{name}` is there already: SendMessage speaks to it."));
-        }
         team.lead()?;
+        team.reserve(&name, kind)?;
         let (mode, rules) = team.may();
         let assignment = Assignment {
             name: name.clone(),
@@ -200,13 +199,12 @@ impl AgentTool {
             can_ask: team.template.asking.is_some(),
             depth: team.depth + 1,
         };
-        let (teammate, output) = Teammate::start(starting(), &assignment)?;
-        let teammate = Arc::new(teammate);
-        if !team.joins_away(&name, kind, Arc::clone(&teammate)) {
-            teammate.end();
-            return Err(String::from(TOO_MANY));
-        }
-        listen(teammate, output, name.clone(), Arc::clone(team))?;
+        let begun = Teammate::start(starting(), &assignment).and_then(|(teammate, output)| {
+            let teammate = Arc::new(teammate);
+            team.started(&name, Arc::clone(&teammate));
+            listen(teammate, output, name.clone(), Arc::clone(team))
+        });
+        begun.inspect_err(|_| team.left(&name))?;
         Ok(Output::text(&format!(
             "The teammate `{name}` is at work in a process of its own. You are told when it has something to say and when it has \
              nothing left to do; SendMessage speaks to it. It stays until you ask it to end."
@@ -318,14 +316,32 @@ impl Tool for SendMessage {
 }
 
 impl Team {
+    /// What others on this machine know the session by that a person talks with, or the teammate.
+    fn public_name(&self) -> Result<pal_messages::Name, String> {
+        match &self.template.above {
+            Some(Above(above)) => above.public_name(),
+            None => {
+                let agent = self.template.agent.as_ref().map(|(name, _)| name.as_str());
+                post::called(&self.log, agent, &self.template.sources.search.directory)
+            }
+        }
+    }
+
     /// Says something to another session that runs on this machine, by its name.
     fn say_to_session(&self, to: &str, text: &str) -> Result<Vec<String>, String> {
-        let directory = &self.template.sources.search.directory;
-        let session = self.log.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
-        let from = post::name_of(&session.to_string_lossy(), directory)?;
+        let from = self.public_name()?;
         let (mut ids, now) = (clock::ids(), self.template.clock.now());
         match post::send(&self.template.home, &from, to, text, (&mut ids, now)) {
-            Ok(said) => said.into_iter().map(|sent| sent.outcome.map(|()| sent.to.to_string())).collect(),
+            Ok(said) => {
+                let told = |sent: post::Sent| match sent.outcome {
+                    Ok(()) => sent.to.to_string(),
+                    Err(why) => format!("(not {}: {why})", sent.to),
+                };
+                if let [post::Sent { outcome: Err(why), .. }] = said.as_slice() {
+                    return Err(why.clone());
+                }
+                Ok(said.into_iter().map(told).collect())
+            }
             Err(post::SendError::Unreadable(why)) => Err(why),
             Err(post::SendError::NotOne(names)) if names.is_empty() => {
                 Err(String::from("No other session runs on this machine."))

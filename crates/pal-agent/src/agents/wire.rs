@@ -46,8 +46,10 @@ pub(crate) enum Up {
     Does(String),
     /// It wants to know whether a call may be carried out.
     Asks { id: u64, asked: Asked },
-    /// It has nothing to do: what it said last, and how many messages of its lead it has heard by now.
-    Rests { report: String, heard: u64 },
+    /// It has nothing to do, or waits for an answer of its lead; which messages it has heard since it said so last.
+    Rests { heard: Vec<String> },
+    /// It has something to do again.
+    Works,
 }
 
 /// What the lead says to a teammate.

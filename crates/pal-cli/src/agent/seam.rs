@@ -284,7 +284,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         above: None,
         begins_planning: false,
         keeps_notes: settings.keeps_notes && !settings.switches.is_off(Switch::Notes),
-        teammates: Some(super::teammate::starting()),
+        teammates: super::teammate::starting(),
         models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
         progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),
         lens,
@@ -406,7 +406,7 @@ fn without_tools(settings: &Settings) -> Vec<SmolStr> {
 }
 
 /// The fence around shell commands, where one is wanted.
-fn fence(settings: &Settings, mode: Mode) -> Option<Fencing> {
+pub(super) fn fence(settings: &Settings, mode: Mode) -> Option<Fencing> {
     let is_wanted = match settings.sandbox.when {
         SandboxWhen::On => true,
         SandboxWhen::Off => false,

@@ -8,23 +8,22 @@ use clap::Parser;
 use pal_agent::{Assignment, Starting};
 use pal_permissions::Mode;
 
-use super::seam::options;
+use super::seam::{fence, options};
 use crate::arguments::{Arguments, Print};
 use crate::failure::Failure;
 use crate::settings::Settings;
 
-/// The command that starts the program once more, with the flags that it was started with itself.
-pub(super) fn starting() -> Starting {
-    Arc::new(|| {
-        // A program that does not find itself cannot be started, which is told.
-        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "pal".into()));
-        command.arg("--teammate");
-        match Arguments::parse() {
-            Arguments { command: None, .. } => command.args(std::env::args_os().skip(1)),
-            Arguments { settings: Some(given), .. } => command.arg("--settings").arg(given),
-            _ => &mut command,
-        };
-        command
+/// The command that starts the program once more, with the flags that it was started with itself. None for a program that works
+/// elsewhere than it was started, for an editor: its flags do not say how.
+pub(super) fn starting() -> Option<Starting> {
+    let is_agent = Arguments::try_parse().is_ok_and(|arguments| arguments.command.is_none());
+    is_agent.then(|| -> Starting {
+        Arc::new(|| {
+            // A program that does not find itself cannot be started, which is told.
+            let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "pal".into()));
+            command.arg("--teammate").args(std::env::args_os().skip(1));
+            command
+        })
     })
 }
 
@@ -48,6 +47,8 @@ pub(crate) fn work_as_teammate(print: &Print, settings: &Settings) -> Result<Exi
     };
     let mut options = options(&print, settings)?;
     options.mode = mode;
+    // The fence hangs on the mode.
+    options.fence = fence(settings, mode);
     let worked = pal_agent::work_as_teammate(options, &assignment, input, Box::new(std::io::stdout()));
     worked.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::new(error.to_string()))
 }

@@ -60,7 +60,7 @@ fn a_teammate_stays_is_given_more_and_ends_when_it_is_asked_to() {
             }
             2 => says("I wait."),
             3 => {
-                assert!(news.contains("half way") || news.contains("rests"), "{news}");
+                assert!(news.contains("half way") || news.contains("first half"), "{news}");
                 say(json!({"to": "parser", "message": "Now the second half."}))
             }
             _ if news.contains("Both halves are done") => {
@@ -72,9 +72,13 @@ fn a_teammate_stays_is_given_more_and_ends_when_it_is_asked_to() {
             1 => calls("", &[("Bash", json!({"command": "echo counted > counted.txt"}))]),
             2 => say(json!({"to": "lead", "message": "I am half way.", "summary": "half way"})),
             3 => says("The first half is done."),
-            _ => {
+            4 => {
                 assert!(news.contains("Now the second half."), "{news}");
                 says("Both halves are done.")
+            }
+            _ => {
+                assert!(news.contains("It asks you to end.") && news.contains("Thank you."), "{news}");
+                says("Good bye.")
             }
         },
     ));
@@ -94,7 +98,7 @@ fn a_teammate_stays_is_given_more_and_ends_when_it_is_asked_to() {
     assert_eq!(times("The first half is done."), 1, "{heard:?}");
     assert_eq!(times("Both halves are done."), 1, "{heard:?}");
     let is_its = |line: &&Value| line["kind"] == "response" && line["source"] == "subagent:parser";
-    assert_eq!(lead.iter().filter(is_its).count(), 4, "what it took stands in the books of its lead");
+    assert_eq!(lead.iter().filter(is_its).count(), 5, "what it took stands in the books of its lead");
     let mate = log_lines(&mate);
     assert!(mate.iter().any(|line| line["origin"] == "agent" && line.to_string().contains("second half")));
 }
@@ -129,6 +133,18 @@ fn a_plan_is_put_to_the_lead_before_anything_is_changed() {
     let said = world.run(&["--permission-mode", "accept-edits", "go"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!((world.text("early.txt"), world.text("late.txt")), (String::new(), String::from("x")));
+    let asked = |world: &World| {
+        let heard = world.provider.heard();
+        heard
+            .asked
+            .iter()
+            .filter(|asked| asked.text().contains("asks whether it may carry out this plan"))
+            .count()
+    };
+    assert!(asked(&world) >= 2, "the lead was asked, and asked again");
+    let mate = std::fs::read_to_string(log_of(&world, "smith")).unwrap();
+    assert!(mate.contains("`lead` did not approve the plan. It says: With care, please."), "{mate}");
+    assert!(!mate.contains("Not carried out: the user"), "words of an agent are not the user's");
 }
 
 #[test]
@@ -186,7 +202,12 @@ fn a_lead_that_is_killed_finds_what_was_said_meanwhile() {
     let said = finish(world.spawn(&[&FREELY[..], &["--continue", "Where are we?"]].concat()));
     assert_eq!(said.code, 0, "{}", said.err);
     wait(|| {
-        world.provider.heard().asked.iter().any(|asked| asked.text().contains("The teammate `diver` rests"))
+        world
+            .provider
+            .heard()
+            .asked
+            .iter()
+            .any(|asked| asked.text().contains("from `diver`, an agent of your team"))
     });
 }
 
@@ -275,4 +296,61 @@ fn holds(folder: &std::path::Path, words: &str) -> bool {
     files
         .filter_map(|file| std::fs::read(file.path()).ok())
         .any(|bytes| String::from_utf8_lossy(&bytes).contains(words))
+}
+
+#[test]
+fn a_lead_that_does_not_answer_a_plan_ends_all_the_same() {
+    let world = World::new(team(
+        |at, _| match at {
+            1 => send(json!({
+                "description": "Mend", "name": "smith", "prompt": "Mend it.", "teammate": true, "plan_first": true
+            })),
+            _ => says("I do not care."),
+        },
+        |_, _| calls("", &[("ExitPlanMode", json!({"plan": "With a hammer"}))]),
+    ));
+    let said = world.run(&["go"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard = world.provider.heard();
+    assert!(heard.asked.iter().any(|asked| asked.text().contains("asks whether it may carry out this plan")));
+}
+
+#[test]
+fn agents_in_between_approve_nothing_and_names_are_not_taken_twice() {
+    let inner = json!({"to": "smith", "kind": "plan_approval", "accepted": true, "message": "yes"});
+    let world = World::new(Made::answers(move |_, ask| {
+        let first = ask.messages.first().map(|message| message.blocks.concat()).unwrap_or_default();
+        let news = news(ask);
+        if first.contains("a teammate of the agent") {
+            return match news.contains("tool_result") {
+                false => calls("", &[("ExitPlanMode", json!({"plan": "With a hammer"}))]),
+                true => says("I see."),
+            };
+        }
+        if first.contains("[A task]") {
+            return match news.contains("tool_result") {
+                false => say(inner.clone()),
+                true => says(&format!(
+                    "It said: {}",
+                    if news.contains("none of yours") { "refused" } else { "done" }
+                )),
+            };
+        }
+        let mate = json!({"description": "x", "name": "smith", "prompt": "Mend.", "teammate": true, "plan_first": true});
+        match () {
+            () if news.contains("It said: ") => says("Done."),
+            () if news.contains("asks whether it may carry out") => {
+                send(json!({"description": "Approve", "prompt": "[A task] Approve it."}))
+            }
+            () if news.contains("is there already") => says("One of them."),
+            () if news.contains("tool_result") || news.contains("message") => says("I see."),
+            () => calls("", &[("Agent", mate.clone()), ("Agent", mate)]),
+        }
+    }));
+    let said = world.run(&["go"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard = world.provider.heard();
+    let texts: Vec<String> = heard.asked.iter().map(crate::provider::Asked::text).collect();
+    assert!(texts.iter().any(|text| text.contains("It said: refused")), "{}", texts.last().unwrap());
+    assert!(texts.iter().any(|text| text.contains("is there already")), "the second of a name is refused");
 }
