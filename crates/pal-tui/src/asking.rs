@@ -164,6 +164,8 @@ impl Question {
                 width,
             ));
             lines.extend(difference::of_call(&self.asked.tool, &input, width, LINES_MAX, theme));
+        } else if plan(&self.asked, width).is_some() {
+            lines.push(Line::from("  The plan stands above."));
         } else {
             let shown = harmless_line(&self.asked.input);
             lines.extend(chopped(&[Span::raw(shown)], &indent, &indent, width));
@@ -209,6 +211,18 @@ impl Question {
         }
         (lines, Some((first + laid.row, 8 + laid.column)))
     }
+}
+
+/// The plan that is to be approved, if it is one: it is shown whole, where it stays.
+pub(crate) fn plan(asked: &Asked, width: usize) -> Option<Vec<Line<'static>>> {
+    let input: Value = serde_json::from_str(&asked.input).ok()?;
+    let plan = input.get("plan").and_then(Value::as_str).filter(|_| asked.tool == "ExitPlanMode")?;
+    let indent = [Span::raw("  ")];
+    let mut lines = vec![Line::from("The plan:")];
+    for line in harmless(plan).lines() {
+        lines.extend(wrapped(&[Span::raw(line.to_owned())], &indent, &indent, width));
+    }
+    Some(lines)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use pal_agent::{Asked, Event};
 use ratatui_core::text::Line;
 
 use crate::ansi;
-use crate::asking::Question;
+use crate::asking::{Question, plan};
 use crate::attach::content;
 use crate::status::Status;
 use crate::theme::Theme;
@@ -278,7 +278,8 @@ impl Plain {
         let Some((asked, _)) = self.questions.first() else { return };
         let (answer, _) = mpsc::channel();
         let question = Question::new(asked.clone(), answer);
-        let mut lines = vec![Line::from(format!("{} wants your consent:", asked.tool))];
+        let mut lines = plan(asked, width()).unwrap_or_default();
+        lines.push(Line::from(format!("{} wants your consent:", asked.tool)));
         lines.extend(question.subject(width(), Theme));
         lines.push(Line::from(asked.why.clone()));
         lines.push(Line::from("Type y for once, a for always in this project, or n and why not."));
