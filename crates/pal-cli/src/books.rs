@@ -34,7 +34,7 @@ impl Books {
         let told = tell(&path);
         let session = Session::read_all(&path, settings)?;
         for problem in &session.problems {
-            aside::tell(&problem);
+            aside::tell(problem);
         }
         let ledger = Ledger::of(&session.branch, &settings.cards);
         if told {

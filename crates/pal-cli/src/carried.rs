@@ -67,7 +67,7 @@ impl Carried {
     /// Tells on standard error what was left out.
     pub(crate) fn tell(&self) {
         for notice in &self.notices {
-            aside::tell(&notice);
+            aside::tell(notice);
         }
     }
 

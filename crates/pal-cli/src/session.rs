@@ -110,7 +110,7 @@ impl Session {
         model: Option<&String>,
     ) -> Result<(usize, String), Failure> {
         for problem in &self.problems {
-            aside::tell(&problem);
+            aside::tell(problem);
         }
         let end = match response {
             None => self.branch.len(),
@@ -207,7 +207,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn card(settings: &Settings, model: &str) -> Card {
     let found = settings.cards.find(model);
     if let Some(notice) = found.notice {
-        aside::tell(&notice);
+        aside::tell(notice);
     }
     found.card
 }

@@ -56,7 +56,7 @@ impl Stored {
         let session = pal_engine::Session::open(&path, lens, IdSource::seeded(chance()));
         let session = session.map_err(|error| refused(&path, &error))?;
         for problem in session.problems() {
-            aside::tell(&problem);
+            aside::tell(problem);
         }
         let engine = engine(&card, &path, settings);
         Ok(Stored { path, session, engine, card, cache_key, files })

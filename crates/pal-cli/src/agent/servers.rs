@@ -79,5 +79,5 @@ fn wrong(error: &ConfigError) -> Failure {
 }
 
 fn warn(what: &str) {
-    aside::tell(&what);
+    aside::tell(what);
 }

@@ -79,7 +79,7 @@ pub(crate) fn send(arguments: &Send, settings: &Settings, out: &mut dyn Write) -
         match Socket::post(socket, &message, PATIENCE) {
             Ok(()) => writeln!(out, "said to {}", presence.name)?,
             Err(error) => {
-                aside::tell(&error);
+                aside::tell(error);
                 code = ExitCode::FAILURE;
             }
         }

@@ -38,7 +38,7 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
         None => Session { branch: Vec::new(), problems: Vec::new() },
     };
     for problem in &session.problems {
-        aside::tell(&problem);
+        aside::tell(problem);
     }
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
     let card = card(settings, model.as_deref().unwrap_or(MODEL));

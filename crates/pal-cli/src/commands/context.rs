@@ -107,7 +107,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
     let path = find(name, settings)?;
     let session = Session::read(&path, settings)?;
     for problem in &session.problems {
-        aside::tell(&problem);
+        aside::tell(problem);
     }
     let card = model_card(&session, arguments.model.as_deref(), settings)?;
     let name = books::name(&session, &path);

@@ -30,7 +30,7 @@ pub(crate) fn export(
     // What was left by a rewind was said, too.
     let session = Session::read_all(&path, settings)?;
     for problem in &session.problems {
-        aside::tell(&problem);
+        aside::tell(problem);
     }
     let format = arguments.format.unwrap_or_else(|| by_ending(arguments.output.as_deref()));
     let transcript = Transcript::of(&session, &path, &settings.cards);
