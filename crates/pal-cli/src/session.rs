@@ -207,7 +207,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(crate) fn card(settings: &Settings, model: &str) -> Card {
     let found = settings.cards.find(model);
     if let Some(notice) = found.notice {
-        aside::tell(&notice);
+        aside::tell(notice);
     }
     found.card
 }

@@ -69,7 +69,7 @@ impl Export {
         let untold = self.trouble();
         let last = self.telemetry.take().and_then(|telemetry| telemetry.finish());
         for line in untold.into_iter().chain(last) {
-            aside::tell(&line);
+            aside::tell(line);
         }
     }
 }
@@ -94,7 +94,7 @@ impl Export {
     /// Tells what is untold.
     pub(crate) fn finish(mut self) {
         if let Some(line) = self.trouble() {
-            aside::tell(&line);
+            aside::tell(line);
         }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn send(arguments: &Send, settings: &Settings, out: &mut dyn Write) -
         match outcome {
             Ok(()) => writeln!(out, "said to {to}")?,
             Err(error) => {
-                aside::tell(&error);
+                aside::tell(error);
                 code = ExitCode::FAILURE;
             }
         }

@@ -31,7 +31,7 @@ pub(crate) fn config(
     let colours = Colours::of(arguments.colour);
     let flags = switched_off_by_file(settings);
     for notice in settings.switches.take_notices() {
-        aside::tell(&notice);
+        aside::tell(notice);
     }
     match entries.as_slice() {
         [entry] => print_one(entry, settings, colours, out)?,
