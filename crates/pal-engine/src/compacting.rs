@@ -2,7 +2,7 @@
 
 use pal_context::{Compaction, How, Order, Question, Reply, Standing, Step, Trigger, World, cache};
 use pal_model::{
-    Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, ResponseGot, Source, Timestamp,
+    Body, Boundary, Decision, DecisionKind, Draft, Entry, EntryId, Prefix, ResponseGot, Source, Timestamp,
 };
 use pal_view::View;
 
@@ -270,10 +270,27 @@ impl Session {
                 engine.limits.window, engine.limits.blocking
             )));
         }
+        // What stood before the messages then stands there again, if the compaction had it put together anew.
+        if let Some(prefix) = prefix_before(whole.branch(), target) {
+            self.append(Draft::prefix(prefix), now)?;
+        }
         let undo = self.decide(&decision, now)?;
         self.sync()?;
         // A session that was resumed has not read what the boundary hid.
         self.read_back_from(undo.id)?;
         Ok(target)
+    }
+}
+
+/// The prefix that was in force before an entry, if another one came behind it.
+fn prefix_before(branch: &[Entry], target: EntryId) -> Option<&Prefix> {
+    let at = branch.iter().position(|entry| entry.id == target)?;
+    let newest = |entries: &'_ [Entry]| -> Option<usize> {
+        entries.iter().rposition(|entry| matches!(entry.body, Body::Prefix(_)))
+    };
+    newest(&branch[at..])?;
+    match &branch[newest(&branch[..at])?].body {
+        Body::Prefix(prefix) => Some(prefix),
+        _ => None,
     }
 }

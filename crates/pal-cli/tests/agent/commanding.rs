@@ -24,8 +24,7 @@ struct Talk {
 
 impl Talk {
     fn begin(world: &World, arguments: &[&str]) -> Talk {
-        // What git says is put together anew with every compaction, and it may be late.
-        let plain = ["--plain", "--settings", "git = false"];
+        let plain = ["--plain"];
         let mut command = world.command(&[&plain, arguments].concat());
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let printed = Arc::new((Mutex::new(String::new()), Condvar::new()));
