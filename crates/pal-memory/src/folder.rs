@@ -58,8 +58,8 @@ impl Stamp {
         let nanoseconds =
             |seconds: i64, part: u64| seconds.saturating_mul(1_000_000_000).saturating_add(part as i64);
         Stamp(
-            nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u64),
-            nanoseconds(stat.st_ctime, stat.st_ctime_nsec as u64),
+            nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+            nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
             stat.st_size as u64,
             stat.st_ino,
         )

@@ -171,9 +171,7 @@ fn is_filler(word: &str) -> bool {
 /// A text's words, small.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     let parts = text.split(|c: char| !c.is_alphanumeric());
-    parts
-        .filter(|word| word.chars().count() > 1 || word.chars().any(|c| !c.is_ascii()))
-        .map(str::to_lowercase)
+    parts.filter(|word| word.chars().count() > 1 || !word.is_ascii()).map(str::to_lowercase)
 }
 
 /// The share of words that two sets have in common.

@@ -104,7 +104,7 @@ impl Memory {
             wanted.extend(gone.map(|file| (file.clone(), None)));
             let change =
                 Change { id: 0, at: now, by: by.clone(), what: What::Undo, to: Some(to), files: Vec::new() };
-            memory.commit(change, wanted)?;
+            memory.commit(change, &wanted)?;
             Ok(Written { slug: String::new(), point: memory.point, masked: Vec::new() })
         })
     }

@@ -49,8 +49,8 @@ struct State {
     seen: BTreeMap<String, Seen>,
 }
 
-/// Files as a change wants them: none for one that goes.
-pub(super) type Wanted = Vec<(String, Option<Vec<u8>>)>;
+/// A file as a change wants it: nothing for one that goes.
+pub(super) type Want = (String, Option<Vec<u8>>);
 
 impl Memory {
     /// Reads what is known, and writes down what others changed.
@@ -229,8 +229,8 @@ impl Memory {
     }
 
     /// Those of the files that hold secrets, without them.
-    fn without_secrets(&self, files: &[String]) -> Result<Wanted, MemoryError> {
-        let mut wanted = Wanted::new();
+    fn without_secrets(&self, files: &[String]) -> Result<Vec<Want>, MemoryError> {
+        let mut wanted = Vec::new();
         for file in files {
             let Some(bytes) = self.folder.read(file)? else { continue };
             let Ok(text) = String::from_utf8(bytes) else { continue };
@@ -248,15 +248,15 @@ impl Memory {
         what: What,
         by: &Author,
         now: Timestamp,
-        mut wanted: Wanted,
+        mut wanted: Vec<Want>,
     ) -> Result<(), MemoryError> {
         wanted.extend(self.index_after(&wanted)?);
-        self.commit(Change { id: 0, at: now, by: by.clone(), what, to: None, files: Vec::new() }, wanted)
+        self.commit(Change { id: 0, at: now, by: by.clone(), what, to: None, files: Vec::new() }, &wanted)
     }
 
     /// Makes a change of files lasting. Nothing happens where all is already as wanted.
-    pub(super) fn commit(&mut self, mut change: Change, wanted: Wanted) -> Result<(), MemoryError> {
-        for (file, bytes) in &wanted {
+    pub(super) fn commit(&mut self, mut change: Change, wanted: &[Want]) -> Result<(), MemoryError> {
+        for (file, bytes) in wanted {
             if let Some((_, what)) = self.odd.iter().find(|(name, _)| name == file) {
                 return Err(MemoryError::InTheWay { path: self.path().join(file), what });
             }
@@ -300,7 +300,7 @@ impl Memory {
     }
 
     /// The index as it has to be once these files are there; none if it already is.
-    fn index_after(&self, wanted: &Wanted) -> Result<Option<(String, Option<Vec<u8>>)>, MemoryError> {
+    fn index_after(&self, wanted: &[Want]) -> Result<Option<Want>, MemoryError> {
         let mut entries = self.entries();
         for (file, bytes) in wanted {
             entries.retain(|entry| entry.slug != slug_of(file));
@@ -314,8 +314,7 @@ impl Memory {
         index::order(&mut entries);
         let before = self.folder.read(INDEX_FILE)?.unwrap_or_default();
         let page = index::page(&String::from_utf8_lossy(&before), &entries).into_bytes();
-        let is_wanted = page != before && !(page.is_empty() && !self.seen.contains_key(INDEX_FILE));
-        Ok(is_wanted.then(|| (INDEX_FILE.to_owned(), Some(page))))
+        Ok((page != before).then(|| (INDEX_FILE.to_owned(), Some(page))))
     }
 }
 

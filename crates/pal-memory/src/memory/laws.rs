@@ -200,11 +200,9 @@ fn is_ours(act: &Act) -> bool {
     !matches!(act, Act::Outside(..) | Act::OutsideRemove(_) | Act::Use(_))
 }
 
-/// Each case makes many files; `PROPTEST_CASES` asks for more.
+/// Each case makes many files; `PAL_CASES` asks for more.
 fn cases() -> ProptestConfig {
-    let usual = ProptestConfig::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { usual.cases } else { 48 };
-    ProptestConfig { cases, failure_persistence: None, ..usual }
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(pal_testkit::cases(32)) }
 }
 
 proptest! {

@@ -98,7 +98,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "password", "passwd", "pass", "pwd", "secret", "token", "user", "username", "none", "null", "true",
         "false", "string",
     ];
-    let is_one_character = value.chars().all(|c| Some(c) == value.chars().next());
+    let is_one_character = value.chars().all(|c| value.starts_with(c));
     begins.iter().any(|begin| lower.starts_with(begin))
         || holds.iter().any(|part| lower.contains(part))
         || words.iter().any(|word| lower.contains(word))
