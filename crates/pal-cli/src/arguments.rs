@@ -6,6 +6,7 @@ mod config;
 mod context;
 mod demo;
 mod ledger;
+mod memory;
 mod print;
 mod sessions;
 
@@ -19,6 +20,7 @@ pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use demo::Demo;
 pub(crate) use ledger::{Breaks, Cost};
+pub(crate) use memory::{KindName, Memory, MemoryCommand, ScopeName};
 pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
 pub(crate) use sessions::{Export, ExportFormat, Sessions};
 
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Compact(Compact),
     Uncompact(Uncompact),
     Pin(Pin),
+    Memory(Memory),
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::provider::{endpoint, has_access, usual_provider};
 use crate::settings::Settings;
 use crate::stored::{Stored, now};
+pub(crate) use edit::{editor, run_editor};
 use report::Report;
 
 /// What to do where nothing can be cut off.

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::stored::Stored;
 
 /// The user's editor, asked for before a model is.
-pub(super) fn editor(settings: &Settings) -> Result<&str, Failure> {
+pub(crate) fn editor(settings: &Settings) -> Result<&str, Failure> {
     settings.editor.as_deref().ok_or_else(|| {
         Failure::with_hint(
             "there is no editor: neither VISUAL nor EDITOR is set",
@@ -32,7 +32,7 @@ pub(super) fn edit(
 ) -> Result<Boundary, Failure> {
     let path = stored.session.directory().join(format!("summary-{}.md", std::process::id()));
     write(&path, &pal_engine::summary_text(boundary).unwrap_or_default())?;
-    let text = run(editor, &path)
+    let text = run_editor(editor, &path)
         .and_then(|()| std::fs::read_to_string(&path).map_err(|error| Failure::of_file(&path, &error)));
     let edited = text.and_then(|text| {
         if text.trim().is_empty() {
@@ -56,7 +56,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Runs the editor, which may come with arguments of its own.
-fn run(editor: &str, path: &Path) -> Result<(), Failure> {
+pub(crate) fn run_editor(editor: &str, path: &Path) -> Result<(), Failure> {
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path).status();
     match status {
         Ok(status) if status.success() => Ok(()),

@@ -1,0 +1,124 @@
+//! What was changed, by whom, and the way back.
+
+use std::process::ExitCode;
+
+use pal_memory::{Author, Change, Difference, INDEX_FILE};
+use serde_json::{Value, json};
+
+use super::{Desk, failure};
+use crate::colour::{clipped, columns};
+use crate::failure::Failure;
+use crate::stored::now;
+use crate::table::harmless_lines;
+
+impl Desk<'_> {
+    pub(super) fn log(&mut self, name: Option<&str>) -> Result<ExitCode, Failure> {
+        let memory = self.existing()?;
+        let mut changes = match &memory {
+            Some(memory) => memory.log().map_err(|error| failure(&error))?,
+            None => Vec::new(),
+        };
+        if let Some(name) = name {
+            changes = of_memory(changes, name, memory.and_then(|memory| memory.find(name).ok()).as_deref())?;
+        }
+        changes.reverse();
+        if self.is_json {
+            writeln!(self.out, "{}", json!(changes))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if changes.is_empty() {
+            writeln!(self.out, "Nothing was ever changed here.")?;
+        }
+        let wide = changes.first().map_or(1, |change| change.id.to_string().len());
+        for change in &changes {
+            let time: String = change.at.to_string().replace('T', " ").chars().take(16).collect();
+            let rest = columns().saturating_sub(wide + 19);
+            let said = format!("{}  {}  {}", change.what.name(), files(change), change.by);
+            let number = self.colours.cyan(&format!("{:>wide$}", change.id));
+            writeln!(self.out, "{number}  {}  {}", self.colours.dim(&time), clipped(&said, rest))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    pub(super) fn diff(&mut self, from: Option<u64>, to: Option<u64>) -> Result<ExitCode, Failure> {
+        let Some(memory) = self.existing()? else { return self.print(&[]) };
+        let to = to.unwrap_or(memory.point());
+        let from = from.unwrap_or(to.saturating_sub(1));
+        let differences = memory.diff(from, to).map_err(|error| failure(&error))?;
+        self.print(&differences)
+    }
+
+    pub(super) fn undo(&mut self, to: Option<u64>) -> Result<ExitCode, Failure> {
+        let nothing =
+            || Failure::with_hint("there is nothing to take back", "`pal memory log` lists all changes");
+        let mut memory = self.existing()?.ok_or_else(nothing)?;
+        let before = memory.point();
+        let to = match to {
+            Some(to) => to,
+            None => memory.before_last().map_err(|error| failure(&error))?.ok_or_else(nothing)?,
+        };
+        let written = memory.undo(to, &Author::Person, now()).map_err(|error| failure(&error))?;
+        let differences = memory.diff(before, written.point).map_err(|error| failure(&error))?;
+        if self.is_json {
+            let files: Vec<&str> = differences.iter().map(|difference| difference.file.as_str()).collect();
+            writeln!(self.out, "{}", json!({ "to": to, "point": written.point, "files": files }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        self.print(&differences)?;
+        let back = format!("(change {}; `pal memory undo {before}` takes it back)", written.point);
+        writeln!(self.out, "as it was at {to}  {}", self.colours.dim(&back))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print(&mut self, differences: &[Difference]) -> Result<ExitCode, Failure> {
+        if self.is_json {
+            let list: Vec<Value> = differences.iter().map(object).collect();
+            writeln!(self.out, "{}", Value::from(list))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for difference in differences {
+            for line in harmless_lines(&difference.unified()).lines() {
+                let line = match line.as_bytes().first() {
+                    _ if line.starts_with("+++") || line.starts_with("---") => self.colours.bold(line),
+                    Some(b'+') => self.colours.green(line),
+                    Some(b'-') => self.colours.painted("31", line),
+                    Some(b'@') => self.colours.cyan(line),
+                    _ => line.to_owned(),
+                };
+                writeln!(self.out, "{line}")?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn object(difference: &Difference) -> Value {
+    let text =
+        |side: &Option<Vec<u8>>| side.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    json!({
+        "file": difference.file, "before": text(&difference.before), "after": text(&difference.after),
+        "diff": difference.unified(),
+    })
+}
+
+/// The changes of one memory, which may be gone by now.
+fn of_memory(changes: Vec<Change>, name: &str, slug: Option<&str>) -> Result<Vec<Change>, Failure> {
+    let file = format!("{}.md", slug.unwrap_or(name.trim_end_matches(".md")));
+    let of_file = |change: &Change| change.files.iter().any(|changed| changed.file == file);
+    let found: Vec<Change> = changes.into_iter().filter(of_file).collect();
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Failure::with_hint(
+            format!("there never was a memory `{name}`"),
+            "`pal memory log` lists all changes",
+        )),
+    }
+}
+
+/// The files of a change; the index goes without saying.
+fn files(change: &Change) -> String {
+    let files: Vec<&str> = change.files.iter().map(|changed| changed.file.as_str()).collect();
+    let named: Vec<&str> = files.iter().copied().filter(|file| *file != INDEX_FILE).collect();
+    let to = change.to.map_or(String::new(), |to| format!("to {to}: "));
+    format!("{to}{}", if named.is_empty() { files.join(", ") } else { named.join(", ") })
+}

@@ -1,0 +1,77 @@
+//! Who wrote a memory, or changed one.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Who wrote something. In files: `person`, `session ID`, `session ID entry ID`, or any other text as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Author {
+    /// Somebody at the keyboard, by command or with an editor of their own.
+    Person,
+    /// An agent, in a session.
+    Session {
+        /// The session.
+        session: String,
+        /// The entry of its log that the memory comes from.
+        entry: Option<String>,
+    },
+    /// Somebody else: a run in the background, this program itself, what another program wrote down.
+    Named(String),
+}
+
+impl Author {
+    /// The program itself, when it mends what only it writes.
+    pub fn program() -> Author {
+        Author::Named(String::from("pal"))
+    }
+
+    /// Whether a person did it.
+    pub fn is_person(&self) -> bool {
+        *self == Author::Person
+    }
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Author::Person => formatter.write_str("person"),
+            Author::Session { session, entry: None } => write!(formatter, "session {session}"),
+            Author::Session { session, entry: Some(entry) } => {
+                write!(formatter, "session {session} entry {entry}")
+            }
+            Author::Named(name) => formatter.write_str(name),
+        }
+    }
+}
+
+impl FromStr for Author {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Author, Infallible> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Ok(match words.as_slice() {
+            [] | ["person"] => Author::Person,
+            ["session", session] => Author::Session { session: (*session).to_owned(), entry: None },
+            ["session", session, "entry", entry] => {
+                Author::Session { session: (*session).to_owned(), entry: Some((*entry).to_owned()) }
+            }
+            words => Author::Named(words.join(" ")),
+        })
+    }
+}
+
+impl Serialize for Author {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Author {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Author, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,148 @@
+//! Each kind of trouble is found, and what is well is left alone.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use super::*;
+use crate::author::Author;
+use crate::topic::{Head, Kind};
+
+fn moment(days: u64) -> Timestamp {
+    Timestamp::from_milliseconds(1_800_000_000_000).after(Duration::from_secs(days * 86_400))
+}
+
+struct Patient {
+    folder: tempfile::TempDir,
+    memory: Memory,
+}
+
+impl Patient {
+    fn new() -> Patient {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::open(&folder.path().join("memory"), moment(0)).unwrap();
+        Patient { folder, memory }
+    }
+
+    fn write(&mut self, slug: &str, description: &str, body: &str) {
+        let head = Head {
+            name: slug.to_owned(),
+            description: description.to_owned(),
+            kind: Kind::Project,
+            modified: None,
+            origin: Author::Person,
+        };
+        self.memory.write(slug, &Topic::new(head, body), &Author::Person, moment(0)).unwrap();
+    }
+
+    fn found(&mut self, days: u64) -> Vec<(Trouble, String)> {
+        let project = self.folder.path().join("project");
+        fs::create_dir_all(project.join("src")).unwrap();
+        fs::write(project.join("src/lexer.rs"), "").unwrap();
+        let findings = self.memory.doctor(Some(&project), moment(days)).unwrap();
+        assert!(findings.iter().all(|finding| !finding.advice.is_empty()));
+        findings.into_iter().map(|finding| (finding.trouble, finding.what)).collect()
+    }
+}
+
+#[test]
+fn a_healthy_directory_has_no_findings() {
+    let mut patient = Patient::new();
+    patient.write("release", "We release on Fridays", "Always release on Fridays, from `main`.\n");
+    patient.write(
+        "lexer",
+        "Where the lexer is",
+        "The lexer is in `src/lexer.rs`; see [release](release.md).\n",
+    );
+    patient.write(
+        "style",
+        "Small commits",
+        "Never mix two things in one commit. See https://example.com/a/b.html\n",
+    );
+    assert_eq!(patient.found(1), []);
+}
+
+#[test]
+fn contradictions_are_found_by_rule() {
+    let cases = [
+        ("Always squash commits before a merge.", "Never squash commits before a merge.", true),
+        ("Use tabs for indentation.", "Do not use tabs for indentation.", true),
+        ("The deadline is 2026-11-20.", "The deadline is 2026-12-01.", true),
+        ("port: 8080", "Port: 9090", true),
+        ("Immer Tabs verwenden im Projekt.", "Niemals Tabs verwenden im Projekt.", true),
+        ("Always squash commits before a merge.", "Never push on Fridays after lunch.", false),
+        ("Use tabs for indentation.", "Use tabs for indentation and alignment.", false),
+        ("The deadline is 2026-11-20.", "The deadline is 2026-11-20.", false),
+        ("port: 8080", "timeout: 9090", false),
+    ];
+    for (one, other, is_wanted) in cases {
+        let mut patient = Patient::new();
+        patient.write("one", "the first of them", &format!("{one}\n"));
+        patient.write("other", "what came later", &format!("Something else first.\n{other}\n"));
+        let found = patient.found(1);
+        let is_found = found.iter().any(|(trouble, _)| *trouble == Trouble::Contradiction);
+        assert_eq!(is_found, is_wanted, "{one} / {other}: {found:?}");
+    }
+}
+
+#[test]
+fn all_other_troubles_are_found() {
+    let mut patient = Patient::new();
+    let body = "The parser keeps comments since the formatter needs them for every node of the tree.\n";
+    patient.write("one", "the parser and comments", body);
+    patient.write("copy", "comments in the parser", &body.replace("every", "each"));
+    patient.write("twin-a", "where builds run", "In the cellar.\n");
+    patient.write("twin-b", "Where builds run.", "On the roof, in a box.\n");
+    patient.write(
+        "links",
+        "about links",
+        "See [gone](gone.md) and [[lost]] and `src/parser.rs` and src/lexer.rs.\n",
+    );
+    let directory = patient.memory.path().to_owned();
+    let key = ["AK", "IA", "Q3EGRZX4NJKL2MN7"].concat();
+    fs::write(
+        directory.join("leak.md"),
+        format!("---\nname: Leak\ndescription: a leak\ntype: user\n---\n{key}\n"),
+    )
+    .unwrap();
+    fs::write(directory.join("bare.md"), "no front matter\n").unwrap();
+    fs::write(directory.join("picture.png"), "x").unwrap();
+    fs::create_dir(directory.join("folder")).unwrap();
+    symlink("/etc/passwd", directory.join("link.md")).unwrap();
+    fs::write(directory.join("MEMORY.md"), "- [Nowhere](nowhere.md): x\n").unwrap();
+    let found = patient.found(59);
+    let has = |trouble: Trouble, part: &str| {
+        assert!(
+            found.iter().any(|(kind, what)| *kind == trouble && what.contains(part)),
+            "{trouble:?} {part}: {found:#?}"
+        );
+    };
+    has(Trouble::Duplicate, "copy.md and one.md have nearly the same text");
+    has(Trouble::Duplicate, "twin-a.md and twin-b.md have the same description");
+    has(Trouble::Dangling, "links.md links to gone.md");
+    has(Trouble::Dangling, "links.md links to lost.md");
+    has(Trouble::Dangling, "the index names nowhere.md");
+    has(Trouble::StalePath, "names src/parser.rs, not there");
+    has(Trouble::Secret, "leak.md holds a secret in line 6 (aws key id)");
+    has(Trouble::NoMemory, "bare.md does not say its name, description, type");
+    has(Trouble::NoMemory, "picture.png");
+    has(Trouble::NoMemory, "folder is a folder");
+    has(Trouble::NoMemory, "link.md is a link");
+    // Those by hand do not say when they were changed: their files do.
+    let is_unused = |name: &str| {
+        found.iter().any(|(trouble, what)| *trouble == Trouble::Unused && what.starts_with(name))
+    };
+    assert!(!is_unused("one.md") && !is_unused("links.md"), "{found:?}");
+    patient.memory.note_used("one", moment(50), None).unwrap();
+    let unused: Vec<String> = patient
+        .found(61)
+        .into_iter()
+        .filter(|(kind, _)| *kind == Trouble::Unused)
+        .map(|(_, what)| what)
+        .collect();
+    assert!(
+        unused.iter().any(|what| what.starts_with("copy.md was never used, and is 61 days old")),
+        "{unused:?}"
+    );
+    assert!(!unused.iter().any(|what| what.starts_with("one.md")), "{unused:?}");
+}

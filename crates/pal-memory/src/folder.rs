@@ -1,0 +1,349 @@
+//! A directory of ours: held by its handle, closed to others, never through a link.
+
+#[cfg(test)]
+mod fault;
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use pal_model::Timestamp;
+use pal_store::create_private_directory;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::error::MemoryError;
+#[cfg(test)]
+pub(crate) use fault::kill_after;
+#[cfg(test)]
+use fault::{put, step, sync_handle};
+
+/// The largest file that is taken for one of ours.
+pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How long a writer waits for another.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A file that was changed so shortly before it was read may change again without its times telling.
+const SETTLED: Duration = Duration::from_millis(50);
+
+/// What a file is written under until it is whole.
+const UNFINISHED: &str = ".unfinished";
+
+/// A directory.
+pub(crate) struct Folder {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+/// A lock, given back on drop.
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Nothing is left to be done if this fails: closing gives the lock back, too.
+        let _ = self.0.unlock();
+    }
+}
+
+/// What changes when a file does: its times, its size and which file it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct Stamp(i64, i64, u64, u64);
+
+impl Stamp {
+    fn of(stat: &Stat) -> Stamp {
+        let nanoseconds =
+            |seconds: i64, part: u64| seconds.saturating_mul(1_000_000_000).saturating_add(part as i64);
+        Stamp(
+            nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+            nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+            stat.st_size as u64,
+            stat.st_ino,
+        )
+    }
+
+    /// When the file was changed last.
+    pub(crate) fn modified(self) -> Timestamp {
+        Timestamp::from_milliseconds(self.0 / 1_000_000)
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(self) -> u64 {
+        self.2
+    }
+
+    /// Whether a file that is read now cannot change later without another stamp.
+    pub(crate) fn is_settled(self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let settled = now.saturating_sub(SETTLED).as_nanos();
+        let last = u128::try_from(self.0.max(self.1)).unwrap_or(u128::MAX);
+        last < settled
+    }
+}
+
+/// What stands in a directory.
+#[derive(Default)]
+pub(crate) struct Scan {
+    /// Files that can be memories.
+    pub(crate) files: Vec<(String, Stamp)>,
+    /// What cannot be: its name, and what it is.
+    pub(crate) odd: Vec<(String, &'static str)>,
+}
+
+impl Folder {
+    /// Opens a directory that is ours, making it and those above it if need be.
+    pub(crate) fn make(path: &Path) -> Result<Folder, MemoryError> {
+        create_private_directory(path)?;
+        let folder = Folder::open(path)?.ok_or(MemoryError::NotOurs {
+            path: path.to_owned(),
+            what: "it went away while it was opened",
+        })?;
+        let stat = rustix::fs::fstat(&folder.handle)
+            .map_err(|error| MemoryError::file("read", path, error.into()))?;
+        if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+            let closed = rustix::fs::fchmod(&folder.handle, Mode::RWXU);
+            closed.map_err(|error| MemoryError::file("close to others", path, error.into()))?;
+        }
+        Ok(folder)
+    }
+
+    /// Opens a directory that is there; none if it is not.
+    pub(crate) fn open(path: &Path) -> Result<Option<Folder>, MemoryError> {
+        let refused = |what| MemoryError::NotOurs { path: path.to_owned(), what };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(refused("it is a link or a file")),
+            Err(error) => return Err(MemoryError::file("open", path, error.into())),
+        };
+        let stat =
+            rustix::fs::fstat(&handle).map_err(|error| MemoryError::file("read", path, error.into()))?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(refused("it belongs to another user"));
+        }
+        Ok(Some(Folder { path: path.to_owned(), handle }))
+    }
+
+    /// A directory in this one, made if need be.
+    pub(crate) fn below(&self, name: &str) -> Result<Folder, MemoryError> {
+        let path = self.path.join(name);
+        match rustix::fs::mkdirat(&self.handle, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(MemoryError::file("create directory", &path, error.into())),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(handle) => Ok(Folder { path, handle }),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                Err(MemoryError::NotOurs { path, what: "it is a link or a file" })
+            }
+            Err(error) => Err(MemoryError::file("open", &path, error.into())),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything in it whose name does not begin with a dot, by name.
+    pub(crate) fn scan(&self) -> Result<Scan, MemoryError> {
+        self.scanned().map_err(|error| MemoryError::file("list", &self.path, error))
+    }
+
+    fn scanned(&self) -> io::Result<Scan> {
+        let mut scan = Scan::default();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            if entry.file_name().to_bytes().starts_with(b".") {
+                continue;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // It may have gone since it was listed.
+            let Some(stat) = self.stat(&name)? else { continue };
+            match what(&stat, &name, entry.file_name().to_bytes()) {
+                None => scan.files.push((name, Stamp::of(&stat))),
+                Some(what) => scan.odd.push((name, what)),
+            }
+        }
+        scan.files.sort();
+        scan.odd.sort();
+        Ok(scan)
+    }
+
+    fn stat(&self, name: &str) -> io::Result<Option<Stat>> {
+        found(rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// The size of a file; 0 if there is none.
+    pub(crate) fn size(&self, name: &str) -> Result<u64, MemoryError> {
+        let stat = self.stat(name).map_err(|error| self.refused("read", name, error))?;
+        Ok(stat.map_or(0, |stat| stat.st_size as u64))
+    }
+
+    /// Whether there is something of this name, whatever it is.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.stat(name).is_ok_and(|stat| stat.is_some())
+    }
+
+    /// A file with what it was when it was opened; none if there is none.
+    pub(crate) fn read_with_stamp(&self, name: &str) -> Result<Option<(Vec<u8>, Stamp)>, MemoryError> {
+        let refused = |error| self.refused("read", name, error);
+        let mut file = match self.open_file(name, OFlags::RDONLY) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(refused)?,
+        };
+        let stamp = Stamp::of(&rustix::fs::fstat(&file).map_err(|error| refused(error.into()))?);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(refused)?;
+        Ok(Some((bytes, stamp)))
+    }
+
+    /// A file; none if there is none.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, MemoryError> {
+        Ok(self.read_with_stamp(name)?.map(|(bytes, _)| bytes))
+    }
+
+    /// Puts a file in the place of another, whole or not at all. One writer at a time: the lock sees to that.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), MemoryError> {
+        let replaced = || -> io::Result<()> {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+            let mut file = self.open_file(UNFINISHED, flags)?;
+            put(&mut file, bytes)?;
+            step()?;
+            rustix::fs::renameat(&self.handle, UNFINISHED, &self.handle, name)?;
+            sync_handle(&self.handle)
+        };
+        replaced().map_err(|error| self.refused("write", name, error))
+    }
+
+    /// Adds to the end of a file, which is made if need be. A last line that a kill cut off is ended first.
+    pub(crate) fn append_line(&self, name: &str, line: &str) -> Result<u64, MemoryError> {
+        let appended = || -> io::Result<u64> {
+            let mut file = self.open_file(name, OFlags::RDWR | OFlags::CREATE | OFlags::APPEND)?;
+            let mut text = String::new();
+            if !ends_with_line(&file)? {
+                text.push('\n');
+            }
+            text.push_str(line);
+            text.push('\n');
+            put(&mut file, text.as_bytes())?;
+            Ok(file.metadata()?.len())
+        };
+        appended().map_err(|error| self.refused("append to", name, error))
+    }
+
+    /// Removes a file, if it is there.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), MemoryError> {
+        let removed = step().and_then(|()| {
+            found(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()))?;
+            sync_handle(&self.handle)
+        });
+        removed.map_err(|error| self.refused("remove", name, error))
+    }
+
+    /// Waits for the lock of this directory.
+    pub(crate) fn lock(&self, name: &str) -> Result<Lock, MemoryError> {
+        let end = Instant::now() + PATIENCE;
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match self.try_lock(name)? {
+                Some(lock) => return Ok(lock),
+                None if Instant::now() >= end => {
+                    return Err(MemoryError::Busy { path: self.path.clone(), seconds: PATIENCE.as_secs() });
+                }
+                None => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(Duration::from_millis(5));
+        }
+    }
+
+    /// Takes the lock of this directory, if nobody has it.
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<Lock>, MemoryError> {
+        let file = self.open_file(name, OFlags::RDWR | OFlags::CREATE);
+        let file = file.map_err(|error| self.refused("open", name, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(self.refused("lock", name, error)),
+        }
+    }
+
+    /// Makes sure that whoever opens this path next finds a file of ours behind it and no link.
+    pub(crate) fn claim(&self, name: &str) -> Result<PathBuf, MemoryError> {
+        let opened = self.open_file(name, OFlags::RDWR | OFlags::CREATE);
+        if opened.is_err() {
+            self.remove(name)?;
+            self.open_file(name, OFlags::RDWR | OFlags::CREATE)
+                .map_err(|error| self.refused("open", name, error))?;
+        }
+        Ok(self.path.join(name))
+    }
+
+    /// Never through a link, never waiting for a pipe, and regular files only.
+    fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        if flags.contains(OFlags::CREATE) {
+            step()?;
+        }
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
+        match FileType::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode) {
+            FileType::RegularFile => Ok(File::from(handle)),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is no regular file"))),
+        }
+    }
+
+    fn refused(&self, action: &'static str, name: &str, error: io::Error) -> MemoryError {
+        MemoryError::file(action, &self.path.join(name), error)
+    }
+}
+
+/// Why something cannot be a memory; none if it can.
+fn what(stat: &Stat, name: &str, raw: &[u8]) -> Option<&'static str> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_size as u64 > FILE_BYTES_MAX => Some("a huge file"),
+        FileType::RegularFile if name.as_bytes() != raw => Some("a file whose name is no text"),
+        FileType::RegularFile => None,
+        FileType::Symlink => Some("a link"),
+        FileType::Directory => Some("a folder"),
+        _ => Some("a device, a pipe or a socket"),
+    }
+}
+
+fn found<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn ends_with_line(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::FileExt;
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    Ok(last == *b"\n")
+}
+
+#[cfg(not(test))]
+fn put(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(not(test))]
+fn sync_handle(handle: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::fsync(handle)?)
+}
+
+#[cfg(not(test))]
+fn step() -> io::Result<()> {
+    Ok(())
+}
