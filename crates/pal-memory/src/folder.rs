@@ -2,33 +2,30 @@
 
 #[cfg(test)]
 mod fault;
+mod stamp;
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use pal_model::Timestamp;
 use pal_store::create_private_directory;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use crate::error::MemoryError;
 #[cfg(test)]
 pub(crate) use fault::kill_after;
 #[cfg(test)]
-use fault::{put, step, sync_handle};
+use fault::{put, settle_handle, step, sync_handle};
+pub(crate) use stamp::Stamp;
 
 /// The largest file that is taken for one of ours.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A file that was changed so shortly before it was read may change again without its times telling.
-const SETTLED: Duration = Duration::from_millis(50);
 
 /// What a file is written under until it is whole.
 const UNFINISHED: &str = ".unfinished";
@@ -46,41 +43,6 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Nothing is left to be done if this fails: closing gives the lock back, too.
         let _ = self.0.unlock();
-    }
-}
-
-/// What changes when a file does: its times, its size and which file it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub(crate) struct Stamp(i64, i64, u64, u64);
-
-impl Stamp {
-    fn of(stat: &Stat) -> Stamp {
-        let nanoseconds =
-            |seconds: i64, part: u64| seconds.saturating_mul(1_000_000_000).saturating_add(part as i64);
-        Stamp(
-            nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
-            nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
-            stat.st_size as u64,
-            stat.st_ino,
-        )
-    }
-
-    /// When the file was changed last.
-    pub(crate) fn modified(self) -> Timestamp {
-        Timestamp::from_milliseconds(self.0 / 1_000_000)
-    }
-
-    /// Its size.
-    pub(crate) fn bytes(self) -> u64 {
-        self.2
-    }
-
-    /// Whether a file that is read now cannot change later without another stamp.
-    pub(crate) fn is_settled(self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let settled = now.saturating_sub(SETTLED).as_nanos();
-        let last = u128::try_from(self.0.max(self.1)).unwrap_or(u128::MAX);
-        last < settled
     }
 }
 
@@ -210,15 +172,30 @@ impl Folder {
 
     /// Puts a file in the place of another, whole or not at all. One writer at a time: the lock sees to that.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), MemoryError> {
-        let replaced = || -> io::Result<()> {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-            let mut file = self.open_file(UNFINISHED, flags)?;
-            put(&mut file, bytes)?;
-            step()?;
-            rustix::fs::renameat(&self.handle, UNFINISHED, &self.handle, name)?;
-            sync_handle(&self.handle)
-        };
-        replaced().map_err(|error| self.refused("write", name, error))
+        let replaced = self.replaced(name, bytes, true).and_then(|()| sync_handle(&self.handle));
+        replaced.map_err(|error| self.refused("write", name, error))
+    }
+
+    /// The same for one of many files: it lasts once [`Folder::settle`] was called.
+    pub(crate) fn replace_soon(&self, name: &str, bytes: &[u8]) -> Result<(), MemoryError> {
+        // Only Linux can make many files last at once.
+        let is_late = cfg!(target_os = "linux");
+        self.replaced(name, bytes, !is_late).map_err(|error| self.refused("write", name, error))
+    }
+
+    /// Makes all that was written last, at once.
+    pub(crate) fn settle(&self) -> Result<(), MemoryError> {
+        settle_handle(&self.handle).map_err(|error| MemoryError::file("sync", &self.path, error))
+    }
+
+    fn replaced(&self, name: &str, bytes: &[u8], lasts: bool) -> io::Result<()> {
+        let mut file = self.open_file(UNFINISHED, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
+        put(&mut file, bytes)?;
+        if lasts {
+            sync_handle(&file)?;
+        }
+        step()?;
+        Ok(rustix::fs::renameat(&self.handle, UNFINISHED, &self.handle, name)?)
     }
 
     /// Adds to the end of a file, which is made if need be. A last line that a kill cut off is ended first.
@@ -232,6 +209,7 @@ impl Folder {
             text.push_str(line);
             text.push('\n');
             put(&mut file, text.as_bytes())?;
+            sync_handle(&file)?;
             Ok(file.metadata()?.len())
         };
         appended().map_err(|error| self.refused("append to", name, error))
@@ -334,16 +312,25 @@ fn ends_with_line(file: &File) -> io::Result<bool> {
 
 #[cfg(not(test))]
 fn put(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_all()
+    file.write_all(bytes)
 }
 
 #[cfg(not(test))]
-fn sync_handle(handle: &OwnedFd) -> io::Result<()> {
+fn sync_handle(handle: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fsync(handle)?)
 }
 
 #[cfg(not(test))]
 fn step() -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(not(test), target_os = "linux"))]
+fn settle_handle(handle: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(handle)?)
+}
+
+#[cfg(all(not(test), not(target_os = "linux")))]
+fn settle_handle(handle: &OwnedFd) -> io::Result<()> {
+    sync_handle(handle)
 }

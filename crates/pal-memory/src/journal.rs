@@ -188,13 +188,29 @@ impl Journal {
     /// Keeps a version of a file.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Result<Digest, MemoryError> {
         let digest = Digest::of(bytes);
-        let name = digest.to_string();
-        // One that is there whole need not be written again; one that is spoilt is mended by it.
-        let is_kept = self.blobs.read(&name)?.is_some_and(|kept| Digest::of(&kept) == digest);
-        if !is_kept {
-            self.blobs.replace(&name, bytes)?;
+        if !self.is_kept(digest)? {
+            self.blobs.replace(&digest.to_string(), bytes)?;
         }
         Ok(digest)
+    }
+
+    /// Keeps one of many versions: they last once [`Journal::settle`] was called.
+    pub(crate) fn keep_soon(&self, bytes: &[u8]) -> Result<Digest, MemoryError> {
+        let digest = Digest::of(bytes);
+        if !self.is_kept(digest)? {
+            self.blobs.replace_soon(&digest.to_string(), bytes)?;
+        }
+        Ok(digest)
+    }
+
+    /// Makes all versions last.
+    pub(crate) fn settle(&self) -> Result<(), MemoryError> {
+        self.blobs.settle()
+    }
+
+    /// Whether a version is there whole; one that is spoilt is mended by writing it again.
+    fn is_kept(&self, digest: Digest) -> Result<bool, MemoryError> {
+        Ok(self.blobs.read(&digest.to_string())?.is_some_and(|kept| Digest::of(&kept) == digest))
     }
 
     /// A version of a file.

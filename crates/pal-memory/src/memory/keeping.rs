@@ -203,13 +203,14 @@ impl Memory {
         let changed = self.changed_outside();
         for file in changed {
             let bytes = self.folder.read(&file)?;
-            let after = bytes.as_deref().map(|bytes| self.journal()?.keep(bytes)).transpose()?;
+            let after = bytes.as_deref().map(|bytes| self.journal()?.keep_soon(bytes)).transpose()?;
             let before = self.files.get(&file).copied();
             if before != after {
                 files.push(FileChange { file, before, after });
             }
         }
         if !files.is_empty() {
+            self.journal()?.settle()?;
             let change =
                 Change { id: self.point + 1, at: now, by: by.clone(), what: What::Outside, to: None, files };
             self.enter(&change)?;
