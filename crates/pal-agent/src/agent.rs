@@ -237,18 +237,23 @@ impl<'a> Agent<'a> {
     /// Works on whatever was said too late for the last prompt, and on what is said meanwhile. How the last of it ended; none
     /// if nothing was said.
     pub fn heed(&mut self) -> Result<Option<Ended>, AgentError> {
-        let mut last = None;
-        while !self.desk.handle.is_closed() && self.has_unheard() {
-            last = self.heed_next(false)?;
-        }
-        Ok(last)
+        self.heed_all(false)
     }
 
     /// Records what was said too late for the last prompt, without working on it: somebody wants everything to stop.
     pub fn give_up_unheard(&mut self) -> Result<Option<Ended>, AgentError> {
+        self.heed_all(true)
+    }
+
+    fn heed_all(&mut self, is_given_up: bool) -> Result<Option<Ended>, AgentError> {
         let mut last = None;
-        while self.has_unheard() {
-            last = self.heed_next(true)?;
+        while !self.desk.handle.is_closed() && self.has_unheard() {
+            let Some(Said { origin, content }) = self.unheard.pop_front() else { break };
+            let input = match origin {
+                Origin::Person => Input::Prompt(content),
+                _ => Input::Message(content),
+            };
+            last = Some(self.work(input, is_given_up)?);
         }
         Ok(last)
     }
@@ -260,15 +265,6 @@ impl<'a> Agent<'a> {
             self.keep(signal);
         }
         !self.unheard.is_empty()
-    }
-
-    fn heed_next(&mut self, is_given_up: bool) -> Result<Option<Ended>, AgentError> {
-        let Some(Said { origin, content }) = self.unheard.pop_front() else { return Ok(None) };
-        let input = match origin {
-            Origin::Person => Input::Prompt(content),
-            _ => Input::Message(content),
-        };
-        self.work(input, is_given_up).map(Some)
     }
 
     /// Whether agents that it sent are at work, and will say something.

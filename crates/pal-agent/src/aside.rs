@@ -11,8 +11,7 @@ use pal_permissions::Need;
 use pal_process::Cancel;
 use pal_tools::{Input, Output, Running, Tool, Workspace};
 
-use crate::event::Event;
-use crate::handle::{Handle, Signal};
+use crate::handle::Handle;
 use crate::line::{Exchange, ExchangeEnd, Line};
 use crate::timing::Timed;
 use crate::voice::Voice;
@@ -85,12 +84,9 @@ impl Worker {
         let request = self.aside.request(OUTPUT_TOKENS.min(self.card.max_output));
         let call = voice.call(&request, self.aside.betas());
         let dialect = self.line.endpoint().dialect();
-        let mut timed = Timed::begin(self.source.clone(), &self.card, dialect, request.max_tokens());
-        let exchange = self.line.exchange(call, &self.cancel, &mut |step| timed.hear(&step));
-        if let (_, Event::Exchanged(exchanged)) = timed.end(&exchange, &self.card) {
-            self.handle.send(Signal::Exchanged(exchanged));
-        }
-        let Exchange { blocks, end, .. } = exchange;
+        let timed = Timed::begin(self.source.clone(), &self.card, dialect, request.max_tokens());
+        let Exchange { blocks, end, .. } =
+            timed.exchange_aside(&self.line, call, &self.card, &self.cancel, &self.handle);
         match end {
             ExchangeEnd::Finished(finished) => {
                 self.aside.answered(&finished.response, &finished.model, &blocks);

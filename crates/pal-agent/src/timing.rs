@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use pal_model::{Card, ResponseId, Source};
-use pal_wire::{Dialect, Event as Heard};
+use pal_process::Cancel;
+use pal_wire::{Call, Dialect, Event as Heard};
 use smol_str::SmolStr;
 use tracing::{Span, debug, info_span};
 
 use crate::event::{Event, Exchanged};
-use crate::line::{Exchange, ExchangeEnd, Step};
+use crate::handle::{Handle, Signal};
+use crate::line::{Exchange, ExchangeEnd, Line, Step};
 
 /// A question that is under way.
 pub(crate) struct Timed {
@@ -48,6 +50,22 @@ impl Timed {
             }
             Step::Event(_) | Step::Tick(_) => {}
         }
+    }
+
+    /// Asks it aside: nobody watches, and whoever keeps the books is told what it took.
+    pub(crate) fn exchange_aside(
+        mut self,
+        line: &Line,
+        call: Call,
+        card: &Card,
+        cancel: &Cancel,
+        books: &Handle,
+    ) -> Exchange {
+        let exchange = line.exchange(call, cancel, &mut |step| self.hear(&step));
+        if let (_, Event::Exchanged(exchanged)) = self.end(&exchange, card) {
+            books.send(Signal::Exchanged(exchanged));
+        }
+        exchange
     }
 
     /// It has ended; what it took, for those who are told.

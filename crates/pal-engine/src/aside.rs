@@ -3,8 +3,8 @@
 
 use pal_context::Standing;
 use pal_model::{
-    Block, BlockType, Body, Content, Draft, Entry, EntryId, IdSource, Origin, ResponseId, Text, Timestamp,
-    ToolUseId,
+    Block, BlockType, Body, Content, Draft, Entry, EntryId, IdSource, Origin, ResponseId, Timestamp,
+    ToolUseId, raw_list,
 };
 use pal_view::{RenderOptions, Request, View};
 use smol_str::SmolStr;
@@ -75,8 +75,7 @@ impl Aside {
 
     /// What it answered.
     pub fn answered(&mut self, response: &ResponseId, model: &str, blocks: &[Block]) {
-        let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
-        self.push(Draft::assistant(Some(response), Some(model), &format!("[{}]", raw.join(","))));
+        self.push(Draft::assistant(Some(response), Some(model), &raw_list(blocks)));
     }
 
     /// What came of one of its calls.
@@ -92,9 +91,8 @@ impl Aside {
 
     fn push(&mut self, draft: Draft) {
         let parent = self.view.branch().last().map(|entry| entry.id);
-        let line = draft.into_line(self.ids.next_id(self.at), parent, self.at, None);
         // A draft of ours is an entry.
-        if let Ok(entry) = Entry::parse(Text::from(line)) {
+        if let Ok(entry) = draft.into_entry(self.ids.next_id(self.at), parent, self.at) {
             self.view.push(entry);
         }
     }

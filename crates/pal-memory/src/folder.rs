@@ -4,13 +4,15 @@
 mod fault;
 mod stamp;
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pal_store::create_private_directory;
+use pal_store::{
+    LockedFile, NotOwn, create_private_directory, if_there, open_own_directory, open_regular_file,
+};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -27,6 +29,9 @@ pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What is said of a directory that was there a moment ago.
+const WENT_AWAY: &str = "it went away while it was opened";
+
 /// What a file is written under until it is whole.
 const UNFINISHED: &str = ".unfinished";
 
@@ -34,16 +39,6 @@ const UNFINISHED: &str = ".unfinished";
 pub(crate) struct Folder {
     path: PathBuf,
     handle: OwnedFd,
-}
-
-/// A lock, given back on drop.
-pub(crate) struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Nothing is left to be done if this fails: closing gives the lock back, too.
-        let _ = self.0.unlock();
-    }
 }
 
 /// What stands in a directory.
@@ -59,10 +54,8 @@ impl Folder {
     /// Opens a directory that is ours, making it and those above it if need be.
     pub(crate) fn make(path: &Path) -> Result<Folder, MemoryError> {
         create_private_directory(path)?;
-        let folder = Folder::open(path)?.ok_or(MemoryError::NotOurs {
-            path: path.to_owned(),
-            what: "it went away while it was opened",
-        })?;
+        let gone = || MemoryError::NotOurs { path: path.to_owned(), what: WENT_AWAY };
+        let folder = Folder::open(path)?.ok_or_else(gone)?;
         let stat = rustix::fs::fstat(&folder.handle)
             .map_err(|error| MemoryError::file("read", path, error.into()))?;
         if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
@@ -74,20 +67,15 @@ impl Folder {
 
     /// Opens a directory that is there; none if it is not.
     pub(crate) fn open(path: &Path) -> Result<Option<Folder>, MemoryError> {
-        let refused = |what| MemoryError::NotOurs { path: path.to_owned(), what };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
-            Ok(handle) => handle,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP | Errno::NOTDIR) => return Err(refused("it is a link or a file")),
-            Err(error) => return Err(MemoryError::file("open", path, error.into())),
-        };
-        let stat =
-            rustix::fs::fstat(&handle).map_err(|error| MemoryError::file("read", path, error.into()))?;
-        if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(refused("it belongs to another user"));
+        Folder::opened(CWD, path, path.to_owned())
+    }
+
+    fn opened(at: impl AsFd, name: &Path, path: PathBuf) -> Result<Option<Folder>, MemoryError> {
+        match open_own_directory(at, name) {
+            Ok(handle) => Ok(handle.map(|handle| Folder { path, handle })),
+            Err(NotOwn::Is(what)) => Err(MemoryError::NotOurs { path, what }),
+            Err(NotOwn::Refused(error)) => Err(MemoryError::file("open", &path, error)),
         }
-        Ok(Some(Folder { path: path.to_owned(), handle }))
     }
 
     /// A directory in this one, made if need be.
@@ -97,14 +85,8 @@ impl Folder {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(MemoryError::file("create directory", &path, error.into())),
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
-            Ok(handle) => Ok(Folder { path, handle }),
-            Err(Errno::LOOP | Errno::NOTDIR) => {
-                Err(MemoryError::NotOurs { path, what: "it is a link or a file" })
-            }
-            Err(error) => Err(MemoryError::file("open", &path, error.into())),
-        }
+        let opened = Folder::opened(&self.handle, Path::new(name), path.clone())?;
+        opened.ok_or(MemoryError::NotOurs { path, what: WENT_AWAY })
     }
 
     /// Where it is.
@@ -138,7 +120,7 @@ impl Folder {
     }
 
     fn stat(&self, name: &str) -> io::Result<Option<Stat>> {
-        found(rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW))
+        if_there(rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW))
     }
 
     /// The size of a file; 0 if there is none.
@@ -218,37 +200,28 @@ impl Folder {
     /// Removes a file, if it is there.
     pub(crate) fn remove(&self, name: &str) -> Result<(), MemoryError> {
         let removed = step().and_then(|()| {
-            found(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()))?;
+            if_there(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()))?;
             sync_handle(&self.handle)
         });
         removed.map_err(|error| self.refused("remove", name, error))
     }
 
     /// Waits for the lock of this directory.
-    pub(crate) fn lock(&self, name: &str) -> Result<Lock, MemoryError> {
-        let end = Instant::now() + PATIENCE;
-        let mut pause = Duration::from_micros(50);
-        loop {
-            match self.try_lock(name)? {
-                Some(lock) => return Ok(lock),
-                None if Instant::now() >= end => {
-                    return Err(MemoryError::Busy { path: self.path.clone(), seconds: PATIENCE.as_secs() });
-                }
-                None => std::thread::sleep(pause),
-            }
-            pause = (pause * 2).min(Duration::from_millis(5));
-        }
+    pub(crate) fn lock(&self, name: &str) -> Result<LockedFile, MemoryError> {
+        let locked = LockedFile::lock_until(self.lock_file(name)?, Instant::now() + PATIENCE);
+        let busy = || MemoryError::Busy { path: self.path.clone(), seconds: PATIENCE.as_secs() };
+        locked.map_err(|error| self.refused("lock", name, error))?.ok_or_else(busy)
     }
 
     /// Takes the lock of this directory, if nobody has it.
-    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<Lock>, MemoryError> {
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<LockedFile>, MemoryError> {
+        let locked = LockedFile::try_lock(self.lock_file(name)?);
+        Ok(locked.map_err(|error| self.refused("lock", name, error))?.ok())
+    }
+
+    fn lock_file(&self, name: &str) -> Result<File, MemoryError> {
         let file = self.open_file(name, OFlags::RDWR | OFlags::CREATE);
-        let file = file.map_err(|error| self.refused("open", name, error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Lock(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(self.refused("lock", name, error)),
-        }
+        file.map_err(|error| self.refused("open", name, error))
     }
 
     /// Makes sure that whoever opens this path next finds a file of ours behind it and no link.
@@ -262,17 +235,12 @@ impl Folder {
         Ok(self.path.join(name))
     }
 
-    /// Never through a link, never waiting for a pipe, and regular files only.
+    /// Opens a file in it, as [`open_regular_file`] does.
     fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         if flags.contains(OFlags::CREATE) {
             step()?;
         }
-        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
-        match FileType::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode) {
-            FileType::RegularFile => Ok(File::from(handle)),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is no regular file"))),
-        }
+        open_regular_file(&self.handle, name, flags)
     }
 
     fn refused(&self, action: &'static str, name: &str, error: io::Error) -> MemoryError {
@@ -289,14 +257,6 @@ fn what(stat: &Stat, name: &str, raw: &[u8]) -> Option<&'static str> {
         FileType::Symlink => Some("a link"),
         FileType::Directory => Some("a folder"),
         _ => Some("a device, a pipe or a socket"),
-    }
-}
-
-fn found<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

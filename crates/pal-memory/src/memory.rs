@@ -207,7 +207,7 @@ impl Memory {
     ) -> Result<Written, MemoryError> {
         let mut topic = topic.clone();
         topic.head.modified = Some(now);
-        self.put(slug, &topic.file(), What::Write, by, now)
+        self.locked(now, |memory| memory.put(slug, &topic.file(), What::Write, by, now))
     }
 
     /// Writes the file of a memory as it shall be; only `modified` is brought up to date. Secrets are masked.
@@ -218,7 +218,7 @@ impl Memory {
         by: &Author,
         now: Timestamp,
     ) -> Result<Written, MemoryError> {
-        self.put(slug, &dated(slug, file, now), What::Write, by, now)
+        self.locked(now, |memory| memory.put(slug, &dated(slug, file, now), What::Write, by, now))
     }
 
     /// Replaces a text that stands in a memory's file exactly once. Secrets are masked.
@@ -236,7 +236,7 @@ impl Memory {
                 return Err(MemoryError::NotOnce { slug: slug.to_owned(), times });
             }
             let file = dated(slug, &file.replacen(old, new, 1), now);
-            memory.put_locked(slug, &file, What::Edit, by, now)
+            memory.put(slug, &file, What::Edit, by, now)
         })
     }
 
@@ -267,18 +267,8 @@ impl Memory {
         Ok(index::for_context(&String::from_utf8_lossy(&page), &self.entries()))
     }
 
+    /// Puts a file in its place, under the lock.
     fn put(
-        &mut self,
-        slug: &str,
-        file: &str,
-        what: What,
-        by: &Author,
-        now: Timestamp,
-    ) -> Result<Written, MemoryError> {
-        self.locked(now, |memory| memory.put_locked(slug, file, what, by, now))
-    }
-
-    fn put_locked(
         &mut self,
         slug: &str,
         file: &str,

@@ -1,13 +1,13 @@
 //! Directories of our own: held by their handle, closed to others, and never through a link.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pal_store::FileError;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use pal_store::{FileError, LockedFile, NotOwn, if_there, open_own_directory, open_regular_file};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// A directory or a file that cannot be used.
@@ -39,17 +39,6 @@ pub(crate) struct Directory {
     handle: OwnedFd,
 }
 
-/// A lock that is given back on drop. Closing alone would not do at once: a child that is just being started has a copy
-/// of the handle for a moment.
-pub(crate) struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Nothing is left to be done if this fails: closing gives the lock back, too.
-        let _ = self.0.unlock();
-    }
-}
-
 impl Directory {
     /// Opens a directory that is ours alone, making it if need be. Those above it must be there.
     pub(crate) fn open(path: &Path) -> Result<Directory, FolderError> {
@@ -63,7 +52,7 @@ impl Directory {
 
     /// Locks a file in it, making it if need be; none if that takes longer than the limit. Directory and file may be
     /// removed while the lock is waited for: then a lock of the old one would be worth nothing, and the new is tried.
-    pub(crate) fn lock(&mut self, name: &str, limit: Duration) -> io::Result<Option<Lock>> {
+    pub(crate) fn lock(&mut self, name: &str, limit: Duration) -> io::Result<Option<LockedFile>> {
         let end = Instant::now() + limit;
         loop {
             if !self.is_in_place()? {
@@ -74,11 +63,8 @@ impl Directory {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => continue,
                 file => file?,
             };
-            if !lock_until(&file, end)? {
-                return Ok(None);
-            }
-            let held = rustix::fs::fstat(&file)?;
-            let lock = Lock(file);
+            let Some(lock) = LockedFile::lock_until(file, end)? else { return Ok(None) };
+            let held = rustix::fs::fstat(&*lock)?;
             if self.is_in_place()? && self.stat(name)?.is_some_and(|there| is_same(&there, &held)) {
                 return Ok(Some(lock));
             }
@@ -87,17 +73,12 @@ impl Directory {
 
     /// What the system knows of a file, of a link itself.
     pub(crate) fn stat(&self, name: &str) -> io::Result<Option<Stat>> {
-        found(rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW))
+        if_there(rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW))
     }
 
-    /// Never through a link, never waiting for a pipe, and regular files only.
+    /// Opens a file in it, as [`open_regular_file`] does.
     pub(crate) fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
-        match FileType::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode) {
-            FileType::RegularFile => Ok(File::from(handle)),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is no regular file"))),
-        }
+        open_regular_file(&self.handle, name, flags)
     }
 
     /// At most so many bytes of a file from here on; none if there is no file.
@@ -135,12 +116,12 @@ impl Directory {
 
     /// Removes a file, if it is there.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
-        found(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())).map(|_| ())
+        if_there(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())).map(|_| ())
     }
 
     fn is_in_place(&self) -> io::Result<bool> {
         let held = rustix::fs::fstat(&self.handle)?;
-        let there = found(rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW))?;
+        let there = if_there(rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW))?;
         Ok(there.is_some_and(|there| is_same(&there, &held)))
     }
 }
@@ -149,47 +130,21 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-fn found<T>(result: Result<T, Errno>) -> io::Result<Option<T>> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Tries again after a short while, and then after longer ones: locks that are waited for are held for microseconds.
-fn lock_until(file: &File, end: Instant) -> io::Result<bool> {
-    let mut pause = Duration::from_micros(50);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) if Instant::now() >= end => return Ok(false),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-        pause = (pause * 2).min(Duration::from_millis(5));
-    }
-}
-
 fn open_or_make(path: &Path) -> Result<OwnedFd, FolderError> {
     let failed = |action, error: Errno| FolderError::new(action, path, error.into());
     match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(failed("create directory", error)),
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(FolderError::NotPrivate { path: path.to_owned(), what: "it is a link or a file" });
-        }
-        Err(error) => return Err(failed("open", error)),
+    let directory = match open_own_directory(CWD, path) {
+        Ok(Some(directory)) => directory,
+        Ok(None) => return Err(failed("open", Errno::NOENT)),
+        Err(NotOwn::Is(what)) => return Err(FolderError::NotPrivate { path: path.to_owned(), what }),
+        Err(NotOwn::Refused(error)) => return Err(FolderError::new("open", path, error)),
     };
     let stat = rustix::fs::fstat(&directory).map_err(|error| failed("read", error))?;
-    let what = match () {
-        () if stat.st_uid != rustix::process::geteuid().as_raw() => "it belongs to another user",
-        () if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) => "others may enter",
-        () => return Ok(directory),
-    };
-    Err(FolderError::NotPrivate { path: path.to_owned(), what })
+    match Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        true => Err(FolderError::NotPrivate { path: path.to_owned(), what: "others may enter" }),
+        false => Ok(directory),
+    }
 }

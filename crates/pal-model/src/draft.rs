@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::json::{escape_into, fields};
 use crate::{
-    Aftermath, Boundary, Content, Decision, Entry, EntryId, FORMAT_VERSION, Origin, Prefix, RequestSent,
-    ResponseGot, ResponseId, Session, Timestamp,
+    Aftermath, Boundary, Content, Decision, Entry, EntryError, EntryId, FORMAT_VERSION, Origin, Prefix,
+    RequestSent, ResponseGot, ResponseId, Session, Text, Timestamp,
 };
 
 /// An entry without its place in a log.
@@ -186,6 +186,16 @@ impl Draft {
         }
         line.push('}');
         line
+    }
+
+    /// The entry of such a line, for what never stands in a log.
+    pub fn into_entry(
+        self,
+        id: EntryId,
+        parent: Option<EntryId>,
+        at: Timestamp,
+    ) -> Result<Entry, EntryError> {
+        Entry::parse(Text::from(self.into_line(id, parent, at, None)))
     }
 
     fn of_kind(kind: &str, capacity: usize) -> Draft {

@@ -71,8 +71,8 @@ fn counted_share(lens: &Lens, provider: &mut Provider) -> f64 {
 /// A view of nothing but a prefix.
 pub(crate) fn alone(prefix: &Prefix, lens: &Lens) -> Option<View> {
     let at = Timestamp::default();
-    let line = Draft::prefix(prefix).into_line(IdSource::seeded(0).next_id(at), None, at, None);
-    Entry::parse(Text::from(line)).ok().map(|entry| View::of(lens.clone(), [entry]))
+    let entry = Draft::prefix(prefix).into_entry(IdSource::seeded(0).next_id(at), None, at);
+    entry.ok().map(|entry| View::of(lens.clone(), [entry]))
 }
 
 /// Tokens that the client marked before the messages: what was read right behind a compaction; in a session without

@@ -2,33 +2,14 @@
 //!
 //! The lock is on the log's own handle, so it ends with the process, whatever ends that.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::ops::Deref;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
 
 use crate::error::{FileError, OpenError};
-
-/// A log file with its lock, which is given back on drop. Closing alone would not do at once: a child that is just
-/// being started has a copy of the handle for a moment.
-pub(crate) struct LockedFile(File);
-
-impl Deref for LockedFile {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl Drop for LockedFile {
-    fn drop(&mut self) {
-        // Nothing is left to be done if this fails: closing gives the lock back, too.
-        let _ = self.0.unlock();
-    }
-}
+use crate::held::LockedFile;
 
 /// Opens an existing log for the one that appends to it.
 pub(crate) fn open_to_append(path: &Path) -> Result<LockedFile, OpenError> {
@@ -116,12 +97,10 @@ fn what(metadata: &std::fs::Metadata) -> Option<&'static str> {
 }
 
 fn lock(file: File, path: &Path) -> Result<LockedFile, OpenError> {
-    match file.try_lock() {
-        Ok(()) => Ok(LockedFile(file)),
-        Err(TryLockError::WouldBlock) => {
-            Err(OpenError::Locked { path: path.to_owned(), pid: lock_holder(&file) })
-        }
-        Err(TryLockError::Error(error)) => Err(FileError::new("lock", path, error).into()),
+    match LockedFile::try_lock(file) {
+        Ok(Ok(locked)) => Ok(locked),
+        Ok(Err(file)) => Err(OpenError::Locked { path: path.to_owned(), pid: lock_holder(&file) }),
+        Err(error) => Err(FileError::new("lock", path, error).into()),
     }
 }
 

@@ -21,6 +21,7 @@
 
 mod error;
 mod file;
+mod held;
 mod index;
 mod log;
 mod paths;
@@ -34,6 +35,7 @@ mod writer;
 
 pub use error::{AppendError, BadLine, FileError, OpenError, Problem, RewindError, Why};
 pub use file::create_private_directory;
+pub use held::{LockedFile, NotOwn, if_there, open_own_directory, open_regular_file};
 pub use log::{Branch, Log, Opened, Syncing};
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
 pub use read::{Line, Lines, ReadError, Reader};

@@ -11,7 +11,8 @@ use pal_model::{Draft, Entry, EntryId, IdSource, Text, Timestamp};
 use rustc_hash::FxHashMap;
 
 use crate::error::{AppendError, FileError, OpenError, Problem, RewindError};
-use crate::file::{self, LockedFile};
+use crate::file;
+use crate::held::LockedFile;
 use crate::resume::{Resumed, resume};
 use crate::segment::{LINE_BYTES_MAX, Located, Source};
 use crate::tail::{Torn, find_tail, mend};

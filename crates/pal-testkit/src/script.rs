@@ -81,7 +81,7 @@ impl Writer {
         let draft = self.said(line, &words, &text).or_else(|| self.decided(&words, &text))?;
         let at = Timestamp::from_milliseconds(1_800_000_000_000 + number as i64 * 1000);
         let id = self.ids.next_id(at);
-        let entry = Entry::parse(Text::from(draft.into_line(id, self.parent, at, None))).ok()?;
+        let entry = draft.into_entry(id, self.parent, at).ok()?;
         self.parent = Some(id);
         self.by_line.insert(number, id);
         self.entries.push(entry);

@@ -219,8 +219,7 @@ impl View {
         let at = self.branch().last().map_or(Timestamp::from_milliseconds(0), |entry| entry.at);
         // No log gives such an id: its version bits say that it is no UUID of ours.
         let id = EntryId::from_bits(u128::MAX - self.branch().len() as u128);
-        let line = draft.into_line(id, self.newest(), at, None);
-        if let Ok(entry) = Entry::parse(pal_model::Text::from(line)) {
+        if let Ok(entry) = draft.into_entry(id, self.newest(), at) {
             view.push(entry);
         }
         view

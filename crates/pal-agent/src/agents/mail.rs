@@ -37,6 +37,7 @@ const HEADING: &str = "[Message ";
 /// One member's side of the post of a team.
 pub(crate) struct Mail {
     me: Name,
+    lead: Name,
     folder: PathBuf,
     handle: Handle,
     clock: Clock,
@@ -91,7 +92,8 @@ impl Mail {
         log: PathBuf,
     ) -> Result<Arc<Mail>, String> {
         let folder = folder(session);
-        let me: Name = me.parse().map_err(|error: pal_messages::NameError| error.to_string())?;
+        let name = |text: &str| text.parse::<Name>().map_err(|error| error.to_string());
+        let (me, lead) = (name(me)?, name(LEAD)?);
         let boxes = mailboxes(&folder);
         let inbox = Inbox::open(&boxes, &me).map_err(|error| error.to_string())?;
         // What cannot be removed now is removed another time.
@@ -108,6 +110,7 @@ impl Mail {
         let (nudge, nudges) = channel::<Sender<()>>();
         let mail = Arc::new(Mail {
             me,
+            lead,
             folder,
             handle,
             clock,
@@ -210,8 +213,7 @@ impl Mail {
 
     /// Tells the lead something, whether or not it is there right now.
     pub(crate) fn tell_lead(&self, summary: &str, text: &str) {
-        let said = LEAD.parse().map_err(|error: pal_messages::NameError| error.to_string());
-        if let Err(error) = said.and_then(|lead| self.say(&lead, Purpose::Text, (summary, text), None)) {
+        if let Err(error) = self.say(&self.lead, Purpose::Text, (summary, text), None) {
             tracing::warn!(error, "the lead cannot be told");
         }
     }
@@ -297,7 +299,6 @@ impl Mail {
 
     /// Asks the agent that leads whether a plan may be carried out. The answer comes through the channel.
     pub(crate) fn ask_for_approval(&self, plan: &str) -> Result<(MessageId, Receiver<Message>), String> {
-        let lead: Name = LEAD.parse().map_err(|error: pal_messages::NameError| error.to_string())?;
         let (sender, answer) = channel();
         let id = self.new_id();
         // The answer may come before the post has returned.
@@ -305,9 +306,9 @@ impl Mail {
         let kind = Kind::PlanApprovalRequest { plan: Text::from(plan) };
         let draft = Draft {
             kind,
-            ..Draft::text(self.me.clone(), lead.clone(), "asks for the approval of a plan", "")
+            ..Draft::text(self.me.clone(), self.lead.clone(), "asks for the approval of a plan", "")
         };
-        match self.post(id, draft, &lead) {
+        match self.post(id, draft, &self.lead) {
             Ok(()) => Ok((id, answer)),
             Err(why) => {
                 self.forget(id);

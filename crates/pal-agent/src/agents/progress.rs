@@ -7,13 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pal_model::{Content, Draft, Entry, IdSource, Origin, Source, Text};
+use pal_model::{Content, Draft, IdSource, Origin, Source};
 use pal_process::Cancel;
 use pal_view::{RenderOptions, View};
 
 use super::team::Team;
-use crate::event::Event;
-use crate::handle::Signal;
 use crate::line::{Exchange, ExchangeEnd};
 use crate::options::Known;
 use crate::timing::Timed;
@@ -54,14 +52,8 @@ fn ask(team: &Arc<Team>, smallest: &Known, name: &str, done: &[String]) -> Optio
     let dialect = line.endpoint().dialect();
     let call = Voice::new(card, dialect, None).call(&request, &smallest.cache.betas);
     let source = Source::named(&format!("progress:{name}"));
-    let mut timed = Timed::begin(source, card, dialect, LINE_TOKENS);
-    let cancel = Cancel::new();
-    let exchange = line.exchange(call, &cancel, &mut |step| timed.hear(&step));
-    let said = said(&exchange);
-    if let (_, Event::Exchanged(exchanged)) = timed.end(&exchange, card) {
-        team.sender.send(Signal::Exchanged(exchanged));
-    }
-    said
+    let timed = Timed::begin(source, card, dialect, LINE_TOKENS);
+    said(&timed.exchange_aside(line, call, card, &Cancel::new(), &team.sender))
 }
 
 fn question(done: &[String]) -> String {
@@ -84,8 +76,7 @@ fn question(done: &[String]) -> String {
 fn plain_request(known: &Known, question: &str) -> Option<pal_view::Request> {
     let at = pal_model::Timestamp::default();
     let draft = Draft::user(Origin::Person, &Content::of_text(question).raw());
-    let line = draft.into_line(IdSource::seeded(0).next_id(at), None, at, None);
-    let entry = Entry::parse(Text::from(line)).ok()?;
+    let entry = draft.into_entry(IdSource::seeded(0).next_id(at), None, at).ok()?;
     let view = View::of(known.lens.clone(), vec![entry]);
     Some(view.render(RenderOptions { max_tokens: LINE_TOKENS, stream: true, spell_out_unseen: false }))
 }

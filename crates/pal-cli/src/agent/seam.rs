@@ -284,7 +284,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         above: None,
         begins_planning: false,
         keeps_notes: settings.keeps_notes && !settings.switches.is_off(Switch::Notes),
-        teammates: super::teammate::starting(),
+        teammates: Some(super::teammate::starting()),
         models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
         progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),
         lens,

@@ -4,26 +4,21 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use clap::Parser;
 use pal_agent::{Assignment, Starting};
 use pal_permissions::Mode;
 
 use super::seam::{fence, options};
-use crate::arguments::{Arguments, Print};
+use crate::arguments::Print;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
-/// The command that starts the program once more, with the flags that it was started with itself. None for a program that works
-/// elsewhere than it was started, for an editor: its flags do not say how.
-pub(super) fn starting() -> Option<Starting> {
-    let is_agent = Arguments::try_parse().is_ok_and(|arguments| arguments.command.is_none());
-    is_agent.then(|| -> Starting {
-        Arc::new(|| {
-            // A program that does not find itself cannot be started, which is told.
-            let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "pal".into()));
-            command.arg("--teammate").args(std::env::args_os().skip(1));
-            command
-        })
+/// The command that starts the program once more, with the flags that it was started with itself.
+pub(super) fn starting() -> Starting {
+    Arc::new(|| {
+        // A program that does not find itself cannot be started, which is told.
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "pal".into()));
+        command.arg("--teammate").args(std::env::args_os().skip(1));
+        command
     })
 }
 

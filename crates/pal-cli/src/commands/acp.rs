@@ -57,6 +57,8 @@ impl Editors {
         }
         print.resume = wanted.session.as_deref().map(|id| log(id, &settings)).transpose()?;
         let mut options = options_at(&wanted.directory, &print, &settings)?;
+        // The flags of this program do not say how to start another one in the directory of a session.
+        options.teammates = None;
         // Near over far: what the editor describes counts more than what is set.
         let is_named = |name: &str| wanted.servers.iter().any(|server| server.name == name);
         options.serving.servers.retain(|server| !is_named(&server.name));

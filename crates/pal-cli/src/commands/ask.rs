@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use pal_agent::Voice;
 use pal_context::Standing;
-use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Text, Timestamp, escape_into};
+use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Timestamp, escape_into};
 use pal_provider::{Client, Endpoint, Policy, Progress, Waiting, Whole};
 use pal_view::{RenderOptions, Request, Scope, View};
 use pal_wire::{Call, Delta, Event};
@@ -90,8 +90,8 @@ fn entry(question: &str, last: Option<&Entry>) -> Result<Entry, Failure> {
     escape_into(&mut content, question);
     let at = last.map_or(Timestamp::default(), |entry| entry.at);
     let id = IdSource::seeded(0).next_id(at);
-    let line = Draft::user(Origin::Person, &content).into_line(id, last.map(|entry| entry.id), at, None);
-    Entry::parse(Text::from(line)).map_err(|error| Failure::new(format!("the question: {error}")))
+    let entry = Draft::user(Origin::Person, &content).into_entry(id, last.map(|entry| entry.id), at);
+    entry.map_err(|error| Failure::new(format!("the question: {error}")))
 }
 
 /// What is asked.

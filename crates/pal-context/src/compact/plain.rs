@@ -48,8 +48,7 @@ fn prefix(system: &str) -> Option<Entry> {
         notes: Default::default(),
     };
     let at = Timestamp::from_milliseconds(0);
-    let line = Draft::prefix(&prefix).into_line(EntryId::from_bits(u128::MAX), None, at, None);
-    Entry::parse(Text::from(line)).ok()
+    Draft::prefix(&prefix).into_entry(EntryId::from_bits(u128::MAX), None, at).ok()
 }
 
 /// How many rounds must go, oldest first, so that `gap` tokens are freed; none if all of them are not enough.

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 
 use pal_model::Timestamp;
+use pal_store::LockedFile;
 use serde::{Deserialize, Serialize};
 
 use super::{INDEX_FILE, Memory, slug_of};
 use crate::author::Author;
 use crate::error::MemoryError;
-use crate::folder::{Lock, Stamp};
+use crate::folder::Stamp;
 use crate::index::{self, Entry};
 use crate::journal::{Change, Digest, FileChange, Files, Journal, What, apply, is_file_name};
 use crate::secrets::masked;
@@ -93,7 +94,7 @@ impl Memory {
 
     fn with_lock<T>(
         &mut self,
-        lock: Lock,
+        lock: LockedFile,
         changed_by: &Author,
         now: Timestamp,
         act: impl FnOnce(&mut Memory) -> Result<T, MemoryError>,

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pal_store::create_private_directory;
+use pal_store::{LockedFile, create_private_directory};
 use rustix::fs::OFlags;
 
 use super::disk::Disk;
 use crate::name::Name;
-use crate::private::{Directory, FolderError, Lock};
+use crate::private::{Directory, FolderError};
 
 const SPOOL: &str = "spool.jsonl";
 const CURSOR: &str = "cursor.json";
@@ -21,7 +21,7 @@ const READER: &str = "reader";
 pub(super) struct Folder {
     directory: Directory,
     /// The lock of the one reader, if this is it.
-    reader: Option<Lock>,
+    reader: Option<LockedFile>,
 }
 
 impl Folder {
@@ -46,9 +46,9 @@ impl Folder {
 }
 
 impl Disk for Folder {
-    type Lock = Lock;
+    type Lock = LockedFile;
 
-    fn lock(&mut self, limit: Duration) -> io::Result<Option<Lock>> {
+    fn lock(&mut self, limit: Duration) -> io::Result<Option<LockedFile>> {
         self.directory.lock(LOCK, limit)
     }
 

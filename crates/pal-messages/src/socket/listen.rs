@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pal_store::create_private_directory;
+use pal_store::{LockedFile, create_private_directory};
 use rustix::fs::FileType;
 
 use super::serve::Server;
 use crate::message::Message;
-use crate::private::{Directory, FolderError, Lock};
+use crate::private::{Directory, FolderError};
 
 /// The longest path of a socket. The system's limit is 108 on Linux and 104 elsewhere, and a new socket has a longer
 /// name for a moment.
@@ -27,7 +27,7 @@ pub struct Socket {
     /// Closing this ends the thread.
     wake: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
-    _lock: Lock,
+    _lock: LockedFile,
 }
 
 /// A socket that cannot be listened at.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_model::{Card, Draft, Entry, IdSource, Origin, Text};
+use pal_model::{Card, Draft, Entry, IdSource, Origin};
 use pal_prompt::{Assembled, assemble};
 use pal_sources::Gathered;
 use pal_view::Estimator;
@@ -55,8 +55,8 @@ impl Here {
         let drafts = [Draft::prefix(&self.assembled.prefix), Draft::user(Origin::Person, STAND_IN)];
         let entries = drafts.map(|draft| {
             let id = ids.next_id(at);
-            let line = draft.into_line(id, parent.replace(id), at, None);
-            Entry::parse(Text::from(line)).map_err(|error| Failure::new(format!("the prefix: {error}")))
+            let entry = draft.into_entry(id, parent.replace(id), at);
+            entry.map_err(|error| Failure::new(format!("the prefix: {error}")))
         });
         entries.into_iter().collect()
     }

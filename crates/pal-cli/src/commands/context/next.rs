@@ -5,7 +5,7 @@ use std::time::Duration;
 use pal_agent::telling;
 use pal_context::{Foreseen, When};
 use pal_engine::Engine;
-use pal_model::{Draft, Entry, Origin, Text, Timestamp, ToolUseId};
+use pal_model::{Draft, Origin, Timestamp, ToolUseId};
 use pal_view::View;
 use serde_json::{Value, json};
 
@@ -119,8 +119,7 @@ impl Next {
 fn prompted(view: &View, now: Timestamp) -> Option<View> {
     let last = view.branch().last()?;
     let id = pal_model::IdSource::seeded(0).next_id(now);
-    let line = Draft::user(Origin::Person, "\"\"").into_line(id, Some(last.id), now, None);
-    let entry = Entry::parse(Text::from(line)).ok()?;
+    let entry = Draft::user(Origin::Person, "\"\"").into_entry(id, Some(last.id), now).ok()?;
     let mut branch = view.branch().to_vec();
     branch.push(entry);
     Some(View::of(view.lens().clone(), branch))
