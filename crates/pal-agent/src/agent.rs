@@ -28,6 +28,7 @@ use crate::listening::Listening;
 use crate::note_keeping::NoteKeeping;
 use crate::opening::{self, Opened, PERMISSIONS, Prefixing};
 use crate::options::Options;
+use crate::remembering::{MemoryKeeper, Remembering, Writing, memory_index};
 use crate::reminding::Reminding;
 use crate::servers::Served;
 use crate::switched::Switched;
@@ -57,6 +58,7 @@ impl<'a> Agent<'a> {
         let switched = Switched::new(&options.switches, &engine);
         let prefixing = Prefixing::new(&options, engine.policy.warm_clear);
         let mut notes: Vec<(&'static str, String)> = Vec::new();
+        let mut notices = Vec::new();
         // A session that was killed before anything but its beginning was written begins here.
         let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, Body::Session(_)));
         let catalogue = if is_resumed && has_begun {
@@ -67,11 +69,27 @@ impl<'a> Agent<'a> {
             session.settle(options.clock.now())?;
             prefixing.catalogue()
         } else {
-            let assembled = prefixing.assembled(&gathered);
+            let now = options.clock.now();
+            let index = options.memory.as_ref().map(|place| memory_index(place, now));
+            let (memory, cut) = index.unwrap_or_default();
+            notices = cut;
+            let assembled = prefixing.assembled(&gathered, memory);
             opening::begin(&mut session, &options, &assembled.prefix)?;
             assembled.catalogue
         };
-        let workspace = Arc::new(workspace(&options, &session, &log));
+        let mut workspace = workspace(&options, &session, &log);
+        let remembering = options.memory.clone().map(|place| {
+            let writing = Writing::default();
+            workspace.keeper = Some(Box::new(MemoryKeeper {
+                folder: workspace.resolve(&place.directory.display().to_string()).real,
+                place: place.clone(),
+                session: id.clone(),
+                writing: writing.clone(),
+                clock: options.clock,
+            }));
+            Remembering::new(place, writing, options.memory_bytes_max, &id)
+        });
+        let workspace = Arc::new(workspace);
         let (sender, signals) = channel();
         let handle = Handle::new(sender);
         let shell = Arc::new(crate::fencing::shell(&options, &workspace));
@@ -113,6 +131,7 @@ impl<'a> Agent<'a> {
             own: Some(options.home.clone()),
             asking: options.asking.clone(),
             agent: options.agent.as_ref().map(|(name, _)| name.clone()),
+            memory_tools: options.memory_tools.clone(),
         };
         // What the user says now counts more than what was said then.
         if let Some(mode) = mode.filter(|_| !options.is_mode_chosen) {
@@ -152,6 +171,7 @@ impl<'a> Agent<'a> {
             hooks,
             reminding: Reminding::of(session.view().branch()),
             note_keeping,
+            remembering,
             around: Around {
                 instructions: gathered.instructions,
                 skills,
@@ -176,6 +196,7 @@ impl<'a> Agent<'a> {
         };
         let run = Run::new(options.run.clone()).with_spent(totals);
         desk.began(&session, &id, is_resumed, &options.version);
+        notices.into_iter().for_each(|notice| (desk.sink)(Event::Notice(notice)));
         desk.tell_instructions();
         desk.tell_servers();
         let cancel = desk.handle.cancel();
@@ -340,6 +361,9 @@ impl<'a> Agent<'a> {
         self.desk.tell_notices();
         if let Some(keeping) = &mut self.desk.note_keeping {
             keeping.end();
+        }
+        if let Some(remembering) = &mut self.desk.remembering {
+            remembering.end();
         }
         self.desk.team.end();
         self.desk.served.stop();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pal_context::{FileRead, FileWanted, Question, Reply};
 use pal_engine::{Asked, Compacted, EngineError, Errands, Outcome, Outgoing};
+use pal_memory::Listed;
 use pal_model::{BlockType, Body, Boundary, Content, EntryId, Origin, Text, Timestamp};
 use pal_sources::Discovered;
 use pal_store::Reader;
@@ -100,6 +101,13 @@ impl Agent<'_> {
     /// The instruction files around the session.
     pub fn instructions(&self) -> &Discovered {
         &self.desk.around.instructions
+    }
+
+    /// What is remembered where the session keeps memories, those that matter most first; none if that cannot be read.
+    pub fn memories(&self) -> Vec<Listed> {
+        let place = self.desk.remembering.as_ref().map(|remembering| &remembering.place);
+        let memory = place.and_then(|place| place.open_existing(self.desk.clock.now()).ok().flatten());
+        memory.and_then(|mut memory| memory.list().ok()).unwrap_or_default()
     }
 
     /// What is pinned.

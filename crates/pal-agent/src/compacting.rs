@@ -12,6 +12,7 @@ use pal_view::View;
 
 use crate::desk::Desk;
 use crate::event::Event;
+use crate::remembering::memory_index;
 use crate::restoring::text_inside;
 
 impl Desk<'_> {
@@ -82,7 +83,9 @@ impl Desk<'_> {
     /// now, so what they were about has to be told where it belongs (§4.14).
     fn renewed(&mut self, view: &View) -> Option<Prefix> {
         let gathered = gather(&self.sources);
-        let renewed = self.prefixing.assembled(&gathered).prefix;
+        let remembered = self.remembering.as_ref();
+        let memory = remembered.map_or(Vec::new(), |known| memory_index(&known.place, self.clock.now()).0);
+        let renewed = self.prefixing.assembled(&gathered, memory).prefix;
         self.around.instructions = gathered.instructions;
         let is_same = |prefix: &Prefix| {
             (&prefix.system, &prefix.tools, prefix.context.raw())

@@ -26,6 +26,7 @@ use crate::line::Line;
 use crate::listening::Listening;
 use crate::note_keeping::NoteKeeping;
 use crate::opening::Prefixing;
+use crate::remembering::Remembering;
 use crate::reminding::{REMINDER, Reminding};
 use crate::servers::Served;
 use crate::switched::Switched;
@@ -51,6 +52,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) reminding: Reminding,
     /// Who keeps notes of the session; none if nobody does.
     pub(crate) note_keeping: Option<NoteKeeping>,
+    /// What is remembered from session to session; none if nothing is.
+    pub(crate) remembering: Option<Remembering>,
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
     pub(crate) spent: Vec<ResponseGot>,
@@ -234,6 +237,16 @@ impl Hands for Desk<'_> {
         for (what, text) in std::mem::take(&mut self.notes) {
             session.attach(what, &text, now)?;
         }
+        let is_off = self.switched.is_off(Switch::Prefetch);
+        if let Some(remembering) = self.remembering.as_mut() {
+            for file in self.handle.take_remembered() {
+                remembering.hand_over_new(session, &file, now)?;
+            }
+            match is_off {
+                true => remembering.give_up(),
+                false => remembering.before_request(session, &self.workspace, now)?,
+            }
+        }
         if let Some(announced) = self.around.announcement(&session.view().state().announced, &self.catalogue)
         {
             session.announce(&announced, now)?;
@@ -334,6 +347,9 @@ impl Hands for Desk<'_> {
     }
 
     fn cancel(&mut self) {
+        if let Some(remembering) = &mut self.remembering {
+            remembering.give_up();
+        }
         self.handle.cancel().cancel();
     }
 
@@ -349,10 +365,16 @@ impl Hands for Desk<'_> {
                 if let Some(mail) = self.team.mail() {
                     mail.recorded(entry);
                 }
+                if let Some(remembering) = &mut self.remembering {
+                    remembering.heard(entry);
+                }
                 Event::Message { entry: Box::new(entry.clone()), usage: None, cost: None }
             }
             Heard::Answer(entry, usage, cost) => {
                 self.reminding.answered();
+                if let Some(remembering) = &self.remembering {
+                    remembering.answered(entry);
+                }
                 let usage = Some(Box::new(usage.clone()));
                 Event::Message { entry: Box::new(entry.clone()), usage, cost }
             }

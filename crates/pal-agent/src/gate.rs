@@ -11,6 +11,7 @@ use pal_process::Cancel;
 use pal_session::{Call, Ruling};
 use pal_tools::{Hidden, Input, Tool, Workspace};
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
 use crate::event::Denial;
 use crate::inner::is_inner;
@@ -68,6 +69,8 @@ pub(crate) struct Gate {
     pub(crate) asking: Option<Asking>,
     /// The agent's name, if another one sent it.
     pub(crate) agent: Option<String>,
+    /// Tools that it has for its memories alone.
+    pub(crate) memory_tools: Vec<SmolStr>,
 }
 
 /// What came of it.
@@ -149,12 +152,27 @@ impl Gate {
                 why: String::from("the user wants a plan only: end with the plan as your answer"),
             },
             (Some(why), _) | (None, Err(why)) => Verdict::Deny { why: why.clone() },
+            (None, Ok(needs)) if self.is_beyond_memory(call, needs, workspace) => {
+                Verdict::Deny { why: format!("this agent has {} for its memories alone", call.name) }
+            }
             (None, Ok(needs)) => {
                 self.plan_verdict(call, self.verdict(call, needs, workspace, &spoken), &spoken)
             }
         };
         let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
         Judged { ruling, denial, notes: spoken.notes, needs: needs.unwrap_or_default() }
+    }
+
+    /// Whether a tool that is there for memories alone is called for something else.
+    fn is_beyond_memory(&self, call: &Call, needs: &[Need], workspace: &Workspace) -> bool {
+        let folder = workspace.keeper.as_ref().map(|keeper| keeper.folder());
+        let is_memory = |need: &Need| match need {
+            Need::Read(target) | Need::Write(target) => {
+                target.real.parent() == folder || Some(target.real.as_path()) == folder
+            }
+            _ => false,
+        };
+        self.memory_tools.contains(&call.name) && !needs.iter().all(is_memory)
     }
 
     fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
@@ -271,6 +289,7 @@ pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
             home: home.clone(),
             session: session.clone(),
             own: own.clone(),
+            memory: None,
             directory: roots.first().cloned().unwrap_or_default(),
             resolve: &resolve,
         };
@@ -298,6 +317,7 @@ fn on_ground<T>(own: Option<PathBuf>, workspace: &Workspace, ask: impl FnOnce(&G
         home: workspace.home.clone(),
         session: kept(&workspace.session),
         own,
+        memory: workspace.keeper.as_ref().map(|keeper| keeper.folder().to_owned()),
         directory: workspace.directory(),
         resolve: &resolve,
     })

@@ -1,5 +1,6 @@
 //! What reaches a working agent from other threads.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub struct Handle {
     is_closed: Arc<AtomicBool>,
     /// The permission mode that a person chose and that does not hold yet.
     mode: Arc<Mutex<Option<Mode>>>,
+    /// Memories that a person has kept and the model does not know of yet, by their files.
+    remembered: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// Something that happened outside of the agent's thread.
@@ -49,7 +52,14 @@ pub(crate) enum Signal {
 impl Handle {
     pub(crate) fn new(signals: Sender<Signal>) -> Handle {
         let cancel = Arc::new(Mutex::new(Cancel::new()));
-        Handle { signals, cancel, bell: Arc::default(), is_closed: Arc::default(), mode: Arc::default() }
+        Handle {
+            signals,
+            cancel,
+            bell: Arc::default(),
+            is_closed: Arc::default(),
+            mode: Arc::default(),
+            remembered: Arc::default(),
+        }
     }
 
     /// Says something to an agent that works; it hears it with the next results. Said to one that rests, it is the next
@@ -83,6 +93,16 @@ impl Handle {
     /// fence around commands stays as it is: what goes into [`Mode::Bypass`] or out of it wants a session that is opened anew.
     pub fn choose_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    }
+
+    /// A person has kept a memory, in this file: the model is told with the next request.
+    pub fn remember(&self, file: PathBuf) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+    }
+
+    /// The memories that were kept since this was asked last.
+    pub(crate) fn take_remembered(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut *self.remembered.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The mode that was chosen since this was asked last.

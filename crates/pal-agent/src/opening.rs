@@ -9,8 +9,8 @@ use pal_engine::Session;
 use pal_model::{Body, Card, Draft, EntryId, Prefix};
 use pal_permissions::Mode;
 use pal_prompt::{
-    Assembled, Assembly, Catalogue, Mode as PromptMode, Prompts, SessionFacts, ToolSpec, assemble,
-    built_in_tools,
+    Assembled, Assembly, Catalogue, MemoryIndex, Mode as PromptMode, Prompts, SessionFacts, ToolSpec,
+    assemble, built_in_tools,
 };
 use pal_sources::Gathered;
 use pal_store::{create_private_directory, log_path, project_directory};
@@ -131,6 +131,7 @@ impl Prefixing {
                 guidance: guidance(options),
                 is_clearing,
                 token_budget: options.run.tokens_max,
+                memory: options.memory.as_ref().map(|place| place.directory.display().to_string()),
                 ..SessionFacts::default()
             },
             today: options.today,
@@ -140,7 +141,7 @@ impl Prefixing {
     }
 
     /// What stands before the messages, with what is around the session now.
-    pub(crate) fn assembled(&self, gathered: &Gathered) -> Assembled {
+    pub(crate) fn assembled(&self, gathered: &Gathered, memory: Vec<MemoryIndex>) -> Assembled {
         assemble(&Assembly {
             attribution: self.attribution.clone(),
             mode: self.mode,
@@ -149,6 +150,7 @@ impl Prefixing {
             facts: self.facts.clone(),
             git: gathered.git.clone(),
             instructions: gathered.instructions.files.clone(),
+            memory,
             date: Some((self.today)()),
             tools: self.tools.clone(),
             servers: self.servers.clone(),

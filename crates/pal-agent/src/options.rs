@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pal_engine::{CacheSettings, Engine};
+use pal_memory::Place;
 use pal_model::{EntryId, ToolUseId};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
@@ -88,6 +89,12 @@ pub struct Options {
     pub models: Models,
     /// Whether a fork keeps notes of the session.
     pub keeps_notes: bool,
+    /// Where memories are kept; none if nothing is remembered.
+    pub memory: Option<Place>,
+    /// Tools that an agent has for its memories alone, by name.
+    pub memory_tools: Vec<SmolStr>,
+    /// Most bytes of memories that fit that are handed over until a compaction.
+    pub memory_bytes_max: u64,
     /// How often somebody who watches agents is told what they do (§8.6); none for never.
     pub progress_every: Option<Duration>,
 }

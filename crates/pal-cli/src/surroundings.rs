@@ -5,12 +5,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pal_agent::memory_index;
+use pal_memory::Place;
 use pal_model::Card;
-use pal_prompt::{Assembly, built_in_tools};
-use pal_sources::{Gathered, Limit, Request, Search, gather, managed_folders, user_folders};
+use pal_prompt::{Assembly, SessionFacts, built_in_tools};
+use pal_settings::Switch;
+use pal_sources::{Gathered, Limit, Request, Search, gather, managed_folders, project_of, user_folders};
 use pal_view::Estimator;
 
 use crate::settings::Settings;
+use crate::stored::now;
 
 /// A session that would start.
 pub(crate) struct Start<'a> {
@@ -65,13 +69,29 @@ pub(crate) fn sources_at(start: &Start<'_>, settings: &Settings) -> Request {
     Request { search, git_time, shell: settings.shell.clone() }
 }
 
+/// Where the memories of a session in a directory are; none if it remembers nothing.
+pub(crate) fn memory_place(
+    home: &Path,
+    directory: &Path,
+    is_bare: bool,
+    settings: &Settings,
+) -> Option<Place> {
+    let is_on = !is_bare && !settings.switches.is_off(Switch::Memory);
+    is_on.then(|| Place::of_project(home, &project_of(directory)))
+}
+
 /// A session of the program itself with what was gathered for it: the default prompt and the tools that are built in.
-pub(crate) fn assembly<'a>(card: &'a Card, gathered: &Gathered) -> Assembly<'a> {
+pub(crate) fn assembly<'a>(card: &'a Card, gathered: &Gathered, memory: Option<&Place>) -> Assembly<'a> {
     Assembly {
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         environment: gathered.environment.clone(),
         git: gathered.git.clone(),
         instructions: gathered.instructions.files.clone(),
+        memory: memory.map_or(Vec::new(), |place| memory_index(place, now()).0),
+        facts: SessionFacts {
+            memory: memory.map(|place| place.directory.display().to_string()),
+            ..SessionFacts::default()
+        },
         date: Some(today()),
         tools: built_in_tools(),
         ..Assembly::bare(card)

@@ -24,6 +24,19 @@ impl Session {
         self.append(Draft::attachment(what, &content), now)
     }
 
+    /// Hands a file over to the model; `text` is what it reads of it.
+    pub fn attach_file(
+        &mut self,
+        what: &str,
+        file: &str,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Entry, EngineError> {
+        let mut content = String::with_capacity(text.len() + 2);
+        escape_into(&mut content, text);
+        self.append(Draft::attachment_of_file(what, file, &content), now)
+    }
+
     /// Tells the model what it can draw on now, and marks it as told. The text comes first in the log: if the program is
     /// killed in between, the model is told once more when the session goes on, and never left untold.
     ///

@@ -19,6 +19,18 @@ pub enum Scope {
     Local,
 }
 
+impl Scope {
+    /// The scope of this name.
+    pub fn named(name: &str) -> Option<Scope> {
+        match name.trim() {
+            "user" => Some(Scope::User),
+            "project" => Some(Scope::Project),
+            "local" => Some(Scope::Local),
+            _ => None,
+        }
+    }
+}
+
 /// A place of memories.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
@@ -40,8 +52,23 @@ impl Place {
         }
     }
 
+    /// The memory that an agent has in a scope; `root` is the top of the project, `user_home` the user's own home.
+    pub fn of_agent(
+        name: &str,
+        scope: Scope,
+        home: &Path,
+        user_home: Option<&Path>,
+        root: &Path,
+    ) -> Result<Place, MemoryError> {
+        match scope {
+            Scope::User => Place::of_agent_of_user(name, home, user_home),
+            Scope::Project => Place::of_agent_in_project(name, root, false),
+            Scope::Local => Place::of_agent_in_project(name, root, true),
+        }
+    }
+
     /// The memory that an agent has of all projects.
-    pub fn of_agent_of_user(name: &str, home: &Path, user_home: Option<&Path>) -> Result<Place, MemoryError> {
+    fn of_agent_of_user(name: &str, home: &Path, user_home: Option<&Path>) -> Result<Place, MemoryError> {
         check_slug(name)?;
         Ok(Place {
             directory: home.join("agents").join(name).join("memory"),
@@ -54,7 +81,7 @@ impl Place {
     }
 
     /// The memory that an agent has of the project at `root`.
-    pub fn of_agent_in_project(name: &str, root: &Path, is_local: bool) -> Result<Place, MemoryError> {
+    fn of_agent_in_project(name: &str, root: &Path, is_local: bool) -> Result<Place, MemoryError> {
         check_slug(name)?;
         let folder = if is_local { "agent-memory-local" } else { "agent-memory" };
         Ok(Place {

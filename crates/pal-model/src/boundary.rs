@@ -207,9 +207,9 @@ pub struct Snapshot {
     /// Skills in use, the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
-    /// Memory files already handed over.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub prefetched: BTreeSet<String>,
+    /// Memory files already handed over, and bytes of what was.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prefetched: BTreeMap<String, u64>,
     /// What was used up so far.
     pub totals: Totals,
     /// Estimator factors by model generation, in ten-thousandths.

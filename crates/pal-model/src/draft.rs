@@ -60,6 +60,13 @@ impl Draft {
         draft
     }
 
+    /// The same where it hands a file over.
+    pub fn attachment_of_file(what: &str, file: &str, content: &str) -> Draft {
+        let mut draft = Draft::attachment(what, content);
+        draft.string("file", file);
+        draft
+    }
+
     /// Something that only the user sees; `content` is raw JSON.
     pub fn shown(content: &str) -> Draft {
         let mut draft = Draft::of_kind("virtual", content.len() + 32);

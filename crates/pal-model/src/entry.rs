@@ -167,6 +167,7 @@ impl Envelope {
             "attachment" => Body::Attachment(Attachment {
                 what: string("what").map(SmolStr::new).unwrap_or_default(),
                 content: content("content"),
+                file: string("file").map(std::borrow::Cow::into_owned),
             }),
             "prefix" => Body::Prefix(Prefix {
                 system: array("system"),

@@ -32,7 +32,7 @@ pub use line::one_line;
 pub const REMINDER: &str = "system-reminder";
 
 /// Names of tags that only the program may write.
-pub const GUARDED: [&str; 3] = [REMINDER, "git-snapshot", "instruction-file"];
+pub const GUARDED: [&str; 4] = [REMINDER, "git-snapshot", "instruction-file", "memory-note"];
 
 /// How a text begins that stands for a tool result whose call is gone: nobody's words, whatever follows.
 pub const EARLIER_RESULT: &str = "[Result of an earlier tool call, ";

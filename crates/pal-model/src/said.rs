@@ -163,6 +163,8 @@ pub struct Attachment {
     pub what: SmolStr,
     /// The content, as the model shall read it.
     pub content: Content,
+    /// The file that it hands over, where it is one.
+    pub file: Option<String>,
 }
 
 /// What stands before the messages, as rendered once per session.

@@ -15,6 +15,9 @@ pub struct Ground<'a> {
     pub session: PathBuf,
     /// The program's own folder with settings, keys and all sessions: nothing in it is written for a model.
     pub own: Option<PathBuf>,
+    /// The folder in which the session keeps memories, if it does: the files in it are read and, by the tools that put them
+    /// on record, written without asking.
+    pub memory: Option<PathBuf>,
     /// The directory that commands start in.
     pub directory: PathBuf,
     /// Where a path leads that is named in a directory: absolute, links followed as far as it exists.
@@ -51,6 +54,15 @@ impl Ground<'_> {
     /// Whether a path lies among what the session put aside.
     pub(crate) fn is_of_session(&self, path: &Path) -> bool {
         self.session.parent().is_some() && path.starts_with(&self.session)
+    }
+
+    /// Whether a path is the file of a memory, or the folder of all: what begins with a dot is the history.
+    pub(crate) fn is_memory(&self, path: &Path) -> bool {
+        let Some(below) = self.memory.as_ref().and_then(|memory| path.strip_prefix(memory).ok()) else {
+            return false;
+        };
+        let mut names = below.components().map(|component| component.as_os_str().to_string_lossy());
+        names.next().is_none_or(|name| !name.starts_with('.')) && names.next().is_none()
     }
 
     /// Whether a path lies in the program's own folder.

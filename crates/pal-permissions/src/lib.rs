@@ -11,6 +11,7 @@
 //!     home: None,
 //!     session: PathBuf::from("/sessions/one"),
 //!     own: None,
+//!     memory: None,
 //!     directory: PathBuf::from("/project"),
 //!     resolve: &|named: &str, directory: &Path| directory.join(named),
 //! };

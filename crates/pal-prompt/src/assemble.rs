@@ -29,8 +29,8 @@ pub struct Assembly<'a> {
     pub git: Git,
     /// The instruction files, far to near.
     pub instructions: Vec<Instruction>,
-    /// The index of what is remembered of earlier sessions.
-    pub memory: Option<MemoryIndex>,
+    /// Indexes of what is remembered of earlier sessions.
+    pub memory: Vec<MemoryIndex>,
     /// The date, as it is shown to the model.
     pub date: Option<String>,
     /// The tools, in any order.
@@ -51,7 +51,7 @@ impl<'a> Assembly<'a> {
             facts: SessionFacts::default(),
             git: Git::Absent(String::from("nobody looked")),
             instructions: Vec::new(),
-            memory: None,
+            memory: Vec::new(),
             date: None,
             tools: Vec::new(),
             servers: Vec::new(),
@@ -83,6 +83,8 @@ pub struct SessionFacts {
     pub language: Option<String>,
     /// How answers shall be written.
     pub output_style: Option<OutputStyle>,
+    /// The folder in which memories are kept, if the session may write some.
+    pub memory: Option<String>,
     /// A folder for files that belong to nobody.
     pub scratchpad: Option<String>,
     /// What MCP servers say about themselves.
@@ -122,6 +124,8 @@ pub struct MemoryIndex {
     pub path: String,
     /// What it says.
     pub text: String,
+    /// What found no room in it, in words for the user; empty if nothing.
+    pub left_out: String,
 }
 
 /// A prefix, and an account of it.

@@ -1,13 +1,13 @@
 //! Which prompt a session has: the first that applies of an override, a coordinator's, an agent's own, the user's
 //! custom one and the default.
 //!
-//! A prompt that replaces the default is one block. It says how to work; how reminders work, where the session works
-//! and what the repository looked like follow it, because no session is safe or at home without them. Only an override
+//! A prompt that replaces the default is one block. It says how to work; how reminders work, where the session works,
+//! where memories are kept and what the repository looked like follow it, because no session is safe or at home without them. Only an override
 //! stands alone.
 
 use crate::LeftOut;
 use crate::assemble::Material;
-use crate::registry::{DEFAULT_SECTIONS, DefaultSection, ENVIRONMENT, GIT, REMINDERS};
+use crate::registry::{DEFAULT_SECTIONS, DefaultSection, ENVIRONMENT, GIT, MEMORY, REMINDERS};
 use crate::section::{Lifetime, Place, Section, SystemBlock, default_blocks};
 
 /// Prompts that were given for a session, beside the default.
@@ -48,7 +48,7 @@ pub(crate) fn system_blocks(material: &Material<'_>, left_out: &mut Vec<LeftOut>
         Chosen::Alone(_) => None,
         Chosen::Replacing(name, text) => {
             let mut sections = vec![own(name, text)];
-            sections.extend(made(&[REMINDERS, ENVIRONMENT], material, left_out));
+            sections.extend(made(&[REMINDERS, ENVIRONMENT, MEMORY], material, left_out));
             sections.extend(ending);
             return vec![one_block(sections)];
         }

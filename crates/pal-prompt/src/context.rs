@@ -31,7 +31,10 @@ pub(crate) fn user_context(assembly: &Assembly<'_>, left_out: &mut Vec<LeftOut>)
         }
         pieces.push(context.instruction(file));
     }
-    if let Some(memory) = assembly.memory.as_ref().filter(|memory| !memory.text.trim().is_empty()) {
+    for memory in assembly.memory.iter().filter(|memory| !memory.text.trim().is_empty()) {
+        if !memory.left_out.is_empty() {
+            left_out.push(LeftOut { what: memory.path.clone(), why: memory.left_out.clone() });
+        }
         pieces.push(context.memory(memory));
     }
     if let Some(date) = &assembly.date {
@@ -63,6 +66,17 @@ impl UserContext {
         self.parts.push(PartNote::new(PartCategory::Memory, &memory.path, &memory.text, reason));
         framed(&memory.path, "scope=\"memory index\"", &memory.text)
     }
+}
+
+/// A memory as it is handed over in the conversation: quoted, whatever it says. `why` says why it is there, `rest` what is
+/// missing of it.
+pub fn memory_note(path: &str, why: &str, text: &str, rest: &str) -> String {
+    let rest = if rest.is_empty() { String::new() } else { format!("\n({rest})") };
+    format!(
+        "{why}\n<memory-note path=\"{}\">\n{}\n</memory-note>{rest}",
+        attribute(path),
+        defuse(text.trim())
+    )
 }
 
 /// A file between tags that only the program writes.

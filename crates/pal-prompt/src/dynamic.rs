@@ -76,6 +76,11 @@ pub(crate) fn environment(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Opti
     section("Environment", &points)
 }
 
+pub(crate) fn memory(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
+    let folder = one_line(material.assembly.facts.memory.as_ref()?, NAME_MOST);
+    Some(include_str!("texts/memory_place.md").trim().replace("{folder}", &folder))
+}
+
 pub(crate) fn language(material: &Material<'_>, _: &mut Vec<LeftOut>) -> Option<String> {
     let language = one_line(material.assembly.facts.language.as_ref()?, 100);
     let text = format!(

@@ -25,7 +25,7 @@ pub use assemble::{
     SessionFacts, assemble,
 };
 pub use chain::{AgentPrompt, Prompts};
-pub use context::source_print;
+pub use context::{memory_note, source_print};
 pub use registry::{DEFAULT_SECTIONS, DefaultSection};
 pub use section::{Lifetime, Place, Section};
 pub use sources::{Environment, Git, GitSnapshot, Instruction, InstructionScope, LeftOut};

@@ -52,6 +52,7 @@ pub const DEFAULT_SECTIONS: &[DefaultSection] = &[
     },
     made("session guidance", Place::Dynamic, dynamic::guidance),
     ENVIRONMENT,
+    MEMORY,
     made("language", Place::Dynamic, dynamic::language),
     made("output style", Place::Dynamic, dynamic::output_style),
     made("scratchpad", Place::Dynamic, dynamic::scratchpad),
@@ -68,6 +69,9 @@ pub(crate) const REMINDERS: DefaultSection = fixed("reminders", include_str!("te
 
 /// Where the session works: said in every prompt but an override.
 pub(crate) const ENVIRONMENT: DefaultSection = made("environment", Place::Dynamic, dynamic::environment);
+
+/// Where memories are kept: said in every prompt but an override.
+pub(crate) const MEMORY: DefaultSection = made("memory place", Place::Dynamic, dynamic::memory);
 
 /// The snapshot of the repository, which ends every prompt but an override.
 pub(crate) const GIT: DefaultSection = made("git", Place::Dynamic, git::section);

@@ -93,6 +93,7 @@ pub const KEYS: &[Key] = &[
     key("mcp_call_limit_s", Kind::Count { from: 1 }, "60", Trust::UnlessLower, "How many seconds a call of a server's tool may take"),
 
     key("notes", Kind::OneOf(&["off", "fork"]), "\"off\"", Trust::UnlessOneOf(&["off"]), "Who keeps notes of the session, which a compaction takes for a summary: nobody, or a fork of the conversation").by(&["PAL_NOTES"]),
+    key("memory_bytes_max", Kind::Count { from: 0 }, "60000", Trust::UnlessLower, "How many bytes of memories that fit are handed over until a compaction").by(&["PAL_MEMORY_BYTES_MAX"]),
     key("progress_s", Kind::Count { from: 1 }, "30", Trust::Needed, "Every how many seconds the small model says what agents do"),
     key("max_turns", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most answers of the model to one prompt").by(&["PAL_MAX_TURNS"]),
     key("max_tokens_total", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most tokens that a session may take").by(&["PAL_MAX_TOKENS_TOTAL"]),

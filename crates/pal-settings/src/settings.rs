@@ -34,6 +34,8 @@ pub struct Settings {
     pub small_model: Option<SmolStr>,
     /// Whether a fork keeps notes of the session.
     pub keeps_notes: bool,
+    /// How many bytes of memories are handed over until a compaction.
+    pub memory_bytes_max: u64,
     /// Every how often the small model says what agents do.
     pub progress_every: Duration,
     /// How hard models shall think; none for their own measure.
@@ -214,6 +216,7 @@ impl Settings {
             model: values.text("model").map(SmolStr::from),
             small_model: values.text("small_model").map(SmolStr::from),
             keeps_notes: values.text("notes").as_deref() == Some("fork"),
+            memory_bytes_max: values.count("memory_bytes_max").unwrap_or(60_000),
             progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_lifetime: match values.text("cache_lifetime").as_deref() {

@@ -82,6 +82,8 @@ switches! {
     CacheMarks = "cache_marks",
     /// Memory is read and written.
     Memory = "memory",
+    /// Memories that fit are handed over as a session goes on.
+    Prefetch = "prefetch",
     /// Notes of the session are kept.
     Notes = "notes",
     /// Memory is put in order in the background.

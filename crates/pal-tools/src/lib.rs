@@ -25,7 +25,7 @@ pub use session::{
 pub use shell::{Bash, BashOutput, KillBash, Sandbox, Shell, open_variables, shell_tools};
 pub use tool::{Running, Tool};
 pub use web::WebFetch;
-pub use workspace::{Abilities, Hidden, Workspace};
+pub use workspace::{Abilities, Hidden, Keeper, Kept, Workspace};
 
 /// The tools for files, searches, pages and the session itself, by name.
 pub fn tools() -> Vec<Box<dyn Tool>> {

@@ -26,6 +26,8 @@ pub struct Workspace {
     pub abilities: Abilities,
     /// Says which files searches leave out: those that may not be looked at.
     pub hidden: Option<Hidden>,
+    /// Who puts changes of certain files on record; none if nobody does.
+    pub keeper: Option<Box<dyn Keeper>>,
     /// Whether pages may be fetched from addresses that only this machine or its network can reach.
     pub allows_private_addresses: bool,
     state: Mutex<State>,
@@ -39,6 +41,24 @@ impl fmt::Debug for Hidden {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Hidden")
     }
+}
+
+/// Writes the files of a folder in the place of the tools, because every change of them is put on record.
+pub trait Keeper: Send + Sync + fmt::Debug {
+    /// The folder, by its real path.
+    fn folder(&self) -> &Path;
+
+    /// Writes a file; nothing is left of one without content.
+    fn write(&self, real: &Path, content: &str) -> Result<Kept, String>;
+}
+
+/// What became of a file that was kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// What the file holds now; none if it is gone.
+    pub content: Option<String>,
+    /// What is different from what was to be written, in words for the model.
+    pub notes: Vec<String>,
 }
 
 /// What the model can look at.
@@ -77,6 +97,7 @@ impl Workspace {
             program_home: None,
             abilities,
             hidden: None,
+            keeper: None,
             allows_private_addresses: false,
             state,
             writing: Mutex::new(()),
@@ -163,6 +184,11 @@ impl Workspace {
     /// Whether the result of a call is before the model, whole.
     pub fn is_shown(&self, call: &str) -> bool {
         self.state().shown.contains(call)
+    }
+
+    /// Who puts changes of this file on record.
+    pub(crate) fn keeper_of(&self, real: &Path) -> Option<&dyn Keeper> {
+        self.keeper.as_deref().filter(|keeper| real.parent() == Some(keeper.folder()))
     }
 
     /// Keeps other calls from changing files until it is dropped: what was compared is then still so when it is written.

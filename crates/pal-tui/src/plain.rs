@@ -12,7 +12,9 @@ use crate::asking::{Question, plan};
 use crate::attach::content;
 use crate::status::Status;
 use crate::theme::Theme;
-use crate::told::{Choice, Commands, Consent, Facts, Origin, Outcome, Start, Told, Wish};
+use crate::told::{
+    Choice, Commands, Consent, Facts, Origin, Outcome, REMEMBER, Start, Told, Wish, to_remember,
+};
 use crate::transcript::Transcript;
 
 /// Choices that are listed.
@@ -125,10 +127,11 @@ impl Plain {
         if !self.choices.is_empty() {
             return self.chosen(line.trim());
         }
-        match line.trim().strip_prefix('/') {
+        match (line.trim().strip_prefix('/'), to_remember(line)) {
             _ if line.trim().is_empty() => {}
-            Some(command) => self.command(command),
-            None => self.say(line),
+            (Some(command), _) => self.command(command),
+            (None, Some(text)) => self.command(&format!("{REMEMBER} {text}")),
+            (None, None) => self.say(line),
         }
     }
 

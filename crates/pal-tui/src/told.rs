@@ -134,6 +134,16 @@ pub trait Commands {
     fn run(&mut self, name: &str, arguments: &str, log: Option<&std::path::Path>) -> Outcome;
 }
 
+/// The command that keeps a memory.
+pub(crate) const REMEMBER: &str = "remember";
+
+/// What is to be remembered, if a line means that: one line behind a `#` and a space. A text of several lines is a prompt that
+/// begins with a heading.
+pub(crate) fn to_remember(typed: &str) -> Option<&str> {
+    let text = typed.trim().strip_prefix('#')?;
+    (text.starts_with(' ') && !text.contains('\n')).then(|| text.trim())
+}
+
 /// Where the terminal hears from and speaks to.
 pub struct Origin {
     /// What happens.
@@ -158,4 +168,17 @@ pub struct Start {
     pub commands: Box<dyn Commands>,
     /// Stops the program until the shell lets it go on; returns when it does.
     pub suspend: fn(),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_behind_a_hash_and_a_space_is_to_be_remembered() {
+        assert_eq!(to_remember("# we release on Fridays "), Some("we release on Fridays"));
+        for prompt in ["#12 is broken", "## Heading", "# Heading\n\nand a text", "no", "#"] {
+            assert_eq!(to_remember(prompt), None, "{prompt}");
+        }
+    }
 }

@@ -2,10 +2,13 @@
 //! and a boundary carries it, so that nothing before the boundary need be read for it.
 
 use pal_model::{
-    Aftermath, Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference, Snapshot, ToolKind,
-    fields, unescape,
+    Aftermath, Attachment, Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference,
+    Snapshot, ToolKind, fields, unescape,
 };
 use smol_str::SmolStr;
+
+/// What attachments are called that hand over a memory.
+const MEMORY: &str = "memory";
 
 /// Takes one entry into the state.
 pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
@@ -19,6 +22,10 @@ pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
         Body::Decision(decision) => decide(state, entry.id, decision),
         Body::Boundary(boundary) => *state = boundary.snapshot.clone(),
         Body::User(user) => remember(state, &user.aftermath),
+        Body::Attachment(Attachment { what, content, file: Some(file) }) if what == MEMORY => {
+            let bytes = content.blocks().iter().map(|block| block.raw().len() as u64).sum();
+            state.prefetched.insert(file.clone(), bytes);
+        }
         Body::Assistant(assistant) => {
             for block in assistant.content.blocks() {
                 if let Some((path, call)) = file_read(block) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pal_memory::{Place, Scope};
 use pal_model::{Content, Source, ToolUseId};
 use pal_process::Cancel;
 use pal_prompt::{AgentPrompt, Prompts};
@@ -17,6 +18,9 @@ use crate::agent::Agent;
 use crate::event::{End, Ended, Event, in_short};
 use crate::handle::Signal;
 use crate::options::{Above, Beginning, Options};
+
+/// The tools without which nobody can remember anything: who has a memory has them, if only for that.
+const MEMORY_TOOLS: [&str; 3] = ["Edit", "Read", "Write"];
 
 /// What is said where no more can be sent.
 pub(super) const TOO_MANY: &str = "Too many agents are at work already. Wait until one has ended.";
@@ -120,7 +124,8 @@ impl Errand {
         if self.forks.is_some() {
             return options;
         }
-        shaped(&mut options, self.definition.as_ref());
+        let project = &team.template.sources.search.directory;
+        shaped(&mut options, self.definition.as_ref(), project);
         options
     }
 
@@ -151,19 +156,28 @@ impl Errand {
     }
 }
 
-/// Gives an agent that is no fork the prompt, the tools and the model of its definition.
-pub(super) fn shaped(options: &mut Options, definition: Option<&AgentInfo>) {
+/// Gives an agent that is no fork the prompt, the tools, the model and the memory of its definition. `project` is where
+/// whoever sent it works: a worktree of its own goes, and what is remembered stays.
+pub(super) fn shaped(options: &mut Options, definition: Option<&AgentInfo>, project: &Path) {
     options.prompts = Prompts::default();
+    options.memory = options.memory.take().and_then(|_| memory_of(definition?, options, project));
     if let Some(definition) = definition {
         let text = definition.prompt.clone();
         options.prompts.agent = Some(AgentPrompt { text, is_proactive: false });
+        let names =
+            |known: &String, name: &str| known.split('(').next().is_some_and(|known| known.trim() == name);
+        let is_without = |name: &str| definition.without_tools.iter().any(|known| names(known, name));
         let has = |name: &str| {
-            let named = |known: &String| known.split('(').next().is_some_and(|known| known.trim() == name);
-            definition.tools.as_ref().is_none_or(|tools| tools.iter().any(named))
-                && !definition.without_tools.iter().any(named)
+            let tools = definition.tools.as_ref();
+            tools.is_none_or(|tools| tools.iter().any(|known| names(known, name))) && !is_without(name)
         };
         let tools = pal_prompt::built_in_tools().into_iter().map(|tool| tool.name);
-        options.without_tools.extend(tools.filter(|name| !has(name)));
+        let (for_memory, without): (Vec<SmolStr>, Vec<SmolStr>) =
+            tools.filter(|name| !has(name)).partition(|name| {
+                options.memory.is_some() && MEMORY_TOOLS.contains(&name.as_str()) && !is_without(name)
+            });
+        options.memory_tools = for_memory;
+        options.without_tools.extend(without);
         // A model that cannot be asked over the same line is left to those who can.
         if let Some(known) = definition.model.as_deref().and_then(|model| (options.models)(Some(model))) {
             (options.lens, options.limits) = (known.lens, known.limits);
@@ -173,6 +187,14 @@ pub(super) fn shaped(options: &mut Options, definition: Option<&AgentInfo>) {
     if options.depth >= DEPTH_MOST {
         options.without_tools.push(SmolStr::new_static(AGENT));
     }
+}
+
+/// Where an agent keeps what it remembers; none if it remembers nothing.
+fn memory_of(definition: &AgentInfo, options: &Options, project: &Path) -> Option<Place> {
+    let scope = Scope::named(definition.memory.as_deref()?)?;
+    let (user_home, root) = (options.sources.search.home.as_deref(), pal_sources::project_root(project));
+    // A name that is no name of a directory has none.
+    Place::of_agent(&definition.name, scope, &options.home, user_home, &root).ok()
 }
 
 pub(super) fn reported(name: &str, ended: &Ended, folder: &Path) -> Reported {

@@ -69,7 +69,8 @@ pub fn work_as_teammate(
     for rule in assignment.allowed.iter().filter_map(|rule| rule.parse().ok()) {
         options.rules.allow_for_session(rule);
     }
-    shaped(&mut options, assignment.definition.as_ref());
+    let project = options.sources.search.directory.clone();
+    shaped(&mut options, assignment.definition.as_ref(), &project);
     let (home, directory) = (options.home.clone(), options.sources.search.directory.clone());
     let clock = options.clock;
     let mut agent = Agent::start(options, Box::new(sink(Arc::clone(&pipe))))?;

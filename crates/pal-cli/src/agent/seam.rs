@@ -28,7 +28,7 @@ use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provide
 use crate::session::{card, lens};
 use crate::settings::Settings;
 use crate::stored::{cache_settings, find};
-use crate::surroundings::{Start, sources_at, today};
+use crate::surroundings::{Start, memory_place, sources_at, today};
 use crate::telemetry::Export;
 
 /// The model that is asked where nobody names one.
@@ -249,6 +249,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         false => settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
     };
     Ok(Options {
+        memory: memory_place(&home, directory, print.bare, settings),
         home,
         beginning,
         limits: Limits::new(&card, &settings.window_for(&card.model)),
@@ -284,6 +285,8 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         above: None,
         begins_planning: false,
         keeps_notes: settings.keeps_notes && !settings.switches.is_off(Switch::Notes),
+        memory_tools: Vec::new(),
+        memory_bytes_max: settings.memory_bytes_max,
         teammates: Some(super::teammate::starting()),
         models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
         progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),

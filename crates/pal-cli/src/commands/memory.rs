@@ -8,10 +8,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pal_memory::{Memory, MemoryError, Place};
+use pal_memory::{Memory, MemoryError, Place, Scope};
 use pal_sources::{project_of, project_root};
 
 use crate::arguments::{self, MemoryCommand, ScopeName};
+use crate::aside;
 use crate::colour::Colours;
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -66,11 +67,12 @@ fn place(arguments: &arguments::Memory, settings: &Settings, directory: &Path) -
         Failure::with_hint("no home is known", "set HOME, or PAL_HOME to where pal keeps its files")
     })?;
     let Some(agent) = &arguments.agent else { return Ok(Place::of_project(home, &project_of(directory))) };
-    let place = match arguments.scope.unwrap_or(ScopeName::User) {
-        ScopeName::User => Place::of_agent_of_user(agent, home, settings.user_home.as_deref()),
-        ScopeName::Project => Place::of_agent_in_project(agent, &project_root(directory), false),
-        ScopeName::Local => Place::of_agent_in_project(agent, &project_root(directory), true),
+    let scope = match arguments.scope.unwrap_or(ScopeName::User) {
+        ScopeName::User => Scope::User,
+        ScopeName::Project => Scope::Project,
+        ScopeName::Local => Scope::Local,
     };
+    let place = Place::of_agent(agent, scope, home, settings.user_home.as_deref(), &project_root(directory));
     place.map_err(|error| failure(&error))
 }
 
@@ -125,7 +127,7 @@ fn tell_noticed(memory: &Memory) {
     if !files.is_empty() {
         let some = files.iter().take(4).copied().collect::<Vec<_>>().join(", ");
         let more = if files.len() > 4 { format!(" and {} more", files.len() - 4) } else { String::new() };
-        eprintln!("pal: changed by hand since the last time, and now in the log: {some}{more}");
+        aside::tell(format!("changed by hand since the last time, and now in the log: {some}{more}"));
     }
 }
 

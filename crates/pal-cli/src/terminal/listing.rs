@@ -2,6 +2,7 @@
 
 use pal_agent::{Agent, AtWork};
 use pal_mcp::{Servers, State};
+use pal_memory::Listed;
 use pal_prompt::Instruction;
 
 use super::running::Live;
@@ -168,7 +169,7 @@ fn told(state: &State) -> String {
     }
 }
 
-/// The instruction files of a session, with what they take and why they are there.
+/// The instruction files of a session, with what they take and why they are there, and what is remembered.
 pub(super) fn memory(agent: &Agent<'_>) -> String {
     let found = agent.instructions();
     let estimator = agent.session().view().estimator();
@@ -193,6 +194,7 @@ pub(super) fn memory(agent: &Agent<'_>) -> String {
             found.waiting.iter().map(|rule| (rule.path.clone(), rule.patterns.join(", "))).collect(),
         ),
         ("Left out", found.left_out.iter().map(|left| (left.what.clone(), left.why.clone())).collect()),
+        ("Remembered", agent.memories().iter().map(memory_row).collect()),
     ];
     for (title, rows) in parts.iter().filter(|(_, rows)| !rows.is_empty()) {
         page.title(title);
@@ -203,8 +205,19 @@ pub(super) fn memory(agent: &Agent<'_>) -> String {
     }
     if page.text.is_empty() {
         page.line("There are no instruction files here. CLAUDE.md and AGENTS.md are read, in the project and in your home.");
+        page.line("Nothing is remembered yet. # TEXT keeps a memory.");
     } else {
         page.line("/memory show prints them as the model reads them.");
     }
     page.text
+}
+
+/// What a list says of a memory.
+fn memory_row(memory: &Listed) -> (String, String) {
+    let day: String = memory.changed.to_string().chars().take(10).collect();
+    let uses = counted(memory.uses.count as usize, "use");
+    (
+        format!("{}.md", memory.slug),
+        format!("{}, {day}, {uses}: {}", memory.head.kind, memory.head.description),
+    )
 }

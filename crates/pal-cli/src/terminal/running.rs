@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pal_agent::{Agent, Agents};
+use pal_agent::{Agent, Agents, Handle};
 use pal_mcp::Servers;
 
 /// What runs with the session at hand; nothing as long as none is open.
@@ -14,6 +14,8 @@ pub(super) struct Running(Arc<Mutex<Option<Live>>>);
 pub(super) struct Live {
     /// The agents that it sent.
     pub(super) agents: Agents,
+    /// Steers it.
+    pub(super) handle: Handle,
     /// Its MCP servers.
     pub(super) servers: Arc<Servers>,
 }
@@ -21,7 +23,7 @@ pub(super) struct Live {
 impl Running {
     /// Another session is at hand.
     pub(super) fn set(&self, agent: &Agent<'_>) {
-        let live = Live { agents: agent.agents(), servers: agent.servers() };
+        let live = Live { agents: agent.agents(), handle: agent.handle(), servers: agent.servers() };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
 

@@ -1,11 +1,13 @@
 //! Commands that begin with a slash: the program's own, which are those of the command line wherever there are such, and the
 //! user's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use pal_memory::Kind;
 use pal_model::{Body, Origin};
 use pal_tui::{Choice, CommandInfo, Commands, Outcome};
+use serde::Deserialize;
 
 use super::running::Running;
 use super::{listing, prompts, sessions};
@@ -20,7 +22,7 @@ use crate::settings::Settings;
 use crate::table::harmless;
 
 /// The program's own commands: name, what may stand behind it, what it does.
-const BUILT_IN: [(&str, &str, &str); 21] = [
+const BUILT_IN: [(&str, &str, &str); 22] = [
     ("help", "", "what can be typed"),
     ("context", "[all]", "what fills the window, and where the thresholds are"),
     ("cost", "[--requests]", "what the session cost, and what the cache saved"),
@@ -34,7 +36,8 @@ const BUILT_IN: [(&str, &str, &str); 21] = [
     ("resume", "[SESSION]", "go on with another session"),
     ("rewind", "", "go back to before an earlier prompt"),
     ("model", "[MODEL]", "ask another model from now on"),
-    ("memory", "[show]", "the instruction files of this session"),
+    ("memory", "[show]", "the instruction files of this session, and what is remembered"),
+    ("remember", "TEXT", "keep a memory for later sessions; a line that begins with # and a space does, too"),
     ("tasks", "", "what runs in the background"),
     ("agents", "", "agents at work, agents that can be sent, sessions of this machine"),
     ("mcp", "[restart SERVER]", "MCP servers and what they offer"),
@@ -45,7 +48,7 @@ const BUILT_IN: [(&str, &str, &str); 21] = [
 ];
 
 /// What can be pressed.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 13] = [
     ("Enter", "send; while it works, steer it"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
     ("Esc", "stop what it does; twice on an empty line, go back to an earlier prompt"),
@@ -54,6 +57,7 @@ const KEYS: [(&str, &str); 12] = [
     ("Ctrl-O", "the results of the last calls in full"),
     ("Ctrl-Z", "stop the program until fg"),
     ("Up, Down", "earlier prompts"),
+    ("# TEXT", "keep a memory for later sessions"),
     ("@, a pasted path", "a file of the project; a picture goes along"),
     ("Ctrl-A, Ctrl-E", "beginning and end of the line"),
     ("Ctrl-K, Ctrl-U, Ctrl-W, Ctrl-Y", "cut to the end, to the beginning, a word; put it back"),
@@ -92,6 +96,7 @@ impl Slash {
             Some(Command::Breaks(breaks)) => Some(commands::breaks(&breaks, settings, &mut out)),
             Some(Command::Config(config)) => Some(commands::config(&config, settings, &mut out)),
             Some(Command::Agents(agents)) => Some(commands::agents(&agents, settings, &mut out)),
+            Some(Command::Memory(memory)) => Some(commands::memory(&memory, settings, &mut out)),
             Some(Command::Export(export)) => Some(commands::export(&export, settings, &mut out)),
             _ => None,
         });
@@ -122,6 +127,32 @@ impl Slash {
             Outcome::Print(sessions) => Outcome::Print(listing::agents(&live, &sessions)),
             other => other,
         }
+    }
+
+    /// Keeps a memory at once. The session at hand hears of it with its next request.
+    fn remember(&self, text: &str) -> Outcome {
+        let named = text.split_once(':').and_then(|(name, rest)| Some((name.parse::<Kind>().ok()?, rest)));
+        let (kind, text) = named.map_or((Kind::Project, text), |(kind, rest)| (kind, rest.trim()));
+        // A dash would mean that standard input is read, which is not there for that.
+        if text.is_empty() || text == "-" {
+            return Outcome::Failed(String::from(
+                "say what to remember: # we release on Fridays; # feedback: small commits, please",
+            ));
+        }
+        let outcome = self.printed(&["memory", "--json", "add", "--type", kind.name(), "--", text]);
+        let Outcome::Print(printed) = outcome else { return outcome };
+        // What was told beside it stands before it.
+        let (told, object) = printed.trim_end().rsplit_once('\n').unwrap_or(("", printed.trim_end()));
+        let Ok(kept) = serde_json::from_str::<Kept>(object) else { return Outcome::Print(printed) };
+        if let Some(live) = self.running.get() {
+            live.handle.remember(kept.path);
+        }
+        let told = if told.is_empty() { String::new() } else { format!("{told}\n") };
+        Outcome::Print(format!(
+            "{told}remembered as {} (change {}; `pal memory undo` takes it back)",
+            harmless(&kept.slug),
+            kept.point
+        ))
     }
 
     fn mcp(&self, arguments: &str) -> Outcome {
@@ -200,6 +231,14 @@ impl Slash {
     }
 }
 
+/// What is printed of a memory that was kept.
+#[derive(Deserialize)]
+struct Kept {
+    slug: String,
+    point: u64,
+    path: PathBuf,
+}
+
 fn own_info(own: &Own) -> CommandInfo {
     CommandInfo { name: own.name.clone(), arguments: own.arguments.clone(), about: own.about.clone() }
 }
@@ -233,6 +272,7 @@ impl Commands for Slash {
             }
             "agents" => self.agents(),
             "mcp" => self.mcp(arguments),
+            "remember" => self.remember(arguments),
             "pin" if arguments.is_empty() => {
                 Outcome::Failed(String::from("/pin wants the text to be pinned"))
             }

@@ -14,7 +14,7 @@ use crate::world::{PATIENCE, World, finish};
 const RESTS: &str = "until compaction";
 
 /// `pal --plain`, line by line through pipes.
-struct Talk {
+pub(crate) struct Talk {
     child: Child,
     input: Option<ChildStdin>,
     printed: Arc<(Mutex<String>, Condvar)>,
@@ -23,7 +23,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn begin(world: &World, arguments: &[&str]) -> Talk {
+    pub(crate) fn begin(world: &World, arguments: &[&str]) -> Talk {
         let plain = ["--plain"];
         let mut command = world.command(&[&plain, arguments].concat());
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -42,7 +42,7 @@ impl Talk {
     }
 
     /// Waits for a text; everything that came up to it.
-    fn awaited(&mut self, text: &str) -> String {
+    pub(crate) fn awaited(&mut self, text: &str) -> String {
         let printed = self.printed.0.lock().unwrap();
         let has_not = |printed: &mut String| !printed[self.seen..].contains(text);
         let (printed, timeout) = self.printed.1.wait_timeout_while(printed, PATIENCE, has_not).unwrap();
@@ -53,17 +53,17 @@ impl Talk {
         came
     }
 
-    fn type_line(&mut self, line: &str) {
+    pub(crate) fn type_line(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// Says something or commands it, and waits until it is done.
-    fn say(&mut self, line: &str) -> String {
+    pub(crate) fn say(&mut self, line: &str) -> String {
         self.type_line(line);
         self.awaited(RESTS)
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input.take());
         let said = finish(self.child);
         assert_eq!((said.code, said.err.as_str()), (0, ""));

@@ -6,7 +6,7 @@ use super::letters::{Alphabet, folded, is_bar, is_closer, is_mark, is_opener, is
 const REMINDER: &[&str] = &["system", "reminder"];
 
 /// Tags of the program.
-const OURS: [&[&str]; 3] = [REMINDER, &["git", "snapshot"], &["instruction", "file"]];
+const OURS: [&[&str]; 4] = [REMINDER, &["git", "snapshot"], &["instruction", "file"], &["memory", "note"]];
 
 /// What chat templates and models have for turns, calls and results. All have several words, as ours do, so that none
 /// of them is a word of ordinary markup.

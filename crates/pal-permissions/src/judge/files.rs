@@ -7,6 +7,9 @@ use crate::rule::PathPattern;
 use crate::sensitive::{credential, protected};
 use crate::{Mode, Placed, Rule, Target, Verdict};
 
+/// The tools whose changes of memories are put on record.
+const KEEPING: [&str; 2] = ["Edit", "Write"];
+
 /// What is done with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touch {
@@ -21,8 +24,11 @@ impl Judge<'_> {
         }
         let path = self.below(&target.real);
         let named = self.ground.faces(target);
-        let secret = credential(path).or_else(|| credential(self.below(&named[1])));
-        let is_free = self.ground.is_inside(&target.real) || self.ground.is_of_session(&target.real);
+        let real = target.real.as_path();
+        // A memory about credentials holds none.
+        let is_memory = self.ground.is_memory(real);
+        let secret = credential(path).or_else(|| credential(self.below(&named[1]))).filter(|_| !is_memory);
+        let is_free = self.ground.is_inside(real) || self.ground.is_of_session(real) || is_memory;
         let is_allowed = match &secret {
             Some(name) => self.allows_by_name(target, Touch::Read, name),
             None => is_free || self.allows(target, Touch::Read),
@@ -56,6 +62,7 @@ impl Judge<'_> {
         let guarded = paths.iter().find_map(|path| protected(path).or_else(|| credential(path)));
         let is_inside = self.ground.is_inside(&target.real);
         let is_allowed = match &guarded {
+            _ if self.is_kept(target) => true,
             Some(name) => self.allows_by_name(target, Touch::Write, name),
             None => (self.mode == Mode::AcceptEdits && is_inside) || self.allows(target, Touch::Write),
         };
@@ -72,14 +79,22 @@ impl Judge<'_> {
         Verdict::Ask { why, rule: self.path_rule(Touch::Write, target) }
     }
 
-    /// The program's own folder is closed, but for what the session put aside.
+    /// Whether it is a memory that is changed by a tool that puts every change on record. A command does not.
+    fn is_kept(&self, target: &Target) -> bool {
+        KEEPING.contains(&self.tool) && self.ground.is_memory(&target.real)
+    }
+
+    /// The program's own folder is closed, but for what the session put aside and for memories.
     fn own(&self, target: &Target, touch: Touch) -> Option<Verdict> {
         let path = target.real.as_path();
         let is_log = self.ground.is_of_session(path);
-        let is_secret = self.ground.is_own(path) && !is_log && credential(self.below(path)).is_some();
+        let is_secret = self.ground.is_own(path)
+            && !is_log
+            && !self.ground.is_memory(path)
+            && credential(self.below(path)).is_some();
         let is_closed = match touch {
             Touch::Read => is_secret,
-            Touch::Write => self.ground.is_own(path) || is_log,
+            Touch::Write => (self.ground.is_own(path) || is_log) && !self.is_kept(target),
         };
         is_closed
             .then(|| Verdict::Deny { why: format!("`{}` belongs to the program itself", path.display()) })

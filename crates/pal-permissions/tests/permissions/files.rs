@@ -30,6 +30,15 @@ fn files_by_mode() {
         ("write .git/config", "ask ask deny allow"),
         ("write ~/.palimpsest/settings.toml", "deny deny deny deny"),
         ("write ~/.palimpsest/projects/p/sessions/s/log.jsonl", "deny deny deny deny"),
+        ("read ~/.palimpsest/projects/p/memory/release-day.md", "allow allow allow allow"),
+        ("read ~/.palimpsest/projects/p/memory/credentials-rotate.md", "allow allow allow allow"),
+        ("write ~/.palimpsest/projects/p/memory/release-day.md", "allow allow deny allow"),
+        ("write own/projects/p/memory/release-day.md", "allow allow deny allow"),
+        ("write ~/.palimpsest/projects/p/memory/../x.md", "deny deny deny deny"),
+        ("write ~/.palimpsest/projects/p/memory/deep/x.md", "deny deny deny deny"),
+        ("write ~/.palimpsest/projects/p/memory/.versions/journal.jsonl", "deny deny deny deny"),
+        ("write ~/.palimpsest/projects/p/memory/.index.db", "deny deny deny deny"),
+        ("write ~/.palimpsest/projects/q/memory/release-day.md", "deny deny deny deny"),
     ];
     for (what, wanted) in table {
         let (touch, path) = what.split_once(' ').unwrap();
@@ -37,6 +46,22 @@ fn files_by_mode() {
         let found = Mode::ALL.map(|mode| is(&say(mode)));
         assert_eq!(found.join(" "), wanted, "{what}");
     }
+}
+
+#[test]
+fn memories_are_written_by_tools_that_put_it_on_record_and_by_no_command() {
+    let folder = "/home/me/.palimpsest/projects/p/memory";
+    let none = Rules::default();
+    for command in ["echo x > {}/a.md", "tee {}/a.md", "rm {}/a.md", "cp README.md {}/a.md"] {
+        let command = command.replace("{}", folder);
+        for mode in Mode::ALL {
+            assert_ne!(is(&crate::run(&command, mode, &none)), "allow", "{command} in {}", mode.name());
+        }
+    }
+    assert_eq!(is(&crate::run(&format!("cat {folder}/a.md"), Mode::Default, &none)), "allow");
+    // Who wants to be asked, or wants none, is heard.
+    let rules = rules("deny Edit(~/.palimpsest/projects/p/memory/**)");
+    assert_eq!(is(&write(&format!("{folder}/a.md"), Mode::Default, &rules)), "deny");
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn ground() -> Ground<'static> {
         home: Some(PathBuf::from("/home/me")),
         session: PathBuf::from("/home/me/.palimpsest/projects/p/sessions/s"),
         own: Some(PathBuf::from("/home/me/.palimpsest")),
+        memory: Some(PathBuf::from("/home/me/.palimpsest/projects/p/memory")),
         directory: PathBuf::from("/project"),
         resolve: &resolve,
     }

@@ -104,6 +104,7 @@ fn what_is_missing_is_reported() {
     session.instructions[0].text = String::from(" \n");
     session.facts.mcp_as_deltas = true;
     session.tools[0].schema = "{}".into();
+    session.memory[0].left_out = String::from("3 memories found no room");
     let assembled = assemble(&session);
     let reports: Vec<String> =
         assembled.left_out.iter().map(|left| format!("{}: {}", left.what, left.why)).collect();
@@ -114,6 +115,7 @@ fn what_is_missing_is_reported() {
             "git: not a repository",
             "instructions of the MCP server files word: they are sent in the conversation, as they change",
             "/home/CLAUDE.md word: it is empty",
+            "MEMORY.md word: 3 memories found no room",
         ]
     );
     let prefix = assembled.prefix;

@@ -18,8 +18,8 @@ fn shape(prompts: Prompts) -> String {
     format!("{blocks} ({})", unused.join(", "))
 }
 
-const OPENING: &str = "attribution+mode | static | cache breaker+session guidance+environment+language+output style+scratchpad+MCP \
-                       instructions+clearing+token budget";
+const OPENING: &str = "attribution+mode | static | cache breaker+session guidance+environment+memory place+language+output \
+                       style+scratchpad+MCP instructions+clearing+token budget";
 
 #[test]
 fn the_first_that_applies_is_taken() {
@@ -39,17 +39,21 @@ fn the_first_that_applies_is_taken() {
         ),
         (
             Prompts { override_all: None, ..all.clone() },
-            "coordinator+reminders+environment+appended+git (agent prompt, custom prompt)".to_owned(),
+            "coordinator+reminders+environment+memory place+appended+git (agent prompt, custom prompt)"
+                .to_owned(),
         ),
         (
             Prompts { override_all: None, coordinator: None, ..all },
-            "agent+reminders+environment+appended+git (custom prompt)".to_owned(),
+            "agent+reminders+environment+memory place+appended+git (custom prompt)".to_owned(),
         ),
         (
             Prompts { agent: agent("A", true), custom: given("U"), ..none.clone() },
             format!("{OPENING}+agent+git (custom prompt)"),
         ),
-        (Prompts { custom: given("U"), ..none.clone() }, "custom+reminders+environment+git ()".to_owned()),
+        (
+            Prompts { custom: given("U"), ..none.clone() },
+            "custom+reminders+environment+memory place+git ()".to_owned(),
+        ),
         (Prompts { appended: given("P"), ..none.clone() }, format!("{OPENING}+appended+git ()")),
         (
             Prompts { agent: agent("A", true), appended: given("P"), ..none.clone() },

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::diff::diff;
 use super::disk;
 use super::replace::Replacement;
-use super::write::{Existing, existing};
+use super::write::{Existing, existing, kept};
 use crate::input::lenient;
 use crate::paths::trouble;
 use crate::quoted::meant;
@@ -105,6 +105,11 @@ fn edit(input: &Input, running: &Running<'_>) -> Result<Output, String> {
         None => (Vec::new(), None, None),
     };
     let (new, places) = applied(&old, &replacements)?;
+    if let Some(keeper) = running.workspace.keeper_of(&real) {
+        let new = String::from_utf8(new).map_err(|_| format!("{named} is no text."))?;
+        let old = permissions.is_some().then_some(old.as_slice());
+        return kept(&named, &real, (old, &new), keeper, running);
+    }
     disk::replace(&real, &new, permissions.clone()).map_err(|err| trouble(&named, &err))?;
     let said = match places {
         _ if permissions.is_none() => format!("Created {named}:"),

@@ -9,7 +9,7 @@ use super::disk;
 use super::replace::{is_mostly_crlf, with_crlf};
 use crate::paths::trouble;
 use crate::quoted::meant;
-use crate::{Input, Output, Running, Tool, Workspace};
+use crate::{Input, Keeper, Kept, Output, Running, Tool, Workspace};
 
 /// Makes a file or replaces all of it.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,10 @@ fn write(input: &Input, running: &Running<'_>) -> Result<Output, String> {
     {
         content = with_crlf(&content);
     }
+    if let Some(keeper) = running.workspace.keeper_of(&real) {
+        let old = existing.map(|existing| existing.bytes);
+        return kept(named, &real, (old.as_deref(), &content), keeper, running);
+    }
     let permissions = existing.as_ref().map(|existing| existing.permissions.clone());
     disk::replace(&real, content.as_bytes(), permissions).map_err(|err| trouble(named, &err))?;
     let said = match &existing {
@@ -69,6 +73,29 @@ fn write(input: &Input, running: &Running<'_>) -> Result<Output, String> {
     let mut output = Output::text(&said);
     let seen = FileSeen { print: disk::print_of(content.as_bytes()), call: None, lines: None };
     super::note(&mut output, running, &real, seen);
+    Ok(output)
+}
+
+/// Has a file written by who puts it on record, and tells what became of it.
+pub(super) fn kept(
+    named: &str,
+    real: &std::path::Path,
+    (old, content): (Option<&[u8]>, &str),
+    keeper: &dyn Keeper,
+    running: &Running<'_>,
+) -> Result<Output, String> {
+    let Kept { content, notes } = keeper.write(real, content)?;
+    let said = match (&content, old) {
+        (None, _) => format!("{named} is gone; its versions are kept."),
+        (Some(content), Some(old)) => {
+            format!("Changed {named}:\n{}", diff(old, content.as_bytes()).trim_end())
+        }
+        (Some(content), None) => format!("Created {named}. It holds now:\n{}", content.trim_end()),
+    };
+    let notes: String = notes.iter().map(|note| format!("\n{note}")).collect();
+    let mut output = Output::text(&(said + &notes));
+    let print = disk::print_of(content.unwrap_or_default().as_bytes());
+    super::note(&mut output, running, real, FileSeen { print, call: None, lines: None });
     Ok(output)
 }
 

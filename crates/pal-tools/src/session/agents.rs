@@ -34,6 +34,9 @@ pub struct AgentInfo {
     pub is_isolated: bool,
     /// Whether it is to work in the background.
     pub is_background: bool,
+    /// How far the memory of its own reaches: `user`, `project` or `local`; none if it has none.
+    #[serde(default)]
+    pub memory: Option<String>,
     /// Its file.
     pub path: PathBuf,
 }
@@ -69,6 +72,7 @@ fn agent_in(file: &Path, within: Option<&Path>) -> Option<AgentInfo> {
         without_tools: matter.disallowed_tools,
         is_isolated: matter.isolation.as_deref() == Some("worktree"),
         is_background: matter.background,
+        memory: matter.memory,
         path,
     })
 }

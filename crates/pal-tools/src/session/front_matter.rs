@@ -18,6 +18,7 @@ pub(super) struct FrontMatter {
     pub(super) isolation: Option<String>,
     pub(super) model: Option<String>,
     pub(super) background: bool,
+    pub(super) memory: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -42,6 +43,8 @@ struct Raw {
     model: Option<String>,
     #[serde(default)]
     background: Option<bool>,
+    #[serde(default)]
+    memory: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +81,7 @@ pub(super) fn parted(file: &str) -> (FrontMatter, &str) {
         isolation: raw.isolation,
         model: raw.model,
         background: raw.background.unwrap_or(false),
+        memory: raw.memory,
     };
     (front_matter, text)
 }
@@ -99,6 +103,7 @@ fn by_lines(matter: &str) -> Raw {
             "isolation" => raw.isolation = Some(value),
             "model" => raw.model = Some(value),
             "background" => raw.background = Some(value == "true"),
+            "memory" => raw.memory = Some(value),
             _ => {}
         }
     }

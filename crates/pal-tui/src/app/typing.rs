@@ -12,7 +12,7 @@ use crate::attach::{content, pasted_picture};
 use crate::live::typed_columns;
 use crate::picker::{Picked, Picker};
 use crate::suggest::{self, Suggestions, Wanted};
-use crate::told::{Outcome, Wish};
+use crate::told::{Outcome, REMEMBER, Wish, to_remember};
 
 impl App {
     pub(super) fn key(&mut self, key: &KeyEvent) {
@@ -243,6 +243,9 @@ impl App {
         self.history.add(&typed.sent);
         if let Some(command) = typed.sent.strip_prefix('/').filter(|command| !command.starts_with('/')) {
             return self.command(command);
+        }
+        if let Some(text) = to_remember(&typed.sent) {
+            return self.command(&format!("{REMEMBER} {text}"));
         }
         self.say(&typed.sent, &typed.shown, &typed.pictures);
     }

@@ -1,7 +1,7 @@
 //! What stands before the messages, piece by piece, with sizes: tools, system blocks with their sections, the reminder.
 
 use pal_model::{Block, Prefix, fields, member, member_string};
-use pal_prompt::{InstructionScope, PartCategory};
+use pal_prompt::InstructionScope;
 use pal_view::{Estimator, Request, View};
 
 use super::here::Here;
@@ -93,13 +93,12 @@ impl Contents {
                 is_memory: false,
             });
         }
-        let memory = here.assembled.parts.iter().filter(|part| part.category == PartCategory::Memory);
-        files.extend(memory.map(|part| File {
-            path: part.name.clone(),
-            extent: None,
+        files.extend(here.memory.iter().map(|memory| File {
+            path: memory.path.clone(),
+            extent: Some(extent(&memory.text)),
             scope: None,
             included_by: None,
-            reason: part.reason.clone(),
+            reason: String::from("what is remembered of earlier sessions"),
             is_memory: true,
         }));
         let named: f64 = files.iter().filter_map(|file| file.extent).map(|extent| extent.tokens).sum();

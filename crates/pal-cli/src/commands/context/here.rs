@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pal_model::{Card, Draft, Entry, IdSource, Origin};
-use pal_prompt::{Assembled, assemble};
+use pal_prompt::{Assembled, MemoryIndex, assemble};
 use pal_sources::Gathered;
 use pal_view::Estimator;
 
@@ -11,7 +11,7 @@ use crate::arguments::Context;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stored::now;
-use crate::surroundings::{Start, assembly, gather_at};
+use crate::surroundings::{Start, assembly, gather_at, memory_place};
 
 /// What somebody would say first: something has to stand there.
 const STAND_IN: &str = "\"Hello\"";
@@ -20,6 +20,8 @@ const STAND_IN: &str = "\"Hello\"";
 pub(super) struct Here {
     pub(super) directory: PathBuf,
     pub(super) gathered: Gathered,
+    /// What is remembered, as it stands in the context.
+    pub(super) memory: Vec<MemoryIndex>,
     pub(super) assembled: Assembled,
 }
 
@@ -43,8 +45,11 @@ impl Here {
             estimator,
         };
         let gathered = gather_at(&start, settings);
-        let assembled = assemble(&assembly(card, &gathered));
-        Ok(Here { directory, gathered, assembled })
+        let home = settings.home.as_deref();
+        let memory = home.and_then(|home| memory_place(home, &directory, arguments.bare, settings));
+        let assembly = assembly(card, &gathered, memory.as_ref());
+        let assembled = assemble(&assembly);
+        Ok(Here { directory, memory: assembly.memory, gathered, assembled })
     }
 
     /// What the log of the session would begin with.

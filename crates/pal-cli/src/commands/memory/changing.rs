@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{Desk, failure};
 use crate::arguments::KindName;
+use crate::aside;
 use crate::commands::compact::{editor, run_editor};
 use crate::failure::Failure;
 use crate::stored::now;
@@ -75,10 +76,8 @@ impl Desk<'_> {
 
     fn tell(&mut self, memory: &Memory, written: &Written, done: &str) -> Result<ExitCode, Failure> {
         for masked in &written.masked {
-            eprintln!(
-                "pal: {}",
-                yellow(&format!("line {}: a secret was not written ({})", masked.line, masked.what))
-            );
+            let words = format!("line {}: a secret was not written ({})", masked.line, masked.what);
+            aside::tell(yellow(&words));
         }
         if self.is_json {
             let path = memory.path().join(format!("{}.md", written.slug));

@@ -1,0 +1,95 @@
+//! Memories that the model writes with the tools for files: each change goes through `pal-memory`, so it is on record with
+//! where it comes from, and no secret reaches the disk.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pal_memory::{Author, INDEX_FILE, MemoryError, Place, Topic};
+use pal_model::EntryId;
+use pal_tools::{Keeper, Kept};
+
+use crate::clock::Clock;
+
+/// Which answer of the model is being carried out.
+#[derive(Clone, Default)]
+pub(crate) struct Writing(Arc<Mutex<Option<EntryId>>>);
+
+impl Writing {
+    /// What is written from now on comes from this entry.
+    pub(crate) fn comes_from(&self, entry: EntryId) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
+    }
+
+    fn entry(&self) -> Option<EntryId> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the memories of a session.
+pub(crate) struct MemoryKeeper {
+    pub(crate) place: Place,
+    /// Where the place really is.
+    pub(crate) folder: PathBuf,
+    pub(crate) session: String,
+    pub(crate) writing: Writing,
+    pub(crate) clock: Clock,
+}
+
+impl fmt::Debug for MemoryKeeper {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MemoryKeeper").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Keeper for MemoryKeeper {
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn write(&self, real: &Path, content: &str) -> Result<Kept, String> {
+        let name =
+            real.file_name().and_then(|name| name.to_str()).ok_or("The name of the file is no text.")?;
+        if name == INDEX_FILE {
+            return Err(format!(
+                "{INDEX_FILE} is made from the files beside it: write a file for each memory, and its line appears by itself."
+            ));
+        }
+        let slug = name.strip_suffix(".md").ok_or("A memory is a file whose name ends in .md.")?;
+        if !pal_memory::secrets(slug).is_empty() {
+            return Err(String::from("The name of the file looks like a secret. Choose another one."));
+        }
+        self.kept(slug, content).map_err(|error| format!("The memory was not kept: {error}."))
+    }
+}
+
+impl MemoryKeeper {
+    fn kept(&self, slug: &str, content: &str) -> Result<Kept, MemoryError> {
+        let now = self.clock.now();
+        let entry = self.writing.entry().map(|entry| entry.to_string());
+        let by = Author::Session { session: self.session.clone(), entry };
+        let mut memory = self.place.open(now)?;
+        if content.trim().is_empty() {
+            memory.remove(slug, &by, now)?;
+            return Ok(Kept { content: None, notes: Vec::new() });
+        }
+        let mut topic = Topic::read(slug, content);
+        // Where a memory comes from is not for the model to say.
+        topic.head.origin = memory.read(slug).map_or_else(|_| by.clone(), |known| known.head.origin);
+        let written = memory.write(slug, &topic, &by, now)?;
+        let masked = written.masked.iter();
+        let mut notes: Vec<String> = masked
+            .map(|masked| {
+                format!("A secret was masked ({}, line {}): secrets are not kept.", masked.what, masked.line)
+            })
+            .collect();
+        let lacks = Topic::lacks(content);
+        if !lacks.is_empty() {
+            notes.push(format!(
+                "The front matter lacked {}, which was made up from the text.",
+                lacks.join(", ")
+            ));
+        }
+        Ok(Kept { content: Some(memory.read_file(slug)?), notes })
+    }
+}
