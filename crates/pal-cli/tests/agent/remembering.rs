@@ -96,7 +96,7 @@ fn a_session_begins_with_the_index_and_worktrees_share_it() {
     // A project that nothing is remembered of has no directory, and gets none by being worked on.
     let other = World::new(Made::answers(|_, _| says("Hello.")));
     assert_eq!(other.run(&["hello"]).code, 0);
-    assert!(!other.provider.heard().asked[0].text().contains("memory index"));
+    assert!(!other.provider.heard().asked[0].text().contains("scope=\\\"memory index"));
     let folders = std::fs::read_dir(other.pal().join("projects")).unwrap();
     assert!(folders.flatten().all(|project| !project.path().join("memory").exists()));
 }
@@ -146,12 +146,13 @@ fn what_the_model_remembers_is_on_record_and_without_secrets() {
                 "",
                 &[("Edit", json!({"file_path": file, "old_string": "Fridays", "new_string": "Mondays"}))],
             ),
-            2 => write(&format!("{folder}/MEMORY.md"), String::from("- nothing\n")),
-            3 => write(&format!("{folder}/.versions/journal.jsonl"), String::from("x")),
-            4 => write(&format!("{folder}/../settings.md"), String::from("x")),
-            5 => calls("", &[("Bash", json!({"command": format!("echo x > {folder}/by-command.md")}))]),
-            6 => write(&format!("{folder}/passing.md"), String::from("A note without a head.\n")),
-            7 => write(&format!("{folder}/passing.md"), String::new()),
+            2 => calls("", &[("Read", json!({"file_path": format!("{folder}/MEMORY.md")}))]),
+            3 => write(&format!("{folder}/MEMORY.md"), String::from("- nothing\n")),
+            4 => write(&format!("{folder}/.versions/journal.jsonl"), String::from("x")),
+            5 => write(&format!("{folder}/../settings.md"), String::from("x")),
+            6 => calls("", &[("Bash", json!({"command": format!("echo x > {folder}/by-command.md")}))]),
+            7 => write(&format!("{folder}/passing.md"), String::from("A note without a head.\n")),
+            8 => write(&format!("{folder}/passing.md"), String::new()),
             _ => says("I will remember it."),
         }
     }));
