@@ -19,6 +19,7 @@ use smol_str::SmolStr;
 
 use crate::AgentError;
 use crate::agents::{AGENT, Agents, Mail, Team, is_fork};
+use crate::allowance::Allowance;
 use crate::around::Around;
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
@@ -111,6 +112,7 @@ impl<'a> Agent<'a> {
             mode: options.mode,
             usual: options.mode,
             own: Some(options.home.clone()),
+            notes: None,
             asking: options.asking.clone(),
             agent: options.agent.as_ref().map(|(name, _)| name.clone()),
         };
@@ -131,10 +133,13 @@ impl<'a> Agent<'a> {
         }
         let told_mode = gate.mode;
         // Only the conversation itself is worth notes: agents that are sent report.
-        let note_keeping = (options.keeps_notes && options.agent.is_none()).then(|| {
-            let (line, card) = (Arc::clone(&options.line), options.lens.card.clone());
-            NoteKeeping::open(session_folder, &options.home, line, card, handle.clone())
+        let note_keeping = options.agent.is_none().then(|| {
+            let (home, line) = (&options.home, Arc::clone(&options.line));
+            let allowance = Allowance::new(home, options.background_tokens_per_day, &id, line);
+            NoteKeeping::open(session_folder, &options, Arc::new(allowance), handle.clone())
         });
+        let note_keeping = note_keeping.flatten();
+        gate.notes = note_keeping.as_ref().and_then(NoteKeeping::own_file);
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,

@@ -11,6 +11,8 @@ use pal_permissions::Need;
 use pal_process::Cancel;
 use pal_tools::{Input, Output, Running, Tool, Workspace};
 
+use crate::allowance::Allowance;
+use crate::clock::Clock;
 use crate::handle::Handle;
 use crate::line::{Exchange, ExchangeEnd, Line};
 use crate::timing::Timed;
@@ -38,6 +40,9 @@ pub(crate) struct Worker {
     /// Whether it is done with the first answer whose calls all came about and changed something.
     pub(crate) ends_when_written: bool,
     pub(crate) cancel: Cancel,
+    /// Who books what it takes for the day's limit, and by which clock.
+    pub(crate) allowance: Arc<Allowance>,
+    pub(crate) clock: Clock,
 }
 
 /// What came of it.
@@ -85,8 +90,11 @@ impl Worker {
         let call = voice.call(&request, self.aside.betas());
         let dialect = self.line.endpoint().dialect();
         let timed = Timed::begin(self.source.clone(), &self.card, dialect, request.max_tokens());
-        let Exchange { blocks, end, .. } =
-            timed.exchange_aside(&self.line, call, &self.card, &self.cancel, &self.handle);
+        let exchange = timed.exchange_aside(&self.line, call, &self.card, &self.cancel, &self.handle);
+        if let Some(usage) = exchange.usage() {
+            self.allowance.took(&self.source, usage, self.card.cost(usage), self.clock.now());
+        }
+        let Exchange { blocks, end, .. } = exchange;
         match end {
             ExchangeEnd::Finished(finished) => {
                 self.aside.answered(&finished.response, &finished.model, &blocks);

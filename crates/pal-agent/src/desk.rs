@@ -24,7 +24,7 @@ use crate::handle::{Handle, Signal};
 use crate::inner;
 use crate::line::Line;
 use crate::listening::Listening;
-use crate::note_keeping::NoteKeeping;
+use crate::note_keeping::{NOTES, NoteKeeping};
 use crate::opening::Prefixing;
 use crate::reminding::{REMINDER, Reminding};
 use crate::servers::Served;
@@ -154,6 +154,7 @@ impl Desk<'_> {
             }
             Signal::Returned(mut returned, touched) => {
                 self.tell_notices();
+                self.take_in_notes(Some((&returned.call, returned.is_error)));
                 for path in &touched {
                     for file in self.around.touched(path) {
                         self.tell_instruction(&file, "nested_traversal");
@@ -194,6 +195,42 @@ impl Desk<'_> {
         }
     }
 
+    /// Takes in what the agent wrote of notes itself: with this call, or with calls that nobody waits for any more.
+    fn take_in_notes(&mut self, call: Option<(&ToolUseId, bool)>) {
+        let returned = self.note_keeping.as_mut().and_then(|keeping| keeping.returned(call));
+        match (returned, &self.gate.notes) {
+            (Some(Err(why)), _) => (self.sink)(Event::Notice(why)),
+            // It can go on editing although somebody else has touched the file.
+            (Some(Ok(true)), Some(file)) => {
+                if let Some(seen) = pal_tools::file_seen(file) {
+                    self.workspace.note_seen(file, seen);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells the agent that notes are due, if it writes them itself.
+    fn remind_of_notes(&mut self, session: &Session) {
+        self.take_in_notes(None);
+        let Some(keeping) = self.note_keeping.as_mut().filter(|_| !self.switched.is_off(Switch::Notes))
+        else {
+            return;
+        };
+        match keeping.reminder(session) {
+            None => {}
+            Some(Err(why)) => (self.sink)(Event::Notice(why)),
+            Some(Ok(reminder)) => {
+                // The file is there only now.
+                self.gate.notes = keeping.own_file();
+                if let Some((file, seen)) = reminder.seen {
+                    self.workspace.note_seen(&file, seen);
+                }
+                self.notes.push((NOTES, reminder.text));
+            }
+        }
+    }
+
     /// Puts into the log what agents took that were sent.
     pub(crate) fn book(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         for spent in std::mem::take(&mut self.spent) {
@@ -228,6 +265,7 @@ impl Hands for Desk<'_> {
         self.look_at_servers(session);
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
+        self.remind_of_notes(session);
         if !self.switched.is_off(Switch::Reminders) {
             self.notes.extend(self.reminding.due().map(|text| (REMINDER, text)));
         }
@@ -298,6 +336,9 @@ impl Hands for Desk<'_> {
             return;
         }
         let granted = self.granted.remove(&call.id).unwrap_or_default();
+        if let (Some(keeping), [Need::Write(target)]) = (self.note_keeping.as_mut(), granted.as_slice()) {
+            keeping.calling(&call.id, &target.real, session);
+        }
         let job = Job {
             granted,
             call,

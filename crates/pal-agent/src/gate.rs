@@ -64,6 +64,8 @@ pub(crate) struct Gate {
     pub(crate) usual: Mode,
     /// Where the program keeps its own files.
     pub(crate) own: Option<PathBuf>,
+    /// The notes of the session, where the agent writes them itself: the one file of the program's own that it may change.
+    pub(crate) notes: Option<PathBuf>,
     /// Who asks a person; none if nobody is there.
     pub(crate) asking: Option<Asking>,
     /// The agent's name, if another one sent it.
@@ -158,7 +160,11 @@ impl Gate {
     }
 
     fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
-        match judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace) {
+        let verdict = match self.are_about_notes(needs) {
+            true => by_rules_alone(&call.name, needs, &self.rules, workspace),
+            false => judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace),
+        };
+        match verdict {
             // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
             Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
             // No rule answers what a hook asks: it is asked behind all rules.
@@ -167,6 +173,15 @@ impl Gate {
             }
             other => other,
         }
+    }
+
+    /// Whether a call touches the notes of the session and nothing else.
+    fn are_about_notes(&self, needs: &[Need]) -> bool {
+        let is_notes = |need: &Need| match need {
+            Need::Read(target) | Need::Write(target) => Some(&target.real) == self.notes.as_ref(),
+            Need::Run(_) | Need::Fetch(_) | Need::Use => false,
+        };
+        self.notes.is_some() && !needs.is_empty() && needs.iter().all(is_notes)
     }
 
     /// A plan is approved by whoever can be asked: a person, or the agent that leads. No rule does that, and of a teammate no hook.
@@ -288,6 +303,21 @@ fn judged(
     workspace: &Workspace,
 ) -> Verdict {
     on_ground(own, workspace, |ground| judge(&Request { tool, needs, mode }, rules, ground))
+}
+
+/// What rules say that deny or ask, to a call that needs no permission otherwise.
+fn by_rules_alone(tool: &str, needs: &[Need], rules: &Rules, workspace: &Workspace) -> Verdict {
+    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
+    let ground = Ground {
+        roots: workspace.roots.clone(),
+        home: workspace.home.clone(),
+        // Neither of these is closed here: a folder that holds nothing stands for what the session put aside.
+        session: workspace.session.join("nothing"),
+        own: None,
+        directory: workspace.directory(),
+        resolve: &resolve,
+    };
+    judge(&Request { tool, needs, mode: Mode::Bypass }, rules, &ground)
 }
 
 /// Asks something of permissions that depends on what lies where.

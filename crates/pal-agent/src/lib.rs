@@ -5,6 +5,7 @@
 
 mod agent;
 mod agents;
+mod allowance;
 mod around;
 mod aside;
 mod asking;
@@ -36,6 +37,7 @@ mod workers;
 
 pub use agent::Agent;
 pub use agents::{Agents, Assignment, AtWork, work_as_teammate};
+pub use allowance::{Allowance, Background, BackgroundRun, background};
 pub use clock::Clock;
 pub use commanded::Preview;
 pub use error::AgentError;

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_context::NotesCadence;
 use pal_engine::{CacheSettings, Engine};
 use pal_model::{EntryId, ToolUseId};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
 use pal_session::RunSettings;
-use pal_settings::{Switch, Switches};
+use pal_settings::{NotesBy, Switch, Switches};
 use pal_view::{Lens, Limits};
 use smol_str::SmolStr;
 
@@ -86,8 +87,10 @@ pub struct Options {
     pub teammates: Option<Starting>,
     /// The models that can be asked over the same line.
     pub models: Models,
-    /// Whether a fork keeps notes of the session.
-    pub keeps_notes: bool,
+    /// Who keeps notes of the session, and when; none for nobody.
+    pub notes: Option<(NotesBy, NotesCadence)>,
+    /// How many tokens all background work of a day may take, that of other processes included.
+    pub background_tokens_per_day: u64,
     /// How often somebody who watches agents is told what they do (§8.6); none for never.
     pub progress_every: Option<Duration>,
 }

@@ -37,6 +37,13 @@ impl Session {
     }
 }
 
+impl Session {
+    /// The newest entry that an answer whose calls may be under way knows all about.
+    pub fn newest_known(&self) -> Option<EntryId> {
+        newest(self.view.branch())
+    }
+}
+
 /// The last thing said before an answer whose calls may be under way.
 fn newest(branch: &[Entry]) -> Option<EntryId> {
     let is_answer = |entry: &Entry| matches!(entry.body, Body::Assistant(_));
@@ -85,7 +92,7 @@ impl Aside {
 
     /// Its next request: the conversation's last one, and what came on top.
     pub fn request(&self, max_tokens: u64) -> Request {
-        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
         self.standing.repeated(&self.view, options)
     }
 

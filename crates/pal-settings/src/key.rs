@@ -92,7 +92,12 @@ pub const KEYS: &[Key] = &[
     key("mcp_start_limit_s", Kind::Count { from: 1 }, "30", Trust::UnlessLower, "How many seconds a server may take to come up"),
     key("mcp_call_limit_s", Kind::Count { from: 1 }, "60", Trust::UnlessLower, "How many seconds a call of a server's tool may take"),
 
-    key("notes", Kind::OneOf(&["off", "fork"]), "\"off\"", Trust::UnlessOneOf(&["off"]), "Who keeps notes of the session, which a compaction takes for a summary: nobody, or a fork of the conversation").by(&["PAL_NOTES"]),
+    key("notes", Kind::OneOf(&["off", "fork", "main"]), "\"off\"", Trust::UnlessOneOf(&["off"]), "Who keeps notes of the session, which a compaction takes for a summary: nobody, a fork of the conversation, or the agent itself in passing").by(&["PAL_NOTES"]),
+    key("notes_first_tokens", Kind::Count { from: 0 }, "10000", Trust::Needed, "How many tokens of conversation come before the first notes"),
+    key("notes_growth_tokens", Kind::Count { from: 1 }, "5000", Trust::Needed, "By how many tokens the conversation grows at least before they are written again"),
+    key("notes_growth_share", Kind::Count { from: 1 }, "8", Trust::Needed, "And by one so-many-th of what is in sight, since a fork reads all of it"),
+    key("notes_calls", Kind::Count { from: 0 }, "3", Trust::Needed, "How many calls lie in between, unless the last answer made none"),
+    key("background_tokens_per_day", Kind::Count { from: 0 }, "2000000", Trust::UnlessLower, "How many tokens all background work of a day (UTC) may take, those from the cache counted a tenth; 0 for no background work").by(&["PAL_BACKGROUND_TOKENS_PER_DAY"]),
     key("progress_s", Kind::Count { from: 1 }, "30", Trust::Needed, "Every how many seconds the small model says what agents do"),
     key("max_turns", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most answers of the model to one prompt").by(&["PAL_MAX_TURNS"]),
     key("max_tokens_total", Kind::Count { from: 1 }, "null", Trust::UnlessLower, "Most tokens that a session may take").by(&["PAL_MAX_TOKENS_TOTAL"]),

@@ -32,8 +32,10 @@ pub struct Settings {
     pub model: Option<SmolStr>,
     /// The model for small questions, if one is chosen.
     pub small_model: Option<SmolStr>,
-    /// Whether a fork keeps notes of the session.
-    pub keeps_notes: bool,
+    /// Notes of the session.
+    pub notes: NoteSettings,
+    /// How many tokens all background work of a day may take.
+    pub background_tokens_per_day: u64,
     /// Every how often the small model says what agents do.
     pub progress_every: Duration,
     /// How hard models shall think; none for their own measure.
@@ -172,6 +174,30 @@ pub struct Spending {
     pub output_tokens_max: u64,
 }
 
+/// Notes of a session: who keeps them, and when they are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoteSettings {
+    /// Who keeps them; none for nobody.
+    pub by: Option<NotesBy>,
+    /// How many tokens of conversation come before the first ones.
+    pub first_tokens: u64,
+    /// By how many tokens it grows at least before they are written again.
+    pub growth_tokens: u64,
+    /// And by one so-many-th of what is in sight.
+    pub growth_share: u64,
+    /// How many calls lie in between.
+    pub calls: usize,
+}
+
+/// Who keeps notes of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotesBy {
+    /// A fork of the conversation.
+    Fork,
+    /// The agent itself, in passing.
+    Main,
+}
+
 /// Instruction files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instructions {
@@ -213,7 +239,8 @@ impl Settings {
             shell: shell.map(|name| name.to_string_lossy().into_owned()),
             model: values.text("model").map(SmolStr::from),
             small_model: values.text("small_model").map(SmolStr::from),
-            keeps_notes: values.text("notes").as_deref() == Some("fork"),
+            notes: notes(&values),
+            background_tokens_per_day: values.count("background_tokens_per_day").unwrap_or(0),
             progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_lifetime: match values.text("cache_lifetime").as_deref() {
@@ -319,6 +346,21 @@ fn windows(values: &Values<'_>) -> (WindowSettings, BTreeMap<String, Threshold>)
     let by_model = by_model.as_object().filter(|_| place("threshold") <= place("thresholds"));
     let thresholds = by_model.into_iter().flatten();
     (window, thresholds.filter_map(|(model, value)| Some((model.clone(), threshold(value)?))).collect())
+}
+
+fn notes(values: &Values<'_>) -> NoteSettings {
+    let count = |name: &str| values.count(name).unwrap_or(0);
+    NoteSettings {
+        by: match values.text("notes").as_deref() {
+            Some("fork") => Some(NotesBy::Fork),
+            Some("main") => Some(NotesBy::Main),
+            _ => None,
+        },
+        first_tokens: count("notes_first_tokens"),
+        growth_tokens: count("notes_growth_tokens"),
+        growth_share: count("notes_growth_share"),
+        calls: usize::try_from(count("notes_calls")).unwrap_or(usize::MAX),
+    }
 }
 
 fn permissions(values: &Values<'_>) -> Permissions {

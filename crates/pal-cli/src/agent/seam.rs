@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options, Post};
+use pal_context::NotesCadence;
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
 use pal_provider::Policy;
 use pal_sandbox::Fence;
 use pal_session::RunSettings;
-use pal_settings::{Resolved, SandboxWhen, Switch};
+use pal_settings::{NotesBy, Resolved, SandboxWhen, Switch};
 use pal_store::Reader;
 use pal_view::{Limits, Scope};
 use smol_str::SmolStr;
@@ -283,12 +284,27 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         shared_servers: None,
         above: None,
         begins_planning: false,
-        keeps_notes: settings.keeps_notes && !settings.switches.is_off(Switch::Notes),
+        notes: notes(settings),
+        background_tokens_per_day: settings.background_tokens_per_day,
         teammates: Some(super::teammate::starting()),
         models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
         progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),
         lens,
     })
+}
+
+/// Who keeps notes of the session, and when.
+fn notes(settings: &Settings) -> Option<(NotesBy, NotesCadence)> {
+    let set = &settings.notes;
+    let by = set.by.filter(|_| !settings.switches.is_off(Switch::Notes))?;
+    let cadence = NotesCadence {
+        first: set.first_tokens,
+        growth: set.growth_tokens,
+        share: set.growth_share,
+        calls: set.calls,
+        ..NotesCadence::default()
+    };
+    Some((by, cadence))
 }
 
 /// How the session begins.

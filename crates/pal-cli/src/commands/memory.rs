@@ -2,6 +2,7 @@
 
 mod changing;
 mod history;
+mod ledger;
 mod looking;
 
 use std::io::Write;
@@ -58,6 +59,7 @@ pub(crate) fn memory(
         MemoryCommand::Diff { from, to } => desk.diff(*from, *to),
         MemoryCommand::Undo { to } => desk.undo(*to),
         MemoryCommand::Doctor => desk.doctor(),
+        MemoryCommand::Ledger { runs } => desk.ledger(*runs),
     }
 }
 
