@@ -117,7 +117,7 @@ mod tests {
     fn line() -> Arc<Line> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let endpoint = Endpoint::new(Dialect::Messages, "http://127.0.0.1:9", None).unwrap();
-        Arc::new(Line::new(runtime, endpoint, Policy::default()).unwrap())
+        Arc::new(Line::new(runtime, endpoint, Policy::patient()).unwrap())
     }
 
     fn usage(cached: u64, new: u64, output: u64) -> Usage {

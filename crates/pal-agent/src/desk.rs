@@ -17,6 +17,7 @@ use smol_str::SmolStr;
 
 use crate::agents::{AGENT, Team};
 use crate::around::Around;
+use crate::background::{Dreaming, Extraction};
 use crate::clock::Clock;
 use crate::event::{Denial, Event};
 use crate::gate::Gate;
@@ -51,6 +52,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) reminding: Reminding,
     /// Who keeps notes of the session; none if nobody does.
     pub(crate) note_keeping: Option<NoteKeeping>,
+    /// Who draws memories from the conversation, and who puts them in order; none if nobody does.
+    pub(crate) extraction: Option<Extraction>,
+    pub(crate) dreaming: Option<Dreaming>,
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
     pub(crate) spent: Vec<ResponseGot>,
@@ -228,6 +232,29 @@ impl Desk<'_> {
                 }
                 self.notes.push((NOTES, reminder.text));
             }
+        }
+    }
+
+    /// The conversation has come to rest: what is worth knowing in the next session is written down in the background.
+    pub(crate) fn remember(&mut self, session: &Session, engine: &Engine, now: Timestamp) {
+        if self.switched.is_off(Switch::Memory) {
+            return;
+        }
+        if let Some(extraction) = &self.extraction {
+            extraction.rested(session, engine, now);
+        }
+        if let Some(dreaming) = self.dreaming.as_mut().filter(|_| !self.switched.is_off(Switch::Dreaming)) {
+            for told in dreaming.rested(now) {
+                (self.sink)(Event::Notice(told));
+            }
+        }
+    }
+
+    /// Tells what was written down meanwhile.
+    pub(crate) fn tell_remembered(&mut self) {
+        let written = self.extraction.as_ref().map_or(Vec::new(), Extraction::take_written);
+        if !written.is_empty() {
+            (self.sink)(Event::Notice(format!("remembered: {}", written.join(", "))));
         }
     }
 

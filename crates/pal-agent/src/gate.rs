@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::event::Denial;
 use crate::inner::is_inner;
 use crate::listening::{Listening, Spoken};
-use crate::options::Options;
 
 /// The tool that ends planning.
 pub(crate) const EXIT_PLAN: &str = "ExitPlanMode";
@@ -267,10 +266,10 @@ fn not_asked(call: &Call, input: &Text, why: &str, rule: &str) -> (Ruling, Optio
 
 /// The files that searches leave out: those that a rule forbids to look at, and those that hold credentials, because a
 /// search is allowed as a whole and nobody is asked about a single file of it.
-pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
-    let rules = options.rules.clone();
+pub(crate) fn hidden(rules: &Rules, own: &Path, workspace: &Workspace) -> Hidden {
+    let rules = rules.clone();
     let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), kept(&workspace.session));
-    let own = Some(options.home.clone());
+    let own = Some(own.to_owned());
     Hidden(Box::new(move |real| {
         // What lies above the project says nothing about the files in it.
         let below = roots.iter().find_map(|root| real.strip_prefix(root).ok()).unwrap_or(real);
@@ -294,7 +293,8 @@ pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
     }))
 }
 
-fn judged(
+/// What permissions say to a call in this workspace.
+pub(crate) fn judged(
     tool: &str,
     needs: &[Need],
     mode: Mode,

@@ -91,8 +91,19 @@ pub struct Options {
     pub notes: Option<(NotesBy, NotesCadence)>,
     /// How many tokens all background work of a day may take, that of other processes included.
     pub background_tokens_per_day: u64,
+    /// Whether memories are drawn from the conversation when it comes to rest; none for never.
+    pub learning: Option<Learning>,
+    /// When memories are put in order in the background; none for never.
+    pub dreaming: Option<crate::background::GateSettings>,
     /// How often somebody who watches agents is told what they do (§8.6); none for never.
     pub progress_every: Option<Duration>,
+}
+
+/// When memories are drawn from a conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Learning {
+    /// So many tokens have to be new since the last time; 0 for whenever somebody said something.
+    pub tokens_least: u64,
 }
 
 /// The command that starts our own program as a teammate.

@@ -5,6 +5,7 @@ mod agents;
 mod config;
 mod context;
 mod demo;
+mod dream;
 mod ledger;
 mod memory;
 mod print;
@@ -19,6 +20,7 @@ pub(crate) use agents::{Agents, Send};
 pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use demo::Demo;
+pub(crate) use dream::Dream;
 pub(crate) use ledger::{Breaks, Cost};
 pub(crate) use memory::{KindName, Memory, MemoryCommand, ScopeName};
 pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Uncompact(Uncompact),
     Pin(Pin),
     Memory(Memory),
+    Dream(Dream),
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),

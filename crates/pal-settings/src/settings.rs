@@ -36,6 +36,8 @@ pub struct Settings {
     pub notes: NoteSettings,
     /// How many tokens all background work of a day may take.
     pub background_tokens_per_day: u64,
+    /// When memories are drawn from conversations and put in order.
+    pub remembering: Remembering,
     /// Every how often the small model says what agents do.
     pub progress_every: Duration,
     /// How hard models shall think; none for their own measure.
@@ -198,6 +200,23 @@ pub enum NotesBy {
     Main,
 }
 
+/// When memories are drawn from conversations and put in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remembering {
+    /// Whether they are drawn from a conversation that has come to rest.
+    pub draws: bool,
+    /// So many tokens of it have to be new for that.
+    pub tokens_least: u64,
+    /// How long a program that is about to end waits for it.
+    pub waits: Duration,
+    /// Whether they are put in order in the background.
+    pub dreams: bool,
+    /// So long after the last time.
+    pub dream_every: Duration,
+    /// After so many other sessions since then.
+    pub dream_sessions: usize,
+}
+
 /// Instruction files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instructions {
@@ -241,6 +260,15 @@ impl Settings {
             small_model: values.text("small_model").map(SmolStr::from),
             notes: notes(&values),
             background_tokens_per_day: values.count("background_tokens_per_day").unwrap_or(0),
+            remembering: Remembering {
+                draws: values.is_on("extraction"),
+                tokens_least: values.count("extraction_tokens").unwrap_or_default(),
+                waits: Duration::from_secs(values.count("extraction_wait_s").unwrap_or_default()),
+                dreams: values.is_on("dreaming"),
+                dream_every: Duration::from_secs(values.count("dream_hours").unwrap_or(24) * 3_600),
+                dream_sessions: usize::try_from(values.count("dream_sessions").unwrap_or(5))
+                    .unwrap_or(usize::MAX),
+            },
             progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_lifetime: match values.text("cache_lifetime").as_deref() {

@@ -122,6 +122,8 @@ impl Forking {
             reach: only_this(file),
             turns_most: TURNS_MOST,
             ends_when_written: true,
+            cost_most: None,
+            told: Box::new(|_| {}),
             cancel: cancel.clone(),
             allowance: Arc::clone(&self.allowance),
             clock: self.clock,
@@ -193,7 +195,7 @@ fn source() -> Source {
 
 /// Nothing but this file may be looked at and changed.
 fn only_this(file: PathBuf) -> Reach {
-    Box::new(move |need| match need {
+    Box::new(move |need, _| match need {
         Need::Read(target) | Need::Write(target) if target.real == file => Ok(()),
         _ => Err(format!("only {} can be edited here.", file.display())),
     })

@@ -4,8 +4,11 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options, Post};
+use pal_agent::{
+    Agent, AgentError, Beginning, Clock, Event, Fencing, GateSettings, Handle, Learning, Line, Options, Post,
+};
 use pal_context::NotesCadence;
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
@@ -78,7 +81,7 @@ pub(crate) fn work(
         }
         shown(&event);
     });
-    let worked = work_with(task, options, sink, &show, &failed, &handle);
+    let worked = work_with(task, options, sink, (&show, settings.remembering.waits), &failed, &handle);
     export.into_inner().finish();
     worked
 }
@@ -88,7 +91,7 @@ fn work_with<'a>(
     task: &Task,
     options: Options,
     sink: Box<dyn FnMut(Event) + 'a>,
-    show: &RefCell<&mut dyn Show>,
+    (show, waits): (&RefCell<&mut dyn Show>, Duration),
     failed: &RefCell<Option<Failure>>,
     handle: &RefCell<Option<Handle>>,
 ) -> Result<(), Failure> {
@@ -128,6 +131,9 @@ fn work_with<'a>(
         }
     }
     drop(post);
+    if outcome.is_ok() && failed.borrow().is_none() {
+        outcome = agent.wait_for_memories(waits);
+    }
     agent.finish("other");
     match failed.borrow_mut().take() {
         Some(failure) => Err(failure),
@@ -286,6 +292,11 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         begins_planning: false,
         notes: notes(settings),
         background_tokens_per_day: settings.background_tokens_per_day,
+        learning: settings
+            .remembering
+            .draws
+            .then_some(Learning { tokens_least: settings.remembering.tokens_least }),
+        dreaming: Some(dream_gates(settings)),
         teammates: Some(super::teammate::starting()),
         models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
         progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),
@@ -305,6 +316,16 @@ fn notes(settings: &Settings) -> Option<(NotesBy, NotesCadence)> {
         ..NotesCadence::default()
     };
     Some((by, cadence))
+}
+
+/// When memories are put in order.
+pub(crate) fn dream_gates(settings: &Settings) -> GateSettings {
+    let is_off = |switch| settings.switches.is_off(switch);
+    GateSettings {
+        is_on: settings.remembering.dreams && !is_off(Switch::Dreaming) && !is_off(Switch::Memory),
+        every: settings.remembering.dream_every,
+        sessions: settings.remembering.dream_sessions,
+    }
 }
 
 /// How the session begins.

@@ -5,6 +5,8 @@ mod history;
 mod ledger;
 mod looking;
 
+pub(crate) use history::{difference_object, print_diff};
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

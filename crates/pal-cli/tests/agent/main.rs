@@ -10,6 +10,7 @@ mod faults;
 mod kills;
 mod notes;
 mod provider;
+mod remembering;
 mod servers;
 mod settings;
 mod talking;
