@@ -27,7 +27,7 @@ fn merging(_: &Arc<Mutex<PathBuf>>) -> Made {
             0 => calls(
                 "Looking around.",
                 &[
-                    ("Bash", json!({"command": "ls && grep -rn pub src"})),
+                    ("Bash", json!({"command": "ls && grep -rn --include='*.rs' pub src"})),
                     ("Read", json!({"file_path": place.join("fridays.md")})),
                     ("SearchSessions", json!({"query": "release"})),
                 ],

@@ -169,7 +169,7 @@ fn runs_follow_each_other_and_the_last_one_knows_all() {
     let heard = world.provider.heard();
     let forks: Vec<String> =
         heard.asked.iter().map(crate::provider::Asked::text).filter(|text| text.contains(FORK)).collect();
-    assert!(forks.len() % 2 == 0 && (2..=6).contains(&forks.len()), "{}", forks.len());
+    assert!(forks.len().is_multiple_of(2) && (2..=6).contains(&forks.len()), "{}", forks.len());
     for pair in forks.chunks(2) {
         assert!(pair[1].starts_with(pair[0].trim_end()), "a run goes to its end before another begins");
     }

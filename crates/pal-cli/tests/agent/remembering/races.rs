@@ -77,7 +77,7 @@ fn eight_at_once_with_kills_lose_nothing() {
     for round in 0..ROUNDS {
         let mut chance = Chance(round + 1);
         let start = |at: usize| {
-            let fact = (at % 2 == 0).then_some(round * 100 + at as u64);
+            let fact = at.is_multiple_of(2).then_some(round * 100 + at as u64);
             let mut command = match fact {
                 Some(number) => world.learning(&[&format!("Remember fact {number}.")]),
                 None => world.dreaming(&["--now", "--json"]),
