@@ -20,7 +20,7 @@ def main(pal):
         [pal, "sim", "--port", str(port), "--speed", "virtual", "--model-script", work + "/script.toml"],
         stdout=subprocess.DEVNULL)
     time.sleep(1)
-    environment = dict(os.environ, PAL_HOME=work + "/home", HOME=work, ANTHROPIC_API_KEY="x", TERM="xterm-256color",
+    environment = dict(os.environ, PAL_EXTRACTION="false", PAL_HOME=work + "/home", HOME=work, ANTHROPIC_API_KEY="x", TERM="xterm-256color",
                        ANTHROPIC_BASE_URL=f"http://127.0.0.1:{port}")
     paints = [first_paint(pal, environment, work) for _ in range(5)]
     echoes, bytes_seen, idle, spent = echo(pal, environment, work)

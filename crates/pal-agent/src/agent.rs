@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, Session, drive};
@@ -19,7 +19,9 @@ use smol_str::SmolStr;
 
 use crate::AgentError;
 use crate::agents::{AGENT, Agents, Mail, Team, is_fork};
+use crate::allowance::Allowance;
 use crate::around::Around;
+use crate::background::{self, DreamTask, Dreaming};
 use crate::desk::Desk;
 use crate::event::{Began, End, Ended, Event};
 use crate::gate::Gate;
@@ -114,7 +116,7 @@ impl<'a> Agent<'a> {
         let place = pal_hooks::Place {
             session_id: id.clone(),
             transcript_path: log.clone(),
-            project,
+            project: project.clone(),
             folder: session.directory().to_owned(),
         };
         let model = &options.lens.card.model;
@@ -129,6 +131,7 @@ impl<'a> Agent<'a> {
             mode: options.mode,
             usual: options.mode,
             own: Some(options.home.clone()),
+            notes: None,
             asking: options.asking.clone(),
             agent: options.agent.as_ref().map(|(name, _)| name.clone()),
             memory_tools: options.memory_tools.clone(),
@@ -150,10 +153,15 @@ impl<'a> Agent<'a> {
         }
         let told_mode = gate.mode;
         // Only the conversation itself is worth notes: agents that are sent report.
-        let note_keeping = (options.keeps_notes && options.agent.is_none()).then(|| {
-            let (line, card) = (Arc::clone(&options.line), options.lens.card.clone());
-            NoteKeeping::open(session_folder, &options.home, line, card, handle.clone())
+        let note_keeping = options.agent.is_none().then(|| {
+            let (home, line) = (&options.home, Arc::clone(&options.line));
+            let allowance = Allowance::new(home, options.background_tokens_per_day, &id, line);
+            NoteKeeping::open(session_folder, &options, Arc::new(allowance), handle.clone())
         });
+        let note_keeping = note_keeping.flatten();
+        gate.notes = note_keeping.as_ref().and_then(NoteKeeping::own_file);
+        let (extraction, dreaming) =
+            background::begin(&options, (session_folder, id.as_str()), &project, &workspace, &handle);
         let mut desk = Desk {
             voice: Voice::new(&options.lens.card, dialect, cache_key),
             line: options.line,
@@ -172,6 +180,8 @@ impl<'a> Agent<'a> {
             reminding: Reminding::of(session.view().branch()),
             note_keeping,
             remembering,
+            extraction,
+            dreaming,
             around: Around {
                 instructions: gathered.instructions,
                 skills,
@@ -217,6 +227,7 @@ impl<'a> Agent<'a> {
         let within = span.entered();
         let before = self.session.view().state().totals;
         self.desk.begin_prompt();
+        self.desk.tell_remembered();
         self.run.handle(input);
         if is_given_up {
             self.run.handle(Input::Interrupt);
@@ -224,6 +235,9 @@ impl<'a> Agent<'a> {
         let end = drive(&mut self.session, &mut self.engine, &mut self.run, &mut self.desk)?;
         let now = self.desk.clock.now();
         self.desk.keep_notes(&self.session, &self.engine, now);
+        if end == RunEnd::Done {
+            self.desk.remember(&self.session, &self.engine, now);
+        }
         self.desk.book(&mut self.session, now)?;
         let ended = Ended {
             end: match end {
@@ -352,6 +366,29 @@ impl<'a> Agent<'a> {
         &self.session
     }
 
+    /// Waits for memories that are being drawn from the conversation, at most so long, or until somebody wants an end to it.
+    pub fn wait_for_memories(&mut self, limit: Duration) -> Result<(), AgentError> {
+        const LOOK_EVERY: Duration = Duration::from_millis(50);
+        let until = Instant::now() + limit;
+        let cancel = self.desk.handle.cancel();
+        while let Some(extraction) = &self.desk.extraction
+            && !extraction.wait(until.min(Instant::now() + LOOK_EVERY))
+            && Instant::now() < until
+            && !cancel.is_cancelled()
+        {}
+        while let Ok(signal) = self.desk.signals.try_recv() {
+            self.keep(signal);
+        }
+        self.desk.book(&mut self.session, self.desk.clock.now())?;
+        Ok(())
+    }
+
+    /// The last dream of this session, for whoever looks at it or stops it.
+    pub fn dream(&self) -> impl Fn() -> Option<DreamTask> + Send + Sync + 'static {
+        let task = self.desk.dreaming.as_ref().map(Dreaming::task);
+        move || task.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Ends what is under way in the background, and lets hooks know.
     pub fn finish(mut self, reason: &str) {
         // Who interrupted the last prompt still wants its end to be heard of.
@@ -364,6 +401,12 @@ impl<'a> Agent<'a> {
         }
         if let Some(remembering) = &mut self.desk.remembering {
             remembering.end();
+        }
+        if let Some(extraction) = &self.desk.extraction {
+            extraction.end();
+        }
+        if let Some(dreaming) = &mut self.desk.dreaming {
+            dreaming.end();
         }
         self.desk.team.end();
         self.desk.served.stop();
@@ -416,7 +459,7 @@ fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Wor
     let abilities = Abilities { images: can.images, documents: can.documents };
     let folder = log.parent().unwrap_or(log).to_owned();
     let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
-    workspace.hidden = Some(crate::gate::hidden(options, &workspace));
+    workspace.hidden = Some(crate::gate::hidden(&options.rules, &options.home, &workspace));
     workspace.program_home = Some(options.home.clone());
     workspace.allows_private_addresses = options.allows_private_addresses;
     // The directory that commands worked in last, if it is still there.

@@ -14,7 +14,7 @@ pub struct Clock {
 
 impl Clock {
     /// The time.
-    pub(crate) fn now(self) -> Timestamp {
+    pub fn now(self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + self.ahead;
         Timestamp::from_milliseconds(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }

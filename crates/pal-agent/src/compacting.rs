@@ -55,7 +55,13 @@ impl Desk<'_> {
             skills: state.skills.iter().rev().filter_map(skill).collect(),
             plan,
             agents: (!running.is_empty()).then(|| running.join("\n")),
-            not_restored: vec![self.log.display().to_string()],
+            not_restored: self
+                .gate
+                .notes
+                .iter()
+                .chain([&self.log])
+                .map(|file| file.display().to_string())
+                .collect(),
             ..World::default()
         }
     }

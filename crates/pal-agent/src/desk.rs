@@ -17,6 +17,7 @@ use smol_str::SmolStr;
 
 use crate::agents::{AGENT, Team};
 use crate::around::Around;
+use crate::background::{Dreaming, Extraction};
 use crate::clock::Clock;
 use crate::event::{Denial, Event};
 use crate::gate::Gate;
@@ -24,7 +25,7 @@ use crate::handle::{Handle, Signal};
 use crate::inner;
 use crate::line::Line;
 use crate::listening::Listening;
-use crate::note_keeping::NoteKeeping;
+use crate::note_keeping::{NOTES, NoteKeeping};
 use crate::opening::Prefixing;
 use crate::remembering::Remembering;
 use crate::reminding::{REMINDER, Reminding};
@@ -54,6 +55,9 @@ pub(crate) struct Desk<'a> {
     pub(crate) note_keeping: Option<NoteKeeping>,
     /// What is remembered from session to session; none if nothing is.
     pub(crate) remembering: Option<Remembering>,
+    /// Who draws memories from the conversation, and who puts them in order; none if nobody does.
+    pub(crate) extraction: Option<Extraction>,
+    pub(crate) dreaming: Option<Dreaming>,
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
     pub(crate) spent: Vec<ResponseGot>,
@@ -157,6 +161,7 @@ impl Desk<'_> {
             }
             Signal::Returned(mut returned, touched) => {
                 self.tell_notices();
+                self.take_in_notes(Some((&returned.call, returned.is_error)));
                 for path in &touched {
                     for file in self.around.touched(path) {
                         self.tell_instruction(&file, "nested_traversal");
@@ -197,6 +202,65 @@ impl Desk<'_> {
         }
     }
 
+    /// Takes in what the agent wrote of notes itself: with this call, or with calls that nobody waits for any more.
+    fn take_in_notes(&mut self, call: Option<(&ToolUseId, bool)>) {
+        let returned = self.note_keeping.as_mut().and_then(|keeping| keeping.returned(call));
+        match (returned, &self.gate.notes) {
+            (Some(Err(why)), _) => (self.sink)(Event::Notice(why)),
+            // It can go on editing although somebody else has touched the file.
+            (Some(Ok(true)), Some(file)) => {
+                if let Some(seen) = pal_tools::file_seen(file) {
+                    self.workspace.note_seen(file, seen);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells the agent that notes are due, if it writes them itself.
+    fn remind_of_notes(&mut self, session: &Session) {
+        self.take_in_notes(None);
+        let Some(keeping) = self.note_keeping.as_mut().filter(|_| !self.switched.is_off(Switch::Notes))
+        else {
+            return;
+        };
+        match keeping.reminder(session) {
+            None => {}
+            Some(Err(why)) => (self.sink)(Event::Notice(why)),
+            Some(Ok(reminder)) => {
+                // The file is there only now.
+                self.gate.notes = keeping.own_file();
+                if let Some((file, seen)) = reminder.seen {
+                    self.workspace.note_seen(&file, seen);
+                }
+                self.notes.push((NOTES, reminder.text));
+            }
+        }
+    }
+
+    /// The conversation has come to rest: what is worth knowing in the next session is written down in the background.
+    pub(crate) fn remember(&mut self, session: &Session, engine: &Engine, now: Timestamp) {
+        if self.switched.is_off(Switch::Memory) {
+            return;
+        }
+        if let Some(extraction) = &self.extraction {
+            extraction.rested(session, engine, now);
+        }
+        if let Some(dreaming) = self.dreaming.as_mut().filter(|_| !self.switched.is_off(Switch::Dreaming)) {
+            for told in dreaming.rested(now) {
+                (self.sink)(Event::Notice(told));
+            }
+        }
+    }
+
+    /// Tells what was written down meanwhile.
+    pub(crate) fn tell_remembered(&mut self) {
+        let written = self.extraction.as_ref().map_or(Vec::new(), Extraction::take_written);
+        if !written.is_empty() {
+            (self.sink)(Event::Notice(format!("remembered: {}", written.join(", "))));
+        }
+    }
+
     /// Puts into the log what agents took that were sent.
     pub(crate) fn book(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         for spent in std::mem::take(&mut self.spent) {
@@ -231,6 +295,7 @@ impl Hands for Desk<'_> {
         self.look_at_servers(session);
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
+        self.remind_of_notes(session);
         if !self.switched.is_off(Switch::Reminders) {
             self.notes.extend(self.reminding.due().map(|text| (REMINDER, text)));
         }
@@ -311,6 +376,9 @@ impl Hands for Desk<'_> {
             return;
         }
         let granted = self.granted.remove(&call.id).unwrap_or_default();
+        if let (Some(keeping), [Need::Write(target)]) = (self.note_keeping.as_mut(), granted.as_slice()) {
+            keeping.calling(&call.id, &target.real, session);
+        }
         let job = Job {
             granted,
             call,

@@ -16,7 +16,6 @@ use smol_str::SmolStr;
 use crate::event::Denial;
 use crate::inner::is_inner;
 use crate::listening::{Listening, Spoken};
-use crate::options::Options;
 
 /// The tool that ends planning.
 pub(crate) const EXIT_PLAN: &str = "ExitPlanMode";
@@ -65,6 +64,8 @@ pub(crate) struct Gate {
     pub(crate) usual: Mode,
     /// Where the program keeps its own files.
     pub(crate) own: Option<PathBuf>,
+    /// The notes of the session, where the agent writes them itself: the one file of the program's own that it may change.
+    pub(crate) notes: Option<PathBuf>,
     /// Who asks a person; none if nobody is there.
     pub(crate) asking: Option<Asking>,
     /// The agent's name, if another one sent it.
@@ -176,7 +177,11 @@ impl Gate {
     }
 
     fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
-        match judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace) {
+        let verdict = match self.are_about_notes(needs) {
+            true => by_rules_alone(&call.name, needs, &self.rules, workspace),
+            false => judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace),
+        };
+        match verdict {
             // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
             Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
             // No rule answers what a hook asks: it is asked behind all rules.
@@ -185,6 +190,15 @@ impl Gate {
             }
             other => other,
         }
+    }
+
+    /// Whether a call touches the notes of the session and nothing else.
+    fn are_about_notes(&self, needs: &[Need]) -> bool {
+        let is_notes = |need: &Need| match need {
+            Need::Read(target) | Need::Write(target) => Some(&target.real) == self.notes.as_ref(),
+            Need::Run(_) | Need::Fetch(_) | Need::Use => false,
+        };
+        self.notes.is_some() && !needs.is_empty() && needs.iter().all(is_notes)
     }
 
     /// A plan is approved by whoever can be asked: a person, or the agent that leads. No rule does that, and of a teammate no hook.
@@ -270,10 +284,10 @@ fn not_asked(call: &Call, input: &Text, why: &str, rule: &str) -> (Ruling, Optio
 
 /// The files that searches leave out: those that a rule forbids to look at, and those that hold credentials, because a
 /// search is allowed as a whole and nobody is asked about a single file of it.
-pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
-    let rules = options.rules.clone();
+pub(crate) fn hidden(rules: &Rules, own: &Path, workspace: &Workspace) -> Hidden {
+    let rules = rules.clone();
     let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), kept(&workspace.session));
-    let own = Some(options.home.clone());
+    let own = Some(own.to_owned());
     Hidden(Box::new(move |real| {
         // What lies above the project says nothing about the files in it.
         let below = roots.iter().find_map(|root| real.strip_prefix(root).ok()).unwrap_or(real);
@@ -298,7 +312,8 @@ pub(crate) fn hidden(options: &Options, workspace: &Workspace) -> Hidden {
     }))
 }
 
-fn judged(
+/// What permissions say to a call in this workspace.
+pub(crate) fn judged(
     tool: &str,
     needs: &[Need],
     mode: Mode,
@@ -307,6 +322,21 @@ fn judged(
     workspace: &Workspace,
 ) -> Verdict {
     on_ground(own, workspace, |ground| judge(&Request { tool, needs, mode }, rules, ground))
+}
+
+/// What rules say that deny or ask, to a call that needs no permission otherwise.
+fn by_rules_alone(tool: &str, needs: &[Need], rules: &Rules, workspace: &Workspace) -> Verdict {
+    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
+    let ground = Ground {
+        roots: workspace.roots.clone(),
+        home: workspace.home.clone(),
+        // Neither of these is closed here: a folder that holds nothing stands for what the session put aside.
+        session: workspace.session.join("nothing"),
+        own: None,
+        directory: workspace.directory(),
+        resolve: &resolve,
+    };
+    judge(&Request { tool, needs, mode: Mode::Bypass }, rules, &ground)
 }
 
 /// Asks something of permissions that depends on what lies where.

@@ -5,9 +5,11 @@
 
 mod agent;
 mod agents;
+mod allowance;
 mod around;
 mod aside;
 mod asking;
+mod background;
 mod clock;
 mod commanded;
 mod compacting;
@@ -37,6 +39,8 @@ mod workers;
 
 pub use agent::Agent;
 pub use agents::{Agents, Assignment, AtWork, work_as_teammate};
+pub use allowance::{Allowance, Background, BackgroundRun, background};
+pub use background::{Dream, DreamReport, DreamState, DreamTask, DreamTurn, Gate, GateSettings, Gates};
 pub use clock::Clock;
 pub use commanded::Preview;
 pub use error::AgentError;
@@ -44,7 +48,7 @@ pub use event::{Began, Denial, End, Ended, Event, Exchanged, telling};
 pub use gate::{Answer, Asked, Asking};
 pub use handle::Handle;
 pub use line::{Exchange, ExchangeEnd, Line, Step};
-pub use options::{Above, Beginning, Fencing, Known, Models, Options, Serving, Starting};
+pub use options::{Above, Beginning, Fencing, Known, Learning, Models, Options, Serving, Starting};
 pub use post::{Post, SendError, Sent, send};
 pub use remembering::memory_index;
 pub use restoring::{directory_around, text_inside};

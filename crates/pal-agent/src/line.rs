@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pal_model::{Block, BlockType};
+use pal_model::{Block, BlockType, Usage};
 use pal_process::Cancel;
 use pal_provider::{Client, Endpoint, Policy, Progress, Waiting};
-use pal_wire::{Call, Delta, Event, Failure, FailureKind, Finished, Started};
+use pal_wire::{Call, Delta, Event, Failure, FailureKind, Finished, RateLimit, Started};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
@@ -54,6 +54,18 @@ pub enum ExchangeEnd {
     Cancelled,
 }
 
+impl Exchange {
+    /// What it took, as far as is known.
+    pub fn usage(&self) -> Option<&Usage> {
+        match &self.end {
+            ExchangeEnd::Finished(finished) => Some(&finished.usage),
+            ExchangeEnd::Failed(_) | ExchangeEnd::Cancelled => {
+                self.started.as_ref().map(|started| &started.usage)
+            }
+        }
+    }
+}
+
 impl Line {
     /// A line to an endpoint; nothing is sent yet. Everything that the endpoint's answers need runs on `runtime`.
     pub fn new(runtime: Runtime, endpoint: Endpoint, policy: Policy) -> Result<Line, String> {
@@ -64,6 +76,11 @@ impl Line {
     /// Where it leads.
     pub fn endpoint(&self) -> &Endpoint {
         self.client.endpoint()
+    }
+
+    /// How much of the provider's limits is left, as the last answer that spoke of them said; none if none did.
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.client.rate_limit()
     }
 
     /// Sends a call and waits for its end.

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_context::NotesCadence;
 use pal_engine::{CacheSettings, Engine};
 use pal_memory::Place;
 use pal_model::{EntryId, ToolUseId};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
 use pal_session::RunSettings;
-use pal_settings::{Switch, Switches};
+use pal_settings::{NotesBy, Switch, Switches};
 use pal_view::{Lens, Limits};
 use smol_str::SmolStr;
 
@@ -87,16 +88,29 @@ pub struct Options {
     pub teammates: Option<Starting>,
     /// The models that can be asked over the same line.
     pub models: Models,
-    /// Whether a fork keeps notes of the session.
-    pub keeps_notes: bool,
     /// Where memories are kept; none if nothing is remembered.
     pub memory: Option<Place>,
     /// Tools that an agent has for its memories alone, by name.
     pub memory_tools: Vec<SmolStr>,
     /// Most bytes of memories that fit that are handed over until a compaction.
     pub memory_bytes_max: u64,
+    /// Who keeps notes of the session, and when; none for nobody.
+    pub notes: Option<(NotesBy, NotesCadence)>,
+    /// How many tokens all background work of a day may take, that of other processes included.
+    pub background_tokens_per_day: u64,
+    /// Whether memories are drawn from the conversation when it comes to rest; none for never.
+    pub learning: Option<Learning>,
+    /// When memories are put in order in the background; none for never.
+    pub dreaming: Option<crate::background::GateSettings>,
     /// How often somebody who watches agents is told what they do (§8.6); none for never.
     pub progress_every: Option<Duration>,
+}
+
+/// When memories are drawn from a conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Learning {
+    /// So many tokens have to be new since the last time; 0 for whenever somebody said something.
+    pub tokens_least: u64,
 }
 
 /// The command that starts our own program as a teammate.

@@ -79,7 +79,7 @@ impl Timed {
             model: self.model,
             max_tokens: self.max_tokens,
             answered: began(),
-            usage: begun.map(|started| started.usage.clone()),
+            usage: exchange.usage().cloned(),
             cost: None,
             stop_reason: None,
             failed: None,
@@ -90,7 +90,6 @@ impl Timed {
             ExchangeEnd::Finished(finished) => {
                 let answered: (ResponseId, SmolStr) = (finished.response.clone(), finished.model.clone());
                 exchanged.answered = Some(answered);
-                exchanged.usage = Some(finished.usage.clone());
                 exchanged.stop_reason.clone_from(&finished.stop_reason);
             }
             ExchangeEnd::Failed(failure) => exchanged.failed = Some(failure.kind.name()),

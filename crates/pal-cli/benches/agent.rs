@@ -216,7 +216,10 @@ fn command(folder: &Path, address: &str) -> Command {
         "Look.",
     ]);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", folder.join("home"));
-    command.env("PAL_HOME", folder.join("pal")).env("ANTHROPIC_BASE_URL", address);
+    command
+        .env("PAL_HOME", folder.join("pal"))
+        .env("ANTHROPIC_BASE_URL", address)
+        .env("PAL_EXTRACTION", "false");
     command.env("ANTHROPIC_API_KEY", "simulated").current_dir(folder.join("repository"));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command

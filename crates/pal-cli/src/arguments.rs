@@ -5,6 +5,7 @@ mod agents;
 mod config;
 mod context;
 mod demo;
+mod dream;
 mod ledger;
 mod memory;
 mod print;
@@ -19,6 +20,7 @@ pub(crate) use agents::{Agents, Send};
 pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use demo::Demo;
+pub(crate) use dream::Dream;
 pub(crate) use ledger::{Breaks, Cost};
 pub(crate) use memory::{KindName, Memory, MemoryCommand, ScopeName};
 pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Uncompact(Uncompact),
     Pin(Pin),
     Memory(Memory),
+    Dream(Dream),
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),
@@ -391,7 +394,7 @@ pub(crate) struct Sim {
 /// reported then. Nothing leaves this machine.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --policy none session.jsonl                     as it was recorded\n  pal replay --window 60000 --layers spill,auto-compact session.jsonl\n  pal replay --json session.jsonl | jq .compactions"
+    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --policy none session.jsonl                     as it was recorded\n  pal replay --window 60000 --layers spill,auto-compact session.jsonl\n  pal replay --window 200000 --notes fork session.jsonl      with notes of the session\n  pal replay --json session.jsonl | jq .compactions"
 )]
 pub(crate) struct Replay {
     /// Sessions: logs of ours or other agents' files
@@ -412,12 +415,29 @@ pub(crate) struct Replay {
     /// Whose words summaries are
     #[arg(long, value_enum, default_value = "extractive")]
     pub(crate) compact_with: SummaryName,
+    /// Who keeps notes of the session, which compactions take for summaries
+    #[arg(long, value_enum, default_value = "off")]
+    pub(crate) notes: NotesName,
+    /// Notes are written anew each time instead of edited
+    #[arg(long)]
+    pub(crate) notes_whole: bool,
     /// Keep the log of each session as DIR/<name>/log.jsonl
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object a file
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Who keeps notes of a session in a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum NotesName {
+    /// Nobody
+    Off,
+    /// A fork of the conversation
+    Fork,
+    /// The agent itself, with answers that make calls anyway
+    Main,
 }
 
 /// Who decides what the model sees in a replay.

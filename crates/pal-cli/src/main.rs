@@ -77,6 +77,7 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
         Command::Compact(compact) => commands::compact(&compact, settings, out),
         Command::Uncompact(uncompact) => commands::uncompact(&uncompact, settings, out),
         Command::Pin(pin) => commands::pin(&pin, settings, out),
+        Command::Dream(dream) => commands::dream(&dream, &arguments.print, settings, out),
         Command::Memory(memory) => commands::memory(&memory, settings, out),
         Command::Sim(sim) => commands::sim(&sim, settings, out),
         Command::Ask(ask) => commands::ask(&ask, settings, out),

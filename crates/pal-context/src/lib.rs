@@ -27,6 +27,6 @@ pub use foresee::{Foreseen, When};
 pub use fork::{Standing, carried_member};
 pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
 pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals};
-pub use notes::{DIRECTIVE, Noted, NotesCadence, TEMPLATE, mended_notes, notes_directive};
+pub use notes::{DIRECTIVE, Noted, NotesCadence, PASSING, TEMPLATE, mended_notes, notes_directive};
 pub use price::price_of_break;
 pub use settings::{Budgets, Policy};

@@ -1,7 +1,9 @@
-//! Notes of a session (§7.1–7.2): when they are due, what the fork that writes them is told, and what must hold for them.
+//! Notes of a session (§7.1–7.2): when they are due, what whoever writes them is told, and what must hold for them.
 
 use pal_model::{BlockType, Body, EntryId};
-use pal_view::{Estimator, View};
+use pal_view::{Estimator, Limits, View};
+
+use crate::Budgets;
 
 /// The sections that notes begin with.
 pub const TEMPLATE: &str = include_str!("notes/template.md");
@@ -9,9 +11,16 @@ pub const TEMPLATE: &str = include_str!("notes/template.md");
 /// What the fork that writes them is told. `{path}`, `{notes}` and `{sections}` stand for what is filled in.
 pub const DIRECTIVE: &str = include_str!("notes/directive.md");
 
+/// What the agent is told that writes them itself in passing; the same stands for the same.
+pub const PASSING: &str = include_str!("notes/passing.md");
+
 /// Most tokens of one section, and of all together; what is over it is to be condensed.
 const SECTION_MOST: u64 = 2_000;
 const NOTES_MOST: u64 = 12_000;
+
+/// The conversation never grows by more than this without notes, however much is in sight: a compaction that takes them keeps
+/// what they do not cover, and that only up to 40 000 tokens (§4.3).
+const GROWTH_MOST: u64 = 25_000;
 
 /// When notes are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,11 +33,13 @@ pub struct NotesCadence {
     pub share: u64,
     /// So many calls lie in between, unless the last answer made none.
     pub calls: usize,
+    /// The conversation never grows by more than so many tokens before they are due again.
+    pub growth_most: u64,
 }
 
 impl Default for NotesCadence {
     fn default() -> NotesCadence {
-        NotesCadence { first: 10_000, growth: 5_000, share: 8, calls: 3 }
+        NotesCadence { first: 10_000, growth: 5_000, share: 8, calls: 3, growth_most: GROWTH_MOST }
     }
 }
 
@@ -42,12 +53,29 @@ pub struct Noted {
 }
 
 impl NotesCadence {
+    /// The same on a window that may be smaller: what is kept besides notes is scaled to it, too.
+    #[must_use]
+    pub fn within(self, limits: &Limits) -> NotesCadence {
+        let budgets = Budgets::new(limits);
+        NotesCadence {
+            first: budgets.of(self.first),
+            growth: budgets.of(self.growth),
+            growth_most: budgets.of(self.growth_most),
+            ..self
+        }
+    }
+
     /// Whether notes are due. `begun` is how many tokens stood there before anything was said.
     pub fn is_due(&self, view: &View, noted: Option<&Noted>, begun: u64) -> bool {
         let tokens = view.size().tokens;
         let Some(noted) = noted else { return tokens >= begun + self.first };
-        let grown = tokens.saturating_sub(noted.tokens);
-        grown >= self.growth.max(tokens / self.share.max(1)) && is_good_moment(view, noted.last, self.calls)
+        self.has_grown(tokens, noted.tokens) && is_good_moment(view, noted.last, self.calls)
+    }
+
+    /// Whether a conversation of so many tokens has grown enough since it had so many.
+    pub fn has_grown(&self, tokens: u64, since: u64) -> bool {
+        let least = self.growth.max(tokens / self.share.max(1)).min(self.growth_most);
+        tokens.saturating_sub(since) >= least
     }
 }
 
@@ -67,7 +95,7 @@ fn is_good_moment(view: &View, since: EntryId, calls: usize) -> bool {
     all >= calls || last == Some(0)
 }
 
-/// What the fork that writes notes is told.
+/// What whoever writes notes is told.
 pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Estimator) -> String {
     directive
         .replace("{path}", path)
@@ -166,6 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn they_are_due_the_later_the_more_is_in_sight_but_never_too_late() {
+        let cadence = NotesCadence::default();
+        for (since, least) in [(10_000, 5_000), (35_000, 5_000), (70_000, 10_000), (140_000, 20_000)] {
+            assert!(!cadence.has_grown(since + least - 1, since), "{since}");
+            assert!(cadence.has_grown(since + least, since), "{since}");
+        }
+        assert!(!cadence.has_grown(824_999, 800_000) && cadence.has_grown(825_000, 800_000));
+        assert!(!cadence.has_grown(1_000, 50_000), "shorter than it was");
+        let often = NotesCadence { growth: 1_000, share: 1_000, ..cadence };
+        assert!(often.has_grown(51_000, 50_000) && !often.has_grown(50_999, 50_000));
+    }
+
+    #[test]
     fn the_directive_says_what_is_too_long() {
         let estimator = Estimator::classic();
         let long =
@@ -177,5 +218,8 @@ mod tests {
         );
         assert!(said.contains("session notes in /s/notes.md") && !said.contains("{"), "{said}");
         assert!(!notes_directive(DIRECTIVE, "/s/notes.md", TEMPLATE, estimator).contains("condense"));
+        let said = notes_directive(PASSING, "/s/notes.md", TEMPLATE, estimator);
+        assert!(said.contains("are kept in /s/notes.md, and") && said.contains("# Worklog"), "{said}");
+        assert!(!said.contains("{") && !said.contains("condense"), "{said}");
     }
 }

@@ -1,16 +1,17 @@
 //! A fork of the conversation that works aside (§8.2): it sees what the conversation sees and reads its cache, and nothing of
-//! what it is told or says goes into the log.
+//! what it is told or says goes into the log. An agent that no conversation stands behind works the same way.
 
 use pal_context::Standing;
 use pal_model::{
-    Block, BlockType, Body, Content, Draft, Entry, EntryId, IdSource, Origin, ResponseId, Timestamp,
+    Block, BlockType, Body, Content, Draft, Entry, EntryId, IdSource, Origin, Prefix, ResponseId, Timestamp,
     ToolUseId, raw_list,
 };
-use pal_view::{RenderOptions, Request, View};
+use pal_view::{Lens, RenderOptions, Request, View};
 use smol_str::SmolStr;
 
 use crate::session::result;
-use crate::{Engine, Session};
+use crate::standing::effort_member;
+use crate::{CacheSettings, Engine, Session};
 
 /// A fork that works aside.
 pub struct Aside {
@@ -21,6 +22,8 @@ pub struct Aside {
     at: Timestamp,
     /// The newest entry of the conversation that it knows all about.
     newest: Option<EntryId>,
+    /// Whether a conversation stands behind it, whose cache it reads and does not write to.
+    is_fork: bool,
 }
 
 impl Session {
@@ -33,7 +36,15 @@ impl Session {
             ids: IdSource::seeded(0),
             at: now,
             newest: newest(self.view.branch()),
+            is_fork: true,
         }
+    }
+}
+
+impl Session {
+    /// The newest entry that an answer whose calls may be under way knows all about.
+    pub fn newest_known(&self) -> Option<EntryId> {
+        newest(self.view.branch())
     }
 }
 
@@ -53,6 +64,26 @@ fn newest(branch: &[Entry]) -> Option<EntryId> {
 }
 
 impl Aside {
+    /// An agent of its own: all that it knows is what stands before its messages.
+    pub fn fresh(lens: Lens, prefix: &Prefix, cache: &CacheSettings, now: Timestamp) -> Aside {
+        let standing = Standing {
+            members: effort_member(cache).into_iter().collect(),
+            is_unmarked: cache.marks_off,
+            ..Standing::default()
+        };
+        let mut aside = Aside {
+            view: View::new(lens),
+            standing,
+            betas: cache.betas.clone(),
+            ids: IdSource::seeded(0),
+            at: now,
+            newest: None,
+            is_fork: false,
+        };
+        aside.push(Draft::prefix(prefix));
+        aside
+    }
+
     /// The newest entry of the conversation that it knows all about: what calls return that are under way, it does not know.
     pub fn newest(&self) -> Option<EntryId> {
         self.newest
@@ -85,8 +116,11 @@ impl Aside {
 
     /// Its next request: the conversation's last one, and what came on top.
     pub fn request(&self, max_tokens: u64) -> Request {
-        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
-        self.standing.repeated(&self.view, options)
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
+        match self.is_fork {
+            true => self.standing.repeated(&self.view, options),
+            false => self.standing.request(&self.view, options),
+        }
     }
 
     fn push(&mut self, draft: Draft) {

@@ -6,7 +6,7 @@ use pal_model::{Body, Decision, DecisionKind, RequestSent, Source, Text, Timesta
 use pal_view::CacheLifetime;
 use smol_str::SmolStr;
 
-use crate::{Engine, EngineError, Session};
+use crate::{CacheSettings, Engine, EngineError, Session};
 
 /// The latch that holds the beta headers.
 const BETAS_LATCH: &str = "betas";
@@ -31,12 +31,7 @@ impl Session {
     /// What requests that leave now carry besides their content.
     pub(crate) fn standing(&self, engine: &Engine, now: Timestamp) -> Standing {
         let (lifetime, _) = latched_lifetime(self.view.state(), &Source::main(), engine.cache.eligibility);
-        let effort = engine.cache.effort.as_ref().map(|effort| {
-            let mut value = String::from(r#"{"effort":"#);
-            pal_model::escape_into(&mut value, effort);
-            value.push('}');
-            (SmolStr::new_static("output_config"), Text::from(value))
-        });
+        let effort = effort_member(&engine.cache);
         let asked = LAYERS.iter().filter_map(|layer| match self.plan(*layer, engine, now).what {
             What::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),
             _ => None,
@@ -85,4 +80,13 @@ impl Session {
         };
         latched.split(',').filter(is_name).map(SmolStr::new).collect()
     }
+}
+
+/// The member of a request that says how hard the model shall think.
+pub(crate) fn effort_member(cache: &CacheSettings) -> Option<(SmolStr, Text)> {
+    let effort = cache.effort.as_ref()?;
+    let mut value = String::from(r#"{"effort":"#);
+    pal_model::escape_into(&mut value, effort);
+    value.push('}');
+    Some((SmolStr::new_static("output_config"), Text::from(value)))
 }

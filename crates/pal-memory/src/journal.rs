@@ -213,6 +213,11 @@ impl Journal {
         Ok(self.blobs.read(&digest.to_string())?.is_some_and(|kept| Digest::of(&kept) == digest))
     }
 
+    /// Where a version is kept.
+    pub(crate) fn place(&self, digest: Digest) -> std::path::PathBuf {
+        self.blobs.path().join(digest.to_string())
+    }
+
     /// A version of a file.
     pub(crate) fn version(&self, file: &str, digest: Digest) -> Result<Vec<u8>, MemoryError> {
         let kept = self.blobs.read(&digest.to_string())?.filter(|bytes| Digest::of(bytes) == digest);

@@ -45,7 +45,7 @@ pub use doctor::{Finding, Trouble};
 pub use error::MemoryError;
 pub use index::{CONTEXT_BYTES, CONTEXT_LINES, IndexText};
 pub use journal::{Change, Digest, FileChange, What};
-pub use memory::{Difference, INDEX_FILE, Listed, Memory, Written};
+pub use memory::{Cut, Difference, INDEX_FILE, Listed, Memory, Written};
 pub use places::{Place, Scope};
 pub use search::Found;
 pub use secrets::{Masked, Secret, masked, secrets};

@@ -5,6 +5,7 @@ mod keeping;
 #[cfg(test)]
 mod laws;
 mod names;
+mod runs;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use pal_model::{Timestamp, nearest};
 use serde::Serialize;
 
 pub use history::Difference;
+pub use runs::Cut;
 
 use crate::author::Author;
 use crate::error::MemoryError;
@@ -237,6 +239,20 @@ impl Memory {
             }
             let file = dated(slug, &file.replacen(old, new, 1), now);
             memory.put(slug, &file, What::Edit, by, now)
+        })
+    }
+
+    /// Makes another file of a memory's, while nobody else can change it; none if nothing comes of it. Secrets are masked.
+    pub fn revise(
+        &mut self,
+        slug: &str,
+        by: &Author,
+        now: Timestamp,
+        revised: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<Option<Written>, MemoryError> {
+        self.locked(now, |memory| {
+            let Some(file) = revised(&memory.read_file(slug)?) else { return Ok(None) };
+            memory.put(slug, &dated(slug, &file, now), What::Edit, by, now).map(Some)
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pal_model::{Block, Text};
-use pal_wire::{Call, Event, Failure, FailureKind, Finished};
+use pal_wire::{Call, Event, Failure, FailureKind, Finished, RateLimit};
 
 use crate::answer::{Answer, Progress};
 use crate::endpoint::Endpoint;
@@ -60,6 +60,11 @@ impl Client {
     /// Where it sends calls.
     pub fn endpoint(&self) -> &Endpoint {
         self.shared.transport.endpoint()
+    }
+
+    /// How much of the provider's limits is left, as the last answer that spoke of them said; none if none did.
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.shared.transport.rate_limit()
     }
 
     /// The answer to a call, step by step. Nothing happens before the first step is asked for.

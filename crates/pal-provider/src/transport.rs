@@ -6,10 +6,11 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pal_model::Parts;
-use pal_wire::{Failure, FailureKind, classify};
+use pal_wire::{Failure, FailureKind, RateLimit, classify};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request, Response, StatusCode, redirect};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -59,6 +60,8 @@ pub(crate) struct Transport {
     endpoint: Endpoint,
     timeouts: Timeouts,
     mask: Mask,
+    /// What the last answer that spoke of limits said.
+    rate_limit: Mutex<Option<RateLimit>>,
 }
 
 impl Transport {
@@ -89,7 +92,7 @@ impl Transport {
             builder = builder.resolve_to_addrs(name, &addresses.map(|address| SocketAddr::new(address, 0)));
         }
         let http = builder.build().map_err(|error| ClientError { reason: causes(&error.without_url()) })?;
-        Ok(Transport { http, mask: endpoint.mask(), endpoint, timeouts })
+        Ok(Transport { http, mask: endpoint.mask(), endpoint, timeouts, rate_limit: Mutex::default() })
     }
 
     /// Where requests go.
@@ -100,6 +103,11 @@ impl Transport {
     /// What hides the key.
     pub(crate) fn mask(&self) -> &Mask {
         &self.mask
+    }
+
+    /// How much of the provider's limits is left, as the last answer that spoke of them said.
+    pub(crate) fn rate_limit(&self) -> Option<RateLimit> {
+        self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sends a request and waits for the head of a good answer. Anything else is a failure.
@@ -125,6 +133,10 @@ impl Transport {
                 return Err(Failure::new(FailureKind::Silent, message));
             }
         };
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        if let Some(limit) = RateLimit::read(header) {
+            *self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
+        }
         let incoming =
             Incoming { request_id: request_id(response.headers()), response, idle: self.timeouts.idle };
         match incoming.response.status() {

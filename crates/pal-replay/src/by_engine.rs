@@ -28,6 +28,12 @@ impl Run<'_> {
     ) -> Result<(), ReplayError> {
         let newest = self.session.view().newest();
         self.warm(called);
+        let mut with_notes = None;
+        if let Some(keeper) = &mut self.keeper {
+            let with_notes = with_notes.insert(called.clone());
+            keeper.asking(&mut self.session, &mut with_notes.answer, called.started)?;
+        }
+        let called = with_notes.as_ref().unwrap_or(called);
         let mut desk = Desk {
             provider: &mut self.provider,
             card: &self.card,
@@ -35,6 +41,10 @@ impl Run<'_> {
             at,
             called,
             compact_with: self.options.compact_with,
+            engine: &self.engine,
+            keeper: self.keeper.as_mut(),
+            now: called.started,
+            full: Vec::new(),
             exchanges: Vec::new(),
             notices: Vec::new(),
             waited: Duration::ZERO,
@@ -42,11 +52,11 @@ impl Run<'_> {
         let start = Instant::now();
         let sent = self.session.send(&self.engine, called.started, &mut desk);
         self.turn += start.elapsed().saturating_sub(desk.waited);
-        let exchanges = std::mem::take(&mut desk.exchanges);
+        let (exchanges, full) = (std::mem::take(&mut desk.exchanges), std::mem::take(&mut desk.full));
         let number = self.call;
         self.report.notices.extend(desk.notices.iter().map(|notice| format!("request {number}: {notice}")));
         self.turns_us.push(u64::try_from(std::mem::take(&mut self.turn).as_micros()).unwrap_or(u64::MAX));
-        self.note_boundaries(at, newest);
+        self.note_boundaries(at, newest, full.last());
         self.note_cleared(newest);
         for (exchange, is_last) in last_flagged(&exchanges) {
             self.report.requests += 1;
@@ -95,7 +105,7 @@ impl Run<'_> {
     }
 
     /// Takes the boundaries that the engine made since an entry into the report.
-    fn note_boundaries(&mut self, at: usize, since: Option<EntryId>) {
+    fn note_boundaries(&mut self, at: usize, since: Option<EntryId>, full: Option<&Boundary>) {
         let branch = self.session.view().branch();
         let from = branch.iter().rposition(|entry| Some(entry.id) == since).map_or(0, |at| at + 1);
         let boundaries: Vec<Boundary> = branch[from..]
@@ -107,6 +117,9 @@ impl Run<'_> {
             .collect();
         for boundary in boundaries {
             self.was_cut = true;
+            if let Some(keeper) = &mut self.keeper {
+                keeper.compacted(&boundary, full, self.session.view());
+            }
             let said = self.recorded.entries().get(..at).unwrap_or_default();
             let audit = Audit::of_view(self.session.view(), said, &boundary);
             self.report.compactions.push(Compaction {

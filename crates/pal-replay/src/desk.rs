@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use pal_context::{FileRead, FileWanted, How, Question, Reply};
-use pal_engine::{Answered, Asked, Errands, Outcome, Outgoing};
-use pal_model::{Block, BlockType, Body, Card, ResponseId, Timestamp};
+use pal_context::{FileRead, FileWanted, How, Order, Question, Reply};
+use pal_engine::{Answered, Asked, BeforeCompaction, Engine, Errands, Outcome, Outgoing};
+use pal_model::{Block, BlockType, Body, Boundary, Card, ResponseId, Timestamp};
 use pal_sim::{Answer, Said};
-use pal_view::{Request, file_read};
+use pal_view::{Request, View, file_read};
 use smol_str::SmolStr;
 
+use crate::notes::{Keeper, full_summary};
 use crate::options::CompactWith;
 use crate::provider::{Provider, Read, Replied};
 use crate::recorded::{Called, Recorded, texts};
@@ -25,6 +26,13 @@ pub(crate) struct Desk<'a> {
     pub(crate) at: usize,
     pub(crate) called: &'a Called,
     pub(crate) compact_with: CompactWith,
+    pub(crate) engine: &'a Engine,
+    /// Notes of the session; none if nobody keeps any.
+    pub(crate) keeper: Option<&'a mut Keeper>,
+    /// When the request leaves.
+    pub(crate) now: Timestamp,
+    /// What whole summaries of the stretches would be that notes stand for.
+    pub(crate) full: Vec<Boundary>,
     /// What left, in order.
     pub(crate) exchanges: Vec<Sending>,
     /// What the user would have been told.
@@ -146,5 +154,14 @@ impl Errands for Desk<'_> {
 
     fn notice(&mut self, line: &str) {
         self.notices.push(line.to_owned());
+    }
+
+    fn before_compaction(&mut self, order: &Order, view: &View) -> BeforeCompaction {
+        let now = self.now;
+        let notes = self.keeper.as_mut().and_then(|keeper| keeper.for_compaction(now));
+        if notes.is_some() {
+            self.full.extend(full_summary(order, view, self.engine));
+        }
+        BeforeCompaction { notes, ..BeforeCompaction::default() }
     }
 }

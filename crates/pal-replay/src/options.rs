@@ -23,6 +23,8 @@ pub struct Options {
     pub may_compact: bool,
     /// Whose words summaries are.
     pub compact_with: CompactWith,
+    /// Who keeps notes of the session under a policy of our own, and how; none for nobody.
+    pub notes: Option<NoteTaking>,
     /// The folder that keeps the log; without one it is gone afterwards.
     pub out: Option<PathBuf>,
     /// When the session is closed and opened again.
@@ -41,6 +43,7 @@ impl Options {
             auto_compact: false,
             may_compact: true,
             compact_with: CompactWith::Extractive,
+            notes: None,
             out: None,
             restart: Restart::Never,
         }
@@ -63,6 +66,26 @@ pub enum CompactWith {
     Extractive,
     /// The recording's own, where it has one.
     Recorded,
+}
+
+/// How notes of a session are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoteTaking {
+    /// Who writes them.
+    pub by: NotesBy,
+    /// Whether the whole file is written anew each time, instead of edited.
+    pub writes_whole: bool,
+    /// When.
+    pub cadence: pal_context::NotesCadence,
+}
+
+/// Who writes notes of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotesBy {
+    /// A fork of the conversation.
+    Fork,
+    /// The agent itself, with answers that make calls anyway.
+    Main,
 }
 
 impl Policy {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::audit::Audit;
 use crate::breaks::Break;
+use crate::notes::NotesTaken;
 
 /// What a replay came to.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -32,6 +33,9 @@ pub struct Report {
     pub layers: BTreeMap<String, Layer>,
     /// Where the view began anew.
     pub compactions: Vec<Compaction>,
+    /// What notes of the session came to; none if nobody kept any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<NotesTaken>,
     /// Where the cache was lost without a reason that was announced.
     pub breaks: Vec<Break>,
     /// What a turn took apart from the provider, in microseconds.

@@ -22,6 +22,7 @@ use crate::desk::MARKED_MESSAGES;
 use crate::lost::lost;
 use crate::marks::as_client;
 use crate::models::{Models, lens};
+use crate::notes::Keeper;
 use crate::notices::grouped_notices;
 use crate::options::{Options, Policy};
 use crate::place::Place;
@@ -126,6 +127,8 @@ pub(crate) struct Run<'a> {
     /// What the turn at hand took so far.
     pub(crate) turn: Duration,
     pub(crate) turns_us: Vec<u64>,
+    /// Who keeps notes; none if nobody does.
+    pub(crate) keeper: Option<Keeper>,
 }
 
 impl<'a> Run<'a> {
@@ -137,11 +140,14 @@ impl<'a> Run<'a> {
             notices,
             ..Report::default()
         };
+        let engine = engine(options, &card, recorded.lifetime());
+        let notes = options.notes.filter(|_| options.policy != Policy::None);
         Ok(Run {
             recorded,
             options,
             session: Session::create(log, lens(&card, options.policy), IdSource::seeded(0))?,
-            engine: engine(options, &card, recorded.lifetime()),
+            keeper: notes.map(|taking| Keeper::new(taking, &engine)),
+            engine,
             provider: Provider::new(cards.clone()),
             cards,
             card,
@@ -401,7 +407,21 @@ impl<'a> Run<'a> {
             cost: exchange.cost,
             cache_break: self.fallen.remove(&got.response),
         };
-        self.append(Draft::response(&response), entry.id, entry.at)
+        let calls = self.keeper.as_ref().and_then(|keeper| keeper.calls(&got.response, &response.model));
+        if let Some(calls) = calls {
+            self.session.append(calls, entry.at)?;
+        }
+        self.append(Draft::response(&response), entry.id, entry.at)?;
+        let Some(keeper) = &mut self.keeper else { return Ok(()) };
+        if let Some(results) = keeper.results() {
+            self.session.append(results, entry.at)?;
+        }
+        let fork = keeper.answered(&self.session, &self.engine, &self.card, &mut self.provider, entry.at);
+        if let Some(fork) = fork {
+            self.report.requests += 1;
+            self.report.measured.absorb(&fork);
+        }
+        Ok(())
     }
 
     fn append(&mut self, draft: Draft, id: EntryId, at: Timestamp) -> Result<(), ReplayError> {
@@ -419,6 +439,7 @@ impl<'a> Run<'a> {
 
     fn finish(self) -> Report {
         let mut report = self.report;
+        report.notes = self.keeper.map(|keeper| keeper.finish(self.session.view().estimator()));
         report.window = self.card.window;
         report.engine_us = EngineTimes::of(self.turns_us);
         report.notices = grouped_notices(report.notices);

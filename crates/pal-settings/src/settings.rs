@@ -32,10 +32,14 @@ pub struct Settings {
     pub model: Option<SmolStr>,
     /// The model for small questions, if one is chosen.
     pub small_model: Option<SmolStr>,
-    /// Whether a fork keeps notes of the session.
-    pub keeps_notes: bool,
     /// How many bytes of memories are handed over until a compaction.
     pub memory_bytes_max: u64,
+    /// Notes of the session.
+    pub notes: NoteSettings,
+    /// How many tokens all background work of a day may take.
+    pub background_tokens_per_day: u64,
+    /// When memories are drawn from conversations and put in order.
+    pub remembering: Remembering,
     /// Every how often the small model says what agents do.
     pub progress_every: Duration,
     /// How hard models shall think; none for their own measure.
@@ -174,6 +178,47 @@ pub struct Spending {
     pub output_tokens_max: u64,
 }
 
+/// Notes of a session: who keeps them, and when they are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoteSettings {
+    /// Who keeps them; none for nobody.
+    pub by: Option<NotesBy>,
+    /// How many tokens of conversation come before the first ones.
+    pub first_tokens: u64,
+    /// By how many tokens it grows at least before they are written again.
+    pub growth_tokens: u64,
+    /// And by one so-many-th of what is in sight.
+    pub growth_share: u64,
+    /// How many calls lie in between.
+    pub calls: usize,
+}
+
+/// Who keeps notes of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotesBy {
+    /// A fork of the conversation.
+    Fork,
+    /// The agent itself, in passing.
+    Main,
+}
+
+/// When memories are drawn from conversations and put in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remembering {
+    /// Whether they are drawn from a conversation that has come to rest.
+    pub draws: bool,
+    /// So many tokens of it have to be new for that.
+    pub tokens_least: u64,
+    /// How long a program that is about to end waits for it.
+    pub waits: Duration,
+    /// Whether they are put in order in the background.
+    pub dreams: bool,
+    /// So long after the last time.
+    pub dream_every: Duration,
+    /// After so many other sessions since then.
+    pub dream_sessions: usize,
+}
+
 /// Instruction files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instructions {
@@ -215,8 +260,18 @@ impl Settings {
             shell: shell.map(|name| name.to_string_lossy().into_owned()),
             model: values.text("model").map(SmolStr::from),
             small_model: values.text("small_model").map(SmolStr::from),
-            keeps_notes: values.text("notes").as_deref() == Some("fork"),
             memory_bytes_max: values.count("memory_bytes_max").unwrap_or(60_000),
+            notes: notes(&values),
+            background_tokens_per_day: values.count("background_tokens_per_day").unwrap_or(0),
+            remembering: Remembering {
+                draws: values.is_on("extraction"),
+                tokens_least: values.count("extraction_tokens").unwrap_or_default(),
+                waits: Duration::from_secs(values.count("extraction_wait_s").unwrap_or_default()),
+                dreams: values.is_on("dreaming"),
+                dream_every: Duration::from_secs(values.count("dream_hours").unwrap_or(24) * 3_600),
+                dream_sessions: usize::try_from(values.count("dream_sessions").unwrap_or(5))
+                    .unwrap_or(usize::MAX),
+            },
             progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
             cache_lifetime: match values.text("cache_lifetime").as_deref() {
@@ -322,6 +377,21 @@ fn windows(values: &Values<'_>) -> (WindowSettings, BTreeMap<String, Threshold>)
     let by_model = by_model.as_object().filter(|_| place("threshold") <= place("thresholds"));
     let thresholds = by_model.into_iter().flatten();
     (window, thresholds.filter_map(|(model, value)| Some((model.clone(), threshold(value)?))).collect())
+}
+
+fn notes(values: &Values<'_>) -> NoteSettings {
+    let count = |name: &str| values.count(name).unwrap_or(0);
+    NoteSettings {
+        by: match values.text("notes").as_deref() {
+            Some("fork") => Some(NotesBy::Fork),
+            Some("main") => Some(NotesBy::Main),
+            _ => None,
+        },
+        first_tokens: count("notes_first_tokens"),
+        growth_tokens: count("notes_growth_tokens"),
+        growth_share: count("notes_growth_share"),
+        calls: usize::try_from(count("notes_calls")).unwrap_or(usize::MAX),
+    }
 }
 
 fn permissions(values: &Values<'_>) -> Permissions {

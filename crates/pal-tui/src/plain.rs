@@ -173,7 +173,7 @@ impl Plain {
         match name {
             "exit" | "quit" => return self.leave(),
             "stop" => return self.stop(),
-            "tasks" => return self.tasks(),
+            "tasks" if arguments.trim().is_empty() => return self.tasks(),
             _ => {}
         }
         let log = self.facts.as_ref().map(|facts| facts.log.clone());

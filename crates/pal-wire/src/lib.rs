@@ -25,6 +25,7 @@ mod event;
 mod failure;
 mod function;
 mod kept;
+mod limits;
 mod message;
 mod messages;
 mod portion;
@@ -45,6 +46,7 @@ pub use decode::{Decoder, decode_whole};
 pub use encode::Encoder;
 pub use event::{Delta, Event, Finished, Started};
 pub use failure::{Failure, FailureKind};
+pub use limits::RateLimit;
 pub use message::Breakpoints;
 pub use messages::{
     betas, count_tokens_call, messages_call, messages_call_with, messages_headers, model_path, refresh,

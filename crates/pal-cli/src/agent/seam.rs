@@ -4,15 +4,19 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use pal_agent::{Agent, AgentError, Beginning, Clock, Event, Fencing, Handle, Line, Options, Post};
+use pal_agent::{
+    Agent, AgentError, Beginning, Clock, Event, Fencing, GateSettings, Handle, Learning, Line, Options, Post,
+};
+use pal_context::NotesCadence;
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
 use pal_provider::Policy;
 use pal_sandbox::Fence;
 use pal_session::RunSettings;
-use pal_settings::{Resolved, SandboxWhen, Switch};
+use pal_settings::{NotesBy, Resolved, SandboxWhen, Switch};
 use pal_store::Reader;
 use pal_view::{Limits, Scope};
 use smol_str::SmolStr;
@@ -77,7 +81,7 @@ pub(crate) fn work(
         }
         shown(&event);
     });
-    let worked = work_with(task, options, sink, &show, &failed, &handle);
+    let worked = work_with(task, options, sink, (&show, settings.remembering.waits), &failed, &handle);
     export.into_inner().finish();
     worked
 }
@@ -87,7 +91,7 @@ fn work_with<'a>(
     task: &Task,
     options: Options,
     sink: Box<dyn FnMut(Event) + 'a>,
-    show: &RefCell<&mut dyn Show>,
+    (show, waits): (&RefCell<&mut dyn Show>, Duration),
     failed: &RefCell<Option<Failure>>,
     handle: &RefCell<Option<Handle>>,
 ) -> Result<(), Failure> {
@@ -127,6 +131,9 @@ fn work_with<'a>(
         }
     }
     drop(post);
+    if outcome.is_ok() && failed.borrow().is_none() {
+        outcome = agent.wait_for_memories(waits);
+    }
     agent.finish("other");
     match failed.borrow_mut().take() {
         Some(failure) => Err(failure),
@@ -284,14 +291,44 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         shared_servers: None,
         above: None,
         begins_planning: false,
-        keeps_notes: settings.keeps_notes && !settings.switches.is_off(Switch::Notes),
         memory_tools: Vec::new(),
         memory_bytes_max: settings.memory_bytes_max,
+        notes: notes(settings),
+        background_tokens_per_day: settings.background_tokens_per_day,
+        learning: settings
+            .remembering
+            .draws
+            .then_some(Learning { tokens_least: settings.remembering.tokens_least }),
+        dreaming: Some(dream_gates(settings)),
         teammates: Some(super::teammate::starting()),
         models: models(settings, &card, print.provider.unwrap_or_else(|| usual_provider(&card))),
         progress_every: (!settings.switches.is_off(Switch::Progress)).then_some(settings.progress_every),
         lens,
     })
+}
+
+/// Who keeps notes of the session, and when.
+fn notes(settings: &Settings) -> Option<(NotesBy, NotesCadence)> {
+    let set = &settings.notes;
+    let by = set.by.filter(|_| !settings.switches.is_off(Switch::Notes))?;
+    let cadence = NotesCadence {
+        first: set.first_tokens,
+        growth: set.growth_tokens,
+        share: set.growth_share,
+        calls: set.calls,
+        ..NotesCadence::default()
+    };
+    Some((by, cadence))
+}
+
+/// When memories are put in order.
+pub(crate) fn dream_gates(settings: &Settings) -> GateSettings {
+    let is_off = |switch| settings.switches.is_off(switch);
+    GateSettings {
+        is_on: settings.remembering.dreams && !is_off(Switch::Dreaming) && !is_off(Switch::Memory),
+        every: settings.remembering.dream_every,
+        sessions: settings.remembering.dream_sessions,
+    }
 }
 
 /// How the session begins.

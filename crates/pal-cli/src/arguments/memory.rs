@@ -162,4 +162,16 @@ pub(crate) enum MemoryCommand {
     /// Nothing is changed. Exits with 1 if there is something to do.
     #[command(after_help = "Examples:\n  pal memory doctor\n  pal memory doctor --json | jq -r '.[].advice'")]
     Doctor,
+    /// Show what background work of all projects took and wrote, by day and source
+    ///
+    /// Background work is what is done for sessions without being asked for: notes, memories, dreams. All of it together has
+    /// so many tokens a day (`background_tokens_per_day`).
+    #[command(
+        after_help = "Examples:\n  pal memory ledger\n  pal memory ledger --runs      every run\n  pal memory ledger --json | jq '.rows[] | {day, source, cost_usd}'"
+    )]
+    Ledger {
+        /// Every run instead of the sums
+        #[arg(long)]
+        runs: bool,
+    },
 }

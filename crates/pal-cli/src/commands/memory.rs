@@ -2,7 +2,10 @@
 
 mod changing;
 mod history;
+mod ledger;
 mod looking;
+
+pub(crate) use history::{difference_object, print_diff};
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -59,6 +62,7 @@ pub(crate) fn memory(
         MemoryCommand::Diff { from, to } => desk.diff(*from, *to),
         MemoryCommand::Undo { to } => desk.undo(*to),
         MemoryCommand::Doctor => desk.doctor(),
+        MemoryCommand::Ledger { runs } => desk.ledger(*runs),
     }
 }
 

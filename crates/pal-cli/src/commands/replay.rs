@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use pal_context::NotesCadence;
 use pal_engine::EngineError;
 use pal_replay::{
-    CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, Restart, grouped_notices,
-    replay as replay_one,
+    CompactWith, Kept, Measured, NoteTaking, NotesBy, Options, Policy, Recorded, ReplayError, Report,
+    Restart, grouped_notices, replay as replay_one,
 };
 
-use crate::arguments::{LayerName, PolicyName, Replay, SummaryName};
+use crate::arguments::{LayerName, NotesName, PolicyName, Replay, SummaryName};
 use crate::aside;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -96,10 +97,21 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
             SummaryName::Extractive => CompactWith::Extractive,
             SummaryName::Recorded => CompactWith::Recorded,
         },
+        notes: notes(arguments),
         out: folder(name),
         restart: Restart::Never,
     };
     arguments.files.iter().zip(names).map(|(file, name)| Job { file, options: options(name) }).collect()
+}
+
+/// Who keeps notes of the sessions.
+fn notes(arguments: &Replay) -> Option<NoteTaking> {
+    let by = match arguments.notes {
+        NotesName::Off => return None,
+        NotesName::Fork => NotesBy::Fork,
+        NotesName::Main => NotesBy::Main,
+    };
+    Some(NoteTaking { by, writes_whole: arguments.notes_whole, cadence: NotesCadence::default() })
 }
 
 /// Whether the context is compacted when it is full, as far as the command says.
@@ -241,6 +253,7 @@ fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
         thousands(engine.max)
     )?;
     print_layers(report, out)?;
+    print_notes(&[report], out)?;
     print_trouble(report, out)
 }
 
@@ -277,6 +290,58 @@ fn print_layers(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
                 thousands(audit.invented),
             ]);
         }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+/// What notes came to: what they took, how many compactions needed no model for them, and what they kept.
+fn print_notes(reports: &[&Report], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut forks = Measured::default();
+    let (mut kept, mut full) = (Kept::default(), Kept::default());
+    let (mut updates, mut tokens, mut by, mut cost) = (0, 0, "", 0.0);
+    let (mut compactions, mut without_model) = (0, 0);
+    for report in reports {
+        let Some(notes) = &report.notes else { continue };
+        forks.absorb(&notes.forks);
+        kept.absorb(&notes.kept);
+        full.absorb(&notes.full);
+        updates += notes.updates;
+        tokens += notes.written_tokens;
+        by = notes.by;
+        cost += report.measured.cost_usd.unwrap_or(0.0);
+        compactions += report.compactions.len();
+        without_model += report.compactions.iter().filter(|compaction| compaction.how == "notes").count();
+    }
+    if by.is_empty() {
+        return Ok(());
+    }
+    let tokens = thousands(tokens);
+    writeln!(
+        out,
+        "notes by {by}: {updates} times, {tokens} tokens written; {without_model} of {compactions} compactions took them"
+    )?;
+    if forks.responses > 0 {
+        let own = forks.cost_usd.unwrap_or(0.0);
+        let share = percent(own / (cost - own).max(f64::MIN_POSITIVE));
+        let (hits, price) = (percent(forks.cache_hit_ratio), dollars(forks.cost_usd));
+        writeln!(
+            out,
+            "their forks read {hits} from the cache and cost {price}, {share} of what the conversation cost"
+        )?;
+    }
+    if kept.summaries > 0 {
+        let mut table = Table::new(&["before repairs", "notes", "whole summary"], &[0]);
+        let mut row = |name: &str, of: &dyn Fn(&Kept) -> String| {
+            table.row(vec![name.into(), of(&kept), of(&full)]);
+        };
+        row("summaries", &|of| thousands(of.summaries));
+        row("tokens each", &|of| thousands(of.tokens / of.summaries.max(1)));
+        row("user messages verbatim", &|of| format!("{} of {}", of.user_messages_verbatim, of.user_messages));
+        row("edited paths", &|of| format!("{} of {}", of.paths_kept, of.paths));
+        row("open tasks", &|of| format!("{} of {}", of.todos_kept, of.todos));
+        row("last error", &|of| format!("{} of {}", of.errors_kept, of.errors));
+        row("invented paths", &|of| thousands(of.invented));
         table.write(out)?;
     }
     Ok(())
@@ -344,6 +409,7 @@ fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
     };
     table.row(row(format!("{} sessions", reports.len()), &simulated, &recorded, &counts));
     table.write(out)?;
+    print_notes(&reports.iter().collect::<Vec<_>>(), out)?;
     let lost: usize = reports.iter().map(|report| report.lost.len()).sum();
     if lost > 0 {
         writeln!(out, "{}", yellow(&format!("{lost} messages of people were lost")))?;

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::own::{self, Own};
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::table::harmless;
+use crate::table::{harmless, harmless_lines};
 
 /// The program's own commands: name, what may stand behind it, what it does.
 const BUILT_IN: [(&str, &str, &str); 22] = [
@@ -38,7 +38,7 @@ const BUILT_IN: [(&str, &str, &str); 22] = [
     ("model", "[MODEL]", "ask another model from now on"),
     ("memory", "[show]", "the instruction files of this session, and what is remembered"),
     ("remember", "TEXT", "keep a memory for later sessions; a line that begins with # and a space does, too"),
-    ("tasks", "", "what runs in the background"),
+    ("tasks", "[dream [stop]]", "what runs in the background"),
     ("agents", "", "agents at work, agents that can be sent, sessions of this machine"),
     ("mcp", "[restart SERVER]", "MCP servers and what they offer"),
     ("permissions", "", "what is allowed, asked about and refused, and by whom"),
@@ -169,6 +169,22 @@ impl Slash {
         }
     }
 
+    /// A dream that runs or ran in the background, turn by turn.
+    fn dream(&self, arguments: &str) -> Outcome {
+        let dream = self.running.get().and_then(|live| (live.dream)());
+        match (arguments, dream) {
+            ("dream", Some(dream)) => Outcome::Print(harmless_lines(&dream.page())),
+            ("dream stop", Some(dream)) if dream.state().is_running() => {
+                dream.kill();
+                Outcome::Print(String::from("The dream is stopped, and what it changed is taken back."))
+            }
+            ("dream" | "dream stop", _) => Outcome::Failed(String::from("no dream runs in this session")),
+            _ => Outcome::Failed(String::from(
+                "/tasks lists what runs, /tasks dream shows a dream, /tasks dream stop ends it",
+            )),
+        }
+    }
+
     fn help(&self) -> Outcome {
         let command = |command: CommandInfo| {
             (format!("/{} {}", command.name, command.arguments).trim_end().to_owned(), command.about)
@@ -273,6 +289,7 @@ impl Commands for Slash {
             "agents" => self.agents(),
             "mcp" => self.mcp(arguments),
             "remember" => self.remember(arguments),
+            "tasks" => self.dream(arguments),
             "pin" if arguments.is_empty() => {
                 Outcome::Failed(String::from("/pin wants the text to be pinned"))
             }

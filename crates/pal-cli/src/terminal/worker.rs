@@ -116,7 +116,7 @@ impl Worker<'_> {
         });
         self.running.set(&agent);
         let view = agent.session().view();
-        let shell = agent.shell();
+        let (shell, dream) = (agent.shell(), agent.dream());
         let log = pal_store::log_path(agent.session().directory());
         let is_shown = self.shown.as_ref() == Some(&log);
         self.tell(Told::Ready(Box::new(Facts {
@@ -126,7 +126,10 @@ impl Worker<'_> {
             goal: limits.auto_compact.unwrap_or(limits.effective),
             cost: view.state().totals.cost,
             earlier: if is_shown { Vec::new() } else { earlier(view.branch()) },
-            background: Box::new(move || shell.running()),
+            background: Box::new(move || {
+                let dream = dream().filter(|dream| dream.state().is_running());
+                shell.running().into_iter().chain(dream.map(|dream| dream.line())).collect()
+            }),
         })));
         self.agent = Some(agent);
         self.shown = Some(log);

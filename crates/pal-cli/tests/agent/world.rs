@@ -90,6 +90,8 @@ impl World {
         command.env("PAL_HOME", self.pal()).env("ANTHROPIC_API_KEY", "simulated");
         // Patience is the business of people.
         command.env("PAL_MAX_RETRIES", "2");
+        // What is asked behind the back of a conversation is the business of tests that are about it.
+        command.env("PAL_EXTRACTION", "false").env("PAL_DREAMING", "false");
         command.env("ANTHROPIC_BASE_URL", &self.provider.address);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -93,19 +93,30 @@ impl Memory {
             if to > memory.point {
                 return Err(MemoryError::NoSuchPoint { point: to, last: memory.point });
             }
-            let then = files_at(&changes, to);
-            let mut wanted = Vec::new();
-            for (file, digest) in &then {
-                if memory.files.get(file) != Some(digest) {
-                    wanted.push((file.clone(), Some(memory.journal()?.version(file, *digest)?)));
-                }
-            }
-            let gone = memory.files.keys().filter(|file| !then.contains_key(*file));
-            wanted.extend(gone.map(|file| (file.clone(), None)));
-            let change =
-                Change { id: 0, at: now, by: by.clone(), what: What::Undo, to: Some(to), files: Vec::new() };
-            memory.commit(change, &wanted)?;
+            memory.restore(&changes, to, by, now)?;
             Ok(Written { slug: String::new(), point: memory.point, masked: Vec::new() })
         })
+    }
+
+    /// Brings every file to its version at a point, under the lock.
+    pub(super) fn restore(
+        &mut self,
+        changes: &[Change],
+        to: u64,
+        by: &Author,
+        now: Timestamp,
+    ) -> Result<(), MemoryError> {
+        let then = files_at(changes, to);
+        let mut wanted = Vec::new();
+        for (file, digest) in &then {
+            if self.files.get(file) != Some(digest) {
+                wanted.push((file.clone(), Some(self.journal()?.version(file, *digest)?)));
+            }
+        }
+        let gone = self.files.keys().filter(|file| !then.contains_key(*file));
+        wanted.extend(gone.map(|file| (file.clone(), None)));
+        let change =
+            Change { id: 0, at: now, by: by.clone(), what: What::Undo, to: Some(to), files: Vec::new() };
+        self.commit(change, &wanted)
     }
 }

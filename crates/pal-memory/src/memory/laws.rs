@@ -26,8 +26,14 @@ enum Act {
     Undo(f64),
     /// The same as a point.
     UndoTo(u64),
+    /// What a session did since then is taken back.
+    TakeBack(f64),
+    /// The same from a point on.
+    TakeBackFrom(u64),
     Use(usize),
     Reopen,
+    /// A run in the background that does all of this, and is kept or taken back.
+    Run(Vec<Act>, bool),
 }
 
 const FILES: [&str; 5] = ["a.md", "b.md", "c.md", "MEMORY.md", "notes.txt"];
@@ -39,13 +45,22 @@ fn act() -> impl Strategy<Value = Act> {
         "(---\n(name|type|x): [a-z]{1,5}\n---\n)?[a-z\n]{0,20}".prop_map(String::into_bytes),
         "(- \\[[a-z]{1,3}\\]\\([abcz]\\.md\\): x\n|# by hand\n){0,4}".prop_map(String::into_bytes),
     ];
+    let written = prop_oneof![
+        (0..3_usize, body).prop_map(|(file, body)| Act::Write(file, body)),
+        (0..3_usize, body).prop_map(|(file, body)| Act::Edit(file, body)),
+        (0..3_usize).prop_map(Act::Remove),
+        (0..FILES.len(), bytes.clone()).prop_map(|(file, bytes)| Act::Outside(file, bytes)),
+    ];
+    let run = (prop::collection::vec(written, 0..4), any::<bool>());
     prop_oneof![
+        3 => run.prop_map(|(acts, is_kept)| Act::Run(acts, is_kept)),
         4 => (0..3_usize, body).prop_map(|(file, body)| Act::Write(file, body)),
         2 => (0..3_usize, body).prop_map(|(file, body)| Act::Edit(file, body)),
         2 => (0..3_usize).prop_map(Act::Remove),
         3 => (0..FILES.len(), bytes).prop_map(|(file, bytes)| Act::Outside(file, bytes)),
         1 => (0..FILES.len()).prop_map(Act::OutsideRemove),
         2 => (0.0..1.0).prop_map(Act::Undo),
+        1 => (0.0..1.0).prop_map(Act::TakeBack),
         1 => (0..3_usize).prop_map(Act::Use),
         2 => Just(Act::Reopen),
     ]
@@ -88,11 +103,41 @@ impl World {
 
     /// Does it, and notes what the directory holds at the points that it led to.
     fn act(&mut self, act: &Act) {
+        let by = Author::Session { session: String::from("s"), entry: None };
+        match act {
+            Act::Run(acts, is_kept) => self.run(acts, *is_kept),
+            act => self.act_as(act, &by),
+        }
+    }
+
+    fn act_as(&mut self, act: &Act, by: &Author) {
         self.clock += 1;
         let before = snapshot(&self.directory);
         let from = self.memory.point();
-        done(&mut self.memory, &self.directory, act, moment(self.clock));
+        done(&mut self.memory, &self.directory, act, by, moment(self.clock));
         self.note(from, &before);
+    }
+
+    /// A run in the background does all of it; one that fails is taken back.
+    fn run(&mut self, acts: &[Act], is_kept: bool) {
+        self.reopen();
+        let since = self.memory.point();
+        let by = Author::Named(format!("dream {since}"));
+        acts.iter().for_each(|act| self.act_as(act, &by));
+        self.reopen();
+        if is_kept {
+            return;
+        }
+        let (from, before) = (self.memory.point(), snapshot(&self.directory));
+        self.memory.take_back(&by, since, &by, moment(self.clock)).unwrap();
+        self.note(from, &before);
+        if acts.iter().all(is_ours) {
+            assert_eq!(
+                snapshot(&self.directory),
+                self.points[&since],
+                "a run that is taken back leaves nothing"
+            );
+        }
     }
 
     fn note(&mut self, from: u64, before: &Snapshot) {
@@ -139,9 +184,8 @@ impl World {
 }
 
 /// Does it. Some acts are refused, such as editing what is not there; that changes nothing.
-fn done(memory: &mut Memory, directory: &Path, act: &Act, now: Timestamp) {
+fn done(memory: &mut Memory, directory: &Path, act: &Act, by: &Author, now: Timestamp) {
     let slug = |file: &usize| slug_of(FILES[*file]);
-    let by = Author::Session { session: String::from("s"), entry: None };
     match act {
         Act::Write(file, body) => {
             let head = Head {
@@ -151,15 +195,15 @@ fn done(memory: &mut Memory, directory: &Path, act: &Act, now: Timestamp) {
                 modified: None,
                 origin: by.clone(),
             };
-            let _ = memory.write(slug(file), &Topic::new(head, body.clone()), &by, now);
+            let _ = memory.write(slug(file), &Topic::new(head, body.clone()), by, now);
         }
         Act::Edit(file, new) => {
             let old = memory.read_file(slug(file)).unwrap_or_default();
             let line = old.lines().last().unwrap_or_default().to_owned();
-            let _ = memory.edit(slug(file), (&line, new), &by, now);
+            let _ = memory.edit(slug(file), (&line, new), by, now);
         }
         Act::Remove(file) => {
-            let _ = memory.remove(slug(file), &by, now);
+            let _ = memory.remove(slug(file), by, now);
         }
         Act::Outside(file, bytes) => fs::write(directory.join(FILES[*file]), bytes).unwrap(),
         Act::OutsideRemove(file) => {
@@ -167,11 +211,20 @@ fn done(memory: &mut Memory, directory: &Path, act: &Act, now: Timestamp) {
         }
         Act::Undo(share) => {
             let to = (memory.point() as f64 * share) as u64;
-            let _ = memory.undo(to, &by, now);
+            let _ = memory.undo(to, by, now);
         }
         Act::UndoTo(to) => {
-            let _ = memory.undo(*to, &by, now);
+            let _ = memory.undo(*to, by, now);
         }
+        Act::TakeBack(share) => {
+            let since = (memory.point() as f64 * share) as u64;
+            let _ = memory.take_back(by, since, by, now);
+        }
+        Act::TakeBackFrom(since) => {
+            let _ = memory.take_back(by, *since, by, now);
+        }
+        // Whoever keeps the points does its acts one by one.
+        Act::Run(acts, _) => acts.iter().for_each(|act| done(memory, directory, act, by, now)),
         Act::Use(file) => {
             let _ = memory.note_used(slug(file), now, None);
         }
@@ -197,7 +250,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Only what we do ourselves can be killed half-way.
 fn is_ours(act: &Act) -> bool {
-    !matches!(act, Act::Outside(..) | Act::OutsideRemove(_) | Act::Use(_))
+    !matches!(act, Act::Outside(..) | Act::OutsideRemove(_) | Act::Use(_) | Act::Run(..))
 }
 
 /// Each case makes many files; `PAL_CASES` asks for more.
@@ -235,20 +288,22 @@ proptest! {
         let now = moment(world.clock + 1);
         let last = match last {
             Act::Undo(share) => Act::UndoTo((from as f64 * share) as u64),
+            Act::TakeBack(share) => Act::TakeBackFrom((from as f64 * share) as u64),
             last => last,
         };
         // The same without a kill, to know what it takes and what comes of it.
+        let by = Author::Session { session: String::from("s"), entry: None };
         let other = folder.path().join("other");
         copy(&world.directory, &other);
         let mut whole = Memory::open(&other, now).unwrap();
         let noticed = snapshot(&other);
         kill_after(Some(usize::MAX));
-        done(&mut whole, &other, &last, now);
+        done(&mut whole, &other, &last, &by, now);
         let taken = usize::MAX - kill_after(None).unwrap();
         let after = snapshot(&other);
         // The kill, and perhaps another one while the first is made good.
         kill_after(Some((taken as f64 * share) as usize));
-        done(&mut world.memory, &world.directory, &last, now);
+        done(&mut world.memory, &world.directory, &last, &by, now);
         if let Some(again) = again {
             kill_after(Some(again));
             drop(Memory::open(&world.directory, now));

@@ -269,7 +269,7 @@ impl App {
         let (name, arguments) = (name.to_owned(), arguments.trim().to_owned());
         match name.as_str() {
             "exit" | "quit" => return self.leave(),
-            "tasks" => return self.tasks(),
+            "tasks" if arguments.is_empty() => return self.tasks(),
             _ => {}
         }
         let log = self.facts.as_ref().map(|facts| facts.log.clone());

@@ -95,6 +95,8 @@ impl Run<'_> {
         }
         command.env("HOME", self.stage.user()).env("PAL_HOME", self.stage.home());
         command.env("ANTHROPIC_BASE_URL", self.address).env("ANTHROPIC_API_KEY", "simulated");
+        // The story is told to its last request, and nothing is asked behind its back.
+        command.env("PAL_EXTRACTION", "false");
         command.env("PAL_CLOCK_AHEAD_S", self.ahead.as_secs().to_string());
         let errors = File::create(self.errors()).map_err(|error| Failure::of_file(&self.errors(), &error))?;
         command.current_dir(self.stage.project());

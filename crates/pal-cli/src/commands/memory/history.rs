@@ -1,12 +1,13 @@
 //! What was changed, by whom, and the way back.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use pal_memory::{Author, Change, Difference, INDEX_FILE};
 use serde_json::{Value, json};
 
 use super::{Desk, failure};
-use crate::colour::{clipped, columns};
+use crate::colour::{Colours, clipped, columns};
 use crate::failure::Failure;
 use crate::stored::now;
 use crate::table::harmless_lines;
@@ -72,27 +73,38 @@ impl Desk<'_> {
 
     fn print(&mut self, differences: &[Difference]) -> Result<ExitCode, Failure> {
         if self.is_json {
-            let list: Vec<Value> = differences.iter().map(object).collect();
+            let list: Vec<Value> = differences.iter().map(difference_object).collect();
             writeln!(self.out, "{}", Value::from(list))?;
             return Ok(ExitCode::SUCCESS);
         }
-        for difference in differences {
-            for line in harmless_lines(&difference.unified()).lines() {
-                let line = match line.as_bytes().first() {
-                    _ if line.starts_with("+++") || line.starts_with("---") => self.colours.bold(line),
-                    Some(b'+') => self.colours.green(line),
-                    Some(b'-') => self.colours.painted("31", line),
-                    Some(b'@') => self.colours.cyan(line),
-                    _ => line.to_owned(),
-                };
-                writeln!(self.out, "{line}")?;
-            }
-        }
+        print_diff(differences, self.colours, self.out)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn object(difference: &Difference) -> Value {
+/// Prints what is different, as `diff -u` does.
+pub(crate) fn print_diff(
+    differences: &[Difference],
+    colours: Colours,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    for difference in differences {
+        for line in harmless_lines(&difference.unified()).lines() {
+            let line = match line.as_bytes().first() {
+                _ if line.starts_with("+++") || line.starts_with("---") => colours.bold(line),
+                Some(b'+') => colours.green(line),
+                Some(b'-') => colours.painted("31", line),
+                Some(b'@') => colours.cyan(line),
+                _ => line.to_owned(),
+            };
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The same as JSON.
+pub(crate) fn difference_object(difference: &Difference) -> Value {
     let text =
         |side: &Option<Vec<u8>>| side.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     json!({
