@@ -8,6 +8,7 @@ mod demo;
 mod ledger;
 mod memory;
 mod print;
+mod recall;
 mod sessions;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub(crate) use demo::Demo;
 pub(crate) use ledger::{Breaks, Cost};
 pub(crate) use memory::{KindName, Memory, MemoryCommand, ScopeName};
 pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
+pub(crate) use recall::{Mcp, Recall};
 pub(crate) use sessions::{Export, ExportFormat, Sessions};
 
 /// The context and memory engine for coding agents, and an agent that works with it
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Uncompact(Uncompact),
     Pin(Pin),
     Memory(Memory),
+    Recall(Recall),
+    Mcp(Mcp),
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),
