@@ -9,6 +9,7 @@ mod dream;
 mod ledger;
 mod memory;
 mod print;
+mod recall;
 mod sessions;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use dream::Dream;
 pub(crate) use ledger::{Breaks, Cost};
 pub(crate) use memory::{KindName, Memory, MemoryCommand, ScopeName};
 pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
+pub(crate) use recall::{Mcp, Recall};
 pub(crate) use sessions::{Export, ExportFormat, Sessions};
 
 /// The context and memory engine for coding agents, and an agent that works with it
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     Pin(Pin),
     Memory(Memory),
     Dream(Dream),
+    Recall(Recall),
+    Mcp(Mcp),
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),

@@ -79,6 +79,8 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
         Command::Pin(pin) => commands::pin(&pin, settings, out),
         Command::Dream(dream) => commands::dream(&dream, &arguments.print, settings, out),
         Command::Memory(memory) => commands::memory(&memory, settings, out),
+        Command::Recall(recall) => commands::recall(&recall, settings, out),
+        Command::Mcp(mcp) => commands::mcp(&mcp, settings),
         Command::Sim(sim) => commands::sim(&sim, settings, out),
         Command::Ask(ask) => commands::ask(&ask, settings, out),
         Command::Config(config) => commands::config(&config, settings, out),

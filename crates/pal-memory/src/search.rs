@@ -1,5 +1,7 @@
 //! Memories that fit a question, by their words, by when they were written and by how often they were used.
 
+use std::collections::HashSet;
+
 use pal_model::Timestamp;
 use pal_search::{Document, Index, SearchError};
 use serde::Serialize;
@@ -16,14 +18,16 @@ const WEIGHTS: [f64; 3] = [4.0, 2.0, 1.0];
 
 /// How much newness may add to a score: as much as this share of it.
 const RECENCY: f64 = 0.3;
-/// How much use may add.
-const USE: f64 = 0.3;
+/// How much use may add: what was of use before is the best guess where words alone do not decide.
+const USE: f64 = 2.0;
 /// Days after which newness has halved.
 const HALF_DAYS: f64 = 30.0;
 /// Uses that are half as good as endlessly many.
 const HALF_USES: f64 = 4.0;
 /// How many more are fetched than are wanted, since newness and use change the order.
 const FETCHED: usize = 4;
+/// How much of its score a memory loses in the order if all it is about was said by those before it.
+const SAID: f64 = 0.6;
 
 const DAY_MS: f64 = 86_400_000.0;
 
@@ -42,7 +46,7 @@ impl Memory {
     /// is made for this process alone.
     pub fn search(&mut self, question: &str, most: usize, now: Timestamp) -> Result<Vec<Found>, MemoryError> {
         self.look()?;
-        let fetched = most.saturating_mul(FETCHED).max(20);
+        let fetched = most.saturating_mul(FETCHED).max(50);
         let hits = self.hits(question, fetched).or_else(|_| {
             self.search = None;
             // A kept index that fails while it is used is as good as none.
@@ -67,8 +71,7 @@ impl Memory {
         found.sort_by(|one, other| {
             other.score.total_cmp(&one.score).then_with(|| one.memory.slug.cmp(&other.memory.slug))
         });
-        found.truncate(most);
-        Ok(found)
+        Ok(varied(found, most))
     }
 
     fn hits(&mut self, question: &str, most: usize) -> Result<Vec<pal_search::Hit>, SearchError> {
@@ -122,6 +125,35 @@ impl Memory {
         }
         Ok(())
     }
+}
+
+/// The first so many of those that fit, in an order in which none says again what others before it said: whoever has room for
+/// five memories wants to know five things.
+fn varied(mut left: Vec<Found>, most: usize) -> Vec<Found> {
+    let mut said: HashSet<String> = HashSet::new();
+    let mut chosen = Vec::new();
+    left.truncate(most.saturating_mul(FETCHED));
+    let mut topics: Vec<HashSet<String>> = left.iter().map(|found| topic(&found.memory)).collect();
+    while !left.is_empty() && chosen.len() < most {
+        let worth = |at: usize| {
+            let again = topics[at].intersection(&said).count() as f64 / topics[at].len().max(1) as f64;
+            left[at].score * (1.0 - SAID * again)
+        };
+        let best =
+            (0..left.len()).max_by(|one, other| worth(*one).total_cmp(&worth(*other)).then(other.cmp(one)));
+        // There is one as long as any is left.
+        let Some(best) = best else { break };
+        said.extend(topics.remove(best));
+        chosen.push(left.remove(best));
+    }
+    chosen
+}
+
+/// The words by which a memory says what it is about.
+fn topic(memory: &Listed) -> HashSet<String> {
+    let words = memory.head.description.split_whitespace();
+    let words = words.map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase());
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 /// What newness and use make of a score.

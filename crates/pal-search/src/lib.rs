@@ -20,6 +20,9 @@
 //! ```
 
 mod index;
+mod marks;
 mod words;
 
-pub use index::{Document, Hit, Index, SearchError};
+pub use index::{Changing, Document, Hit, Index, SearchError, Wanted};
+pub use marks::{Mark, Marker};
+pub use words::Fit;

@@ -30,26 +30,65 @@ pub(crate) fn indexed(text: &str) -> String {
     out
 }
 
-/// A question as a query of the index: any of its words, the rare ones weighing most; none if nothing in it can be found.
-pub(crate) fn query(text: &str) -> Option<String> {
-    let mut terms: Vec<String> = Vec::new();
-    for word in words(text) {
-        if EMPTY.contains(&word.to_lowercase().as_str()) {
-            continue;
-        }
-        each_term(word, &mut |term| {
-            if terms.len() < QUERY_MOST && !terms.iter().any(|known| known == term) {
-                terms.push(term.to_owned());
-            }
-        });
-    }
+/// How much of a question a document must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fit {
+    /// Any of its telling words, the rare ones weighing most.
+    Any,
+    /// All of its words.
+    All,
+    /// Words that begin as all of its words do.
+    Beginnings,
+}
+
+/// A question as a query of the index; none if nothing in it can be found.
+pub(crate) fn query(text: &str, fit: Fit) -> Option<String> {
+    let words = match fit {
+        Fit::Any => telling(text),
+        Fit::All | Fit::Beginnings => question_words(text),
+    };
+    let mut groups: Vec<Vec<String>> =
+        words.into_iter().map(terms).filter(|group| !group.is_empty()).collect();
+    groups.truncate(QUERY_MOST);
     // Quoted, a term is never read as an operator; no term holds a quotation mark.
-    (!terms.is_empty())
-        .then(|| terms.iter().map(|term| format!("\"{term}\"")).collect::<Vec<_>>().join(" OR "))
+    let quoted = |term: &String| format!("\"{term}\"");
+    let joined = |terms: &[String], by: &str| terms.iter().map(quoted).collect::<Vec<_>>().join(by);
+    let clauses: Vec<String> = match fit {
+        Fit::Any => {
+            let mut all: Vec<String> = Vec::new();
+            for term in groups.into_iter().flatten() {
+                if all.len() < QUERY_MOST && !all.contains(&term) {
+                    all.push(term);
+                }
+            }
+            return (!all.is_empty()).then(|| joined(&all, " OR "));
+        }
+        // What a word is indexed as stands in one place: its terms are a phrase.
+        Fit::All => groups.iter().map(|group| joined(group, " + ")).collect(),
+        Fit::Beginnings => groups.iter().map(|group| format!("{} *", joined(group, " + "))).collect(),
+    };
+    (!clauses.is_empty()).then(|| clauses.join(" AND "))
+}
+
+/// The words that a question asks for. Whoever asks for words that say nothing wants just these.
+pub(crate) fn question_words(text: &str) -> Vec<&str> {
+    let telling = telling(text);
+    if telling.is_empty() { words(text).collect() } else { telling }
+}
+
+/// The words of a question that say something.
+fn telling(text: &str) -> Vec<&str> {
+    words(text).filter(|word| !EMPTY.contains(&word.to_lowercase().as_str())).collect()
+}
+
+fn terms(word: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    each_term(word, &mut |term| terms.push(term.to_owned()));
+    terms
 }
 
 /// Runs of letters and digits.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_alphanumeric() || is_joined(letter);
     text.split(move |letter: char| !is_part(letter)).filter(|word| !word.is_empty())
 }
@@ -73,7 +112,7 @@ fn each_term(word: &str, tell: &mut dyn FnMut(&str)) {
 }
 
 /// Parts of a word that are written alike: with spaces between words, or without.
-fn runs(word: &str) -> Vec<&str> {
+pub(crate) fn runs(word: &str) -> Vec<&str> {
     let mut runs = Vec::new();
     let mut from = 0;
     let mut before = None;
@@ -90,7 +129,7 @@ fn runs(word: &str) -> Vec<&str> {
 }
 
 /// The parts of an identifier by its capitals and digits: `readToken2` is read, Token, 2.
-fn parts(word: &str) -> Vec<&str> {
+pub(crate) fn parts(word: &str) -> Vec<&str> {
     let letters: Vec<(usize, char)> = word.char_indices().collect();
     let mut parts = Vec::new();
     let mut from = 0;
@@ -120,7 +159,7 @@ fn pairs(run: &str, tell: &mut dyn FnMut(&str)) {
 }
 
 /// Whether a character belongs to a writing without spaces between words.
-fn is_joined(letter: char) -> bool {
+pub(crate) fn is_joined(letter: char) -> bool {
     matches!(u32::from(letter),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF
         | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
@@ -148,8 +187,17 @@ mod tests {
 
     #[test]
     fn a_question_is_its_telling_words() {
-        assert_eq!(query("How do I run the tests?").as_deref(), Some("\"run\" OR \"tests\""));
-        assert_eq!(query("\"AND\" OR (NEAR) -x *"), Some("\"NEAR\" OR \"x\"".to_owned()));
-        assert_eq!((query("the of a"), query("!?")), (None, None));
+        let any = |text: &str| query(text, Fit::Any);
+        assert_eq!(any("How do I run the tests?").as_deref(), Some("\"run\" OR \"tests\""));
+        assert_eq!(any("\"AND\" OR (NEAR) -x *"), Some("\"NEAR\" OR \"x\"".to_owned()));
+        assert_eq!((any("the of a"), any("!?")), (None, None));
+        let all = |text: &str| query(text, Fit::All);
+        assert_eq!(all("the readToken").as_deref(), Some("\"readToken\" + \"read\" + \"Token\""));
+        assert_eq!(all("to be").as_deref(), Some("\"to\" AND \"be\""));
+        assert_eq!(
+            query("tok 記憶を", Fit::Beginnings).as_deref(),
+            Some("\"tok\" * AND \"記憶\" + \"憶を\" *")
+        );
+        assert_eq!(all("!?"), None);
     }
 }

@@ -24,7 +24,7 @@ pub struct Reader {
 /// One line of a log.
 #[derive(Debug)]
 pub struct Line {
-    /// Its number, from 1.
+    /// Its number, from 1 for the first that was read.
     pub number: u64,
     /// Where it starts.
     pub offset: u64,
@@ -51,9 +51,49 @@ impl Reader {
         Ok(Reader { file, path: path.to_owned(), length })
     }
 
+    /// How many bytes it has.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// All lines in the order of the file, whatever their branch; bad ones as errors.
     pub fn lines(&self) -> Lines<'_> {
         Lines { forward: Forward::new(self.source(self.length), 0), number: 0, has_failed: false }
+    }
+
+    /// The lines from one on, numbered from it; none if no line starts at `offset`.
+    pub fn lines_from(&self, offset: u64) -> Result<Option<Lines<'_>>, FileError> {
+        let source = self.source(self.length);
+        // Behind the last line there is nothing yet, and a line of its own begins there.
+        let is_start =
+            source.is_line_start(offset)? || (offset == self.length && self.ends_a_line(offset)?);
+        let lines = || Lines { forward: Forward::new(source, offset), number: 0, has_failed: false };
+        Ok(is_start.then(lines))
+    }
+
+    /// The entry whose line starts at `offset`; none if there is none.
+    pub fn entry_at(&self, offset: u64) -> Result<Option<Entry>, FileError> {
+        let Some(mut lines) = self.lines_from(offset)? else { return Ok(None) };
+        match lines.next() {
+            Some(Ok(line)) => Ok(Some(line.entry)),
+            Some(Err(ReadError::File(error))) => Err(error),
+            Some(Err(ReadError::Bad(_))) | None => Ok(None),
+        }
+    }
+
+    /// The number of the line that `offset` is in, from 1.
+    pub fn number_at(&self, offset: u64) -> Result<u64, FileError> {
+        line_number(self.source(self.length), offset.min(self.length))
+    }
+
+    /// The bytes from `from` to `to`, as far as there are any.
+    pub fn bytes(&self, from: u64, to: u64) -> Result<Vec<u8>, FileError> {
+        let to = to.min(self.length);
+        self.source(self.length).read(from.min(to), to)
+    }
+
+    fn ends_a_line(&self, offset: u64) -> Result<bool, FileError> {
+        Ok(offset == 0 || self.bytes(offset - 1, offset)? == b"\n")
     }
 
     /// The branch of the last entry from its very start, boundaries or not.

@@ -24,7 +24,7 @@ impl Desk<'_> {
     /// Carries such a call out.
     pub(crate) fn look_inside(&mut self, session: &mut Session, engine: &Engine, call: &Call) -> Returned {
         let done = match call.name.as_str() {
-            RECALL => recall::recall(&self.log, &call.input, &self.handle.cancel())
+            RECALL => recall::recall(&self.log, &call.input, self.clock.now(), &self.handle.cancel())
                 .map(|text| vec![Block::text(&text)]),
             CONTEXT => self.tell_context(session, engine, call).map(|text| vec![Block::text(&text)]),
             TOOL_SEARCH => self.search_tools(session, call),

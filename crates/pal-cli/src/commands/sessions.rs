@@ -282,7 +282,7 @@ fn bytes(count: u64) -> String {
 }
 
 /// How long ago something was, in its largest unit; after a week, the day.
-fn ago(at: Timestamp, now: Timestamp) -> String {
+pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.milliseconds().saturating_sub(at.milliseconds()) / 1_000;
     match seconds {
         ..60 => String::from("just now"),

@@ -17,6 +17,7 @@ mod pinning;
 mod printing;
 mod program;
 mod real_sessions;
+mod recalling;
 mod remembering;
 mod replay;
 mod resume;

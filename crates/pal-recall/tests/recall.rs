@@ -1,0 +1,333 @@
+//! The index over sessions on disk: what is found, that only what is new is read, and that nothing stops it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use pal_model::{Decision, DecisionKind, Draft, EntryId, IdSource, Origin, Timestamp, escape_into};
+use pal_recall::{Found, Recall, Wanted, Who};
+use pal_store::{Log, log_path};
+
+fn now() -> Timestamp {
+    Timestamp::from_milliseconds(1_800_000_000_000)
+}
+
+/// A project with sessions.
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn session(&self, name: &str) -> PathBuf {
+        self.folder.path().join("sessions").join(name)
+    }
+
+    fn file(&self, name: &str, text: &[u8]) {
+        let path = self.folder.path().join("sessions").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Appends what a person says to the log of a session, or of an agent of it.
+    fn say(&self, session: &str, texts: &[&str]) -> Vec<EntryId> {
+        let path = log_path(&self.session(session));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let name: u64 = session.bytes().zip(1_u64..).map(|(letter, at)| u64::from(letter) * at).sum();
+        let ids = IdSource::seeded(path.metadata().map_or(0, |metadata| metadata.len()) * 10_000 + name);
+        let mut log = match path.exists() {
+            true => Log::open(&path, ids).unwrap().log,
+            false => Log::create(&path, ids).unwrap(),
+        };
+        let said = texts
+            .iter()
+            .map(|text| log.append(Draft::user(Origin::Person, &quoted(text)), now()).unwrap().id);
+        said.collect()
+    }
+
+    fn recall(&self) -> Recall {
+        Recall::of_project(self.folder.path())
+    }
+
+    /// Bytes that an update reads.
+    fn update(&self) -> u64 {
+        let updated = self.recall().update(&mut |_| true).unwrap();
+        assert!(updated.unread.is_empty() && !updated.is_behind, "{updated:?}");
+        updated.bytes
+    }
+
+    fn found(&self, query: &str) -> Found {
+        let mut recall = self.recall();
+        recall.update(&mut |_| true).unwrap();
+        search(&mut recall, query)
+    }
+
+    /// The texts of what is found, if all words are in it.
+    fn texts(&self, query: &str) -> Vec<String> {
+        let found = self.found(query);
+        let places = found.places.into_iter().filter(|_| !found.is_loose);
+        places.map(|place| place.passage.text).collect()
+    }
+}
+
+fn search(recall: &mut Recall, query: &str) -> Found {
+    recall.search(&Wanted { query, session: None, most: 10, around: 1, now: now() }).unwrap()
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::new();
+    escape_into(&mut quoted, text);
+    quoted
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(bytes).unwrap();
+}
+
+#[test]
+fn what_was_said_is_found_with_who_where_and_when() {
+    let world = World::new();
+    let long = format!(
+        "{}before\nthe Parser fails on empty input\nafter\n{}",
+        "line\n".repeat(900),
+        "more\n".repeat(900)
+    );
+    let ids = world.say("0199", &["Mend the lexer, please.", &long]);
+    let found = world.found("parser INPUT");
+    assert_eq!(found.places.len(), 1, "{found:?}");
+    let place = &found.places[0];
+    assert_eq!(place.passage.text, "before\nthe Parser fails on empty input\nafter");
+    assert_eq!((place.passage.line, place.line), (901, 2), "of the text, and of the log");
+    assert_eq!((place.session.as_str(), place.who.clone(), place.entry), ("0199", Who::Person, Some(ids[1])));
+    assert_eq!(place.about.title(), Some("Mend the lexer, please."));
+    let log = std::fs::read(&place.file).unwrap();
+    assert!(String::from_utf8_lossy(&log[place.offset as usize..]).contains("the Parser fails"));
+    let marked: Vec<&str> =
+        place.passage.marks.iter().map(|mark| &place.passage.text[mark.clone()]).collect();
+    assert_eq!(marked, ["Parser", "input"]);
+}
+
+#[test]
+fn only_what_a_log_grew_by_is_read() {
+    let world = World::new();
+    world.say("one", &["the first words"]);
+    let log = log_path(&world.session("one"));
+    assert_eq!(world.update(), log.metadata().unwrap().len());
+    assert_eq!(world.update(), 0);
+    let before = log.metadata().unwrap().len();
+    world.say("one", &["the second words"]);
+    world.say("two", &["of another session"]);
+    let other = log_path(&world.session("two")).metadata().unwrap().len();
+    assert_eq!(world.update(), log.metadata().unwrap().len() - before + other);
+    assert_eq!(world.texts("second words"), ["the second words"]);
+    assert_eq!(world.texts("first words"), ["the first words"]);
+}
+
+#[test]
+fn torn_and_broken_lines_stop_nothing() {
+    let world = World::new();
+    world.say("one", &["apples are kept"]);
+    let log = log_path(&world.session("one"));
+    let whole = std::fs::read(&log).unwrap();
+    append(&log, b"no entry at all\n\xff\xfe\n{\"v\":99,\"kind\":\"user\"}\n");
+    append(&log, &String::from_utf8_lossy(&whole).replace("apples", "pears").into_bytes());
+    let torn = String::from_utf8_lossy(&whole).replace("apples", "cherries").into_bytes();
+    let (first, rest) = torn.split_at(torn.len() - 9);
+    append(&log, first);
+    assert_eq!(world.texts("apples"), ["apples are kept"]);
+    assert_eq!(world.texts("pears"), ["pears are kept"], "behind lines that are none");
+    assert!(world.found("cherries").places.is_empty(), "it is not whole yet");
+    append(&log, rest);
+    assert_eq!(world.texts("cherries"), ["cherries are kept"]);
+}
+
+#[test]
+fn what_was_replaced_or_removed_is_forgotten() {
+    let world = World::new();
+    world.say("one", &["about apples", "and about nuts"]);
+    world.say("two", &["about pears"]);
+    assert_eq!(world.texts("apples").len() + world.texts("pears").len(), 2);
+    std::fs::remove_file(log_path(&world.session("one"))).unwrap();
+    world.say(
+        "one",
+        &["about plums, in a log that is longer than the one before, so that its length says nothing of it"],
+    );
+    std::fs::remove_dir_all(world.session("two")).unwrap();
+    assert_eq!(world.texts("plums").len(), 1);
+    for gone in ["apples", "nuts", "pears"] {
+        assert!(world.found(gone).places.is_empty(), "{gone}");
+    }
+}
+
+#[test]
+fn agents_outputs_and_spilled_results_are_found_once() {
+    let world = World::new();
+    world.say("one", &["the main log"]);
+    world.say("one/agents/scout", &["walnut, said the scout"]);
+    world.say("one/agents/scout/agents/second", &["hazelnut, said the second"]);
+    world.file(
+        "one/outputs/a.txt",
+        format!("{}chestnut\n{}", "noise\n".repeat(2_000), "noise\n".repeat(9)).as_bytes(),
+    );
+    world.file("one/tool-results/b.txt", b"peanut in \xff a result");
+    let place = |query: &str| {
+        let found = world.found(query);
+        assert_eq!(found.places.len(), 1, "{query}: {found:?}");
+        found.places.into_iter().next().unwrap()
+    };
+    assert_eq!(place("walnut").agent.as_deref(), Some("scout"));
+    assert_eq!(place("hazelnut").agent.as_deref(), Some("scout/second"));
+    let output = place("chestnut");
+    assert_eq!((output.who, output.line, output.entry), (Who::Output, 2_000, None));
+    assert_eq!(output.passage.text, "noise\nchestnut\nnoise");
+    assert_eq!(output.offset, 1_999 * 6);
+    assert_eq!(place("peanut").passage.text, "peanut in ? a result");
+
+    // The log holds what was spilled, so its file is not found besides.
+    let path = log_path(&world.session("one"));
+    let mut log = Log::open(&path, IdSource::seeded(77)).unwrap().log;
+    log.append(Draft::user(Origin::Tool, &quoted("peanut in the log")), now()).unwrap();
+    let kind = DecisionKind::Spill {
+        tool_use_id: None,
+        entry: None,
+        path: String::from("tool-results/b.txt"),
+        text: String::from("short"),
+    };
+    log.append(
+        Draft::decision(&Decision { kind, reason: String::new(), cost: pal_model::Cost::default() }),
+        now(),
+    )
+    .unwrap();
+    assert_eq!(place("peanut").passage.text, "peanut in the log");
+}
+
+#[test]
+fn an_output_that_grows_is_found_as_it_is_now() {
+    let world = World::new();
+    world.file("one/background/a.txt", b"one\ntwo, half");
+    assert_eq!(world.texts("half"), ["one\ntwo, half"]);
+    append(&world.session("one/background/a.txt"), b"way there\nthree\n");
+    assert_eq!(world.texts("halfway"), ["one\ntwo, halfway there\nthree"]);
+    assert!(world.found("half").is_loose, "the word is another now");
+    assert_eq!(world.update(), 0);
+    append(&world.session("one/background/a.txt"), b"four without an end");
+    assert!(world.update() > 0);
+    assert_eq!(world.update(), 0, "what did not grow is not read again");
+}
+
+#[test]
+fn the_index_is_private_and_made_anew_if_it_is_spoilt() {
+    let world = World::new();
+    world.say("one", &["apples"]);
+    world.update();
+    let index = world.folder.path().join("recall.db");
+    assert_eq!(index.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::write(&index, "no database at all, but long enough to look like one".repeat(100)).unwrap();
+    assert_eq!(world.texts("apples"), ["apples"]);
+    // One whose inner pages are spoilt opens, and fails while it is used.
+    let mut bytes = std::fs::read(&index).unwrap();
+    for ending in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{ending}", index.display()));
+    }
+    let from = bytes.len().min(4_096);
+    bytes[from..].fill(0x5a);
+    std::fs::write(&index, bytes).unwrap();
+    assert_eq!(world.texts("apples"), ["apples"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_searched_all_the_same() {
+    let world = World::new();
+    world.say("one", &["apples"]);
+    world.say("two", &["apples of another"]);
+    let mut recall = Recall::of_log(&log_path(&world.session("one")));
+    recall.update(&mut |_| true).unwrap();
+    assert_eq!(search(&mut recall, "apple").places.len(), 1);
+    assert!(!world.folder.path().join("recall.db").exists());
+    let mut nowhere = Recall::of_project(Path::new("/nowhere/at/all"));
+    assert_eq!(nowhere.update(&mut |_| true).unwrap().bytes, 0);
+    assert!(search(&mut nowhere, "apple").places.is_empty());
+}
+
+#[test]
+fn processes_share_the_work_and_find_the_same() {
+    let world = World::new();
+    let texts: Vec<String> = (0..40).map(|at| format!("number {at} {}", "and so on ".repeat(400))).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    for session in ["one", "two", "three"] {
+        world.say(session, &texts);
+    }
+    let total: u64 = ["one", "two", "three"]
+        .iter()
+        .map(|name| log_path(&world.session(name)).metadata().unwrap().len())
+        .sum();
+    let read: u64 = std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| world.recall().update(&mut |_| true).unwrap().bytes)).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    assert_eq!(read, total, "nothing is read twice");
+    assert_eq!(world.found("number 17").places.iter().filter(|place| place.words == 2).count(), 3);
+}
+
+#[test]
+fn it_can_be_stopped_and_goes_on_where_it_was() {
+    let world = World::new();
+    world.say("one", &["apples"]);
+    world.say("two", &["pears"]);
+    let mut asked = 0;
+    let updated = world.recall().update(&mut |progress| {
+        asked += 1;
+        assert!(progress.total > progress.done);
+        asked < 2
+    });
+    assert!(updated.unwrap().is_behind);
+    let mut recall = world.recall();
+    assert_eq!(search(&mut recall, "apples").places.len(), 1, "what was done stays");
+    assert!(search(&mut recall, "pears").places.is_empty());
+    assert!(world.update() > 0);
+    assert_eq!(search(&mut recall, "pears").places.len(), 1);
+}
+
+#[test]
+fn an_entry_is_shown_with_its_neighbours() {
+    let world = World::new();
+    let ids = world.say("one", &["first", "second", "third", "fourth"]);
+    world.update();
+    let texts = |id: EntryId, before: usize, after: usize| {
+        let shown = world.recall().entry(id, before, after).unwrap().unwrap();
+        let texts: Vec<String> = shown.entries.iter().map(|entry| entry.said[0].text.clone()).collect();
+        (texts.join(" "), shown.asked)
+    };
+    assert_eq!(texts(ids[2], 0, 0), (String::from("third"), 0));
+    assert_eq!(texts(ids[2], 1, 1), (String::from("second third fourth"), 1));
+    assert_eq!(texts(ids[0], 5, 1), (String::from("first second"), 0));
+    assert_eq!(texts(ids[3], 9, 9), (String::from("first second third fourth"), 3));
+    assert!(world.recall().entry(EntryId::from_bits(7), 0, 0).unwrap().is_none());
+}
+
+#[test]
+fn whatever_is_asked_something_sensible_comes_back() {
+    let world = World::new();
+    world.say("one", &["to be or not to be", "the retryPolicy has a \"backoff\" (exponential)"]);
+    for odd in
+        ["\"", "'", "NEAR(", "a AND", "* OR -", "f0:", "{", "^x", "\0", "", "   ", "🦀", "->", "((((\"\"\"\""]
+    {
+        world.found(odd);
+    }
+    assert_eq!(world.texts("\"exponential backoff\"").len(), 1);
+    assert_eq!(
+        world.texts("to be"),
+        ["to be or not to be"],
+        "words that say nothing, if there are no others"
+    );
+    let some = world.found("policy of pineapples");
+    assert!(some.is_loose && some.places.len() == 1, "{some:?}");
+    let begun = world.found("expon");
+    assert!(begun.is_loose && begun.places.len() == 1, "{begun:?}");
+}
