@@ -47,7 +47,7 @@ pub use audit::Audit;
 pub use breaks::Break;
 pub use error::ReplayError;
 pub use notices::grouped_notices;
-pub use options::{CompactWith, Options, Policy, Restart};
+pub use options::{Before, CompactWith, Options, Policy, Restart};
 pub use recorded::Recorded;
 pub use report::{Compaction, EngineTimes, Layer, Lost, Measured, Rejection, Report, Tokens};
 pub use run::{Step, replay, replay_watched};

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use pal_engine::EngineError;
 use pal_replay::{
-    CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, Restart, grouped_notices,
+    CompactWith, Measured, Options, Policy, Recorded, ReplayError, Report, grouped_notices,
     replay as replay_one,
 };
 
@@ -97,7 +97,7 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
             SummaryName::Recorded => CompactWith::Recorded,
         },
         out: folder(name),
-        restart: Restart::Never,
+        ..Options::plain()
     };
     arguments.files.iter().zip(names).map(|(file, name)| Job { file, options: options(name) }).collect()
 }
