@@ -78,7 +78,8 @@ pub fn run(
         cells: session.cells,
         clairvoyant: limits.unwrap_or_default(),
     });
-    Findings::new(plan, cells.collect(), failures)
+    let cells: Vec<SessionCells> = cells.collect();
+    Findings::new(plan, &cells, failures)
 }
 
 impl Plan {

@@ -161,8 +161,20 @@ struct Moment {
     is_cold: bool,
     /// Pings that would have kept the cache; none where they do not help.
     pings: Option<f64>,
-    /// Dollars that a token dropped here is expected to cost.
-    lost_token: f64,
+    /// What the content that joined before a call would cost if it were dropped here: all of it, what can be cleared of it,
+    /// and what the model had said of a single call.
+    grown: Vec<f64>,
+    clearable: Vec<f64>,
+    said: Vec<f64>,
+}
+
+impl Moment {
+    /// What all content in sight would cost if it were dropped here.
+    fn content(&self, cut: usize, clearing: usize) -> f64 {
+        let summarised = if cut > 0 { self.said[cut] } else { 0.0 };
+        self.grown[self.at + 1] - self.grown[cut] - summarised - self.clearable[clearing]
+            + self.clearable[cut]
+    }
 }
 
 impl Programme<'_> {
@@ -196,12 +208,18 @@ impl Programme<'_> {
         let call = &self.trace.calls[at];
         let is_cold = call.is_lost || call.gap_milliseconds >= self.lifetime.milliseconds;
         let pings = (call.gap_milliseconds / self.lifetime.milliseconds) as f64;
-        Moment {
-            at,
-            is_cold,
-            pings: (is_cold && !call.is_lost).then_some(pings),
-            lost_token: self.loss.of_token(self.rates, self.lifetime.write, self.trace.calls.len() - 1 - at),
+        let again = self.loss.of_token(self.rates, self.lifetime.write, self.trace.calls.len() - 1 - at);
+        let (mut grown, mut clearable, mut said) = (vec![0.0], vec![0.0], Vec::new());
+        let (mut of_grown, mut of_clearable) = (0.0, 0.0);
+        for (number, call) in self.trace.calls.iter().enumerate().take(at + 1) {
+            let price = again * self.loss.share((at - number).max(1));
+            of_grown += price * call.grown;
+            of_clearable += price * call.clearable;
+            grown.push(of_grown);
+            clearable.push(of_clearable);
+            said.push(price * (call.grown - call.waiting));
         }
+        Moment { at, is_cold, pings: (is_cold && !call.is_lost).then_some(pings), grown, clearable, said }
     }
 
     /// Tokens of the prompt of a call.
@@ -274,8 +292,7 @@ impl Programme<'_> {
             for clearing in cut + 1..=at {
                 let from = clearing - 1;
                 if let Some(untouched) = self.untouched(cut, from, at) {
-                    let cell = before[cut * side + from]
-                        .lose(-moment.lost_token * self.tables.clearable_before[from]);
+                    let cell = before[cut * side + from].lose(-moment.clearable[from]);
                     cold.take_if_less(cell);
                     let sent = self.context(cut, from, at - 1);
                     let kept_warm = match (moment.is_cold, moment.pings) {
@@ -287,7 +304,7 @@ impl Programme<'_> {
                     }
                 }
                 let prompt = self.context(cut, clearing, at);
-                let lost = moment.lost_token * self.tables.clearable_before[clearing];
+                let lost = moment.clearable[clearing];
                 let after = &mut after[cut * side + clearing];
                 let cleared = |cell: Cell| Cell { clearings: cell.clearings + 1, ..cell }.lose(lost);
                 after.take_if_less(cleared(warm).spend(self.lifetime.write * prompt));
@@ -309,7 +326,7 @@ impl Programme<'_> {
             for (cut, best) in by_cut.iter_mut().enumerate().take(clearing + 1).filter(|_| clearing < at) {
                 let cell = before[cut * side + clearing];
                 let asked = self.rates.read * self.context(cut, clearing, at - 1) + summary;
-                let dropped = moment.lost_token * self.context(cut, clearing, at);
+                let dropped = moment.content(cut, clearing);
                 best.take_if_less(cell.spend(asked).lose(dropped));
             }
             let mut best = by_cut[0];
@@ -322,7 +339,7 @@ impl Programme<'_> {
                 };
                 let cell = Cell { compactions: best.compactions + 1, ..best };
                 after[cut * side + clearing]
-                    .take_if_less(cell.spend(price).lose(-moment.lost_token * prompt));
+                    .take_if_less(cell.spend(price).lose(-moment.content(cut, clearing)));
             }
         }
     }

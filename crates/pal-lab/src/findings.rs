@@ -189,12 +189,12 @@ pub struct Sum {
 }
 
 impl Findings {
-    pub(crate) fn new(plan: &Plan, sessions: Vec<SessionCells>, failures: Vec<String>) -> Findings {
+    pub(crate) fn new(plan: &Plan, sessions: &[SessionCells], failures: Vec<String>) -> Findings {
         let mut tables = Vec::new();
         for (model, name) in plan.models.iter().enumerate() {
             for window in plan.windows.iter().rev() {
                 let setup = Setup { model, window: *window };
-                tables.push(Table::new(plan, name.clone(), setup, &sessions));
+                tables.push(Table::new(plan, name.clone(), setup, sessions));
             }
         }
         let calls = sessions.iter().map(|session| session.calls).sum();

@@ -131,17 +131,35 @@ impl Meter<'_> {
 }
 
 impl Measured {
-    /// What lost content costs, in US dollars: of each call that which is missing of its prompt, if nothing else than what
-    /// joined by the trace had changed it.
+    /// What lost content costs, in US dollars. What is missing of a prompt, if nothing else than what joined by the trace had
+    /// changed it, was dropped: all that was said where the view began anew, else results, oldest first.
     pub(crate) fn loss_usd(&self, loss: &Loss, trace: &Trace, rates: &Rates) -> f64 {
         let mut sum = 0.0;
-        for (at, pair) in self.seen.windows(2).enumerate() {
-            let ([before, now], Some(call)) = (pair, trace.calls.get(at + 1)) else { continue };
-            let dropped = before.prompt + call.grown - now.prompt;
-            if dropped > NOISE && before.prompt > 0.0 && now.prompt > 0.0 {
-                let to_come = trace.calls.len().saturating_sub(at + 2);
-                sum += dropped * loss.of_token(rates, rates.write_5m, to_come);
+        let mut live: Vec<(f64, f64)> = Vec::with_capacity(trace.calls.len());
+        for (at, call) in trace.calls.iter().enumerate() {
+            let again = loss.of_token(rates, rates.write_5m, trace.calls.len() - 1 - at);
+            let mut dropped = match (at.checked_sub(1).and_then(|at| self.seen.get(at)), self.seen.get(at)) {
+                (Some(before), Some(now)) if before.prompt > 0.0 && now.prompt > 0.0 => {
+                    before.prompt + call.grown - now.prompt
+                }
+                _ => 0.0,
+            };
+            if self.compactions.iter().any(|(compacted, _)| *compacted == at) {
+                dropped = f64::INFINITY;
             }
+            for is_result in [true, false] {
+                for (number, (clearable, rest)) in live.iter_mut().enumerate() {
+                    if dropped <= NOISE {
+                        break;
+                    }
+                    let part = if is_result { &mut *clearable } else { &mut *rest };
+                    let gone = part.min(dropped);
+                    *part -= gone;
+                    dropped -= gone;
+                    sum += gone * loss.share(at - number) * again;
+                }
+            }
+            live.push((call.clearable, call.grown - call.clearable));
         }
         sum
     }

@@ -94,8 +94,15 @@ fn bill(
         };
         billed.value +=
             rates.read * read + lifetime.write * (tokens(&prompt) - read) + rates.output * call.output;
-        let dropped = tokens(&unchanged) - tokens(&prompt);
-        billed.value += dropped * loss.of_token(rates, lifetime.write, trace.calls.len() - 1 - at);
+        let again = loss.of_token(rates, lifetime.write, trace.calls.len() - 1 - at);
+        for number in 0..=at {
+            let of = |pieces: &[Piece]| {
+                let is_content =
+                    |piece: &&Piece| ["answer", "said", "rest"].contains(&piece.0) && piece.1 == number;
+                pieces.iter().filter(is_content).map(|piece| piece.2).sum::<f64>()
+            };
+            billed.value += (of(&unchanged) - of(&prompt)) * loss.share((at - number).max(1)) * again;
+        }
         let is_gone = |of: &&Use| {
             let is_behind_cut = next.0 >= of.gone_at_cut;
             let is_cleared = of.is_clearable && next.0 <= of.shown_at && of.shown_at < next.1;
@@ -192,11 +199,11 @@ proptest! {
     fn the_limit_is_the_least_of_all_ways(
         calls in calls(1..5),
         window in prop_oneof![Just(4_500.0), Just(1e9)],
-        share in prop_oneof![Just(0.0), Just(0.094)],
+        fresh in prop_oneof![Just(0.0), Just(0.32)],
         fault in prop_oneof![Just(0.0), Just(500.0), Just(1e6)],
     ) {
         let trace = trace(calls, window);
-        let loss = Loss { share };
+        let loss = Loss { fresh };
         let limit = limit(&trace, &RATES, &loss, fault).unwrap();
         let value = limit.total_usd() + fault * f64::from(limit.faults);
         let least = exhausted(&trace, &RATES, &loss, fault);
