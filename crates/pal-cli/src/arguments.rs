@@ -76,6 +76,7 @@ pub(crate) enum Command {
     Sim(Sim),
     Ask(Ask),
     Replay(Replay),
+    Lab(Lab),
     Config(Config),
 }
 
@@ -442,6 +443,36 @@ pub(crate) enum NotesName {
     Fork,
     /// The agent itself, with answers that make calls anyway
     Main,
+}
+
+/// Compare policies over recorded sessions: what each would have cost, and what it would have lost sight of
+///
+/// Every session is replayed under every policy, at every window and for every model, on all cores. A report goes to a folder:
+/// report.md with charts, report.json with all figures. Beside the policies stands the clairvoyant, the least that is
+/// possible for somebody who knows the future. What it rests on is explained in docs/lab.md. Nothing leaves this machine.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal lab --out report ~/.claude/projects/*/*.jsonl\n  pal lab --out report --policy classic,compact-100k --window 200000 session.jsonl\n  pal lab --list"
+)]
+pub(crate) struct Lab {
+    /// Sessions: logs of ours or other agents' files
+    #[arg(required_unless_present = "list", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The folder for the report; it is made if it is not there
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only these policies (default: all; `none` is always among them)
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub(crate) policy: Vec<String>,
+    /// Ask these models instead of the sessions' own
+    #[arg(long, value_delimiter = ',', value_name = "MODEL,…")]
+    pub(crate) model: Vec<String>,
+    /// Windows in tokens
+    #[arg(long, value_delimiter = ',', value_name = "N,…", default_values_t = [200_000, 1_000_000], value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) window: Vec<u64>,
+    /// Only list the policies
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 /// Who decides what the model sees in a replay.

@@ -85,5 +85,6 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
         Command::Ask(ask) => commands::ask(&ask, settings, out),
         Command::Config(config) => commands::config(&config, settings, out),
         Command::Replay(replay) => commands::replay(&replay, settings, out),
+        Command::Lab(lab) => commands::lab(&lab, settings, out),
     }
 }

@@ -10,13 +10,13 @@ const PATH_KEYS: [&str; 6] =
 const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
 
 /// A call that the view shows.
-pub(crate) struct Call<'a> {
+pub struct Call<'a> {
     /// The tool's name.
-    pub(crate) name: Cow<'a, str>,
+    pub name: Cow<'a, str>,
     /// What the tool does, if it is one of those that every program has.
-    pub(crate) kind: Option<ToolKind>,
+    pub kind: Option<ToolKind>,
     /// The input, raw JSON.
-    pub(crate) input: &'a str,
+    pub input: &'a str,
 }
 
 impl<'a> Call<'a> {
@@ -26,7 +26,7 @@ impl<'a> Call<'a> {
     }
 
     /// Reads a block that makes a call.
-    pub(crate) fn read(block: &'a Block) -> Option<Call<'a>> {
+    pub fn read(block: &'a Block) -> Option<Call<'a>> {
         let known = block.fields()?;
         let name = member_string(&known, "name")?;
         Some(Call { kind: ToolKind::named(&name), name, input: member(&known, "input").unwrap_or("{}") })
@@ -37,12 +37,12 @@ impl<'a> Call<'a> {
     }
 
     /// A member of the input, raw.
-    pub(crate) fn member(&self, name: &str) -> Option<&'a str> {
+    pub fn member(&self, name: &str) -> Option<&'a str> {
         member(&self.members(), name)
     }
 
     /// The file that it is about.
-    pub(crate) fn path(&self) -> Option<Cow<'a, str>> {
+    pub fn path(&self) -> Option<Cow<'a, str>> {
         let members = self.members();
         PATH_KEYS.iter().find_map(|key| member_string(&members, key))
     }

@@ -17,6 +17,7 @@ mod settings;
 mod words;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
+pub use call::Call;
 pub use compact::{
     AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
     NoSummary, Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pal_context::What;
 use pal_context::cache::Eligibility;
 use pal_engine::{CacheSettings, Engine, EngineError};
 use pal_model::{Body, Boundary, Card, DecisionKind, Entry, EntryId, RequestSent};
@@ -11,7 +12,7 @@ use smol_str::SmolStr;
 use crate::ReplayError;
 use crate::audit::Audit;
 use crate::desk::Desk;
-use crate::options::Options;
+use crate::options::{Before, Options};
 use crate::provider::Replied;
 use crate::recorded::Called;
 use crate::report::Compaction;
@@ -50,6 +51,18 @@ impl Run<'_> {
             waited: Duration::ZERO,
         };
         let start = Instant::now();
+        if let Some(Before(layer)) = self.options.before {
+            let act = self.session.plan(layer, &self.engine, called.started);
+            if let What::Decide(proposals) = act.what {
+                let layer = self.report.layers.entry(layer.name().to_owned()).or_default();
+                for proposal in proposals.iter().filter(|proposal| proposal.file.is_none()) {
+                    self.session.decide(&proposal.decision, called.started)?;
+                    layer.times += 1;
+                    layer.tokens_freed += proposal.decision.cost.tokens_freed;
+                }
+                self.was_cut = true;
+            }
+        }
         let sent = self.session.send(&self.engine, called.started, &mut desk);
         self.turn += start.elapsed().saturating_sub(desk.waited);
         let (exchanges, full) = (std::mem::take(&mut desk.exchanges), std::mem::take(&mut desk.full));
@@ -65,6 +78,8 @@ impl Run<'_> {
             let since_previous = is_answer.then(|| self.since_previous(called.started)).flatten();
             watch(&Step {
                 number: self.report.requests,
+                call: number,
+                view: self.session.view(),
                 started: called.started,
                 since_previous,
                 model: &self.card.model,
@@ -153,15 +168,20 @@ impl Run<'_> {
 
 /// What a session of this model runs by.
 pub(crate) fn engine(options: &Options, card: &Card, lifetime: CacheLifetime) -> Engine {
+    let limits = Limits::new(
+        card,
+        &WindowSettings {
+            auto_compact: options.auto_compact && options.may_compact,
+            threshold: options.threshold,
+            ..WindowSettings::STANDARD
+        },
+    );
     Engine {
         policy: options.layers.clone(),
-        limits: Limits::new(
-            card,
-            &WindowSettings {
-                auto_compact: options.auto_compact && options.may_compact,
-                ..WindowSettings::STANDARD
-            },
-        ),
+        limits: Limits {
+            warning: options.warning.map_or(limits.warning, |at| at.min(limits.warning)),
+            ..limits
+        },
         // Names that are the same wherever the replay keeps its files.
         place: pal_context::Place {
             directory: String::from("session"),

@@ -49,7 +49,7 @@ pub use breaks::Break;
 pub use error::ReplayError;
 pub use notes::{Kept, NotesTaken};
 pub use notices::grouped_notices;
-pub use options::{CompactWith, NoteTaking, NotesBy, Options, Policy, Restart};
+pub use options::{Before, CompactWith, NoteTaking, NotesBy, Options, Policy, Restart};
 pub use recorded::Recorded;
 pub use report::{Compaction, EngineTimes, Layer, Lost, Measured, Rejection, Report, Tokens};
 pub use run::{Step, replay, replay_watched};

@@ -1,8 +1,11 @@
 //! How a recording is replayed.
 
+use std::fmt;
 use std::path::PathBuf;
 
+use pal_context::Layer;
 use pal_model::Cards;
+use pal_view::Threshold;
 
 /// How a recording is replayed.
 #[derive(Clone, Debug)]
@@ -19,6 +22,12 @@ pub struct Options {
     pub layers: pal_context::Policy,
     /// Whether the context is compacted when it is full.
     pub auto_compact: bool,
+    /// Where that is.
+    pub threshold: Threshold,
+    /// Where old results are cleared under pressure, if not at the model's own warning.
+    pub warning: Option<u64>,
+    /// Who else decides, before our own layers.
+    pub before: Option<Before>,
     /// Whether it may be compacted at all, also when the provider finds it too long.
     pub may_compact: bool,
     /// Whose words summaries are.
@@ -41,12 +50,25 @@ impl Options {
             policy: Policy::None,
             layers: pal_context::Policy::none(),
             auto_compact: false,
+            threshold: Threshold::Standard,
+            warning: None,
+            before: None,
             may_compact: true,
             compact_with: CompactWith::Extractive,
             notes: None,
             out: None,
             restart: Restart::Never,
         }
+    }
+}
+
+/// A layer that is not one of ours and acts before them: another agent's way, to compare with. Only its decisions count.
+#[derive(Clone, Copy)]
+pub struct Before(pub &'static dyn Layer);
+
+impl fmt::Debug for Before {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Before").field(&self.0.name()).finish()
     }
 }
 

@@ -10,7 +10,7 @@ use pal_model::{
     IdSource, Prefix, RequestSent, ResponseGot, ResponseId, Timestamp, Usage,
 };
 use pal_sim::{Answer, CacheStory, Exchange};
-use pal_view::RenderOptions;
+use pal_view::{RenderOptions, View};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
@@ -41,6 +41,10 @@ const REJECTIONS_MOST: usize = 5;
 pub struct Step<'a> {
     /// Which request, counted from 1.
     pub number: u64,
+    /// Which request of the recording it stands for, counted from 1.
+    pub call: u64,
+    /// The view that it shows.
+    pub view: &'a View,
     /// When it started.
     pub started: Timestamp,
     /// How long after the one before it.
@@ -291,6 +295,8 @@ impl<'a> Run<'a> {
         let since_previous = self.since_previous(called.started);
         watch(&Step {
             number: self.report.requests,
+            call: self.call,
+            view: self.session.view(),
             started: called.started,
             since_previous,
             model: &self.card.model,

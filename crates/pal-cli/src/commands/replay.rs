@@ -11,7 +11,7 @@ use pal_context::NotesCadence;
 use pal_engine::EngineError;
 use pal_replay::{
     CompactWith, Kept, Measured, NoteTaking, NotesBy, Options, Policy, Recorded, ReplayError, Report,
-    Restart, grouped_notices, replay as replay_one,
+    grouped_notices, replay as replay_one,
 };
 
 use crate::arguments::{LayerName, NotesName, PolicyName, Replay, SummaryName};
@@ -99,7 +99,7 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
         },
         notes: notes(arguments),
         out: folder(name),
-        restart: Restart::Never,
+        ..Options::plain()
     };
     arguments.files.iter().zip(names).map(|(file, name)| Job { file, options: options(name) }).collect()
 }

@@ -6,6 +6,7 @@
 mod bad_input;
 mod commands;
 mod compacting;
+mod comparing;
 mod configuring;
 mod contexts;
 mod costing;

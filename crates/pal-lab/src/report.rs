@@ -1,0 +1,146 @@
+//! The report: Markdown for people, JSON for programs, charts for both.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use crate::charts;
+use crate::findings::{Findings, Sum, Table};
+
+/// A file of the report that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be written: {error}", path.display())]
+pub struct WriteError {
+    /// Which file.
+    pub path: PathBuf,
+    /// Why.
+    pub error: String,
+}
+
+impl Findings {
+    /// Writes `report.md`, `report.json` and the charts into a folder, which is made if it is not there. Returns the files.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, WriteError> {
+        let failed = |path: &Path, error: String| WriteError { path: path.to_owned(), error };
+        pal_store::create_private_directory(folder).map_err(|error| failed(folder, error.to_string()))?;
+        let mut files = vec![(String::from("cost.svg"), charts::costs(self))];
+        for table in &self.tables {
+            files.extend(charts::faults(table).map(|chart| (format!("{}.svg", name(table)), chart)));
+        }
+        let json = serde_json::to_string_pretty(self).unwrap_or_default();
+        files.push((String::from("report.json"), json));
+        files.push((String::from("report.md"), self.markdown()));
+        let mut written = Vec::new();
+        for (name, text) in files {
+            let path = folder.join(name);
+            pal_store::replace_private_file(&path, text.as_bytes())
+                .map_err(|error| failed(&path, error.to_string()))?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+
+    /// The report as Markdown.
+    pub fn markdown(&self) -> String {
+        let mut text = format!(
+            "# Lab report\n\n{} sessions, {} calls. Method, assumptions and limits: `docs/lab.md` of Palimpsest.\n\n![cost](cost.svg)\n",
+            self.sessions, self.calls
+        );
+        for table in &self.tables {
+            self.table(&mut text, table);
+        }
+        if !self.failures.is_empty() {
+            text.push_str("\n## Not measured\n\n");
+            self.failures.iter().for_each(|failure| text.push_str(&format!("- {failure}\n")));
+        }
+        text
+    }
+
+    fn table(&self, text: &mut String, table: &Table) {
+        let model = table.model.as_deref().unwrap_or("each session's own model");
+        let mut line = |line: std::fmt::Arguments<'_>| {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{line}");
+        };
+        line(format_args!("\n## Window {}, {model}\n", table.window));
+        line(format_args!("Money is over the {} sessions whose prices are known.\n", table.priced));
+        line(format_args!(
+            "| policy | cost | with re-reads | ÷ none | ÷ classic | ÷ clairvoyant | worst session ÷ none | cache hits | compactions | page faults | K characters missing | of these re-read after a compaction | refused | engine µs (median, most) |"
+        ));
+        line(format_args!(
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+        ));
+        for row in &table.rows {
+            line(format_args!("{}", cells(row)));
+        }
+        if let Some(least) = table.frontier.first() {
+            line(format_args!(
+                "| *clairvoyant* | ${:.2} | ${:.2} | | | 1.00 | | | {} | {} | | | | |",
+                least.total_usd - least.loss_usd,
+                least.total_usd,
+                least.compactions,
+                least.page_faults
+            ));
+            line(format_args!(
+                "\nIf lost content cost nothing, the least would be ${:.2}. The frontier, page faults dearer and dearer:\n",
+                table.limit_plain_usd
+            ));
+            for point in &table.frontier {
+                line(format_args!(
+                    "- ${:.2} at {} page faults, {} compactions",
+                    point.total_usd, point.page_faults, point.compactions
+                ));
+            }
+        }
+        if let Some(birth) = table.row("birth").filter(|birth| birth.compactions == 0) {
+            line(format_args!(
+                "\nCheck of the clairvoyant's rules: dropping nothing costs ${:.2} by them and ${:.2} in the replay of `birth`.",
+                table.kept_usd, birth.cost_usd
+            ));
+        }
+        line(format_args!("\n![faults]({}.svg)", name(table)));
+        let beaten: Vec<String> = table
+            .by_session
+            .iter()
+            .filter_map(|session| {
+                let (_, limit) = session.limit_usd?;
+                let best = session.rows.iter().filter_map(|(name, cell)| Some((*name, cell.total_usd()?)));
+                let (name, usd) = best.min_by(|one, other| one.1.total_cmp(&other.1))?;
+                (usd < limit * 0.995)
+                    .then(|| format!("{} by {name} (${usd:.3} to ${limit:.3})", session.session))
+            })
+            .collect();
+        if !beaten.is_empty() {
+            line(format_args!("\nReplays below the limit (its sizes are estimates): {}.", beaten.join("; ")));
+        }
+    }
+}
+
+fn cells(row: &Sum) -> String {
+    let ratio = |ratio: Option<f64>| ratio.map_or(String::from("–"), |ratio| format!("{ratio:.3}"));
+    format!(
+        "| `{}` | ${:.2} | ${:.2} | {} | {} | {} | {} | {:.1} % | {} | {} | {} | {} | {} | {}, {} |",
+        row.name,
+        row.cost_usd,
+        row.total_usd,
+        ratio(row.against_none),
+        ratio(row.against_classic),
+        ratio(row.against_clairvoyant),
+        ratio(row.worst_against_none),
+        100.0 * row.hit_ratio,
+        row.compactions,
+        row.page_faults,
+        row.fault_characters / 1_000,
+        row.again_characters / 1_000,
+        row.refused,
+        row.engine_us.0,
+        row.engine_us.1,
+    )
+}
+
+/// The name of a table's chart.
+fn name(table: &Table) -> String {
+    let model = table.model.as_deref().map(|model| {
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        format!("-{}", model.chars().map(plain).collect::<String>())
+    });
+    format!("faults-{}{}", table.window, model.unwrap_or_default())
+}

@@ -1,0 +1,179 @@
+//! Sessions made up for what they show.
+
+use pal_lab::{Findings, Plan, ROWS, row, run};
+use pal_model::{
+    Cards, Content, Draft, Entry, IdSource, Origin, Prefix, RequestSent, ResponseGot, Source, Text,
+    Timestamp, Usage,
+};
+use pal_replay::Recorded;
+
+/// A session that is being made up.
+struct Made {
+    ids: IdSource,
+    entries: Vec<Entry>,
+    second: i64,
+    calls: usize,
+}
+
+impl Made {
+    fn new() -> Made {
+        let mut made =
+            Made { ids: IdSource::seeded(5), entries: Vec::new(), second: 1_800_000_000, calls: 0 };
+        made.push(Draft::prefix(&Prefix {
+            system: Text::from("[]"),
+            tools: Text::from(
+                r#"[{"name":"Read","input_schema":{"type":"object"}},{"name":"Edit","input_schema":{"type":"object"}}]"#,
+            ),
+            context: Content::default(),
+            unseen_tokens: 8_000,
+            notes: Default::default(),
+        }));
+        made.push(Draft::user(Origin::Person, "\"Mend the parser.\""));
+        made
+    }
+
+    fn push(&mut self, draft: Draft) {
+        let at = Timestamp::from_milliseconds(self.second * 1_000);
+        let parent = self.entries.last().map(|entry| entry.id);
+        let line = draft.into_line(self.ids.next_id(at), parent, at, None);
+        self.entries.push(Entry::parse(Text::from(line)).unwrap());
+    }
+
+    /// A call that does something with a file, and so many words of what comes back.
+    fn call(&mut self, tool: &str, path: &str, words: usize) {
+        self.calls += 1;
+        let number = self.calls;
+        let last = self.entries.last().map(|entry| entry.id);
+        self.second += 5;
+        self.push(Draft::request(&RequestSent::plain(Source::main(), last, "claude-opus-4-6".into())));
+        let response = format!("msg_{number}").as_str().into();
+        let call = format!(
+            r#"[{{"type":"tool_use","id":"t{number}","name":"{tool}","input":{{"file_path":"{path}"}}}}]"#
+        );
+        self.push(Draft::assistant(Some(&response), Some("claude-opus-4-6"), &call));
+        self.push(Draft::response(&ResponseGot {
+            response,
+            source: Source::main(),
+            model: "claude-opus-4-6".into(),
+            usage: Usage { input_tokens: 10, output_tokens: 30, ..Usage::default() },
+            stop_reason: Some("tool_use".into()),
+            cost: None,
+            cache_break: None,
+        }));
+        let text: String = (0..words).map(|word| format!("word{word} ")).collect();
+        let result = format!(r#"[{{"type":"tool_result","tool_use_id":"t{number}","content":"{text}"}}]"#);
+        self.push(Draft::user(Origin::Tool, &result));
+    }
+
+    fn recorded(&self) -> Recorded {
+        Recorded::new("made", self.entries.clone())
+    }
+}
+
+fn measured(made: &Made, windows: &[u64]) -> Findings {
+    let plan = Plan {
+        rows: ROWS.iter().collect(),
+        models: vec![None],
+        windows: windows.to_vec(),
+        cards: Cards::shipped(),
+    };
+    let findings = run(&plan, 1, &|_| Ok(made.recorded()), &mut |_| {});
+    assert!(findings.failures.is_empty(), "{:?}", findings.failures);
+    findings
+}
+
+/// A file is read, many others after it, and then it is edited.
+fn long() -> Made {
+    let mut made = Made::new();
+    made.call("Read", "/src/first.rs", 2_000);
+    for number in 0..30 {
+        made.call("Read", &format!("/src/other{number}.rs"), 2_000);
+    }
+    made.call("Edit", "/src/first.rs", 5);
+    made.call("Read", "/src/other29.rs", 2_000);
+    made
+}
+
+#[test]
+fn content_that_was_dropped_and_is_used_is_a_page_fault() {
+    let findings = measured(&long(), &[1_000_000]);
+    let table = &findings.tables[0];
+    let of = |name: &str| table.row(name).unwrap();
+    assert_eq!((of("none").page_faults, of("none").compactions), (0, 0));
+    let early = of("compact-100k");
+    assert!(early.compactions > 0, "{early:?}");
+    // The edited file was read long before the compaction; the other one was just read.
+    assert_eq!(early.page_faults, 1, "{early:?}");
+    assert!(early.fault_characters > 10_000 && early.total_usd > early.cost_usd, "{early:?}");
+    assert_eq!(of("none").total_usd, of("none").cost_usd, "who drops nothing loses nothing");
+    let cleared = of("clear-100k");
+    assert!(cleared.page_faults == 1 && cleared.compactions == 0, "{cleared:?}");
+    let slid = of("slide-100k");
+    assert!(slid.page_faults == 1 && slid.compactions == 0, "{slid:?}");
+    // No policy of those above can know that the session is about to end.
+    assert!(table.rows.iter().all(|row| row.against_clairvoyant.unwrap() > 0.99), "{:?}", table.rows);
+}
+
+#[test]
+fn a_replay_that_would_give_the_same_is_not_made() {
+    let mut made = Made::new();
+    for number in 0..4 {
+        made.call("Read", &format!("/src/file{number}.rs"), 400);
+    }
+    let findings = measured(&made, &[200_000, 1_000_000]);
+    let [small, large] = findings.tables.as_slice() else { panic!("two windows") };
+    assert_eq!((small.window, large.window), (200_000, 1_000_000));
+    let replays = |name: &str| (small.row(name).unwrap().replays, large.row(name).unwrap().replays);
+    assert_eq!(replays("none"), (0, 1));
+    assert_eq!(replays("compact-50"), (0, 0));
+    let cost = |name: &str| small.row(name).unwrap().cost_usd;
+    assert!(cost("none") > 0.0 && cost("none") == cost("compact-50"));
+}
+
+#[test]
+fn the_report_is_written_whole() {
+    let findings = measured(&long(), &[200_000]);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("report");
+    let files = findings.write(&out).unwrap();
+    let names: Vec<_> =
+        files.iter().map(|file| file.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["cost.svg", "faults-200000.svg", "report.json", "report.md"]);
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("report.json")).unwrap();
+    let rows = json["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), ROWS.len());
+    for row in ROWS {
+        assert!(
+            read("report.md").contains(&format!("`{}`", row.name)) && read("cost.svg").contains(row.name)
+        );
+    }
+    assert!(read("cost.svg").contains("prefers-color-scheme:dark"));
+    // Once more over what is there.
+    assert_eq!(findings.write(&out).unwrap(), files);
+    let in_the_way = folder.path().join("file");
+    std::fs::write(&in_the_way, "").unwrap();
+    assert!(findings.write(&in_the_way).unwrap_err().to_string().contains("cannot be written"));
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_told() {
+    let plan = Plan {
+        rows: vec![row("classic").unwrap()],
+        models: vec![None],
+        windows: vec![200_000],
+        cards: Cards::shipped(),
+    };
+    let made = long();
+    let read =
+        |at: usize| if at == 0 { Ok(made.recorded()) } else { Err(String::from("b.jsonl is no session")) };
+    let mut seen = Vec::new();
+    let findings = run(&plan, 2, &read, &mut |progress| seen.push((progress.done, progress.count)));
+    assert_eq!(
+        (findings.sessions, findings.failures.as_slice()),
+        (1, &[String::from("b.jsonl is no session")][..])
+    );
+    assert_eq!(seen, [(0, 2), (1, 2), (2, 2)]);
+    assert!(findings.tables[0].row("none").is_some(), "what others are compared with is always there");
+    assert!(findings.markdown().contains("b.jsonl is no session"));
+}
