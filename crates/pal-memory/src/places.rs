@@ -81,7 +81,7 @@ impl Place {
     }
 
     /// The memory that an agent has of the project at `root`.
-    fn of_agent_in_project(name: &str, root: &Path, is_local: bool) -> Result<Place, MemoryError> {
+    pub(crate) fn of_agent_in_project(name: &str, root: &Path, is_local: bool) -> Result<Place, MemoryError> {
         check_slug(name)?;
         let folder = if is_local { "agent-memory-local" } else { "agent-memory" };
         Ok(Place {

@@ -31,8 +31,8 @@ fn add(world: &World, name: &str, text: &str) -> PathBuf {
 /// The folder that the model was told to keep memories in.
 fn folder(ask: &Ask<'_>) -> Option<String> {
     let system = ask.system.concat();
-    let (_, rest) = system.split_once("Memories are files in ")?;
-    Some(rest.split_once(", one for each")?.0.to_owned())
+    let (_, rest) = system.split_once("# Where memories are kept")?.1.split_once("In ")?;
+    Some(rest.split_once(", one file each")?.0.to_owned())
 }
 
 fn text(ask: &Ask<'_>) -> String {
@@ -88,7 +88,10 @@ fn a_session_begins_with_the_index_and_worktrees_share_it() {
         .asked
         .iter()
         .map(|asked| {
-            (asked.text().contains("(release-day.md)"), asked.head.concat().contains("Memories are files in"))
+            (
+                asked.text().contains("(release-day.md)"),
+                asked.head.concat().contains("# Where memories are kept"),
+            )
         })
         .collect();
     assert_eq!(begins, [(true, true), (true, true), (false, false), (false, false)]);
