@@ -106,17 +106,25 @@ fn counted(usage: &Usage) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
+    use pal_model::Parts;
+    use pal_process::Cancel;
     use pal_provider::{Endpoint, Policy};
-    use pal_wire::Dialect;
+    use pal_wire::{Call, Dialect};
 
     use super::*;
 
     fn line() -> Arc<Line> {
+        line_to("http://127.0.0.1:9")
+    }
+
+    fn line_to(address: &str) -> Arc<Line> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let endpoint = Endpoint::new(Dialect::Messages, "http://127.0.0.1:9", None).unwrap();
+        let endpoint = Endpoint::new(Dialect::Messages, address, None).unwrap();
         Arc::new(Line::new(runtime, endpoint, Policy::patient()).unwrap())
     }
 
@@ -151,6 +159,38 @@ mod tests {
         assert_eq!(one.may_begin(&notes, tomorrow), Ok(()));
         let none = Allowance::new(home.path(), 0, "one", line());
         assert!(none.may_begin(&notes, tomorrow).is_err(), "none at all");
+    }
+
+    #[test]
+    fn nothing_begins_while_less_than_a_quarter_of_the_provider_s_limit_is_left() {
+        let home = tempfile::tempdir().unwrap();
+        for (left, may) in [("250", true), ("249", false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = format!("http://{}", listener.local_addr().unwrap());
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut head = [0; 4096];
+                let _ = stream.read(&mut head).unwrap();
+                let answer = format!(
+                    "HTTP/1.1 400 X\r\nanthropic-ratelimit-output-tokens-limit: 1000\r\n\
+                     anthropic-ratelimit-output-tokens-remaining: {left}\r\n\
+                     content-length: 2\r\nconnection: close\r\n\r\n{{}}"
+                );
+                stream.write_all(answer.as_bytes()).unwrap();
+            });
+            let line = line_to(&address);
+            let allowance = Allowance::new(home.path(), 1_000, "one", Arc::clone(&line));
+            assert_eq!(allowance.may_begin(&Source::named("notes"), noon()), Ok(()), "nothing is known yet");
+            let (headers, body) = (Vec::new(), Parts::from(String::from("{}")));
+            let call = Call { dialect: Dialect::Messages, path: "/v1/messages", headers, body, stream: true };
+            line.exchange(call, &Cancel::new(), &mut |_| {});
+            server.join().unwrap();
+            let answer = allowance.may_begin(&Source::named("notes"), noon());
+            assert_eq!(answer.is_ok(), may, "{answer:?}");
+            if let Err(why) = answer {
+                assert!(why.contains("25 % are left of the output tokens"), "{why}");
+            }
+        }
     }
 
     #[test]

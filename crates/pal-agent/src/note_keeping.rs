@@ -226,3 +226,65 @@ fn reach(state: &Path) -> Option<Noted> {
     let last: EntryId = reach.last.parse().ok()?;
     Some(Noted { last, tokens: reach.tokens })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use pal_model::{IdSource, Timestamp};
+
+    use super::*;
+    use crate::aside::Done;
+
+    fn noted(seed: u64) -> Noted {
+        Noted { last: IdSource::seeded(seed).next_id(Timestamp::default()), tokens: 20_000 }
+    }
+
+    /// Notes that were written up to a first entry and are being written up to a second.
+    fn under_way(folder: &Path) -> (NoteKeeping, Sender<Result<Done, String>>) {
+        let (sender, done): (_, Receiver<Result<Done, String>>) = channel();
+        let mut kept = KeptNotes {
+            file: folder.join("notes.md"),
+            state: folder.join("state.json"),
+            template: String::from("# State\n_Now._\n"),
+            noted: None,
+        };
+        kept.prepared().unwrap();
+        kept.note(noted(1)).unwrap();
+        let writer = Writer::Fork(Box::new(Forking::under_way(folder, done, noted(2))));
+        (NoteKeeping { kept, cadence: NotesCadence::default(), begun: None, writer }, sender)
+    }
+
+    #[test]
+    fn a_compaction_waits_for_notes_that_are_being_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut keeping, sender) = under_way(folder.path());
+        let file = folder.path().join("notes.md");
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(LOOK_EVERY * 2);
+                std::fs::write(&file, "# State\n_Now._\nHalf done.\n").unwrap();
+                sender.send(Ok(Done { changes: 1, refused: Vec::new() })).unwrap();
+            });
+            let notes = keeping.for_compaction(&Cancel::new()).unwrap();
+            assert_eq!(notes.last_noted, noted(2).last);
+            assert!(notes.text.contains("Half done."), "{}", notes.text);
+        });
+        assert_eq!(
+            reach(&folder.path().join("state.json")),
+            Some(noted(2)),
+            "a resumed session knows it, too"
+        );
+    }
+
+    #[test]
+    fn who_wants_everything_to_stop_does_not_wait_and_failed_notes_leave_the_earlier_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut keeping, sender) = under_way(folder.path());
+        let cancel = Cancel::new();
+        cancel.cancel();
+        assert_eq!(keeping.for_compaction(&cancel).unwrap().last_noted, noted(1).last);
+        sender.send(Err(String::from("the provider is gone"))).unwrap();
+        assert_eq!(keeping.for_compaction(&Cancel::new()).unwrap().last_noted, noted(1).last);
+    }
+}

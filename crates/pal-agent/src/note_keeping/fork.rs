@@ -200,3 +200,29 @@ fn only_this(file: PathBuf) -> Reach {
         _ => Err(format!("only {} can be edited here.", file.display())),
     })
 }
+
+#[cfg(test)]
+impl Forking {
+    /// A fork that is at work; nobody is asked.
+    pub(super) fn under_way(
+        home: &std::path::Path,
+        done: Receiver<Result<Done, String>>,
+        covers: Noted,
+    ) -> Forking {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let endpoint =
+            pal_provider::Endpoint::new(pal_wire::Dialect::Messages, "http://127.0.0.1:9", None).unwrap();
+        let line = Arc::new(Line::new(runtime, endpoint, pal_provider::Policy::patient()).unwrap());
+        Forking {
+            directive: String::new(),
+            running: Some(UnderWay { done, covers, cancel: Cancel::new() }),
+            failures: 0,
+            told_limit: false,
+            card: pal_model::Cards::shipped().find("claude-opus-5-5").card,
+            handle: Handle::new(channel().0),
+            allowance: Arc::new(Allowance::new(home, 0, "", Arc::clone(&line))),
+            line,
+            clock: Clock::default(),
+        }
+    }
+}

@@ -40,6 +40,11 @@ fn rounds(most: usize, mut aside: impl FnMut(&Ask<'_>) -> Option<pal_sim::Answer
 }
 
 fn run(world: &World) -> crate::world::Said {
+    finish(by_fork(world).spawn().unwrap())
+}
+
+/// The program, with notes by a fork.
+fn by_fork(world: &World) -> std::process::Command {
     let mut command = world.command(&[
         "-p",
         "--verbose",
@@ -48,7 +53,32 @@ fn run(world: &World) -> crate::world::Said {
         "--no-sandbox",
         "Read all parts, and mind the tests.",
     ]);
-    finish(command.env("PAL_NOTES", "fork").spawn().unwrap())
+    command.env("PAL_NOTES", "fork");
+    command
+}
+
+/// What the provider answered to requests of a source, as the log has it.
+fn asked<'a>(log: &'a [Value], source: &str) -> Vec<&'a Value> {
+    log.iter().filter(|line| line["kind"] == "response" && line["source"] == source).collect()
+}
+
+/// That every full window took the notes, and nobody was asked for a summary.
+fn assert_by_notes(log: &[Value], err: &str) {
+    let boundaries: Vec<&Value> = log.iter().filter(|line| line["kind"] == "boundary").collect();
+    assert!(!boundaries.is_empty(), "the window was full");
+    for boundary in &boundaries {
+        assert_eq!(boundary["how"], "notes", "{err}");
+    }
+    assert!(asked(log, "compact").is_empty(), "nobody was asked for a summary");
+}
+
+/// The path of the notes, as a directive names it in the newest messages.
+fn path_in(ask: &Ask<'_>, before: &str, after: &str) -> Option<String> {
+    let newest = ask.messages.iter().rev().take(2).map(|message| message.blocks.concat());
+    newest.into_iter().find_map(|text| {
+        let (_, rest) = text.split_once(before)?;
+        Some(rest.split_once(after)?.0.to_owned())
+    })
 }
 
 #[test]
@@ -63,17 +93,13 @@ fn a_full_window_takes_the_notes_and_asks_no_model() {
     let boundaries: Vec<&Value> = log.iter().filter(|line| line["kind"] == "boundary").collect();
     assert!(!boundaries.is_empty(), "the window was full");
     for boundary in &boundaries {
-        assert_eq!(boundary["how"], "notes", "{}", said.err);
         assert!(
             boundary["summary"].to_string().contains("mind the tests"),
             "what the user said stands in it"
         );
     }
-    let asked = |source: &str| {
-        log.iter().filter(|line| line["kind"] == "response" && line["source"] == source).collect::<Vec<_>>()
-    };
-    assert!(asked("compact").is_empty(), "nobody was asked for a summary");
-    let forks = asked("notes");
+    assert_by_notes(&log, &said.err);
+    let forks = asked(&log, "notes");
     assert!((2..=60).contains(&forks.len()), "{} requests of forks", forks.len());
     let tokens = |key: &str| forks.iter().map(|line| line["usage"][key].as_u64().unwrap_or(0)).sum::<u64>();
     let read = tokens("cache_read_input_tokens");
@@ -83,12 +109,146 @@ fn a_full_window_takes_the_notes_and_asks_no_model() {
         "{} requests of forks read {:.1} % of their input from the cache and cost {:.1} % of the session",
         forks.len(),
         100.0 * read as f64 / all as f64,
-        100.0 * cost(&forks) / cost(&asked("main")),
+        100.0 * cost(&forks) / cost(&asked(&log, "main")),
     );
     let folder = world.logs()[0].parent().unwrap().join("notes");
     let notes = std::fs::read_to_string(folder.join("notes.md")).unwrap();
     assert_eq!(notes.lines().filter(|line| line.starts_with("# ")).count(), 10, "{notes}");
     assert!(notes.contains("- ran `true`"), "{notes}");
+    let ledger = finish(world.command(&["memory", "ledger", "--json"]).spawn().unwrap());
+    let ledger: Value = serde_json::from_str(&ledger.out).unwrap();
+    let row = &ledger["rows"][0];
+    let figure = |key: &str| row[key].as_u64().unwrap();
+    assert_eq!((row["source"].as_str(), figure("requests")), (Some("notes"), forks.len() as u64), "{ledger}");
+    assert_eq!(figure("cached"), read, "as the log has it");
+    assert!(figure("runs") >= 2 && ledger["today"].as_u64().unwrap() < figure("prompt"), "{ledger}");
+    assert!((row["cost_usd"].as_f64().unwrap() - cost(&forks)).abs() < 1e-9, "{ledger}");
+    assert!(row["wrote"][0].as_str().unwrap().ends_with("notes/notes.md"), "{ledger}");
+    let told = finish(world.command(&["memory", "ledger", "--runs"]).spawn().unwrap());
+    assert_eq!(told.out.lines().filter(|line| line.contains(" notes ")).count(), figure("runs") as usize);
+}
+
+#[test]
+fn what_may_not_be_spent_is_not_spent_and_the_user_is_told_once() {
+    let world = World::new(Made { cards: CARDS.to_owned(), ..rounds(14, |_| None) });
+    let mut command = by_fork(&world);
+    let said = finish(command.env("PAL_BACKGROUND_TOKENS_PER_DAY", "0").spawn().unwrap());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(asked(&world.log(), "notes").is_empty());
+    assert_eq!(said.err.matches("notes: no more today").count(), 1, "{}", said.err);
+}
+
+#[test]
+fn a_template_and_a_directive_of_the_user_s_own_take_the_place_of_ours() {
+    let aside = |ask: &Ask<'_>| {
+        let file = path_in(ask, "Update the session notes in ", " in verse.")?;
+        let (old, new) = ("_Now._", "_Now._\nAll is well and half is read.");
+        Some(calls("", &[("Edit", json!({"file_path": file, "old_string": old, "new_string": new}))]))
+    };
+    let world = World::new(Made { cards: CARDS.to_owned(), ..rounds(30, aside) });
+    let own = world.pal().join("notes");
+    std::fs::create_dir_all(&own).unwrap();
+    let template = "# Where we are\n_Now._\n\n# What was wanted\n_By the user._\n";
+    std::fs::write(own.join("template.md"), template).unwrap();
+    let directive = "Update the session notes in {path} in verse.\n{sections}<notes>\n{notes}\n</notes>\n";
+    std::fs::write(own.join("directive.md"), directive).unwrap();
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let log = world.log();
+    assert_by_notes(&log, &said.err);
+    let boundary = log.iter().find(|line| line["kind"] == "boundary").unwrap();
+    assert!(boundary["summary"].to_string().contains("All is well and half is read."), "{boundary}");
+    let notes = std::fs::read_to_string(world.logs()[0].parent().unwrap().join("notes/notes.md")).unwrap();
+    let headings: Vec<&str> = notes.lines().filter(|line| line.starts_with("# ")).collect();
+    assert_eq!(headings, ["# Where we are", "# What was wanted"]);
+}
+
+#[test]
+fn notes_of_a_session_that_was_killed_are_gone_on_with() {
+    let world = World::new(Made { cards: CARDS.to_owned(), ..rounds(30, |_| None) });
+    let mut child = by_fork(&world).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let state = || Some(world.logs().first()?.parent()?.join("notes/state.json"));
+    while !state().is_some_and(|state| state.exists()) {
+        assert!(begun.elapsed() < crate::world::PATIENCE, "no notes were written");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = std::fs::read_to_string(state().unwrap().with_file_name("notes.md")).unwrap();
+    assert!(before.contains("mind the tests"), "{before}");
+    let mut command = world.command(&[
+        "-p",
+        "--continue",
+        "--permission-mode",
+        "bypass",
+        "--no-sandbox",
+        "Go on with the parts.",
+    ]);
+    let said = finish(command.env("PAL_NOTES", "fork").spawn().unwrap());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let log = world.log();
+    assert_by_notes(&log, &said.err);
+    let boundary = log.iter().find(|line| line["kind"] == "boundary").unwrap();
+    let summary = boundary["summary"].to_string();
+    assert!(summary.contains("mind the tests") && summary.contains("Go on with the parts."), "{summary}");
+}
+
+#[test]
+fn the_agent_writes_notes_itself_in_passing_and_only_those() {
+    let mut at = 0;
+    let made = Made::answers(move |_, ask| {
+        at += 1;
+        let words = |word: usize| {
+            format!("{at}.{word}: the {} is not the {}. ", word * 7_919 % 1_009, word * at % 97)
+        };
+        let thought: String = (0..250).map(words).collect();
+        if at > 30 {
+            return says("All parts are read.");
+        }
+        let work = ("Read", json!({"file_path": "README.md"}));
+        let Some(file) = path_in(ask, "They are kept in ", ", and whoever") else {
+            return calls(&thought, &[work]);
+        };
+        let line = "_Step by step, one short line each: what was done._";
+        let edit = |file: &str, new: &str| json!({"file_path": file, "old_string": line, "new_string": format!("{line}\n{new}")});
+        let state = file.replace("notes.md", "state.json");
+        calls(
+            &thought,
+            &[
+                work,
+                ("Edit", edit(&file, &format!("- part {at} was read"))),
+                ("Edit", edit(&file, &format!("- the tests were minded after part {at}"))),
+                ("Write", json!({"file_path": state, "content": "{}"})),
+            ],
+        )
+    });
+    let world = World::new(Made { cards: CARDS.to_owned(), ..made });
+    // Nobody is there to be asked, and nothing is allowed beyond what always is.
+    let mut command = world.command(&["-p", "--verbose", "Read all parts, and mind the tests."]);
+    let said = finish(command.env("PAL_NOTES", "main").spawn().unwrap());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let log = world.log();
+    assert_by_notes(&log, &said.err);
+    assert!(asked(&log, "notes").is_empty(), "no request is made for them");
+    let folder = world.logs()[0].parent().unwrap().join("notes");
+    let notes = std::fs::read_to_string(folder.join("notes.md")).unwrap();
+    let reminders = log.iter().filter(|line| line["kind"] == "attachment" && line["what"] == "notes").count();
+    assert!(reminders >= 2, "{reminders}");
+    for said in ["was read", "the tests were minded"] {
+        assert_eq!(notes.matches(said).count(), reminders, "{notes}");
+    }
+    let boundary = log.iter().find(|line| line["kind"] == "boundary").unwrap();
+    assert!(boundary["summary"].to_string().contains("the tests were minded after part"), "{boundary}");
+    let state = std::fs::read_to_string(folder.join("state.json")).unwrap();
+    assert!(state.contains("tokens"), "nothing else of the program's own was touched: {state}");
+    let is_refusal =
+        |line: &&Value| line["kind"] == "user" && line.to_string().contains("belongs to the program itself");
+    let refused = log.iter().filter(is_refusal).count();
+    assert_eq!(refused, reminders);
+    let heard = world.provider.heard();
+    let heads: std::collections::BTreeSet<_> = heard.asked.iter().map(|asked| &asked.head).collect();
+    assert_eq!(heads.len(), 1, "neither the tools nor the system prompt changed");
 }
 
 #[test]

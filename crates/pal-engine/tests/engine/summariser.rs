@@ -154,3 +154,27 @@ fn notes_take_the_place_of_a_summary_and_no_model_is_asked() {
     assert_eq!(played.body(), body);
     played.turn().unwrap();
 }
+
+#[test]
+fn notes_that_would_not_help_are_refused_and_a_model_is_asked() {
+    let mut played = Played::new(card(WINDOW));
+    let mut last_noted = played.say("Question 0").id;
+    for number in 1..16 {
+        played.tool(&format!("t{number}"), "Edit", &prose(1_500));
+        played.turn().unwrap();
+        last_noted = played.say(&format!("Question {number}")).id;
+    }
+    // Each section fits its budget, and all together fill the window.
+    let section = |number: usize| format!("# Part {number}\n{}\n", prose(1_000));
+    let text: String = (0..WINDOW as usize / 200).map(section).collect();
+    let notes = Notes { text, path: String::from("session/notes.md"), last_noted };
+    let order = pal_context::Order { notes: Some(notes), ..by_hand(Reach::Whole, None) };
+    let compacted = played.compact(order);
+    let Compacted::Done { boundary, attempts } = compacted else { panic!("{compacted:?}") };
+    assert_eq!(boundary.how, How::Fork.name());
+    assert!(
+        attempts.iter().any(|why| why.starts_with("notes: ") && why.contains("threshold")),
+        "{attempts:?}"
+    );
+    assert_eq!(played.desk.asked.len(), 1);
+}

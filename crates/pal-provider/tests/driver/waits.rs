@@ -88,3 +88,15 @@ async fn waits_of_our_own_choice_are_spread() {
     assert_eq!(firsts[0], firsts[2]);
     assert_ne!(firsts[0], firsts[1]);
 }
+
+#[tokio::test]
+async fn what_is_left_of_the_limits_is_remembered_until_an_answer_says_otherwise() {
+    let limits = "anthropic-ratelimit-tokens-limit: 1000\r\nanthropic-ratelimit-tokens-remaining: 240";
+    let server = Server::start(vec![busy(&format!("{limits}\r\nretry-after-ms: 1")), good_stream()]).await;
+    let client = client_with(&server.url(), None, hasty());
+    assert_eq!(client.rate_limit(), None);
+    let saw = follow(&client, call(true)).await;
+    assert!(saw.failure.is_none());
+    let limit = client.rate_limit().unwrap();
+    assert_eq!((limit.of, limit.left), ("tokens", 0.24), "refusals and good answers tell of them alike");
+}

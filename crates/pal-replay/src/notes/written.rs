@@ -4,7 +4,7 @@
 //! most so much as real writers of notes write. A section that has grown over its limit loses its oldest lines.
 
 use pal_context::TEMPLATE;
-use pal_extract::{Facts, cut, first_line};
+use pal_extract::Facts;
 use pal_model::{Entry, Text};
 use pal_view::Estimator;
 use serde_json::json;
@@ -132,30 +132,31 @@ fn added(heading: &str, facts: &Facts) -> Vec<String> {
         facts.sentences_with(words, LINES_MOST / 2).into_iter().map(|found| format!("- {found}")).collect()
     };
     let lines: Vec<String> = match heading {
-        "# Title" => facts.words.first().map(|words| first_line(&words.text, 80)).into_iter().collect(),
+        "# Title" => facts.words.first().map(|words| shortened(&words.text, 80)).into_iter().collect(),
         "# Current state" => {
             let mut lines = pal_extract::current_lines(facts, STATE_BYTES);
             lines.extend(pal_extract::task_lines(facts));
-            return lines.into_iter().map(|line| cut(&one_line(&line), STATE_BYTES)).collect();
+            return lines.into_iter().map(|line| shortened(&line, STATE_BYTES)).collect();
         }
         "# Task specification" => {
-            return facts.words.iter().map(|words| format!("- {}", cut(&words.text, WORDS_BYTES))).collect();
+            let own = |text: &str| match text.len() <= WORDS_BYTES {
+                true => format!("- {text}"),
+                false => format!("- {}", shortened(text, WORDS_BYTES)),
+            };
+            return facts.words.iter().map(|words| own(&words.text)).collect();
         }
         // Which files were changed is what cannot be found out again.
         "# Files and functions" => {
-            return pal_extract::file_lines(facts)
-                .iter()
-                .map(|line| cut(&one_line(line), LINE_BYTES))
-                .collect();
+            return pal_extract::file_lines(facts).iter().map(|line| shortened(line, LINE_BYTES)).collect();
         }
         "# Workflow" => newest(pal_extract::command_lines(facts)),
         "# Errors and corrections" => newest(pal_extract::error_lines(facts)),
         "# Codebase documentation" => sentences(&["defined in", "lives in", "is called", "depends on"]),
         "# Learnings" => sentences(&["because", "turns out", "root cause", "the reason", "instead of"]),
         "# Key results" => sentences(&["passed", "passing", "result", "total", "now works", "fixed"]),
-        _ => newest(facts.said.iter().map(|said| format!("- {}", first_line(said, 160))).collect()),
+        _ => newest(facts.said.iter().map(|said| format!("- {}", shortened(said, 160))).collect()),
     };
-    lines.iter().map(|line| cut(&one_line(line), LINE_BYTES)).collect()
+    lines.iter().map(|line| shortened(line, LINE_BYTES)).collect()
 }
 
 /// The newest of some lines, in order.
@@ -164,9 +165,18 @@ fn newest(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().skip(from).collect()
 }
 
-/// A text on one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// As many whole words of a text as fit, on one line: half a path would be another one.
+fn shortened(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        if out.len() + word.len() >= most {
+            out.push_str(" …");
+            break;
+        }
+        out.push_str(if out.is_empty() { "" } else { " " });
+        out.push_str(word);
+    }
+    out
 }
 
 #[cfg(test)]

@@ -7,5 +7,6 @@ mod breaks;
 mod determinism;
 mod made;
 mod matrix;
+mod notes;
 mod reality;
 mod sessions;

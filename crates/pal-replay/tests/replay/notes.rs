@@ -1,0 +1,125 @@
+//! Recorded sessions with notes, kept by a fork and by the agent in passing: compactions take them, nothing is lost by it, and
+//! what notes lose against a whole summary of the same stretch is known.
+
+use std::path::PathBuf;
+
+use pal_context::NotesCadence;
+use pal_replay::{Kept, Measured, NoteTaking, NotesBy, Options, Report, replay};
+use pal_testkit::session_files;
+
+use crate::sessions::{classic, on_all_cores, recorded};
+
+/// The window that most models have.
+const WINDOW: u64 = 200_000;
+/// How many of the longest sessions are replayed.
+const SESSIONS: usize = 4;
+
+fn with_notes(by: NotesBy) -> Options {
+    let notes = NoteTaking { by, writes_whole: false, cadence: NotesCadence::default() };
+    Options { notes: Some(notes), ..classic(Some(WINDOW)) }
+}
+
+fn longest() -> Vec<PathBuf> {
+    let mut files = session_files();
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
+    files.truncate(SESSIONS);
+    files
+}
+
+/// How many compactions there were, and how many asked no model.
+fn compactions(reports: &[Report]) -> (usize, usize) {
+    let all = reports.iter().flat_map(|report| &report.compactions);
+    let free = all.clone().filter(|compaction| compaction.how == "notes").count();
+    (all.count(), free)
+}
+
+fn sums(reports: &[Report]) -> (Measured, Measured, Kept, Kept) {
+    let (mut whole, mut forks) = (Measured::default(), Measured::default());
+    let (mut kept, mut full) = (Kept::default(), Kept::default());
+    for report in reports {
+        let notes = report.notes.as_ref().unwrap();
+        whole.absorb(&report.measured);
+        forks.absorb(&notes.forks);
+        kept.absorb(&notes.kept);
+        full.absorb(&notes.full);
+    }
+    (whole, forks, kept, full)
+}
+
+#[test]
+fn sessions_with_notes_lose_nothing_and_compactions_take_them() {
+    let files = longest();
+    for by in [NotesBy::Fork, NotesBy::Main] {
+        let reports = on_all_cores(&files, |file| replay(&recorded(file), &with_notes(by)).unwrap());
+        if reports.is_empty() {
+            return;
+        }
+        let (all, free) = compactions(&reports);
+        let (_, forks, kept, full) = sums(&reports);
+        println!("{by:?}: {free} of {all} compactions took notes; {kept:?} against {full:?}");
+        assert!(free > 0, "{by:?}: none of {all}");
+        for report in &reports {
+            assert_eq!((report.rejected, report.lost.len()), (0, 0), "{by:?}: {}", report.file);
+            for compaction in &report.compactions {
+                let audit = compaction.audit;
+                let found = audit.user_messages_verbatim + audit.user_messages_by_pointer;
+                assert!(found >= audit.user_messages, "{by:?}: {} {compaction:?}", report.file);
+            }
+        }
+        assert_eq!((kept.summaries, full.summaries), (free as u64, free as u64), "{by:?}");
+        assert_eq!(kept.invented, 0, "{by:?}");
+        assert_eq!(forks.responses > 0, by == NotesBy::Fork, "the agent itself makes no requests for them");
+    }
+}
+
+/// Prints the figures of all sessions, at three windows, without notes and with them by both ways.
+#[test]
+#[ignore = "prints figures of all sessions, which takes minutes"]
+fn figures_of_notes() {
+    let files = session_files();
+    let taking = |by, writes_whole| Some(NoteTaking { by, writes_whole, cadence: NotesCadence::default() });
+    let ways = [
+        ("off", None),
+        ("fork, edits", taking(NotesBy::Fork, false)),
+        ("fork, whole", taking(NotesBy::Fork, true)),
+        ("main, edits", taking(NotesBy::Main, false)),
+    ];
+    for window in [Some(200_000), Some(60_000), None] {
+        for (way, notes) in ways {
+            let options = Options { notes, ..classic(window) };
+            let reports = on_all_cores(&files, |file| replay(&recorded(file), &options).unwrap());
+            tell(window, way, &reports);
+        }
+    }
+}
+
+fn tell(window: Option<u64>, way: &str, reports: &[Report]) {
+    let (all, free) = compactions(reports);
+    let mut whole = Measured::default();
+    reports.iter().for_each(|report| whole.absorb(&report.measured));
+    let cost = whole.cost_usd.unwrap_or(0.0);
+    println!("## {window:?} {way}: {free} of {all} compactions took notes, ${cost:.2}");
+    let mut why = std::collections::BTreeMap::<&str, usize>::new();
+    for notice in reports.iter().flat_map(|report| &report.notices) {
+        if let Some((_, reason)) = notice.split_once("compaction: notes: ") {
+            *why.entry(reason).or_default() += 1;
+        }
+    }
+    println!("   not taken: {why:?}");
+    if reports.iter().all(|report| report.notes.is_some()) {
+        let (_, forks, kept, full) = sums(reports);
+        let notes = || reports.iter().filter_map(|report| report.notes.as_ref());
+        let own = forks.cost_usd.unwrap_or(0.0);
+        println!(
+            "   {} updates, {} tokens written, {} of reminders, longest {}, {} late; forks: {:.2} % cached, ${own:.2}, {:.2} %",
+            notes().map(|notes| notes.updates).sum::<u64>(),
+            notes().map(|notes| notes.written_tokens).sum::<u64>(),
+            notes().map(|notes| notes.reminder_tokens).sum::<u64>(),
+            notes().map(|notes| notes.longest).max().unwrap_or(0),
+            notes().map(|notes| notes.late).sum::<u64>(),
+            100.0 * forks.cache_hit_ratio,
+            100.0 * own / (cost - own),
+        );
+        println!("   notes: {kept:?}\n   whole: {full:?}");
+    }
+}
