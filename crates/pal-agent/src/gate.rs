@@ -333,6 +333,7 @@ fn by_rules_alone(tool: &str, needs: &[Need], rules: &Rules, workspace: &Workspa
         // Neither of these is closed here: a folder that holds nothing stands for what the session put aside.
         session: workspace.session.join("nothing"),
         own: None,
+        memory: None,
         directory: workspace.directory(),
         resolve: &resolve,
     };

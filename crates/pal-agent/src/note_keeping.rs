@@ -264,7 +264,7 @@ mod tests {
             scope.spawn(move || {
                 std::thread::sleep(LOOK_EVERY * 2);
                 std::fs::write(&file, "# State\n_Now._\nHalf done.\n").unwrap();
-                sender.send(Ok(Done { changes: 1, refused: Vec::new() })).unwrap();
+                sender.send(Ok(Done { changes: 1, ..Done::default() })).unwrap();
             });
             let notes = keeping.for_compaction(&Cancel::new()).unwrap();
             assert_eq!(notes.last_noted, noted(2).last);
