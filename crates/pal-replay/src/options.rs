@@ -54,6 +54,8 @@ pub enum Policy {
     None,
     /// The layers, each by its thresholds; the recording's own boundaries and decisions are left out.
     Classic,
+    /// The layers, by price; the recording's own boundaries and decisions are left out.
+    Thrifty,
 }
 
 /// Whose words the summaries of a replay are.
@@ -71,6 +73,7 @@ impl Policy {
         match self {
             Policy::None => "none",
             Policy::Classic => "classic",
+            Policy::Thrifty => "thrifty",
         }
     }
 }

@@ -38,8 +38,8 @@ pub use place::{Flag, Origin, Place, Resolved, Sources};
 pub use resolve::Entry;
 pub use servers::{Project, Servers};
 pub use settings::{
-    Endpoints, EstimatorName, Git, Instructions, Permissions, Sandbox, SandboxWhen, Secrets, Settings,
-    Spending,
+    Endpoints, EstimatorName, Git, Instructions, Permissions, PolicyName, Sandbox, SandboxWhen, Secrets,
+    Settings, Spending,
 };
 pub use switches::{Switch, Switches};
 pub use telling::{Logging, Telemetry};

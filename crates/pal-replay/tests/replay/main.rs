@@ -7,5 +7,6 @@ mod breaks;
 mod determinism;
 mod made;
 mod matrix;
+mod prices;
 mod reality;
 mod sessions;
