@@ -1,6 +1,7 @@
 //! Automation of the workspace.
 
 mod calibrate;
+mod fit;
 mod tidy;
 
 use std::error::Error;
@@ -20,8 +21,9 @@ fn main() -> ExitCode {
 fn dispatch(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first() {
         Some((task, rest)) if task == "calibrate" => calibrate::run(rest),
+        Some((task, rest)) if task == "fit" => fit::run(rest),
         Some((task, _)) if task == "tidy" => tidy::run(),
         Some((task, _)) => Err(format!("no such task: {task}").into()),
-        None => Err("which task? tidy, calibrate [--data DIR] [--write]".into()),
+        None => Err("which task? tidy, calibrate [--data DIR] [--write], fit [--data DIR]".into()),
     }
 }

@@ -30,6 +30,8 @@ pub struct Options {
     pub lens: Lens,
     /// The model's limits.
     pub limits: Limits,
+    /// What decides what the model sees.
+    pub policy: pal_context::Policy,
     /// What the provider's cache depends on.
     pub cache: CacheSettings,
     /// The line to the provider.
@@ -190,7 +192,7 @@ impl Options {
     pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
         let directory = log.parent().unwrap_or(std::path::Path::new("/"));
         Engine {
-            policy: pal_context::Policy::classic(),
+            policy: self.policy.clone(),
             limits: self.limits,
             place: pal_context::Place {
                 directory: directory.display().to_string(),

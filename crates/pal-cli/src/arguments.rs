@@ -399,7 +399,7 @@ pub(crate) struct Sim {
 /// reported then. Nothing leaves this machine.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --policy none session.jsonl                     as it was recorded\n  pal replay --window 60000 --layers spill,auto-compact session.jsonl\n  pal replay --window 200000 --notes fork session.jsonl      with notes of the session\n  pal replay --json session.jsonl | jq .compactions"
+    after_help = "Examples:\n  pal replay session.jsonl\n  pal replay --model claude-opus-5-5 --window 200000 ~/.claude/projects/*/*.jsonl\n  pal replay --policy none session.jsonl                     as it was recorded\n  pal replay --policy thrifty session.jsonl                  by price\n  pal replay --window 60000 --layers spill,auto-compact session.jsonl\n  pal replay --window 200000 --notes fork session.jsonl      with notes of the session\n  pal replay --json session.jsonl | jq .compactions"
 )]
 pub(crate) struct Replay {
     /// Sessions: logs of ours or other agents' files
@@ -482,6 +482,8 @@ pub(crate) enum PolicyName {
     None,
     /// The layers, each by its thresholds
     Classic,
+    /// The layers, by price
+    Thrifty,
 }
 
 /// A layer of the pipeline, for choosing some of them.

@@ -5,8 +5,8 @@
 //! only if we know its name and it is whole JSON, so that no log can write a body or a header of its own.
 
 use pal_context::Standing;
-use pal_context::cache::latched_lifetime;
-use pal_model::{Body, Card, Entry, RequestSent, Source, Text, escape_into};
+use pal_context::cache::lifetime_of;
+use pal_model::{Body, Card, Entry, RequestSent, Text, escape_into};
 use pal_view::{CacheLifetime, View};
 use pal_wire::Beta;
 use smol_str::SmolStr;
@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 use crate::aside;
 use crate::colour::clipped;
 use crate::settings::Settings;
-use crate::stored::eligibility;
+use crate::stored::{eligibility, policy};
 use crate::table::harmless;
 
 /// The member that holds the effort.
@@ -56,7 +56,7 @@ impl Carried {
             members.insert(0, (SmolStr::new_static(OUTPUT), with_effort(effort)));
         }
         let named = before.and_then(|before| CacheLifetime::named(before.lifetime.as_ref()?));
-        let (latched, _) = latched_lifetime(view.state(), &Source::main(), eligibility(settings));
+        let (latched, _) = lifetime_of(view, &policy(settings), eligibility(settings), None);
         carried.standing.lifetime = named.unwrap_or(latched);
         for beta in pal_wire::betas(card) {
             carried.add_beta(SmolStr::new_static(beta));

@@ -6,9 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pal_agent::directory_around;
 use pal_context::cache::Eligibility;
+use pal_context::thrifty::Thrift;
 use pal_context::{Place, Policy};
 use pal_engine::{CacheSettings, Engine, EngineError};
 use pal_model::{Body, Card, IdSource, Timestamp};
+use pal_settings::PolicyName;
 use pal_store::OpenError;
 use pal_view::{CacheLifetime, Limits, Scope};
 use smol_str::SmolStr;
@@ -68,7 +70,7 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
     let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
     let directory = log.parent().unwrap_or(Path::new("/"));
     let mut engine = Engine {
-        policy: Policy::classic(),
+        policy: policy(settings),
         limits: Limits::new(card, &settings.window_for(&card.model)),
         place: Place { directory: directory.display().to_string(), transcript: log.display().to_string() },
         is_attended: true,
@@ -79,6 +81,14 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
     };
     pal_agent::apply_switches(&settings.switches, &mut engine);
     engine
+}
+
+/// What decides what the model sees.
+pub(crate) fn policy(settings: &Settings) -> Policy {
+    match settings.policy {
+        PolicyName::Classic => Policy::classic(),
+        PolicyName::Thrifty => Policy::thrifty(Thrift { fidelity: settings.fidelity }),
+    }
 }
 
 /// What the provider's cache depends on, for a model.

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use pal_model::{Cost, Decision, DecisionKind, EntryId, Text, Timestamp};
-use pal_view::{Limits, View};
+use pal_model::{Caching, Cost, Decision, DecisionKind, EntryId, Text, Timestamp};
+use pal_view::{CacheLifetime, Limits, View};
 
+use crate::cache::LIFETIME_LATCH;
 use crate::{Budgets, Foreseen, Policy};
 
 /// What a layer decides about.
@@ -41,7 +42,19 @@ impl Situation<'_> {
 
     /// Whether the provider has forgotten what it cached: the last request is too long ago.
     pub fn is_cold(&self) -> bool {
-        self.idle().is_some_and(|idle| idle > self.policy.cold_after)
+        self.idle().is_some_and(|idle| idle > self.cold_after())
+    }
+
+    /// After how long a pause the cache counts as lost: what the policy says, or, where it goes by price and marks decide
+    /// it, as long as they last.
+    pub(crate) fn cold_after(&self) -> Duration {
+        let view = self.view;
+        if self.policy.thrift.is_none() || view.lens().card.caching != Caching::Marks {
+            return self.policy.cold_after;
+        }
+        let latched = view.state().latches.get(LIFETIME_LATCH);
+        let lifetime = latched.and_then(|name| CacheLifetime::named(name));
+        lifetime.map_or(self.policy.cold_after, |lifetime| Duration::from_millis(lifetime.milliseconds()))
     }
 
     /// Whether an act that changes what was sent is allowed now: on models that bind their thinking to what stands

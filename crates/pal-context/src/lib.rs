@@ -14,6 +14,7 @@ mod ledger;
 mod notes;
 mod price;
 mod settings;
+pub mod thrifty;
 mod words;
 
 pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};

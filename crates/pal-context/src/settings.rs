@@ -6,6 +6,8 @@ use std::time::Duration;
 use pal_view::{Limits, scale};
 use smol_str::SmolStr;
 
+use crate::thrifty::Thrift;
+
 /// What the user may set about the layers. All fields are given at the call; [`Policy::classic`] is what holds when
 /// nothing is set.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +54,8 @@ pub struct Policy {
     pub fold_from_percent: u64,
     /// Percent of the effective window from which on a request waits for the fold.
     pub fold_drain_percent: u64,
+    /// What is cleared and compacted, and when, is decided by price (§10.5); none for the thresholds alone.
+    pub thrift: Option<Thrift>,
 }
 
 impl Policy {
@@ -79,7 +83,13 @@ impl Policy {
             snip_keep_messages: 20,
             fold_from_percent: 90,
             fold_drain_percent: 95,
+            thrift: None,
         }
+    }
+
+    /// By price: what is the cheapest from here on is done, and the thresholds hold as limits.
+    pub fn thrifty(thrift: Thrift) -> Policy {
+        Policy { thrift: Some(thrift), cold_keep: 3, ..Policy::classic() }
     }
 
     /// No layer at all: everything is sent as it was said.

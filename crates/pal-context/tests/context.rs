@@ -12,3 +12,4 @@ mod microcompact;
 mod provider;
 mod snip;
 mod spill;
+mod thrifty;

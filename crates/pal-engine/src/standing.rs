@@ -1,8 +1,8 @@
 //! What the requests of a session carry besides their content, and what of it is fixed (§5.8).
 
-use pal_context::cache::latched_lifetime;
+use pal_context::cache::lifetime_of;
 use pal_context::{LAYERS, Standing, What, carried_member};
-use pal_model::{Body, Decision, DecisionKind, RequestSent, Source, Text, Timestamp};
+use pal_model::{Body, Decision, DecisionKind, RequestSent, Text, Timestamp};
 use pal_view::CacheLifetime;
 use smol_str::SmolStr;
 
@@ -14,7 +14,7 @@ const BETAS_LATCH: &str = "betas";
 impl Session {
     /// Fixes what is still to be fixed: for how long marks last, and which beta headers are sent.
     pub(crate) fn latch(&mut self, engine: &Engine, now: Timestamp) -> Result<(), EngineError> {
-        let (_, decision) = latched_lifetime(self.view.state(), &Source::main(), engine.cache.eligibility);
+        let (_, decision) = lifetime_of(&self.view, &engine.policy, engine.cache.eligibility, Some(now));
         if let Some(decision) = decision {
             self.decide(&decision, now)?;
         }
@@ -30,7 +30,7 @@ impl Session {
 
     /// What requests that leave now carry besides their content.
     pub(crate) fn standing(&self, engine: &Engine, now: Timestamp) -> Standing {
-        let (lifetime, _) = latched_lifetime(self.view.state(), &Source::main(), engine.cache.eligibility);
+        let (lifetime, _) = lifetime_of(&self.view, &engine.policy, engine.cache.eligibility, Some(now));
         let effort = effort_member(&engine.cache);
         let asked = LAYERS.iter().filter_map(|layer| match self.plan(*layer, engine, now).what {
             What::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),

@@ -1,6 +1,7 @@
 //! The policies that are compared, by name: ours, and those of other agents from the constants that they publish.
 
 use pal_context::Policy;
+use pal_context::thrifty::Thrift;
 use pal_model::Card;
 use pal_replay::{Before, Options};
 use pal_view::{Limits, Threshold, WindowSettings};
@@ -52,6 +53,13 @@ pub const ROWS: &[Row] = &[
         about: "our layers by their thresholds, compaction 33 K below the window",
         is_ours: true,
         settle: |options| options.layers = Policy::classic(),
+        acts_from: |_| None,
+    },
+    Row {
+        name: "thrifty",
+        about: "our layers by what they cost from here on, losses included",
+        is_ours: true,
+        settle: |options| options.layers = Policy::thrifty(Thrift::STANDARD),
         acts_from: |_| None,
     },
     Row {

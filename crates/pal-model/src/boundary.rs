@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{Content, EntryId, FileSeen, Source, Usage};
+use crate::{Content, EntryId, FileSeen, Rhythm, Source, Usage};
 
 /// A compaction boundary.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -221,6 +221,9 @@ pub struct Snapshot {
     /// What people said before the boundary.
     #[serde(skip_serializing_if = "Carried::is_empty")]
     pub carried: Carried,
+    /// How often the session asks, how fast it grows, how long it pauses.
+    #[serde(skip_serializing_if = "Rhythm::is_empty")]
+    pub rhythm: Rhythm,
 }
 
 fn is_zero(count: &u64) -> bool {

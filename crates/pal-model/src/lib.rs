@@ -26,6 +26,7 @@ mod id;
 mod json;
 mod nearest;
 mod parts;
+mod rhythm;
 mod said;
 mod text;
 mod time;
@@ -55,6 +56,7 @@ pub use json::{
 };
 pub use nearest::{meant, nearest};
 pub use parts::{Part, Parts};
+pub use rhythm::{PAUSES, Rhythm};
 pub use said::{
     Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,
     ResponseGot, Role, SectionNote, Session, Source, SourceNote, SystemNote, User,

@@ -79,6 +79,8 @@ pub enum Policy {
     None,
     /// The layers, each by its thresholds; the recording's own boundaries and decisions are left out.
     Classic,
+    /// The layers, by price; the recording's own boundaries and decisions are left out.
+    Thrifty,
 }
 
 /// Whose words the summaries of a replay are.
@@ -116,6 +118,7 @@ impl Policy {
         match self {
             Policy::None => "none",
             Policy::Classic => "classic",
+            Policy::Thrifty => "thrifty",
         }
     }
 }

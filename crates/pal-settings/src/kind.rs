@@ -17,6 +17,8 @@ pub enum Kind {
     },
     /// US dollars.
     Money,
+    /// A share, from nothing to all.
+    Share,
     /// A word or a line.
     Text,
     /// One of these words.
@@ -50,6 +52,7 @@ impl Kind {
             Kind::YesNo => "true or false".into(),
             Kind::Count { from } => format!("a whole number from {from}"),
             Kind::Money => "a number of US dollars above 0".into(),
+            Kind::Share => "a number from 0 to 1".into(),
             Kind::Text => "a text".into(),
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
             Kind::Address => "an address that begins with http:// or https://".into(),
@@ -79,6 +82,7 @@ impl Kind {
             Kind::YesNo => value.is_boolean(),
             Kind::Count { from } => value.as_u64().is_some_and(|count| count >= from),
             Kind::Money => value.as_f64().is_some_and(|dollars| dollars > 0.0 && dollars.is_finite()),
+            Kind::Share => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
             Kind::Text => value.as_str().is_some_and(|text| !text.trim().is_empty()),
             Kind::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Kind::Address => value.as_str().is_some_and(is_address),
@@ -105,7 +109,7 @@ impl Kind {
                 _ => return Err("1 or 0".into()),
             },
             Kind::Count { .. } => text.parse::<u64>().map_or(Value::Null, Value::from),
-            Kind::Money => text.parse::<f64>().map_or(Value::Null, Value::from),
+            Kind::Money | Kind::Share => text.parse::<f64>().map_or(Value::Null, Value::from),
             Kind::Threshold => match text.parse::<f64>() {
                 Ok(percent) if is_percentage(percent) => json!({ "percent": percent }),
                 _ => return Err("a percentage above 0, up to 100".into()),

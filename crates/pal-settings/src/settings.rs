@@ -72,6 +72,10 @@ pub struct Settings {
     pub spending: Spending,
     /// How to estimate tokens.
     pub estimator: EstimatorName,
+    /// What decides what the model sees.
+    pub policy: PolicyName,
+    /// How dear it is to `thrifty` that something leaves the context and is needed again, from 0 to 1.
+    pub fidelity: f64,
     /// Instruction files.
     pub instructions: Instructions,
     /// What is asked of git when a session starts.
@@ -102,6 +106,15 @@ pub enum EstimatorName {
     Calibrated,
     /// 4 bytes a token, 2 for JSON, 2 000 for media, × 4/3.
     Classic,
+}
+
+/// What decides what the model sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PolicyName {
+    /// Thresholds.
+    Classic,
+    /// What is the cheapest from here on.
+    Thrifty,
 }
 
 /// Where providers are asked.
@@ -306,6 +319,11 @@ impl Settings {
                 Some("classic") => EstimatorName::Classic,
                 _ => EstimatorName::Calibrated,
             },
+            policy: match values.text("policy").as_deref() {
+                Some("thrifty") => PolicyName::Thrifty,
+                _ => PolicyName::Classic,
+            },
+            fidelity: values.number("fidelity").unwrap_or(0.5),
             instructions: Instructions {
                 is_on: values.is_on("instructions"),
                 tokens_max: values.count("instruction_tokens_max").unwrap_or(u64::MAX),

@@ -300,6 +300,12 @@ impl Derived {
         self.grown.checkpoints = vec![Checkpoint { item: 0, closed_by: 0, extent, seen: 0 }];
     }
 
+    /// What stands before all messages: how many blocks, and their estimated tokens.
+    pub(crate) fn opening(&self) -> (usize, f64) {
+        let first = self.grown.checkpoints.first();
+        first.map_or((0, 0.0), |first| (first.extent.blocks, first.extent.sums.total()))
+    }
+
     /// Takes in all items that were not taken in yet.
     pub(crate) fn grow(&mut self, cleaner: Cleaner<'_>) {
         while self.grown.taken < self.items.len() {

@@ -43,6 +43,8 @@ pub struct Request {
     rope: Rope,
     /// How many blocks the request before it held.
     sent_blocks: usize,
+    /// How many blocks stand before all messages, whatever is compacted.
+    opening_blocks: usize,
     /// In the order in which they stand.
     marks: Vec<Mark>,
 }
@@ -59,6 +61,7 @@ impl View {
             prefix_print,
             rope: self.derived().rope_now(self.lens()),
             sent_blocks: self.derived().closed_blocks(),
+            opening_blocks: self.derived().opening().0,
             marks: Vec::new(),
         }
     }
@@ -184,6 +187,11 @@ impl Request {
     /// How many blocks the request before it held.
     pub fn sent_blocks(&self) -> usize {
         self.sent_blocks
+    }
+
+    /// How many blocks stand before all messages, whatever is compacted.
+    pub fn opening_blocks(&self) -> usize {
+        self.opening_blocks
     }
 
     /// How many blocks stand before the last message.

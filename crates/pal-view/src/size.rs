@@ -105,6 +105,19 @@ impl View {
         by_category.to_vec()
     }
 
+    /// Estimated tokens of what stands before the messages, the part included that the log does not hold.
+    pub fn tokens_before_messages(&self) -> f64 {
+        let head = &self.derived().head;
+        let unseen = head.unseen_tokens as f64;
+        self.estimator().scale() * (head.sums.total() - unseen) + unseen
+    }
+
+    /// Estimated tokens of what every request begins with, whatever is compacted: what stands before the messages, and the
+    /// context that opens them.
+    pub fn tokens_that_stay(&self) -> f64 {
+        self.tokens_before_messages() + self.estimator().scale() * self.derived().opening().1
+    }
+
     /// The newest response of the conversation behind the boundary whose usage is known.
     fn anchor(&self) -> Option<Anchor> {
         let position = self.derived().anchor? as usize;

@@ -15,12 +15,23 @@ pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
     match &entry.body {
         Body::Session(session) if session.title.is_some() => state.title.clone_from(&session.title),
         Body::Prefix(_) => state.prefix = Some(Reference { id: entry.id, offset: None }),
-        Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
-            state.model = Some(request.model.clone());
+        Body::Request(request) if request.source.is_conversation() => {
+            if !request.model.is_empty() {
+                state.model = Some(request.model.clone());
+            }
+            state.rhythm.requested(entry.at);
         }
-        Body::Response(response) => state.totals.add(&response.usage, response.cost),
+        Body::Response(response) => {
+            state.totals.add(&response.usage, response.cost);
+            if response.source.is_conversation() {
+                state.rhythm.answered(&response.usage);
+            }
+        }
         Body::Decision(decision) => decide(state, entry.id, decision),
-        Body::Boundary(boundary) => *state = boundary.snapshot.clone(),
+        Body::Boundary(boundary) => {
+            *state = boundary.snapshot.clone();
+            state.rhythm.begin_anew();
+        }
         Body::User(user) => remember(state, &user.aftermath),
         Body::Attachment(Attachment { what, content, file: Some(file) }) if what == MEMORY => {
             let bytes = content.blocks().iter().map(|block| block.raw().len() as u64).sum();
@@ -72,6 +83,10 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
         DecisionKind::Title { title } => state.title = Some(title.clone()),
         DecisionKind::Factors { factors } => {
             state.factors.extend(factors.iter().map(|(name, factor)| (name.clone(), *factor)));
+        }
+        // What was carried until then is paid and gone, as after a compaction.
+        DecisionKind::Clear { .. } | DecisionKind::Snip { .. } | DecisionKind::Fold { .. } => {
+            state.rhythm.begin_anew();
         }
         DecisionKind::Failure { what, .. } if what == "compaction" => state.summary_failures += 1,
         // A pin from before the boundary is known only by the boundary's snapshot.

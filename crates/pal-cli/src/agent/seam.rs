@@ -31,7 +31,7 @@ use crate::failure::Failure;
 use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{card, lens};
 use crate::settings::Settings;
-use crate::stored::{cache_settings, find};
+use crate::stored::{cache_settings, find, policy};
 use crate::surroundings::{Start, memory_place, sources_at, today};
 use crate::telemetry::Export;
 
@@ -260,6 +260,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         home,
         beginning,
         limits: Limits::new(&card, &settings.window_for(&card.model)),
+        policy: policy(settings),
         cache: cache_settings(settings, &card),
         line: Arc::new(line(print, settings, &card)?),
         sources: sources_at(&start, settings),

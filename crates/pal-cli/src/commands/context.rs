@@ -15,8 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pal_context::Standing;
-use pal_context::cache::latched_lifetime;
-use pal_model::Source;
+use pal_context::cache::lifetime_of;
 use pal_view::{Limits, RenderOptions, Request, Scope, Size, View};
 
 use crate::arguments::Context;
@@ -26,7 +25,7 @@ use crate::colour::{Colours, columns};
 use crate::failure::Failure;
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
-use crate::stored::{MAX_TOKENS, eligibility, engine, find, model_card, now};
+use crate::stored::{MAX_TOKENS, eligibility, engine, find, model_card, now, policy};
 use contents::Contents;
 use here::Here;
 use next::Next;
@@ -133,7 +132,7 @@ fn stored(name: &str, arguments: &Context, settings: &Settings) -> Result<Look, 
 
 /// The request that would leave next, with its marks.
 fn next_request(view: &View, settings: &Settings) -> Request {
-    let (lifetime, _) = latched_lifetime(view.state(), &Source::main(), eligibility(settings));
+    let (lifetime, _) = lifetime_of(view, &policy(settings), eligibility(settings), None);
     let options = RenderOptions {
         max_tokens: MAX_TOKENS.min(view.lens().card.max_output),
         stream: true,

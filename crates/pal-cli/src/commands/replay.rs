@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use pal_context::NotesCadence;
+use pal_context::thrifty::Thrift;
 use pal_engine::EngineError;
 use pal_replay::{
     CompactWith, Kept, Measured, NoteTaking, NotesBy, Options, Policy, Recorded, ReplayError, Report,
@@ -69,7 +70,7 @@ pub(crate) fn replay(
 fn kept_all(report: &Report, policy: PolicyName) -> bool {
     match policy {
         PolicyName::None => true,
-        PolicyName::Classic => report.lost.is_empty() && report.rejected == 0,
+        PolicyName::Classic | PolicyName::Thrifty => report.lost.is_empty() && report.rejected == 0,
     }
 }
 
@@ -89,8 +90,9 @@ fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
         policy: match arguments.policy {
             PolicyName::None => Policy::None,
             PolicyName::Classic => Policy::Classic,
+            PolicyName::Thrifty => Policy::Thrifty,
         },
-        layers: layers(arguments),
+        layers: layers(arguments, settings),
         auto_compact: auto_compact(arguments) && settings.compaction_off().is_none(),
         may_compact: settings.may_compact(),
         compact_with: match arguments.compact_with {
@@ -118,15 +120,16 @@ fn notes(arguments: &Replay) -> Option<NoteTaking> {
 fn auto_compact(arguments: &Replay) -> bool {
     match (&arguments.layers, arguments.policy) {
         (Some(layers), _) => layers.contains(&LayerName::AutoCompact),
-        (None, policy) => policy == PolicyName::Classic,
+        (None, policy) => policy != PolicyName::None,
     }
 }
 
 /// What the layers do that were chosen.
-fn layers(arguments: &Replay) -> pal_context::Policy {
+fn layers(arguments: &Replay, settings: &Settings) -> pal_context::Policy {
     let standard = match arguments.policy {
         PolicyName::None => pal_context::Policy::none(),
         PolicyName::Classic => pal_context::Policy::classic(),
+        PolicyName::Thrifty => pal_context::Policy::thrifty(Thrift { fidelity: settings.fidelity }),
     };
     let Some(chosen) = &arguments.layers else { return standard };
     let has = |layer| chosen.contains(&layer);

@@ -9,5 +9,5 @@ mod plan;
 pub use compare::{Asked, difference};
 pub use diff::diff;
 pub use judge::{Baseline, Expected, Fall, judge, kept_ms, reads_fell};
-pub use latch::{Eligibility, LIFETIME_LATCH, latched_lifetime};
+pub use latch::{Eligibility, LIFETIME_LATCH, latched_lifetime, lifetime_of};
 pub use plan::{Marking, plan};

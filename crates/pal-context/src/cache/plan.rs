@@ -18,10 +18,11 @@ pub struct Marking {
     pub is_fork: bool,
 }
 
-/// The marks of a request, most needed first: its tail, the last system block, the tail of the request before it when
-/// much was added since, the end of the static part, the last tool. What is too small to be cached gets none.
+/// The marks of a request, most needed first: its tail, the last system block, the end of what opens the messages where
+/// that lasts longer than they do, the tail of the request before it when much was added since, the end of the static part, the last tool. What is too small to be cached gets none.
 pub fn plan(request: &Request, card: &Card, marking: Marking) -> Vec<Mark> {
     let scopes = scopes(request, card);
+    let opening = opening(request, marking);
     let mut marks: Vec<Mark> = Vec::with_capacity(MARKS_MOST);
     for spot in wanted(request, marking).into_iter().flatten() {
         let is_new = marks.iter().all(|mark| mark.spot != spot);
@@ -36,14 +37,18 @@ pub fn plan(request: &Request, card: &Card, marking: Marking) -> Vec<Mark> {
         if matches!(spot, Spot::System(_)) && card.can.cache_scopes && scope.is_none() {
             continue;
         }
-        marks.push(Mark { spot, lifetime: marking.lifetime, scope });
+        let lifetime = match opening == Some(spot) {
+            true => CacheLifetime::Hour1,
+            false => marking.lifetime.at(spot),
+        };
+        marks.push(Mark { spot, lifetime, scope });
     }
     marks.sort_by_key(|mark| mark.spot);
     marks
 }
 
 /// The spots that want a mark, in the order of need.
-fn wanted(request: &Request, marking: Marking) -> [Option<Spot>; 5] {
+fn wanted(request: &Request, marking: Marking) -> [Option<Spot>; 6] {
     let notes = request.system_notes();
     let markable = |block: &usize| notes.get(*block).is_some_and(|note| note.markable);
     let sent = request.sent_blocks();
@@ -57,10 +62,19 @@ fn wanted(request: &Request, marking: Marking) -> [Option<Spot>; 5] {
     [
         tail.map(Spot::Block),
         (0..notes.len()).rev().find(markable).map(Spot::System),
+        opening(request, marking),
         request.last_markable(sent).filter(|_| is_far).map(Spot::Block),
         (0..notes.len()).rev().filter(|block| notes[*block].is_static).find(markable).map(Spot::System),
         request.tools().iter().rposition(|tool| !is_deferred(tool)).map(Spot::Tool),
     ]
+}
+
+/// The end of what opens the messages, where that lasts longer than they do: it stays the same whatever is cleared or
+/// compacted.
+fn opening(request: &Request, marking: Marking) -> Option<Spot> {
+    let is_longer = marking.lifetime == CacheLifetime::Hour1ThenMinutes5 && !marking.is_fork;
+    let blocks = Some(request.opening_blocks()).filter(|blocks| is_longer && *blocks > 0)?;
+    request.last_markable(blocks).map(Spot::Block)
 }
 
 /// For whom each system block is kept (§5.4): without tools of MCP servers the static part is the same for everybody

@@ -3,7 +3,9 @@
 use pal_model::{Block, BlockType, Body};
 
 use super::fold::percent_of;
+use super::microcompact::chosen;
 use crate::act::What;
+use crate::thrifty::Deed;
 use crate::{Act, Foreseen, Layer, Situation, When};
 
 /// Compacts when the threshold is reached.
@@ -70,7 +72,13 @@ fn decide(situation: &Situation<'_>) -> Act {
             return Act::nothing(format!("{size} tokens, and folding handles them up to {drain}"));
         }
     } else if !fill.auto_compact {
-        return Act::nothing(format!("{size} tokens, acts from {threshold}"));
+        return match situation.policy.thrift.map(|thrift| chosen(situation, thrift)) {
+            Some(choice) if choice.deed == Deed::Compact => {
+                Act { what: What::Compact, reason: choice.reason }
+            }
+            Some(choice) => Act::nothing(choice.reason),
+            None => Act::nothing(format!("{size} tokens, acts from {threshold}")),
+        };
     }
     match situation.blocked_by {
         Some(hook) if fill.blocking => {

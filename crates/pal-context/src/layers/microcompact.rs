@@ -11,6 +11,7 @@ use pal_model::{BlockType, Body, DecisionKind, EntryId};
 use pal_view::Showing;
 
 use crate::act::Drafts;
+use crate::thrifty::{Choice, Clearable, Deed, Thrift, choose, worth_clearing};
 use crate::words::{counted, grouped};
 use crate::{Act, Foreseen, Layer, Situation, What, When};
 use old::Old;
@@ -31,7 +32,10 @@ impl Layer for Microcompact {
     fn act(&self, situation: &Situation<'_>) -> Act {
         let (policy, can) = (situation.policy, &situation.view.lens().card.can);
         let is_cold = policy.cold_clear && situation.is_cold();
-        let cold = is_cold.then(|| cold(situation));
+        let cold = match policy.thrift {
+            Some(thrift) => by_price(situation, thrift).filter(|_| policy.cold_clear),
+            None => is_cold.then(|| cold(situation)),
+        };
         if let Some(cold) = &cold
             && !matches!(cold.what, What::Nothing)
         {
@@ -51,8 +55,14 @@ impl Layer for Microcompact {
         let (policy, can) = (situation.policy, &situation.view.lens().card.can);
         let mut foreseen = Vec::new();
         if policy.cold_clear {
-            let pause = policy.cold_after;
-            let act = cold(&situation.idle_for(pause));
+            let pause = situation.cold_after();
+            let then = situation.idle_for(pause);
+            let act = match policy.thrift {
+                Some(thrift) => {
+                    by_price(&then, thrift).unwrap_or_else(|| Act::nothing(chosen(&then, thrift).reason))
+                }
+                None => cold(&then),
+            };
             foreseen.push(Foreseen::of(self.name(), When::Idle(pause), act));
         }
         let provider_clears = can.context_management.iter().any(|edit| edit == ask::CLEAR_USES);
@@ -88,6 +98,28 @@ fn cold(situation: &Situation<'_>) -> Act {
     old::clear_lost(situation, lost, &reason, &mut drafts);
     old.clear(situation, &reason, &mut drafts);
     drafts.into_act(reason)
+}
+
+/// What is worth it is cleared, where clearing is the cheapest that can be done; none if it is not.
+fn by_price(situation: &Situation<'_>, thrift: Thrift) -> Option<Act> {
+    let choice = chosen(situation, thrift);
+    if choice.deed != Deed::Clear {
+        return None;
+    }
+    let old = Old::chosen(situation, situation.policy.cold_keep, &worth_clearing(situation, thrift));
+    let lost = if situation.is_cold() { old::lost(situation) } else { Vec::new() };
+    let mut drafts = Drafts::about(situation.view);
+    old::clear_lost(situation, lost, &choice.reason, &mut drafts);
+    old.clear(situation, &choice.reason, &mut drafts);
+    Some(drafts.into_act(choice.reason))
+}
+
+/// What the price-aware policy would do now.
+pub(super) fn chosen(situation: &Situation<'_>, thrift: Thrift) -> Choice {
+    choose(situation, thrift, |is_worth| {
+        let old = Old::chosen(situation, situation.policy.cold_keep, is_worth);
+        Clearable { freed: old.freed as f64, needed: old.needed as f64 }
+    })
 }
 
 /// d. The context fills up, and the provider cannot clear.

@@ -51,7 +51,7 @@ impl Layer for Snip {
         if !situation.policy.snip {
             return Vec::new();
         }
-        let (pause, warning) = (situation.policy.cold_after, situation.limits.warning);
+        let (pause, warning) = (situation.cold_after(), situation.limits.warning);
         vec![
             Foreseen::of(self.name(), When::Idle(pause), self.act(&situation.idle_for(pause))),
             Foreseen::of(self.name(), When::Tokens(warning), self.act(&situation.grown_to(warning))),

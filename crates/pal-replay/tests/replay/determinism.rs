@@ -17,7 +17,7 @@ use pal_model::Usage;
 use pal_replay::{Options, Recorded, Restart, replay_watched};
 use pal_testkit::session_files;
 
-use crate::sessions::{classic, on_all_cores, recorded};
+use crate::sessions::{classic, on_all_cores, recorded, thrifty};
 
 /// Sessions that are killed before every request: at the small window each is compacted many times. The others are
 /// killed before one request in twenty, unless `PAL_REPLAY_ALL` is set.
@@ -116,4 +116,9 @@ fn requests_are_the_same_bytes_after_a_kill_at_30_000_tokens() {
 #[test]
 fn requests_are_the_same_bytes_after_a_kill_at_200_000_tokens() {
     check("classic at 200 000", &classic(Some(200_000)), 0);
+}
+
+#[test]
+fn requests_are_the_same_bytes_after_a_kill_by_price() {
+    check("thrifty at 200 000", &thrifty(Some(200_000)), 1);
 }

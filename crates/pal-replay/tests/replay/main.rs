@@ -8,5 +8,6 @@ mod determinism;
 mod made;
 mod matrix;
 mod notes;
+mod prices;
 mod reality;
 mod sessions;

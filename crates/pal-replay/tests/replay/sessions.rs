@@ -26,6 +26,12 @@ pub(crate) fn classic(window: Option<u64>) -> Replay {
     Replay { window, policy: Policy::Classic, layers, auto_compact: true, ..Replay::plain() }
 }
 
+/// A replay under the policy that goes by price.
+pub(crate) fn thrifty(window: Option<u64>) -> Replay {
+    let layers = pal_context::Policy::thrifty(pal_context::thrifty::Thrift::STANDARD);
+    Replay { policy: Policy::Thrifty, layers, ..classic(window) }
+}
+
 /// A recorded session.
 pub(crate) fn recorded(file: &Path) -> Recorded {
     let source = std::fs::read(file).unwrap();

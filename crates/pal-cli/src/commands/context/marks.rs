@@ -46,6 +46,7 @@ pub(super) fn kept(look: &Look, mark: &Mark) -> String {
     let lifetime = match mark.lifetime {
         CacheLifetime::Minutes5 => "5 minutes",
         CacheLifetime::Hour1 => "an hour",
+        CacheLifetime::Hour1ThenMinutes5 => "an hour before the messages, 5 minutes in them",
     };
     let scope = match mark.scope {
         None => "",

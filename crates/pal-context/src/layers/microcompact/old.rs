@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pal_model::{DecisionKind, ToolUseId};
+use pal_model::{DecisionKind, ToolKind, ToolUseId};
 use pal_view::{ShownResult, View};
 
 use crate::Situation;
 use crate::act::Drafts;
 use crate::call::Call;
+use crate::thrifty::{NeedAge, share_needed};
 
 const CLEARED: &str = "[Old tool result content cleared]";
 
@@ -19,6 +20,8 @@ pub(super) struct Old {
     pub(super) clearable: u64,
     /// Tokens that clearing would free.
     pub(super) freed: u64,
+    /// Of these, how many are expected to be needed again.
+    pub(super) needed: u64,
 }
 
 /// Whether results of this call may be cleared: tools that every program has, and no reads of memory.
@@ -29,25 +32,40 @@ pub(super) fn is_clearable(view: &View, id: &ToolUseId) -> bool {
 impl Old {
     /// All but the newest `keep` of the results that are still whole.
     pub(super) fn of(situation: &Situation<'_>, keep: usize) -> Old {
+        Old::chosen(situation, keep, &|_, _, _| true)
+    }
+
+    /// The same, of those only that are worth it, by tool, number of newer results and tokens.
+    pub(super) fn chosen(
+        situation: &Situation<'_>,
+        keep: usize,
+        is_worth: &dyn Fn(ToolKind, usize, f64) -> bool,
+    ) -> Old {
         let view = situation.view;
         let live = view.result_ids().rev().filter(|id| is_clearable(view, id));
         let live = live
             .filter_map(|id| Some((id, view.result(id)?)))
             .filter(|(_, result)| !result.is_cleared && !result.is_deleted);
         let estimator = view.lens().estimator;
-        let (mut ids, mut clearable, mut freed) = (Vec::new(), 0.0, 0.0);
+        let (mut ids, mut clearable, mut freed, mut needed) = (Vec::new(), 0.0, 0.0, 0.0);
         for (at, (id, result)) in live.enumerate() {
             clearable += result.tokens;
             let text = text_of(situation, &result).replace(DecisionKind::ID, id.as_str());
             let gain = result.tokens - estimator.text(&text) - estimator.result_frame();
-            if at >= keep && result.is_sent && gain > 0.0 {
+            if at < keep || !result.is_sent || gain <= 0.0 {
+                continue;
+            }
+            let Some(kind) = Call::of(view, id).and_then(|call| call.kind) else { continue };
+            if is_worth(kind, at, gain) {
                 freed += gain;
+                needed += gain * share_needed(kind, NeedAge::of(at));
                 ids.push(id.clone());
             }
         }
         ids.reverse();
         let estimator = view.estimator();
-        Old { ids, clearable: estimator.total(clearable), freed: estimator.total(freed) }
+        let total = |tokens| estimator.total(tokens);
+        Old { ids, clearable: total(clearable), freed: total(freed), needed: total(needed) }
     }
 
     /// Clears them: one decision for all that are read back in the same way.

@@ -1,0 +1,48 @@
+//! Figures fitted to recorded sessions. `cargo run --release -p xtask -- fit` computes them anew from the recorded sessions
+//! and prints them beside these; the method of each is said here, its limits in docs/policy.md.
+
+use pal_model::ToolKind;
+
+use super::needs::NeedAge;
+
+/// Requests that a session still has before it, on average. How many it has had says nothing about it: over the recorded
+/// sessions the mean of what was to come is the same after 1, 10, 50, 100 and 150 requests.
+pub(super) const REQUESTS_TO_COME: f64 = 106.0;
+
+/// Shares of the times between two requests: up to 5 minutes, up to 15, up to an hour, longer.
+pub(super) const PAUSES: [f64; 4] = [0.963, 0.019, 0.009, 0.009];
+
+/// Tokens by which a context grows from one answer to the next, on average.
+pub(super) const GROWTH: f64 = 1_320.0;
+
+/// How many requests of its own a session needs until they count as much as the figures above.
+pub(super) const PRIOR_REQUESTS: f64 = 50.0;
+
+/// Tokens of a summary that a model writes, its draft included.
+pub(super) const SUMMARY_TOKENS: f64 = 3_000.0;
+
+/// Tokens that a compaction leaves behind what every request begins with, on a full window: summary, words of people, files
+/// that were read last. Replays of the recorded sessions leave 6 000 to 20 000, with summaries shorter than a model's.
+pub(super) const COMPACTED_TOKENS: f64 = 15_000.0;
+
+/// Tokens that a call takes of the model when something is read again: the call itself and what is said around it.
+pub(super) const CALL_TOKENS: f64 = 150.0;
+
+/// Tokens that are read again, on average, in one call.
+pub(super) const READ_AGAIN_TOKENS: f64 = 3_000.0;
+
+/// The share of what a compaction takes away that is read again although the summary speaks of it: recorded compactions
+/// took the context from 155 000 to 54 000 tokens, and in the 30 calls behind them agents read 31 000 characters again where
+/// they would have read 5 000, at 2.75 characters a token.
+pub(super) const COMPACTED_NEEDED: f64 = 0.095;
+
+/// How likely a result is needed again, by its tool and by how many results are newer. Of what others than reads return
+/// nearly nothing came back word for word (0 to 0.5 %); but what is used without a call of its own leaves no trace in a
+/// recording, so a little is put down for it.
+pub(super) fn needed(kind: ToolKind, age: NeedAge) -> f64 {
+    const UNSEEN: f64 = 0.03;
+    match kind {
+        ToolKind::Read => [0.44, 0.28, 0.15, 0.10][age as usize],
+        _ => UNSEEN,
+    }
+}

@@ -1,0 +1,181 @@
+//! `xtask fit`: what recorded sessions say about what is to come, for the policy that goes by price.
+//!
+//! Prints each figure of `crates/pal-context/src/thrifty/fitted.rs` as the data has it, and how reliable forecasts made with
+//! the figures in force are. Nothing is written: a person puts the figures in place and says so.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use pal_context::thrifty::{NeedAge, Reliability, needs, pause_reliability, share_needed, turn_reliability};
+use pal_import::Measure;
+use pal_model::{Body, Cards, Entry, Rhythm, Text, ToolKind};
+use pal_view::Estimator;
+
+/// Runs the task with the arguments behind its name.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let data: PathBuf = match arguments {
+        [] => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
+        [flag, folder] if flag == "--data" => folder.into(),
+        other => return Err(format!("fit: unknown arguments {other:?}").into()),
+    };
+    let mut sessions = Vec::new();
+    for file in files(&data.join("sessions"))? {
+        sessions.push(read(&file)?);
+    }
+    println!("{} sessions", sessions.len());
+    let rhythms: Vec<Vec<Rhythm>> = sessions.iter().map(|entries| rhythms(entries)).collect();
+    of_requests(&rhythms);
+    of_pauses(&rhythms);
+    of_needs(&sessions);
+    of_compactions(&sessions);
+    Ok(())
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Estimates by the card of the model.
+struct ByCard(Cards);
+
+impl Measure for ByCard {
+    fn text(&self, model: &str, text: &str) -> f64 {
+        Estimator::shipped(self.0.find(model).card.generation).text(text)
+    }
+
+    fn json(&self, model: &str, json: &str) -> f64 {
+        Estimator::shipped(self.0.find(model).card.generation).json(json)
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<Entry>, Box<dyn Error>> {
+    let measure = ByCard(Cards::shipped());
+    let options = pal_import::Options { measure: &measure, strict: false };
+    let imported = pal_import::import(&std::fs::read(file)?, &options)
+        .map_err(|error| format!("{}: {error}", file.display()))?;
+    let log = Text::from(imported.log);
+    let entries: Result<Vec<Entry>, _> = log.lines().map(|line| Entry::parse(log.slice_of(line))).collect();
+    Ok(entries?)
+}
+
+/// The rhythm of a session before each of its requests.
+fn rhythms(entries: &[Entry]) -> Vec<Rhythm> {
+    let mut rhythm = Rhythm::default();
+    let mut states = Vec::new();
+    for entry in entries {
+        match &entry.body {
+            Body::Request(request) if request.source.is_conversation() => {
+                states.push(rhythm.clone());
+                rhythm.requested(entry.at);
+            }
+            Body::Response(got) if got.source.is_conversation() => rhythm.answered(&got.usage),
+            Body::Boundary(boundary) if boundary.stands() => rhythm.begin_anew(),
+            _ => {}
+        }
+    }
+    states.push(rhythm);
+    states
+}
+
+fn of_requests(sessions: &[Vec<Rhythm>]) {
+    println!("\nrequests to come, by how many there were");
+    for so_far in [1, 10, 25, 50, 100, 150, 200, 300] {
+        let left: Vec<f64> = sessions
+            .iter()
+            .map(|session| session.len() - 1)
+            .filter(|length| *length >= so_far)
+            .map(|length| (length - so_far) as f64)
+            .collect();
+        println!("  after {so_far:>3}: {:6.1} ({} sessions)", mean(&left), left.len());
+    }
+    let grown: Vec<&Rhythm> = sessions.iter().filter_map(|session| session.last()).collect();
+    let tokens: u64 = grown.iter().map(|rhythm| rhythm.grown_tokens).sum();
+    let times: u64 = grown.iter().map(|rhythm| rhythm.grown_times).sum();
+    println!("growth of a context from answer to answer: {:.0} tokens", tokens as f64 / times.max(1) as f64);
+    println!("\nhow likely another 10, 25, 50, 100, 200 requests were, and how many sessions had them");
+    let befores: Vec<Vec<Rhythm>> =
+        sessions.iter().map(|session| session[..session.len() - 1].to_vec()).collect();
+    print_bins(&turn_reliability(&befores, &[10, 25, 50, 100, 200]));
+}
+
+fn of_pauses(sessions: &[Vec<Rhythm>]) {
+    let mut pauses = [0u64; 4];
+    for rhythm in sessions.iter().filter_map(|session| session.last()) {
+        for (sum, count) in pauses.iter_mut().zip(rhythm.pauses) {
+            *sum += count;
+        }
+    }
+    let all = pauses.iter().sum::<u64>().max(1) as f64;
+    println!("\npauses up to 5 min, 15 min, 1 h, longer: {:.4?}", pauses.map(|count| count as f64 / all));
+    println!("how likely a pause over 5 minutes was, and how many there were");
+    print_bins(&pause_reliability(sessions, 0, 6));
+    println!("how likely a pause over an hour was, and how many there were");
+    print_bins(&pause_reliability(sessions, 2, 4));
+}
+
+fn of_needs(sessions: &[Vec<Entry>]) {
+    // By bytes: what is long costs more to carry and more to read again.
+    let mut sums: BTreeMap<String, [(usize, usize); 4]> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, ToolKind> = BTreeMap::new();
+    for need in sessions.iter().flat_map(|entries| needs(entries)) {
+        let name = format!("{:?}", need.kind);
+        kinds.insert(name.clone(), need.kind);
+        let (all, needed) = &mut sums.entry(name).or_default()[need.age as usize];
+        *all += need.bytes;
+        *needed += if need.is_needed { need.bytes } else { 0 };
+    }
+    println!(
+        "\nshare of the bytes of results that was needed again (in force), with < 5, < 15, < 40, more newer results"
+    );
+    for (name, row) in sums {
+        let cells: Vec<String> = NeedAge::ALL
+            .into_iter()
+            .map(|age| {
+                let (all, needed) = row[age as usize];
+                let share = needed as f64 / all.max(1) as f64;
+                format!("{share:.3} ({:.3}) of {:5} KB", share_needed(kinds[&name], age), all / 1_000)
+            })
+            .collect();
+        println!("  {name:<10} {}", cells.join("   "));
+    }
+}
+
+fn of_compactions(sessions: &[Vec<Entry>]) {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for entries in sessions {
+        for entry in entries {
+            if let Body::Boundary(boundary) = &entry.body
+                && let (Some(from), Some(to)) = (boundary.tokens_before, boundary.tokens_after)
+            {
+                before.push(from as f64);
+                after.push(to as f64);
+            }
+        }
+    }
+    println!(
+        "\nrecorded compactions: {}, from {:.0} to {:.0} tokens",
+        before.len(),
+        mean(&before),
+        mean(&after)
+    );
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn print_bins(bins: &[Reliability]) {
+    for bin in bins {
+        println!("  predicted {:.4}  actual {:.4}  ({} cases)", bin.predicted, bin.actual, bin.cases);
+    }
+}
