@@ -185,12 +185,16 @@ fn a_lead_that_is_killed_finds_what_was_said_meanwhile() {
             _ => says("I see."),
         },
         |at, _| match at {
-            1 => calls("", &[("Bash", json!({"command": "while [ ! -e gone ]; do sleep 0.1; done"}))]),
+            1 => calls(
+                "",
+                &[("Bash", json!({"command": "touch diving; while [ ! -e gone ]; do sleep 0.1; done"}))],
+            ),
             _ => says("Found a pearl."),
         },
     ));
     let mut lead = world.spawn(&[&FREELY[..], &["go"]].concat());
-    wait(|| !world.text("ready").is_empty() || world.repository().join("ready").exists());
+    // Both are at work: a teammate that has not begun yet has nothing to say.
+    wait(|| ["ready", "diving"].iter().all(|file| world.repository().join(file).exists()));
     lead.kill().unwrap();
     let _ = lead.wait();
     world.file("gone", "");
