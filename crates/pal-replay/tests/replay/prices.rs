@@ -4,7 +4,7 @@
 //! What the agent would have read again because something had left its view is not in a recording and is not charged here;
 //! the policy does charge itself for it. `PAL_PRICES=1` prints a line for every session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pal_replay::{Options, Recorded, Report, replay};
 use pal_testkit::session_files;
@@ -23,7 +23,7 @@ fn cost(report: &Report) -> f64 {
     report.measured.cost_usd.unwrap_or(0.0)
 }
 
-fn costs(file: &PathBuf, window: Option<u64>) -> Cost {
+fn costs(file: &Path, window: Option<u64>) -> Cost {
     let recorded: Recorded = recorded(file);
     let run = |options: &Options| replay(&recorded, options).unwrap();
     let none = run(&Options { window, ..Options::plain() });
