@@ -155,7 +155,7 @@ impl<'a> Agent<'a> {
         // Only the conversation itself is worth notes: agents that are sent report.
         let note_keeping = options.agent.is_none().then(|| {
             let (home, line) = (&options.home, Arc::clone(&options.line));
-            let allowance = Allowance::new(home, options.background_tokens_per_day, &id, line);
+            let allowance = Allowance::new(home, options.background_tokens_daily, &id, line);
             NoteKeeping::open(session_folder, &options, Arc::new(allowance), handle.clone())
         });
         let note_keeping = note_keeping.flatten();

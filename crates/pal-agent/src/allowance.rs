@@ -56,7 +56,7 @@ impl Allowance {
         if taken >= most {
             return Err(format!(
                 "{source}: no more today, because background work took {taken} of {most} tokens a day \
-                 (setting `background_tokens_per_day`)"
+                 (setting `background_tokens_daily`)"
             ));
         }
         Ok(())
@@ -153,7 +153,7 @@ mod tests {
         other.took(&dream, &usage(0, 0, 1), None, noon());
         for allowance in [&one, &other] {
             let why = allowance.may_begin(&dream, noon()).unwrap_err();
-            assert!(why.contains("1000 of 1000") && why.contains("background_tokens_per_day"), "{why}");
+            assert!(why.contains("1000 of 1000") && why.contains("background_tokens_daily"), "{why}");
         }
         let tomorrow = noon().after(Duration::from_secs(12 * 60 * 60));
         assert_eq!(one.may_begin(&notes, tomorrow), Ok(()));

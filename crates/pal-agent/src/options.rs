@@ -99,7 +99,7 @@ pub struct Options {
     /// Who keeps notes of the session, and when; none for nobody.
     pub notes: Option<(NotesBy, NotesCadence)>,
     /// How many tokens all background work of a day may take, that of other processes included.
-    pub background_tokens_per_day: u64,
+    pub background_tokens_daily: u64,
     /// Whether memories are drawn from the conversation when it comes to rest; none for never.
     pub learning: Option<Learning>,
     /// When memories are put in order in the background; none for never.

@@ -74,7 +74,7 @@ impl NotesCadence {
 
     /// Whether a conversation of so many tokens has grown enough since it had so many.
     pub fn has_grown(&self, tokens: u64, since: u64) -> bool {
-        let least = self.growth.max(tokens / self.share.max(1)).min(self.growth_most);
+        let least = self.growth.max(tokens.div_ceil(self.share.max(1))).min(self.growth_most);
         tokens.saturating_sub(since) >= least
     }
 }

@@ -98,7 +98,7 @@ pub const KEYS: &[Key] = &[
     key("notes_growth_tokens", Kind::Count { from: 1 }, "5000", Trust::Needed, "By how many tokens the conversation grows at least before they are written again"),
     key("notes_growth_share", Kind::Count { from: 1 }, "8", Trust::Needed, "And by one so-many-th of what is in sight, since a fork reads all of it"),
     key("notes_calls", Kind::Count { from: 0 }, "3", Trust::Needed, "How many calls lie in between, unless the last answer made none"),
-    key("background_tokens_per_day", Kind::Count { from: 0 }, "2000000", Trust::UnlessLower, "How many tokens all background work of a day (UTC) may take, those from the cache counted a tenth; 0 for no background work").by(&["PAL_BACKGROUND_TOKENS_PER_DAY"]),
+    key("background_tokens_daily", Kind::Count { from: 0 }, "2000000", Trust::UnlessLower, "How many tokens all background work of a day (UTC) may take, those from the cache counted a tenth; 0 for no background work").by(&["PAL_BACKGROUND_TOKENS_DAILY"]),
     key("extraction", Kind::YesNo, "true", Trust::UnlessOff, "Whether memories are drawn from a conversation that has come to rest").by(&["PAL_EXTRACTION"]),
     key("extraction_tokens", Kind::Count { from: 0 }, "2000", Trust::Needed, "How many tokens of a conversation have to be new for that, and at least a sixteenth of what is in sight; 0 for any").by(&["PAL_EXTRACTION_TOKENS"]),
     key("extraction_wait_s", Kind::Count { from: 0 }, "20", Trust::UnlessLower, "How many seconds `pal -p` waits for it at its end"),

@@ -37,7 +37,7 @@ pub struct Settings {
     /// Notes of the session.
     pub notes: NoteSettings,
     /// How many tokens all background work of a day may take.
-    pub background_tokens_per_day: u64,
+    pub background_tokens_daily: u64,
     /// When memories are drawn from conversations and put in order.
     pub remembering: Remembering,
     /// Every how often the small model says what agents do.
@@ -275,7 +275,7 @@ impl Settings {
             small_model: values.text("small_model").map(SmolStr::from),
             memory_bytes_max: values.count("memory_bytes_max").unwrap_or(60_000),
             notes: notes(&values),
-            background_tokens_per_day: values.count("background_tokens_per_day").unwrap_or(0),
+            background_tokens_daily: values.count("background_tokens_daily").unwrap_or(0),
             remembering: Remembering {
                 draws: values.is_on("extraction"),
                 tokens_least: values.count("extraction_tokens").unwrap_or_default(),

@@ -88,7 +88,7 @@ impl Dream {
             clock: options.clock,
             today: options.today,
             attribution: options.attribution.clone(),
-            tokens_per_day: options.background_tokens_per_day,
+            tokens_per_day: options.background_tokens_daily,
         }
     }
 

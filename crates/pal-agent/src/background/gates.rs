@@ -228,6 +228,9 @@ mod tests {
         assert_eq!(closed(&gates, at(25 * HOUR + 700)), None);
         let me = Process::current();
         let held = lock::acquire(&gates.memory, &me, "run", &Process::is_alive, at(25 * HOUR + 700)).unwrap();
+        // Since it was taken, too, there were enough.
+        session(folder.path(), "other", at(49 * HOUR));
+        session(folder.path(), "another", at(49 * HOUR));
         assert_eq!(closed(&gates, at(50 * HOUR)), Some("lock"));
         held.unwrap().0.fail().unwrap();
         assert_eq!(closed(&gates, at(50 * HOUR)), None);

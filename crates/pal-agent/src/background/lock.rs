@@ -182,7 +182,7 @@ fn locked(memory: &Path) -> io::Result<LockedFile> {
 
 /// Makes the file, unless somebody else just has. It appears with the time that stands for never.
 fn make(memory: &Path) -> io::Result<()> {
-    let name = format!("{FILE}.{}.{:?}", std::process::id(), std::thread::current().id());
+    let name = format!("{FILE}-{}-{:?}", std::process::id(), std::thread::current().id());
     let part = memory.join(name.replace(['(', ')'], ""));
     pal_store::replace_private_file(&part, b"")?;
     File::options().write(true).open(&part)?.set_modified(SystemTime::UNIX_EPOCH)?;

@@ -46,7 +46,7 @@ pub(crate) fn begin(
         return (None, None);
     }
     let extraction = options.learning.map(|learning| {
-        let (tokens_per_day, line) = (options.background_tokens_per_day, Arc::clone(&options.line));
+        let (tokens_per_day, line) = (options.background_tokens_daily, Arc::clone(&options.line));
         let allowance = Allowance::new(&options.home, tokens_per_day, session.1, line);
         let books = (handle.clone(), Arc::new(allowance));
         Extraction::open(options, learning, project, session, workspace, books)

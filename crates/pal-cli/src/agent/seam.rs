@@ -295,7 +295,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         memory_tools: Vec::new(),
         memory_bytes_max: settings.memory_bytes_max,
         notes: notes(settings),
-        background_tokens_per_day: settings.background_tokens_per_day,
+        background_tokens_daily: settings.background_tokens_daily,
         learning: settings
             .remembering
             .draws

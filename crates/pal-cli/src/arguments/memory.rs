@@ -165,7 +165,7 @@ pub(crate) enum MemoryCommand {
     /// Show what background work of all projects took and wrote, by day and source
     ///
     /// Background work is what is done for sessions without being asked for: notes, memories, dreams. All of it together has
-    /// so many tokens a day (`background_tokens_per_day`).
+    /// so many tokens a day (`background_tokens_daily`).
     #[command(
         after_help = "Examples:\n  pal memory ledger\n  pal memory ledger --runs      every run\n  pal memory ledger --json | jq '.rows[] | {day, source, cost_usd}'"
     )]

@@ -132,7 +132,7 @@ fn a_full_window_takes_the_notes_and_asks_no_model() {
 fn what_may_not_be_spent_is_not_spent_and_the_user_is_told_once() {
     let world = World::new(Made { cards: CARDS.to_owned(), ..rounds(14, |_| None) });
     let mut command = by_fork(&world);
-    let said = finish(command.env("PAL_BACKGROUND_TOKENS_PER_DAY", "0").spawn().unwrap());
+    let said = finish(command.env("PAL_BACKGROUND_TOKENS_DAILY", "0").spawn().unwrap());
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(asked(&world.log(), "notes").is_empty());
     assert_eq!(said.err.matches("notes: no more today").count(), 1, "{}", said.err);

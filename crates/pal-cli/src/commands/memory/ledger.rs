@@ -19,7 +19,7 @@ impl Desk<'_> {
         let rows = if by_run { runs } else { by_source_and_day(&runs) };
         let today: String = now().to_string().chars().take_while(|c| *c != 'T').collect();
         let taken: u64 = rows.iter().filter(|row| row.day == today).map(|row| row.counted).sum();
-        let most = self.settings.background_tokens_per_day;
+        let most = self.settings.background_tokens_daily;
         if self.is_json {
             let ledger =
                 json!({"rows": rows, "unreadable": unreadable, "today": taken, "tokens_per_day": most});

@@ -73,7 +73,7 @@ fn a_dream_says_what_it_waits_for_and_asks_nobody_until_then() {
     assert!(said.err.contains("no   0 other sessions since then, of 5 that are wanted"), "{}", said.err);
     let off = finish(world.dreaming(&["--now", "--json"]).env("PAL_DISABLE_DREAMING", "1").spawn().unwrap());
     let off: Value = serde_json::from_str(&off.out).unwrap();
-    let spent = finish(world.dreaming(&["--now"]).env("PAL_BACKGROUND_TOKENS_PER_DAY", "0").spawn().unwrap());
+    let spent = finish(world.dreaming(&["--now"]).env("PAL_BACKGROUND_TOKENS_DAILY", "0").spawn().unwrap());
     assert_eq!(spent.code, 1, "{}", spent.out);
     assert!(spent.out.contains("no more today"), "{}", spent.out);
     assert_eq!((&off["run"], &off["gates"][0]["is_open"]), (&Value::Null, &json!(false)), "{off}");

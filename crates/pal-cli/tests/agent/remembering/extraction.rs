@@ -137,7 +137,7 @@ fn nothing_is_drawn_where_the_agent_wrote_itself_or_nobody_wants_it() {
         ("PAL_EXTRACTION", "false"),
         ("PAL_DISABLE_MEMORY", "1"),
         ("PAL_EXTRACTION_TOKENS", "100000"),
-        ("PAL_BACKGROUND_TOKENS_PER_DAY", "0"),
+        ("PAL_BACKGROUND_TOKENS_DAILY", "0"),
     ] {
         let said = finish(world.learning(&["go"]).env(name, value).spawn().unwrap());
         assert_eq!(said.code, 0, "{name}: {}", said.err);
