@@ -1,5 +1,5 @@
-//! Figures fitted to recorded sessions. `cargo run --release -p xtask -- fit` computes them anew from the recorded sessions
-//! and prints them beside these; the method of each is said here, its limits in docs/policy.md.
+//! Figures fitted to recorded sessions of Claude. `cargo run --release -p xtask -- fit` computes the same from all recorded
+//! sessions and prints it beside these; the method of each is said here, its limits in docs/policy.md.
 
 use pal_model::ToolKind;
 
