@@ -10,7 +10,7 @@ use pal_tools::Shell;
 use super::seam::{Lines, Next};
 
 /// What the program exits with when it is ended by force.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Interrupts the agent when somebody wants the program to end.
 pub(super) fn interrupt_on_signals(
@@ -19,6 +19,24 @@ pub(super) fn interrupt_on_signals(
     lines: Arc<Lines>,
     next: mpsc::Sender<Next>,
 ) {
+    let mut is_first = true;
+    on_wishes_to_end(move || {
+        if std::mem::take(&mut is_first) {
+            handle.interrupt();
+            // Nothing more is begun.
+            lines.give_up();
+            let _ = next.send(Next::End);
+        } else {
+            // Everything that was said is in the log already; whatever runs is given up.
+            servers.stop();
+            shell.end();
+            std::process::exit(INTERRUPTED);
+        }
+    });
+}
+
+/// Does something whenever somebody wants the program to end, on a thread of its own.
+pub(crate) fn on_wishes_to_end(mut heed: impl FnMut() + Send + 'static) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
@@ -28,22 +46,12 @@ pub(super) fn interrupt_on_signals(
             else {
                 return;
             };
-            for is_first in [true, false] {
+            loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 }
-                if is_first {
-                    handle.interrupt();
-                    // Nothing more is begun.
-                    lines.give_up();
-                    let _ = next.send(Next::End);
-                } else {
-                    // Everything that was said is in the log already; whatever runs is given up.
-                    servers.stop();
-                    shell.end();
-                    std::process::exit(INTERRUPTED);
-                }
+                heed();
             }
         });
     });

@@ -9,7 +9,7 @@ use pal_sources::project_of;
 use serde_json::{Value, json};
 
 use super::memory::{difference_object, print_diff};
-use crate::agent::{dream_gates, options};
+use crate::agent::{INTERRUPTED, dream_gates, on_wishes_to_end, options};
 use crate::arguments::{Dream, Print};
 use crate::aside;
 use crate::colour::{Colours, clipped};
@@ -98,27 +98,12 @@ fn tell_turn(count: u64, turn: &DreamTurn) {
 
 /// The first wish to end stops the dream, so that it is taken back; a second one ends the program at once.
 fn stop_on_signals(task: DreamTask) {
-    std::thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-        runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let (Ok(mut interrupt), Ok(mut terminate)) =
-                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-            else {
-                return;
-            };
-            loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                if !task.state().is_running() || task.is_stopped() {
-                    // Whoever comes next takes back what is left.
-                    std::process::exit(130);
-                }
-                task.kill();
-            }
-        });
+    on_wishes_to_end(move || {
+        if !task.state().is_running() || task.is_stopped() {
+            // Whoever comes next takes back what is left.
+            std::process::exit(INTERRUPTED);
+        }
+        task.kill();
     });
 }
 
