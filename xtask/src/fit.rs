@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use pal_context::thrifty::{NeedAge, Reliability, needs, pause_reliability, share_needed, turn_reliability};
+use pal_context::thrifty::{
+    NeedAge, Reliability, Since, needs, pause_reliability, share_needed, turn_reliability,
+};
 use pal_import::Measure;
 use pal_model::{Body, Cards, Entry, Rhythm, Text, ToolKind};
 use pal_view::Estimator;
@@ -126,10 +128,10 @@ fn of_pauses(sessions: &[Vec<Rhythm>]) {
 fn of_needs(sessions: &[Vec<Entry>]) {
     // By bytes: what is long costs more to carry and more to read again.
     let mut sums: BTreeMap<String, [(usize, usize); 4]> = BTreeMap::new();
-    let mut kinds: BTreeMap<String, ToolKind> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, (ToolKind, Since)> = BTreeMap::new();
     for need in sessions.iter().flat_map(|entries| needs(entries)) {
-        let name = format!("{:?}", need.kind);
-        kinds.insert(name.clone(), need.kind);
+        let name = format!("{:?}, {:?}", need.kind, need.since);
+        kinds.insert(name.clone(), (need.kind, need.since));
         let (all, needed) = &mut sums.entry(name).or_default()[need.age as usize];
         *all += need.bytes;
         *needed += if need.is_needed { need.bytes } else { 0 };
@@ -143,10 +145,11 @@ fn of_needs(sessions: &[Vec<Entry>]) {
             .map(|age| {
                 let (all, needed) = row[age as usize];
                 let share = needed as f64 / all.max(1) as f64;
-                format!("{share:.3} ({:.3}) of {:5} KB", share_needed(kinds[&name], age), all / 1_000)
+                let (kind, since) = kinds[&name];
+                format!("{share:.3} ({:.3}) of {:5} KB", share_needed(kind, age, since), all / 1_000)
             })
             .collect();
-        println!("  {name:<10} {}", cells.join("   "));
+        println!("  {name:<18} {}", cells.join("   "));
     }
 }
 

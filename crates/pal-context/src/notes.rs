@@ -18,6 +18,11 @@ pub const PASSING: &str = include_str!("notes/passing.md");
 const SECTION_MOST: u64 = 2_000;
 const NOTES_MOST: u64 = 12_000;
 
+/// A section with more tokens is shown to a fork only by its end, of about so many: whoever puts something behind it needs no
+/// more, and what is said of notes in a directive is in no cache.
+const SHOWN_WHOLE: u64 = 400;
+const SHOWN_END: u64 = 200;
+
 /// The conversation never grows by more than this without notes, however much is in sight: a compaction that takes them keeps
 /// what they do not cover, and that only up to 40 000 tokens (§4.3).
 const GROWTH_MOST: u64 = 25_000;
@@ -39,7 +44,7 @@ pub struct NotesCadence {
 
 impl Default for NotesCadence {
     fn default() -> NotesCadence {
-        NotesCadence { first: 10_000, growth: 5_000, share: 8, calls: 3, growth_most: GROWTH_MOST }
+        NotesCadence { first: 10_000, growth: 5_000, share: 6, calls: 3, growth_most: GROWTH_MOST }
     }
 }
 
@@ -67,13 +72,19 @@ impl NotesCadence {
 
     /// Whether notes are due. `begun` is how many tokens stood there before anything was said.
     pub fn is_due(&self, view: &View, noted: Option<&Noted>, begun: u64) -> bool {
-        let tokens = view.size().tokens;
-        let Some(noted) = noted else { return tokens >= begun + self.first };
-        self.has_grown(tokens, noted.tokens) && is_good_moment(view, noted.last, self.calls)
+        let Some(noted) = noted else { return view.size().tokens >= begun + self.first };
+        self.has_grown(view, noted) && is_good_moment(view, noted.last, self.calls)
     }
 
-    /// Whether a conversation of so many tokens has grown enough since it had so many.
-    pub fn has_grown(&self, tokens: u64, since: u64) -> bool {
+    /// Whether the conversation has grown enough since then: by what is in sight, or, since clearing hides how much that was,
+    /// by what was said.
+    pub fn has_grown(&self, view: &View, since: &Noted) -> bool {
+        self.is_enough(view.size().tokens, since.tokens)
+            || view.tokens_said_after(since.last) >= self.growth_most
+    }
+
+    /// Whether it is enough that a conversation has so many tokens, where it had so many.
+    fn is_enough(&self, tokens: u64, since: u64) -> bool {
         let least = self.growth.max(tokens.div_ceil(self.share.max(1))).min(self.growth_most);
         tokens.saturating_sub(since) >= least
     }
@@ -100,7 +111,36 @@ pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Esti
     directive
         .replace("{path}", path)
         .replace("{sections}", &condensing(notes, estimator))
-        .replace("{notes}", notes.trim_end())
+        .replace("{notes}", shown(notes, estimator).trim_end())
+}
+
+/// The notes as whoever writes them is shown them: long sections by their ends, unless they are to be condensed.
+fn shown(notes: &str, estimator: Estimator) -> String {
+    let tokens = |text: &str| estimator.total(estimator.text(text));
+    let is_too_long = tokens(notes) > NOTES_MOST;
+    let mut out = String::new();
+    for section in sections(notes) {
+        let taken = tokens(section);
+        let is_condensed = taken > SECTION_MOST || (is_too_long && taken > SHOWN_WHOLE);
+        let lines: Vec<&str> = section.split_inclusive('\n').collect();
+        let head = lines.iter().take_while(|line| line.starts_with('#') || line.starts_with('_')).count();
+        let mut left = SHOWN_END;
+        let end = lines[head..].iter().rev().take_while(|line| {
+            let is_first = left == SHOWN_END;
+            let fits = tokens(line) <= left;
+            left = left.saturating_sub(tokens(line));
+            is_first || fits
+        });
+        let from = lines.len() - end.count();
+        if taken <= SHOWN_WHOLE || is_condensed || from <= head + 1 {
+            out.push_str(section);
+            continue;
+        }
+        lines[..head].iter().for_each(|line| out.push_str(line));
+        out.push_str(&format!("[… {} lines that stay as they are]\n", from - head));
+        lines[from..].iter().for_each(|line| out.push_str(line));
+    }
+    out
 }
 
 /// Which sections are too long.
@@ -196,14 +236,14 @@ mod tests {
     #[test]
     fn they_are_due_the_later_the_more_is_in_sight_but_never_too_late() {
         let cadence = NotesCadence::default();
-        for (since, least) in [(10_000, 5_000), (35_000, 5_000), (70_000, 10_000), (140_000, 20_000)] {
-            assert!(!cadence.has_grown(since + least - 1, since), "{since}");
-            assert!(cadence.has_grown(since + least, since), "{since}");
+        for (since, least) in [(10_000, 5_000), (25_000, 5_000), (50_000, 10_000), (100_000, 20_000)] {
+            assert!(!cadence.is_enough(since + least - 1, since), "{since}");
+            assert!(cadence.is_enough(since + least, since), "{since}");
         }
-        assert!(!cadence.has_grown(824_999, 800_000) && cadence.has_grown(825_000, 800_000));
-        assert!(!cadence.has_grown(1_000, 50_000), "shorter than it was");
+        assert!(!cadence.is_enough(824_999, 800_000) && cadence.is_enough(825_000, 800_000));
+        assert!(!cadence.is_enough(1_000, 50_000), "shorter than it was");
         let often = NotesCadence { growth: 1_000, share: 1_000, ..cadence };
-        assert!(often.has_grown(51_000, 50_000) && !often.has_grown(50_999, 50_000));
+        assert!(often.is_enough(51_000, 50_000) && !often.is_enough(50_999, 50_000));
     }
 
     #[test]
@@ -221,5 +261,23 @@ mod tests {
         let said = notes_directive(PASSING, "/s/notes.md", TEMPLATE, estimator);
         assert!(said.contains("are kept in /s/notes.md, and") && said.contains("# Worklog"), "{said}");
         assert!(!said.contains("{") && !said.contains("condense"), "{said}");
+    }
+
+    #[test]
+    fn long_sections_are_shown_by_their_ends_unless_they_are_to_be_condensed() {
+        let estimator = Estimator::classic();
+        let grown = |lines: usize| {
+            let lines: String = (0..lines).map(|line| format!("- step {line} was taken\n")).collect();
+            let about = "_Step by step, one short line each: what was done._\n";
+            TEMPLATE.replace(about, &format!("{about}{lines}"))
+        };
+        let shown = |lines: usize| notes_directive("{notes}", "/s/notes.md", &grown(lines), estimator);
+        assert_eq!(shown(20).trim_end(), grown(20).trim_end());
+        let long = shown(100);
+        assert!(long.contains("- step 99 was taken") && !long.contains("- step 3 was taken"), "{long}");
+        let hidden = (0..100).filter(|line| !long.contains(&format!("- step {line} was"))).count();
+        assert!(hidden > 50 && long.contains(&format!("[… {hidden} lines that stay as they are]")), "{long}");
+        assert!(long.contains("# Worklog\n_Step by step") && long.contains("# Title"), "{long}");
+        assert_eq!(shown(1_000).trim_end(), grown(1_000).trim_end(), "whoever condenses it needs all of it");
     }
 }

@@ -20,7 +20,8 @@ pub use cost::{Change, Stand, Tariff, Weighed, weigh};
 pub use forecast::{Forecast, Reliability, pause_reliability, turn_reliability};
 pub(crate) use lifetime::cheapest_lifetime;
 pub use lifetime::{Keeping, Pausing, keep_costs};
-pub use needs::{Need, NeedAge, needs, share_needed};
+pub(crate) use needs::Files;
+pub use needs::{Need, NeedAge, Since, needs, share_needed};
 
 /// What may be set about thrift.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -9,6 +9,7 @@ mod fold;
 mod laws;
 mod ledger;
 mod microcompact;
+mod notes;
 mod provider;
 mod snip;
 mod spill;

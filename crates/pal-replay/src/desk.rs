@@ -1,12 +1,15 @@
 //! Errands of the engine in a replay: the simulator is the provider, the recording is the disk.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use pal_context::{FileRead, FileWanted, How, Order, Question, Reply};
+use pal_context::{Call, FileRead, FileWanted, How, Order, Question, Reply};
 use pal_engine::{Answered, Asked, BeforeCompaction, Engine, Errands, Outcome, Outgoing};
-use pal_model::{Block, BlockType, Body, Boundary, Card, ResponseId, Timestamp};
+use pal_model::{
+    Block, BlockType, Body, Boundary, Card, Entry, ResponseId, Timestamp, ToolKind, ToolUseId, unescape,
+};
 use pal_sim::{Answer, Said};
-use pal_view::{Request, View, file_read};
+use pal_view::{Request, View};
 use smol_str::SmolStr;
 
 use crate::notes::{Keeper, full_summary};
@@ -126,27 +129,23 @@ impl Errands for Desk<'_> {
         Asked { reply, answered }
     }
 
-    /// The newest text of the file that the recording had shown by then.
+    /// The newest text of the file that the recording had shown or written by then.
     fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
         let entries = &self.recorded.entries()[..self.at];
-        let is_call = |block: &&Block| file_read(block).is_some_and(|(path, _)| path == wanted.path);
-        let mut calls: Vec<&Block> = Vec::new();
-        for entry in entries.iter().rev() {
-            if let Body::Assistant(assistant) = &entry.body {
-                calls.extend(assistant.content.blocks().iter().rev().filter(is_call));
-            }
-        }
-        let text = calls.into_iter().find_map(|call| {
-            let id = call.tool_use_id()?;
-            let results = entries.iter().filter_map(|entry| match &entry.body {
-                Body::User(user) => Some(user.content.blocks()),
-                _ => None,
-            });
-            let is_result =
-                |block: &&Block| block.kind() == BlockType::ToolResult && block.tool_use_id() == Some(id);
-            let result = results.flatten().find(is_result)?;
-            let text = texts(&result.content()).join("\n");
-            (!text.is_empty()).then_some(text)
+        let text = entries.iter().enumerate().rev().find_map(|(at, entry)| {
+            let Body::Assistant(assistant) = &entry.body else { return None };
+            let calls = assistant.content.blocks().iter().rev();
+            calls.filter(|block| block.kind() == BlockType::ToolUse).find_map(|block| {
+                let call = Call::read(block)?;
+                if call.path()? != wanted.path {
+                    return None;
+                }
+                match call.kind? {
+                    ToolKind::Read => result(&entries[at..], block.tool_use_id()?),
+                    ToolKind::Write => call.member("content").and_then(unescape).map(Cow::into_owned),
+                    _ => None,
+                }
+            })
         });
         let text = text.map(|text| text[..text.floor_char_boundary(wanted.bytes_max)].to_owned());
         FileRead { path: wanted.path.clone(), text, seen: None }
@@ -164,4 +163,15 @@ impl Errands for Desk<'_> {
         }
         BeforeCompaction { notes, ..BeforeCompaction::default() }
     }
+}
+
+/// The text of the result of a call, if it has any.
+fn result(entries: &[Entry], id: &ToolUseId) -> Option<String> {
+    let results = entries.iter().filter_map(|entry| match &entry.body {
+        Body::User(user) => Some(user.content.blocks()),
+        _ => None,
+    });
+    let is_result = |block: &&Block| block.kind() == BlockType::ToolResult && block.tool_use_id() == Some(id);
+    let text = texts(&results.flatten().find(is_result)?.content()).join("\n");
+    (!text.is_empty()).then_some(text)
 }

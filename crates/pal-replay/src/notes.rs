@@ -134,8 +134,8 @@ pub(crate) struct Keeper {
     begun: Option<u64>,
     /// A fork that is at work: until when, and what it covers and has written.
     running: Option<(Timestamp, Noted, Written)>,
-    /// Whether the agent was reminded and has yet to write: how many tokens were in sight.
-    reminded: Option<u64>,
+    /// What there was when the agent was reminded last.
+    reminded: Option<Noted>,
     is_asked: bool,
     /// Edits that the agent makes with its next answer.
     passing: Option<Vec<Block>>,
@@ -232,14 +232,15 @@ impl Keeper {
             return Ok(());
         }
         let tokens = session.view().size().tokens;
-        let was_told = self.reminded.is_some_and(|reminded| !self.cadence.has_grown(tokens, reminded));
+        let cadence = self.cadence;
+        let was_told = self.reminded.is_some_and(|reminded| !cadence.has_grown(session.view(), &reminded));
         if self.is_due(session) && !was_told {
             let notes = if self.noted.is_none() { self.written.text() } else { String::new() };
             let reminder = notes_directive(PASSING, PATH, &notes, session.view().estimator());
             let estimator = session.view().estimator();
             self.taken.reminder_tokens += estimator.total(estimator.text(&reminder));
             session.attach("notes", &reminder, now)?;
-            self.reminded = Some(tokens);
+            self.reminded = session.view().newest().map(|last| Noted { last, tokens });
             self.is_asked = true;
         }
         let makes_calls = answer.blocks.iter().any(|block| matches!(block, Said::ToolUse { .. }));

@@ -96,7 +96,7 @@ pub const KEYS: &[Key] = &[
     key("notes", Kind::OneOf(&["off", "fork", "main"]), "\"off\"", Trust::UnlessOneOf(&["off"]), "Who keeps notes of the session, which a compaction takes for a summary: nobody, a fork of the conversation, or the agent itself in passing").by(&["PAL_NOTES"]),
     key("notes_first_tokens", Kind::Count { from: 0 }, "10000", Trust::Needed, "How many tokens of conversation come before the first notes"),
     key("notes_growth_tokens", Kind::Count { from: 1 }, "5000", Trust::Needed, "By how many tokens the conversation grows at least before they are written again"),
-    key("notes_growth_share", Kind::Count { from: 1 }, "8", Trust::Needed, "And by one so-many-th of what is in sight, since a fork reads all of it"),
+    key("notes_growth_share", Kind::Count { from: 1 }, "6", Trust::Needed, "And by one so-many-th of what is in sight, since a fork reads all of it"),
     key("notes_calls", Kind::Count { from: 0 }, "3", Trust::Needed, "How many calls lie in between, unless the last answer made none"),
     key("background_tokens_daily", Kind::Count { from: 0 }, "2000000", Trust::UnlessLower, "How many tokens all background work of a day (UTC) may take, those from the cache counted a tenth; 0 for no background work").by(&["PAL_BACKGROUND_TOKENS_DAILY"]),
     key("extraction", Kind::YesNo, "true", Trust::UnlessOff, "Whether memories are drawn from a conversation that has come to rest").by(&["PAL_EXTRACTION"]),

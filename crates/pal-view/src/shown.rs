@@ -118,6 +118,21 @@ impl View {
         self.derived().sent().is_some_and(|sent| node.position <= sent)
     }
 
+    /// Estimated tokens of what was said behind an entry and is shown, summaries left out; nothing if the entry is not there.
+    pub fn tokens_said_after(&self, entry: EntryId) -> u64 {
+        let Some(after) = self.branch().iter().rposition(|other| other.id == entry) else { return 0 };
+        let derived = self.derived();
+        let newer = derived.showing().rev().take_while(|(node, _)| node.position as usize > after);
+        let said = newer.filter(|(node, showing)| {
+            let is_summary = matches!(self.branch()[node.position as usize].body, Body::Boundary(_));
+            *showing == Showing::Itself && !is_summary
+        });
+        let cleaner = self.cleaner();
+        let tokens =
+            |node: &Node| derived.effects().apply(node, cleaner).iter().map(|clean| clean.tokens).sum();
+        self.estimator().total(said.map(|(node, _)| -> f64 { tokens(node) }).sum())
+    }
+
     /// What the next request adds to what was sent, oldest first.
     pub fn unsent(&self) -> Vec<&Entry> {
         let unsent = self.derived().nodes().rev().take_while(|node| !self.is_sent(node));

@@ -24,8 +24,8 @@ pub(crate) struct Reminder {
 /// The agent as the writer of notes.
 pub(super) struct Passing {
     words: String,
-    /// How many tokens were in sight when it was reminded last, since the last compaction.
-    reminded: Option<u64>,
+    /// What there was when it was reminded last, since the last compaction.
+    reminded: Option<Noted>,
     /// Whether it was shown the file since the program started.
     was_shown: bool,
     /// Edits of the file that are under way, and what they know of.
@@ -46,11 +46,11 @@ impl Passing {
         cadence: NotesCadence,
         session: &Session,
     ) -> Option<Result<Reminder, String>> {
-        let tokens = session.view().size().tokens;
-        if self.reminded.is_some_and(|reminded| !cadence.has_grown(tokens, reminded)) {
+        let view = session.view();
+        if self.reminded.is_some_and(|reminded| !cadence.has_grown(view, &reminded)) {
             return None;
         }
-        self.reminded = Some(tokens);
+        self.reminded = view.newest().map(|last| Noted { last, tokens: view.size().tokens });
         Some(self.said(kept, session).map_err(|error| format!("notes: {error}")))
     }
 

@@ -212,7 +212,8 @@ pub(crate) fn summary_message(message: &SummaryMessage<'_>) -> String {
     parts.push(format!(
         "## Where the rest is\n\nEvery message, call and result of the session is in the transcript at {path}, one JSON object a \
          line, oldest first. When a detail is missing here (exact code, an error message, what the user said), search for it \
-         instead of guessing: `grep -n -o '.\\{{0,200\\}}WORDS.\\{{0,200\\}}' {path}` shows the surroundings of some words; lines \
+         instead of guessing: the tool `Recall`, if you have it, finds words in all of it, spilled results too, and shows the exact \
+         stretch. Without it, `grep -n -o '.\\{{0,200\\}}WORDS.\\{{0,200\\}}' {path}` shows the surroundings of some words; lines \
          with \"origin\":\"person\" are the user's. Lines can be very long, so never print the file whole."
     ));
     if !message.is_attended {

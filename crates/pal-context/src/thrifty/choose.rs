@@ -1,16 +1,15 @@
 //! Which act is the cheapest now, and why in one line.
 //!
 //! When the cache is warm, a rewrite is never urgent: the question is when to stop paying rent. What was paid for carrying
-//! more than a compaction would leave is the rent; when it reaches the price of the compaction, re-reads included, the
-//! acts are weighed (for steady growth that is also the cheapest rhythm there is). When the cache is cold everything is
+//! more than a compaction would leave is the rent; when it is well over the price of the compaction, re-reads included, the
+//! acts are weighed (for steady growth the cheapest rhythm there is lies near that, and it is flat there). When the cache is cold everything is
 //! written anew, so a clear is weighed at once.
 
-use pal_model::{Body, ToolKind};
+use pal_model::Body;
 use pal_view::CacheLifetime;
 
 use super::cost::{Change, Stand, Tariff, Weighed, weigh};
-use super::needs::NeedAge;
-use super::{Forecast, Thrift, fitted, share_needed};
+use super::{Forecast, Thrift, fitted};
 use crate::Situation;
 use crate::cache::LIFETIME_LATCH;
 use crate::words::grouped;
@@ -69,28 +68,28 @@ struct Weighing<'a> {
 pub(crate) fn choose(
     situation: &Situation<'_>,
     thrift: Thrift,
-    clearable: impl FnOnce(&dyn Fn(ToolKind, usize, f64) -> bool) -> Clearable,
+    clearable: impl FnOnce(&dyn Fn(f64, f64) -> bool) -> Clearable,
 ) -> Choice {
     let weighing = Weighing::of(situation, thrift);
     let nothing = weighing.weigh(&Change::nothing(&weighing.stand));
     let rent = weighing.rent(situation);
     let is_cold = situation.is_cold();
-    let is_paid = rent >= weighing.price;
+    let is_paid = rent >= fitted::RENT * weighing.price;
     if !is_cold && !is_paid {
         let reason = format!(
-            "{} tokens: carrying them has cost {} % of what compacting would",
+            "{} tokens: carrying them has cost {} % of what makes compacting worth it",
             grouped(situation.size),
-            percent(rent, weighing.price)
+            percent(rent, fitted::RENT * weighing.price)
         );
         return Choice { deed: Deed::Nothing, weighed: nothing, nothing, reason };
     }
     let moment = match is_cold {
         true => format!("cold after {} minutes", situation.idle().unwrap_or_default().as_secs() / 60),
-        false => format!("{} tokens have cost as much to carry as to compact", grouped(situation.size)),
+        false => format!("{} tokens have cost enough to carry", grouped(situation.size)),
     };
     let mut acts = vec![(Deed::Nothing, nothing)];
     if situation.may_rewrite() {
-        let found = clearable(&|kind, newer, tokens| worth(&weighing, is_cold, kind, newer, tokens));
+        let found = clearable(&|tokens, needed| worth(&weighing, is_cold, tokens, needed));
         if found.freed > FREED_LEAST * weighing.stand.size {
             let change = Change::clearing(&weighing.stand, found.freed, found.needed);
             acts.push((Deed::Clear, weighing.weigh(&change)));
@@ -119,18 +118,15 @@ pub(crate) fn choose(
     Choice { deed, weighed, nothing, reason }
 }
 
-/// Which results are worth clearing now, by tool, number of newer ones and tokens.
-pub(crate) fn worth_clearing(
-    situation: &Situation<'_>,
-    thrift: Thrift,
-) -> impl Fn(ToolKind, usize, f64) -> bool {
+/// Which results are worth clearing now, by their tokens and by how likely they are needed again.
+pub(crate) fn worth_clearing(situation: &Situation<'_>, thrift: Thrift) -> impl Fn(f64, f64) -> bool {
     let weighing = Weighing::of(situation, thrift);
     let is_cold = situation.is_cold();
-    move |kind, newer, tokens| worth(&weighing, is_cold, kind, newer, tokens)
+    move |tokens, needed| worth(&weighing, is_cold, tokens, needed)
 }
 
 /// Whether what a result costs from here on is more than what reading it again is expected to cost.
-fn worth(weighing: &Weighing<'_>, is_cold: bool, kind: ToolKind, newer: usize, tokens: f64) -> bool {
+fn worth(weighing: &Weighing<'_>, is_cold: bool, tokens: f64, needed: f64) -> bool {
     let stand = &weighing.stand;
     let tariff = Tariff::of(stand.card, stand.lifetime, stand.size);
     let carry = tariff.read * weighing.horizon;
@@ -138,7 +134,7 @@ fn worth(weighing: &Weighing<'_>, is_cold: bool, kind: ToolKind, newer: usize, t
     let again = tokens * (tariff.write + carry / 2.0)
         + tariff.read * stand.size
         + tariff.output * fitted::CALL_TOKENS;
-    saved > weighing.weight * share_needed(kind, NeedAge::of(newer)) * again
+    saved > weighing.weight * needed * again
 }
 
 impl<'a> Weighing<'a> {

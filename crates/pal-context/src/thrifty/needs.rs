@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Block, BlockType, Body, Entry, ToolKind, ToolUseId, member};
+use pal_model::{Block, BlockType, Body, Entry, ToolKind, ToolUseId, fields, member};
 use rustc_hash::FxHashMap;
 
 use super::fitted;
@@ -48,9 +48,68 @@ impl NeedAge {
     }
 }
 
+/// What came behind a result and tells how much it is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Since {
+    /// Nothing of that kind.
+    Nothing,
+    /// The file that it shows was changed more than once: it is being worked on.
+    Changed,
+    /// The file that it shows was shown again, and what is in sight twice is not missed once.
+    ShownAgain,
+}
+
+impl Since {
+    /// All of them.
+    pub const ALL: [Since; 3] = [Since::Nothing, Since::Changed, Since::ShownAgain];
+}
+
+/// Changes of a file from which on it is being worked on.
+const CHANGES_LEAST: usize = 2;
+
+/// The files that results are about, looked at from the newest to the oldest.
+#[derive(Default)]
+pub(crate) struct Files {
+    newer: FxHashMap<String, Newer>,
+}
+
+/// What newer results have of a file.
+#[derive(Default)]
+struct Newer {
+    shows_all: bool,
+    reads: Vec<String>,
+    changes: usize,
+}
+
+impl Files {
+    /// What came behind the result of a call; the call is remembered for those before it.
+    pub(crate) fn since(&mut self, kind: ToolKind, path: Option<&str>, input: &str) -> Since {
+        let Some(path) = path else { return Since::Nothing };
+        let newer = self.newer.entry(path.to_owned()).or_default();
+        match kind {
+            ToolKind::Read => {
+                let since = match newer.shows_all || newer.reads.iter().any(|other| other == input) {
+                    true => Since::ShownAgain,
+                    false if newer.changes >= CHANGES_LEAST => Since::Changed,
+                    false => Since::Nothing,
+                };
+                let members = fields(input).unwrap_or_default();
+                newer.shows_all |= ["offset", "limit"].iter().all(|name| member(&members, name).is_none());
+                newer.reads.push(input.to_owned());
+                since
+            }
+            ToolKind::Edit | ToolKind::Write => {
+                newer.changes += 1;
+                Since::Nothing
+            }
+            _ => Since::Nothing,
+        }
+    }
+}
+
 /// How likely a result is needed again, as recorded sessions have it.
-pub fn share_needed(kind: ToolKind, age: NeedAge) -> f64 {
-    fitted::needed(kind, age)
+pub fn share_needed(kind: ToolKind, age: NeedAge, since: Since) -> f64 {
+    fitted::needed(kind, age, since)
 }
 
 /// A result that had come to an age, and whether it was needed after that.
@@ -60,6 +119,8 @@ pub struct Need {
     pub kind: ToolKind,
     /// How old it was.
     pub age: NeedAge,
+    /// What had come behind it by then.
+    pub since: Since,
     /// Its length in bytes.
     pub bytes: usize,
     /// Whether it was needed later.
@@ -74,36 +135,41 @@ struct Result<'a> {
     text: &'a str,
 }
 
-/// What was needed again in a log. A file that was read is needed when it is changed next: whoever reads it again would have
-/// done so in any case. Any other result is needed when the same call returns the same once more.
+/// What was needed again in a log. A file that was read is needed when it is read again or changed, unless a newer read shows
+/// it; any other result is needed when the same call returns the same once more.
 pub fn needs(entries: &[Entry]) -> Vec<Need> {
     let results = results(entries);
     let mut found = Vec::new();
     for (at, result) in results.iter().enumerate() {
         let later = &results[at + 1..];
-        let touches = |other: &Result<'_>| match result.kind {
-            ToolKind::Read => {
-                let changes = matches!(other.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Write);
-                changes && other.path.is_some() && other.path == result.path
-            }
-            _ => other.kind == result.kind && other.input == result.input && other.text == result.text,
+        let is_read = result.kind == ToolKind::Read;
+        let touches = |other: &Result<'_>| match is_read {
+            true => other.path == result.path && other.path.is_some() && other.is_about_a_file(),
+            false => other.kind == result.kind && other.input == result.input && other.text == result.text,
         };
-        let replaced = later.iter().position(|other| other.kind == result.kind && touches(other));
         let touched: Vec<usize> =
             later.iter().enumerate().filter(|(_, other)| touches(other)).map(|(at, _)| at).collect();
         for age in NeedAge::ALL {
             let newer = age.begins();
-            // Too few came after it, or a later one has taken its place by then.
-            if newer > later.len() || replaced.is_some_and(|replaced| replaced < newer) {
+            // Too few came after it, or the same came back by then.
+            if newer > later.len() || (!is_read && touched.first().is_some_and(|touch| *touch < newer)) {
                 break;
             }
-            let next = touched.iter().find(|touch| **touch >= newer).map(|touch| &later[*touch]);
-            let is_needed =
-                next.is_some_and(|next| result.kind != ToolKind::Read || next.kind != ToolKind::Read);
-            found.push(Need { kind: result.kind, age, bytes: result.text.len(), is_needed });
+            let mut files = Files::default();
+            let behind = later[..newer].iter().rev().chain([result]);
+            let since = behind.map(|one| files.since(one.kind, one.path.as_deref(), one.input)).last();
+            let since = since.unwrap_or(Since::Nothing);
+            let is_needed = since != Since::ShownAgain && touched.iter().any(|touch| *touch >= newer);
+            found.push(Need { kind: result.kind, age, since, bytes: result.text.len(), is_needed });
         }
     }
     found
+}
+
+impl Result<'_> {
+    fn is_about_a_file(&self) -> bool {
+        matches!(self.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Write)
+    }
 }
 
 /// The results of the tools that every program has, in order.
@@ -148,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_needed_when_the_file_is_changed_next() {
+    fn a_read_is_needed_when_the_file_is_read_again_or_changed() {
         let log = r#"
             user: go
             model m0: call r0 Read {"file_path":"/a"}
@@ -163,7 +229,7 @@ mod tests {
         assert_eq!(
             check(log),
             [
-                (ToolKind::Read, false),
+                (ToolKind::Read, true),
                 (ToolKind::Read, true),
                 (ToolKind::Read, false),
                 (ToolKind::Edit, false)
@@ -186,5 +252,30 @@ mod tests {
         "#;
         let shell = |is_needed| (ToolKind::Shell, is_needed);
         assert_eq!(check(log), [shell(true), shell(false), shell(false), shell(false)]);
+    }
+
+    #[test]
+    fn what_came_behind_a_result_tells_how_much_it_is_wanted() {
+        let (whole, part) = (r#"{"file_path":"/a"}"#, r#"{"file_path":"/a","offset":5,"limit":9}"#);
+        let other = r#"{"file_path":"/a","offset":50,"limit":9}"#;
+        // Calls from the newest to the oldest, and what holds of the last of them.
+        let since = |calls: &[(ToolKind, &str)]| {
+            let mut files = Files::default();
+            calls.iter().map(|(kind, input)| files.since(*kind, Some("/a"), input)).last().unwrap()
+        };
+        use ToolKind::{Edit, Read, Shell, Write};
+        assert_eq!(since(&[(Read, whole)]), Since::Nothing);
+        assert_eq!(since(&[(Read, whole), (Read, part)]), Since::ShownAgain, "all of it");
+        assert_eq!(since(&[(Read, part), (Read, part)]), Since::ShownAgain, "the same lines");
+        assert_eq!(since(&[(Read, part), (Read, other)]), Since::Nothing, "other lines");
+        assert_eq!(since(&[(Read, part), (Read, whole)]), Since::Nothing, "less of it");
+        assert_eq!(since(&[(Edit, "{}"), (Read, whole)]), Since::Nothing, "changed once");
+        assert_eq!(since(&[(Edit, "{}"), (Write, "{}"), (Read, whole)]), Since::Changed);
+        assert_eq!(since(&[(Read, whole), (Edit, "{}"), (Edit, "{}"), (Read, whole)]), Since::ShownAgain);
+        assert_eq!(since(&[(Read, whole), (Shell, whole)]), Since::Nothing, "no file is shown");
+        let mut files = Files::default();
+        files.since(Read, Some("/b"), whole);
+        assert_eq!(files.since(Read, Some("/a"), whole), Since::Nothing, "another file");
+        assert_eq!(files.since(Read, None, whole), Since::Nothing);
     }
 }

@@ -439,3 +439,40 @@ fn recorded_sessions_keep_the_laws() {
     println!("{} sessions: {done} compactions, {refused} refused", files.len());
     assert!(files.is_empty() || done > refused, "{done} done, {refused} refused");
 }
+
+/// The files that a boundary puts back, in order.
+fn put_back(boundary: &Boundary) -> Vec<String> {
+    let texts = boundary.restored.blocks().iter().filter_map(|block| block.string("text"));
+    texts.filter_map(|text| Some(text.strip_prefix("[File `")?.split_once('`')?.0.to_owned())).collect()
+}
+
+#[test]
+fn files_that_were_read_or_changed_last_are_put_back_and_again_by_the_next_compaction() {
+    let mut log = String::from("tools Read Edit\nuser: go\n");
+    for (number, file) in ["a", "b", "c", "d", "e", "f"].iter().enumerate() {
+        log += &format!("sent\nmodel m{number}: call r{number} Read {{\"file_path\":\"/{file}\"}}\n");
+        log += &format!("result r{number}: ~4000~\n");
+    }
+    let edit = r#"{"file_path":"/a","old_string":"o","new_string":"p"}"#;
+    log += &format!("sent\nmodel m6: call e1 Edit {edit}\nresult e1: done\nsent\nmodel m7: Done.\n");
+    let mut setting = Setting::of("claude-opus-4-6", &spelled_out(&log));
+    let compacted = |setting: &Setting| {
+        carried_through(setting, order(Reach::Whole, Trigger::Manual), Voice::Short).unwrap()
+    };
+    let first = compacted(&setting);
+    assert_eq!(put_back(&first), ["/a", "/f", "/e", "/d", "/c"], "newest first, changed counts");
+    push(&mut setting.view, Draft::boundary(&first));
+    let call = r#"[{"type":"tool_use","id":"r9","name":"Read","input":{"file_path":"/g"}}]"#;
+    push(&mut setting.view, Draft::assistant(Some(&ResponseId::from("m9")), None, call));
+    let result = format!(
+        r#"[{{"type":"tool_result","tool_use_id":"r9","content":"{}"}}]"#,
+        "as it was written. ".repeat(4_000)
+    );
+    push(&mut setting.view, Draft::user(Origin::Tool, &result));
+    push(&mut setting.view, Draft::assistant(Some(&ResponseId::from("m10")), None, r#""Done.""#));
+    assert_eq!(
+        put_back(&compacted(&setting)),
+        ["/g", "/a", "/f", "/e", "/d"],
+        "what was put back was read then"
+    );
+}

@@ -106,7 +106,7 @@ fn a_conversation_is_compacted_when_its_rent_has_reached_the_price() {
     assert!(compacts_after("claude-opus-4-6", 1.0).unwrap() > usual);
     assert!(compacts_after("claude-fable-5-1", 0.5).is_none_or(|later| later > 2 * usual));
     let reason = session("claude-opus-4-6", 1, 120_000).with_policy(thrifty(0.5)).act("auto-compact").reason;
-    assert!(reason.contains(" % of what compacting would"), "{reason}");
+    assert!(reason.contains(" % of what makes compacting worth it"), "{reason}");
 }
 
 #[test]

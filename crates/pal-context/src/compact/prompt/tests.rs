@@ -125,6 +125,8 @@ fn a_summary_is_handed_over_and_read_back() {
     for part in [summary.as_str(), "- Edited: a.rs", "never force-push", "/s/log.jsonl", GO_ON] {
         assert!(text.contains(part), "{part}");
     }
+    let (recall, grep) = (text.find("the tool `Recall`").unwrap(), text.find("`grep").unwrap());
+    assert!(recall < grep, "what looks everywhere is named first");
     assert!(!text.contains(GO_ON_ALONE) && !given(None, false, true).contains(GO_ON));
     assert!(given(None, false, false).ends_with(GO_ON_ALONE));
     assert!(given(Some("said freely"), true, true).contains("# Summary\n\nsaid freely"));

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pal_model::{DecisionKind, ToolKind, ToolUseId};
+use pal_model::{DecisionKind, ToolUseId};
 use pal_view::{ShownResult, View};
 
 use crate::Situation;
 use crate::act::Drafts;
 use crate::call::Call;
-use crate::thrifty::{NeedAge, share_needed};
+use crate::thrifty::{Files, NeedAge, share_needed};
 
 const CLEARED: &str = "[Old tool result content cleared]";
 
@@ -32,15 +32,11 @@ pub(super) fn is_clearable(view: &View, id: &ToolUseId) -> bool {
 impl Old {
     /// All but the newest `keep` of the results that are still whole.
     pub(super) fn of(situation: &Situation<'_>, keep: usize) -> Old {
-        Old::chosen(situation, keep, &|_, _, _| true)
+        Old::chosen(situation, keep, &|_, _| true)
     }
 
-    /// The same, of those only that are worth it, by tool, number of newer results and tokens.
-    pub(super) fn chosen(
-        situation: &Situation<'_>,
-        keep: usize,
-        is_worth: &dyn Fn(ToolKind, usize, f64) -> bool,
-    ) -> Old {
+    /// The same, of those only that are worth it, by their tokens and by how likely they are needed again.
+    pub(super) fn chosen(situation: &Situation<'_>, keep: usize, is_worth: &dyn Fn(f64, f64) -> bool) -> Old {
         let view = situation.view;
         let live = view.result_ids().rev().filter(|id| is_clearable(view, id));
         let live = live
@@ -48,17 +44,21 @@ impl Old {
             .filter(|(_, result)| !result.is_cleared && !result.is_deleted);
         let estimator = view.lens().estimator;
         let (mut ids, mut clearable, mut freed, mut needed) = (Vec::new(), 0.0, 0.0, 0.0);
+        let mut files = Files::default();
         for (at, (id, result)) in live.enumerate() {
+            let Some(call) = Call::of(view, id) else { continue };
+            let Some(kind) = call.kind else { continue };
+            let since = files.since(kind, call.path().as_deref(), call.input);
             clearable += result.tokens;
             let text = text_of(situation, &result).replace(DecisionKind::ID, id.as_str());
             let gain = result.tokens - estimator.text(&text) - estimator.result_frame();
             if at < keep || !result.is_sent || gain <= 0.0 {
                 continue;
             }
-            let Some(kind) = Call::of(view, id).and_then(|call| call.kind) else { continue };
-            if is_worth(kind, at, gain) {
+            let share = share_needed(kind, NeedAge::of(at), since);
+            if is_worth(gain, share) {
                 freed += gain;
-                needed += gain * share_needed(kind, NeedAge::of(at));
+                needed += gain * share;
                 ids.push(id.clone());
             }
         }
