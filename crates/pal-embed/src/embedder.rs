@@ -13,6 +13,9 @@ use crate::words::Vocabulary;
 /// Most tokens of a text that are looked at; the models were not trained on longer ones.
 const TOKENS_MOST: usize = 256;
 
+/// Numbers of each tensor, and rows of words, by which a model is told from others.
+const SAMPLES: usize = 64;
+
 const WORDS: &str = "embeddings.word_embeddings.weight";
 
 /// A model. Opening it reads what it says of itself; the first text reads its weights.
@@ -90,13 +93,16 @@ impl Embedder {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
         }
-        let vocabulary = Vocabulary::read(&self.folder, self.words.count / self.config.width)?;
+        let n_rows = self.words.count / self.config.width;
+        let vocabulary = Vocabulary::read(&self.folder, n_rows)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(format!("{:?}", self.config).as_bytes());
         hasher.update(&vocabulary.digest);
         let mut row = vec![0.0; self.config.width];
-        self.tensors.fill(&self.words, 0, &mut row)?;
-        hash(&mut hasher, &row);
+        for sample in 0..SAMPLES {
+            self.tensors.fill(&self.words, sample * n_rows / SAMPLES * self.config.width, &mut row)?;
+            hash(&mut hasher, &row);
+        }
         let encoder = Encoder::taken(&self.config, |name, shape| {
             let place = self.tensors.place(&format!("{}{name}", self.beginning), shape)?;
             let numbers = self.tensors.read(&place)?;
@@ -111,21 +117,7 @@ impl Embedder {
 
 /// Adds the beginning of a tensor: training leaves none as it was.
 fn hash(hasher: &mut blake3::Hasher, numbers: &[f32]) {
-    for number in numbers.iter().take(64) {
+    for number in numbers.iter().take(SAMPLES) {
         hasher.update(&number.to_le_bytes());
     }
-}
-
-/// How near two vectors of length one lie: 1 for the same, about 0 for those that have nothing in common.
-pub fn cosine(one: &[f32], other: &[f32]) -> f32 {
-    let (ones, one_rest) = one.as_chunks::<8>();
-    let (others, other_rest) = other.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for (one, other) in ones.iter().zip(others) {
-        for lane in 0..8 {
-            sums[lane] += one[lane] * other[lane];
-        }
-    }
-    let rest: f32 = one_rest.iter().zip(other_rest).map(|(one, other)| one * other).sum();
-    sums.iter().sum::<f32>() + rest
 }

@@ -7,7 +7,7 @@ mod faults;
 mod naive;
 mod small;
 
-use pal_embed::{Embedder, cosine};
+use pal_embed::Embedder;
 
 use small::Small;
 
@@ -76,6 +76,8 @@ fn the_real_model_finds_what_its_authors_say() {
     };
     let embedder = Embedder::open(folder.as_ref()).unwrap();
     let embed = |text| embedder.embed(text).unwrap();
+    let cosine =
+        |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f32>();
     let weather = embed("The weather is lovely today.");
     let sun = embed("It's so sunny outside!");
     let stadium = embed("He drove to the stadium.");
