@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pal_agent::memory_index;
-use pal_memory::Place;
+use pal_memory::{Embeddings, Place};
 use pal_model::Card;
 use pal_prompt::{Assembly, SessionFacts, built_in_tools};
 use pal_settings::Switch;
 use pal_sources::{Gathered, Limit, Request, Search, gather, managed_folders, project_of, user_folders};
 use pal_view::Estimator;
 
+use crate::aside;
 use crate::settings::Settings;
 use crate::stored::now;
 
@@ -78,6 +79,14 @@ pub(crate) fn memory_place(
 ) -> Option<Place> {
     let is_on = !is_bare && !settings.switches.is_off(Switch::Memory);
     is_on.then(|| Place::of_project(home, &project_of(directory)))
+}
+
+/// A place whose memories are found by their meaning, too, if the settings name a model. One that cannot be used is told of, and
+/// nobody is kept from working by it.
+pub(crate) fn with_embeddings(place: Place, settings: &Settings) -> Place {
+    let embeddings = settings.embeddings.as_deref().map(Embeddings::open);
+    let embeddings = embeddings.and_then(|opened| opened.map_err(aside::tell).ok());
+    place.with_embeddings(embeddings)
 }
 
 /// A session of the program itself with what was gathered for it: the default prompt and the tools that are built in.

@@ -1,4 +1,5 @@
-//! Finding memories: in a directory that is open, in one that is opened for it, and in one that was never searched.
+//! Finding memories: in a directory that is open, in one that is opened for it, and in one that was never searched; and with a
+//! model, if the crate was built with `--features embeddings` and PAL_EMBEDDINGS names its folder.
 
 // A bench that cannot go on has failed.
 #![allow(clippy::unwrap_used)]
@@ -6,9 +7,10 @@
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use pal_memory::Memory;
+use pal_memory::{Embeddings, Memory};
 use pal_model::Timestamp;
 
 const WORDS: [&str; 24] = [
@@ -63,9 +65,11 @@ fn fill(directory: &Path, count: usize) {
     }
 }
 
+const QUESTION: &str = "how does the parser keep the cache of a session";
+
 fn search(criterion: &mut Criterion) {
     let now: Timestamp = "2026-11-30T00:00:00Z".parse().unwrap();
-    let question = "how does the parser keep the cache of a session";
+    let question = QUESTION;
     let mut group = criterion.benchmark_group("search");
     group.sample_size(20);
     for count in [100, 1_000, 10_000] {
@@ -100,5 +104,35 @@ fn search(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, search);
+/// The same over 1 000 memories that a model knows.
+fn search_by_meaning(criterion: &mut Criterion) {
+    let Some(model) = std::env::var_os("PAL_EMBEDDINGS") else {
+        println!("SKIPPED: PAL_EMBEDDINGS does not name the folder of a model");
+        return;
+    };
+    let now: Timestamp = "2026-11-30T00:00:00Z".parse().unwrap();
+    let open = || Embeddings::open(model.as_ref()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("memory");
+    fill(&directory, 1_000);
+    let embeddings = open();
+    let opened = |embeddings| Memory::open(&directory, now).unwrap().with_embeddings(Some(embeddings));
+    let mut memory = opened(Arc::clone(&embeddings));
+    assert!(memory.embed_some(|| false).unwrap());
+    assert!(!memory.search(QUESTION, 5, now).unwrap().is_empty());
+    let mut group = criterion.benchmark_group("search by meaning");
+    group.sample_size(20);
+    group.bench_function("the question alone", |bench| {
+        bench.iter(|| black_box(embeddings.embed(QUESTION).unwrap()));
+    });
+    group.bench_function(BenchmarkId::new("warm", 1_000), |bench| {
+        bench.iter(|| black_box(memory.search(QUESTION, 5, now).unwrap()));
+    });
+    group.bench_function(BenchmarkId::new("cold", 1_000), |bench| {
+        bench.iter(|| black_box(opened(open()).search(QUESTION, 5, now).unwrap()));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, search_by_meaning, search);
 criterion_main!(benches);

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pal_store::FileError;
 
+use crate::embeddings::EmbeddingsError;
+
 /// A memory directory or something in it that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
@@ -82,6 +84,9 @@ pub enum MemoryError {
         /// How long was waited.
         seconds: u64,
     },
+    /// The model that finds memories by their meaning cannot be used.
+    #[error(transparent)]
+    Embeddings(#[from] EmbeddingsError),
     /// The system refused something.
     #[error(transparent)]
     File(#[from] FileError),

@@ -129,6 +129,12 @@ impl Folder {
         Ok(stat.map_or(0, |stat| stat.st_size as u64))
     }
 
+    /// What tells a file from what it was before; none if there is no file.
+    pub(crate) fn stamp(&self, name: &str) -> Result<Option<Stamp>, MemoryError> {
+        let stat = self.stat(name).map_err(|error| self.refused("read", name, error))?;
+        Ok(stat.map(|stat| Stamp::of(&stat)))
+    }
+
     /// Whether there is something of this name, whatever it is.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.stat(name).is_ok_and(|stat| stat.is_some())

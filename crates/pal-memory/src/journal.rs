@@ -26,9 +26,19 @@ impl Digest {
         Digest(*blake3::hash(bytes).as_bytes())
     }
 
+    pub(crate) fn bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
     /// How it begins: enough to tell versions of one file apart.
     pub fn short(&self) -> String {
         self.to_string().chars().take(8).collect()
+    }
+}
+
+impl From<[u8; 32]> for Digest {
+    fn from(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
     }
 }
 

@@ -28,6 +28,7 @@
 
 mod author;
 mod doctor;
+mod embeddings;
 mod error;
 mod folder;
 mod front;
@@ -39,9 +40,11 @@ mod search;
 mod secrets;
 mod topic;
 mod uses;
+mod vectors;
 
 pub use author::Author;
 pub use doctor::{Finding, Trouble};
+pub use embeddings::{Embeddings, EmbeddingsError};
 pub use error::MemoryError;
 pub use index::{CONTEXT_BYTES, CONTEXT_LINES, IndexText};
 pub use journal::{Change, Digest, FileChange, What};

@@ -11,6 +11,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use pal_model::{Timestamp, nearest};
 use serde::Serialize;
@@ -19,6 +20,7 @@ pub use history::Difference;
 pub use runs::Cut;
 
 use crate::author::Author;
+use crate::embeddings::Embeddings;
 use crate::error::MemoryError;
 use crate::folder::Folder;
 use crate::index::{self, Entry, IndexText};
@@ -26,6 +28,7 @@ use crate::journal::{Change, Files, Journal, What};
 use crate::secrets::{Masked, masked};
 use crate::topic::{Head, Topic};
 use crate::uses::{self, Ledger, Uses};
+use crate::vectors::Vectors;
 use keeping::Seen;
 pub(crate) use names::{check_slug, file_of, slug_of};
 use names::{dated, keep_out_of_git};
@@ -51,6 +54,9 @@ pub struct Memory {
     pub(crate) odd: Vec<(String, &'static str)>,
     pub(crate) uses: Ledger,
     pub(crate) search: Option<pal_search::Index>,
+    /// What finds memories by their meaning, if anything does, and what it made of them.
+    pub(crate) embeddings: Option<Arc<Embeddings>>,
+    pub(crate) vectors: Vectors,
     noticed: Vec<Change>,
 }
 
@@ -126,8 +132,15 @@ impl Memory {
             odd: Vec::new(),
             uses: Ledger::default(),
             search: None,
+            embeddings: None,
+            vectors: Vectors::default(),
             noticed: Vec::new(),
         }
+    }
+
+    /// The same, found by meaning, too, if there is a model for that.
+    pub fn with_embeddings(self, embeddings: Option<Arc<Embeddings>>) -> Memory {
+        Memory { embeddings, ..self }
     }
 
     /// Where it is.

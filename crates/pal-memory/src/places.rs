@@ -1,10 +1,12 @@
 //! Where memories are kept: one directory for a project, and one for each agent in three scopes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pal_model::Timestamp;
 use pal_store::project_directory;
 
+use crate::embeddings::Embeddings;
 use crate::error::MemoryError;
 use crate::memory::{Memory, check_slug};
 
@@ -40,6 +42,8 @@ pub struct Place {
     pub also_read: Vec<PathBuf>,
     /// What all of it must lie in, links followed: a repository must not lead us elsewhere.
     inside: Option<PathBuf>,
+    /// What finds memories by their meaning, besides their words.
+    pub embeddings: Option<Arc<Embeddings>>,
 }
 
 impl Place {
@@ -49,6 +53,7 @@ impl Place {
             directory: project_directory(home, project).join("memory"),
             also_read: Vec::new(),
             inside: None,
+            embeddings: None,
         }
     }
 
@@ -77,6 +82,7 @@ impl Place {
                 .into_iter()
                 .collect(),
             inside: None,
+            embeddings: None,
         })
     }
 
@@ -88,19 +94,26 @@ impl Place {
             directory: root.join(".pal").join(folder).join(name),
             also_read: vec![root.join(".claude").join(folder).join(name)],
             inside: Some(root.to_owned()),
+            embeddings: None,
         })
+    }
+
+    /// The same, with a model that finds memories by their meaning, or without.
+    pub fn with_embeddings(self, embeddings: Option<Arc<Embeddings>>) -> Place {
+        Place { embeddings, ..self }
     }
 
     /// Opens the directory, making it if need be.
     pub fn open(&self, now: Timestamp) -> Result<Memory, MemoryError> {
         self.check(&self.directory)?;
-        Memory::open(&self.directory, now)
+        Ok(Memory::open(&self.directory, now)?.with_embeddings(self.embeddings.clone()))
     }
 
     /// Opens the directory, if it is there.
     pub fn open_existing(&self, now: Timestamp) -> Result<Option<Memory>, MemoryError> {
         self.check(&self.directory)?;
-        Memory::open_existing(&self.directory, now)
+        let memory = Memory::open_existing(&self.directory, now)?;
+        Ok(memory.map(|memory| memory.with_embeddings(self.embeddings.clone())))
     }
 
     /// Opens those of another program that are there.

@@ -1,9 +1,9 @@
-//! Memories that fit a question, by their words, by when they were written and by how often they were used.
+//! Memories that fit a question, by their words and their meaning, by when they were written and by how often they were used.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use pal_model::Timestamp;
-use pal_search::{Document, Index, SearchError};
+use pal_search::{Document, Hit, Index, SearchError};
 use serde::Serialize;
 
 use crate::error::MemoryError;
@@ -26,6 +26,8 @@ const HALF_DAYS: f64 = 30.0;
 const HALF_USES: f64 = 4.0;
 /// How many more are fetched than are wanted, since newness and use change the order.
 const FETCHED: usize = 4;
+/// What is added to a place before orders are fused, so that the first of them do not count for everything.
+const PLACES: f64 = 60.0;
 /// How much of its score a memory loses in the order if all it is about was said by those before it.
 const SAID: f64 = 0.6;
 
@@ -37,35 +39,40 @@ pub struct Found {
     /// The memory.
     #[serde(flatten)]
     pub memory: Listed,
-    /// How well it fits; comparable within one search.
+    /// How good it is; comparable within one search.
     pub score: f64,
+    /// How well it fits, as a share of how well the best one does, by its words or by its meaning.
+    pub fit: f64,
 }
 
 impl Memory {
-    /// The memories that fit a question best, the best first. An index that is spoilt is made anew; one that cannot be kept
-    /// is made for this process alone.
+    /// The memories that fit a question best, the best first: by their words, and by their meaning as far as there is a model
+    /// and vectors were made ([`Memory::embed_some`]). An index that is spoilt is made anew; one that cannot be kept is made
+    /// for this process alone.
     pub fn search(&mut self, question: &str, most: usize, now: Timestamp) -> Result<Vec<Found>, MemoryError> {
         self.look()?;
         let fetched = most.saturating_mul(FETCHED).max(50);
-        let hits = self.hits(question, fetched).or_else(|_| {
-            self.search = None;
-            // A kept index that fails while it is used is as good as none.
-            let _ = self.folder.remove(INDEX);
-            self.hits(question, fetched)
+        let model = self.embeddings.clone().filter(|_| self.has_vectors());
+        // Both take milliseconds, so neither waits for the other.
+        let (by_words, asked) = std::thread::scope(|scope| {
+            let asked = model
+                .as_ref()
+                .map(|model| scope.spawn(|| Some((model.identity().ok()?, model.embed(question).ok()?))));
+            (self.by_words(question, fetched), asked.and_then(|asked| asked.join().ok()?))
         });
-        let hits = hits.or_else(|_| {
-            self.search = Index::in_memory(WEIGHTS.len()).ok();
-            self.hits(question, fetched)
-        });
+        let by_meaning = self.near(asked, fetched);
         let listed = self.listed();
-        let by_slug: std::collections::HashMap<&str, &Listed> =
+        let by_slug: HashMap<&str, &Listed> =
             listed.iter().map(|listed| (listed.slug.as_str(), listed)).collect();
+        let weight = |slug: &str| by_slug.get(slug).map_or(0.0, |memory| weight(memory, now));
+        let fits = fits(&by_words, &by_meaning, weight);
+        let hits = if by_meaning.is_empty() { by_words } else { fused(&[&by_words, &by_meaning]) };
         let mut found: Vec<Found> = hits
-            .unwrap_or_default()
             .into_iter()
             .filter_map(|hit| {
                 let memory = (*by_slug.get(hit.key.as_str())?).clone();
-                Some(Found { score: hit.score * weight(&memory, now), memory })
+                let fit = fits.get(&hit.key).copied().unwrap_or_default();
+                Some(Found { score: hit.score * weight(&hit.key), fit, memory })
             })
             .collect();
         found.sort_by(|one, other| {
@@ -74,7 +81,22 @@ impl Memory {
         Ok(varied(found, most))
     }
 
-    fn hits(&mut self, question: &str, most: usize) -> Result<Vec<pal_search::Hit>, SearchError> {
+    /// Those that share words with a question, the best first.
+    fn by_words(&mut self, question: &str, most: usize) -> Vec<Hit> {
+        let hits = self.hits(question, most).or_else(|_| {
+            self.search = None;
+            // A kept index that fails while it is used is as good as none.
+            let _ = self.folder.remove(INDEX);
+            self.hits(question, most)
+        });
+        let hits = hits.or_else(|_| {
+            self.search = Index::in_memory(WEIGHTS.len()).ok();
+            self.hits(question, most)
+        });
+        hits.unwrap_or_default()
+    }
+
+    fn hits(&mut self, question: &str, most: usize) -> Result<Vec<Hit>, SearchError> {
         let mut index = match self.search.take() {
             Some(index) => index,
             None => self.index()?,
@@ -127,6 +149,36 @@ impl Memory {
     }
 }
 
+/// Several orders as one, by places alone, since their scores cannot be compared: each gives one over a constant and the place.
+fn fused(orders: &[&[Hit]]) -> Vec<Hit> {
+    let mut scores: HashMap<&str, f64> = HashMap::new();
+    for order in orders {
+        for (place, hit) in order.iter().enumerate() {
+            *scores.entry(&hit.key).or_default() += 1.0 / (PLACES + (place + 1) as f64);
+        }
+    }
+    let mut hits: Vec<Hit> =
+        scores.into_iter().map(|(key, score)| Hit { key: key.to_owned(), score }).collect();
+    hits.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.key.cmp(&other.key)));
+    hits
+}
+
+/// How well each fits, as a share of the best: by its words with what newness and use make of them, or by its meaning,
+/// whichever is more. Places say nothing about that: there is a second one even if nothing fits but the first.
+fn fits(by_words: &[Hit], by_meaning: &[Hit], weight: impl Fn(&str) -> f64) -> HashMap<String, f64> {
+    let by_words = by_words.iter().map(|hit| (&hit.key, hit.score * weight(&hit.key))).collect::<Vec<_>>();
+    let by_meaning = by_meaning.iter().map(|hit| (&hit.key, hit.score)).collect::<Vec<_>>();
+    let mut fits: HashMap<String, f64> = HashMap::new();
+    for order in [by_words, by_meaning] {
+        let best = order.iter().map(|(_, score)| *score).fold(f64::MIN_POSITIVE, f64::max);
+        for (key, score) in order {
+            let fit = fits.entry(key.clone()).or_default();
+            *fit = fit.max(score / best);
+        }
+    }
+    fits
+}
+
 /// The first so many of those that fit, in an order in which none says again what others before it said: whoever has room for
 /// five memories wants to know five things.
 fn varied(mut left: Vec<Found>, most: usize) -> Vec<Found> {
@@ -163,4 +215,41 @@ fn weight(memory: &Listed, now: Timestamp) -> f64 {
     let recency = 0.5_f64.powf(days / HALF_DAYS);
     let uses = memory.uses.count as f64;
     1.0 + RECENCY * recency + USE * uses / (uses + HALF_USES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(keys: &str) -> Vec<Hit> {
+        let keys = keys.split_whitespace().enumerate();
+        keys.map(|(at, key)| Hit { key: key.to_owned(), score: 1_000.0 / (at + 1) as f64 }).collect()
+    }
+
+    #[test]
+    fn orders_are_fused_by_their_places_alone() {
+        let check = |one: &str, other: &str, wanted: &str| {
+            let fused = fused(&[&hits(one), &hits(other)]);
+            let keys: Vec<&str> = fused.iter().map(|hit| hit.key.as_str()).collect();
+            assert_eq!(keys.join(" "), wanted, "{one} and {other}");
+        };
+        check("", "", "");
+        check("a b c", "", "a b c");
+        check("a b", "b a", "a b");
+        check("a b c", "c b a", "a c b");
+        check("a b c d", "d c", "d c a b");
+        check("a b", "c", "a c b");
+        let fused = fused(&[&hits("a b"), &hits("b")]);
+        assert_eq!(fused[0], Hit { key: "b".into(), score: 1.0 / 62.0 + 1.0 / 61.0 });
+        assert_eq!(fused[1], Hit { key: "a".into(), score: 1.0 / 61.0 });
+    }
+
+    #[test]
+    fn a_memory_fits_as_well_as_its_better_side() {
+        let fits = fits(&hits("a b"), &hits("c b"), |key| if key == "b" { 4.0 } else { 1.0 });
+        assert_eq!(fits["b"], 1.0, "the best by words, once it is weighed");
+        assert_eq!(fits["a"], 0.5);
+        assert_eq!(fits["c"], 1.0);
+        assert_eq!(fits.len(), 3);
+    }
 }

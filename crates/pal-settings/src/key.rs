@@ -93,6 +93,7 @@ pub const KEYS: &[Key] = &[
     key("mcp_call_limit_s", Kind::Count { from: 1 }, "60", Trust::UnlessLower, "How many seconds a call of a server's tool may take"),
 
     key("memory_bytes_max", Kind::Count { from: 0 }, "60000", Trust::UnlessLower, "How many bytes of memories that fit are handed over until a compaction").by(&["PAL_MEMORY_BYTES_MAX"]),
+    key("embeddings", Kind::Path, "null", Trust::Needed, "The folder of a model by which memories are found that say the same in other words; by words alone unless set (docs/memory.md)").by(&["PAL_EMBEDDINGS"]),
     key("notes", Kind::OneOf(&["off", "fork", "main"]), "\"off\"", Trust::UnlessOneOf(&["off"]), "Who keeps notes of the session, which a compaction takes for a summary: nobody, a fork of the conversation, or the agent itself in passing").by(&["PAL_NOTES"]),
     key("notes_first_tokens", Kind::Count { from: 0 }, "10000", Trust::Needed, "How many tokens of conversation come before the first notes"),
     key("notes_growth_tokens", Kind::Count { from: 1 }, "5000", Trust::Needed, "By how many tokens the conversation grows at least before they are written again"),

@@ -27,6 +27,8 @@ pub enum Kind {
     Address,
     /// A list of words.
     Texts,
+    /// A path that does not depend on where one stands.
+    Path,
     /// A list of paths that do not depend on where one stands.
     Paths,
     /// A list of permission rules.
@@ -57,6 +59,7 @@ impl Kind {
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
             Kind::Address => "an address that begins with http:// or https://".into(),
             Kind::Texts => "a list of texts".into(),
+            Kind::Path => "a path that begins with / or ~/".into(),
             Kind::Paths => "a list of paths that begin with / or ~/".into(),
             Kind::Rules => "a list of rules such as \"Bash(git status:*)\"".into(),
             Kind::Threshold => {
@@ -87,6 +90,7 @@ impl Kind {
             Kind::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Kind::Address => value.as_str().is_some_and(is_address),
             Kind::Texts => texts_all(value, |text| !text.is_empty()),
+            Kind::Path => value.as_str().is_some_and(is_absolute),
             Kind::Paths => texts_all(value, is_absolute),
             Kind::Rules => return rule::check(value, &self.wanted()),
             Kind::Threshold => is_threshold(value),
@@ -114,7 +118,7 @@ impl Kind {
                 Ok(percent) if is_percentage(percent) => json!({ "percent": percent }),
                 _ => return Err("a percentage above 0, up to 100".into()),
             },
-            Kind::Text | Kind::OneOf(_) | Kind::Address | Kind::Secret => Value::from(text),
+            Kind::Text | Kind::Path | Kind::OneOf(_) | Kind::Address | Kind::Secret => Value::from(text),
             Kind::Texts | Kind::Paths | Kind::Rules | Kind::Subsystems => {
                 text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
             }

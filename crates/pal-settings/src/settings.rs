@@ -34,6 +34,8 @@ pub struct Settings {
     pub small_model: Option<SmolStr>,
     /// How many bytes of memories are handed over until a compaction.
     pub memory_bytes_max: u64,
+    /// The folder of a model by which memories are found that say the same in other words.
+    pub embeddings: Option<PathBuf>,
     /// Notes of the session.
     pub notes: NoteSettings,
     /// How many tokens all background work of a day may take.
@@ -274,6 +276,7 @@ impl Settings {
             model: values.text("model").map(SmolStr::from),
             small_model: values.text("small_model").map(SmolStr::from),
             memory_bytes_max: values.count("memory_bytes_max").unwrap_or(60_000),
+            embeddings: values.path("embeddings"),
             notes: notes(&values),
             background_tokens_daily: values.count("background_tokens_daily").unwrap_or(0),
             remembering: Remembering {

@@ -53,6 +53,10 @@ impl Values<'_> {
         items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        absolute(&self.text(name)?, self.home)
+    }
+
     pub(crate) fn paths(&self, name: &str) -> Vec<PathBuf> {
         self.texts(name).iter().filter_map(|path| absolute(path, self.home)).collect()
     }

@@ -160,7 +160,10 @@ impl Errand {
 /// whoever sent it works: a worktree of its own goes, and what is remembered stays.
 pub(super) fn shaped(options: &mut Options, definition: Option<&AgentInfo>, project: &Path) {
     options.prompts = Prompts::default();
-    options.memory = options.memory.take().and_then(|_| memory_of(definition?, options, project));
+    options.memory = options
+        .memory
+        .take()
+        .and_then(|place| Some(memory_of(definition?, options, project)?.with_embeddings(place.embeddings)));
     if let Some(definition) = definition {
         let text = definition.prompt.clone();
         options.prompts.agent = Some(AgentPrompt { text, is_proactive: false });

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
 use pal_memory::{Memory, Place};
@@ -114,8 +114,9 @@ fn start(place: Place) -> Option<Worker> {
     let (jobs, asked) = channel();
     let (tell, found) = channel();
     let work = move || {
-        let mut open = Open { place, memories: Vec::new() };
-        for job in asked {
+        let mut open = Open { place, memories: Vec::new(), embeds: true };
+        let mut next = asked.recv().ok();
+        while let Some(job) = next.take() {
             match job {
                 Job::Find { number, words, known, now } => {
                     let fitting = open.find(&words, &known, now);
@@ -123,6 +124,17 @@ fn start(place: Place) -> Option<Worker> {
                     let _ = tell.send((number, fitting));
                 }
                 Job::Book { used, session, now } => open.book(&used, &session, now),
+            }
+            // Whoever asks for something, or ends the thread, waits for one memory at most.
+            open.embed(|| match asked.try_recv() {
+                Err(TryRecvError::Empty) => false,
+                job => {
+                    next = job.ok();
+                    true
+                }
+            });
+            if next.is_none() {
+                next = asked.recv().ok();
             }
         }
     };
@@ -134,9 +146,28 @@ fn start(place: Place) -> Option<Worker> {
 struct Open {
     place: Place,
     memories: Vec<Memory>,
+    /// Whether memories are made ready to be found by their meaning; not once that has failed.
+    embeds: bool,
 }
 
 impl Open {
+    /// Makes memories ready to be found by their meaning, until somebody wants something else.
+    fn embed(&mut self, mut is_wanted: impl FnMut() -> bool) {
+        for memory in &mut self.memories {
+            if !self.embeds {
+                return;
+            }
+            match memory.embed_some(&mut is_wanted) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "memories cannot be made ready to be found by their meaning");
+                    self.embeds = false;
+                }
+            }
+        }
+    }
+
     fn find(&mut self, words: &str, known: &BTreeSet<PathBuf>, now: Timestamp) -> Vec<Fitting> {
         if self.memories.is_empty() {
             // What cannot be read was told when the session began.
@@ -148,8 +179,7 @@ impl Open {
         for memory in &mut self.memories {
             match memory.search(words, FOUND_MOST + known.len(), now) {
                 Ok(found) => {
-                    let least = found.first().map_or(0.0, |best| best.score * FITS_LEAST);
-                    let fits = found.into_iter().filter(|found| found.score >= least);
+                    let fits = found.into_iter().filter(|found| found.fit >= FITS_LEAST);
                     fitting.extend(fits.filter_map(|found| read(memory, found)));
                 }
                 Err(error) => {

@@ -32,7 +32,7 @@ use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provide
 use crate::session::{card, lens};
 use crate::settings::Settings;
 use crate::stored::{cache_settings, find, policy};
-use crate::surroundings::{Start, memory_place, sources_at, today};
+use crate::surroundings::{Start, memory_place, sources_at, today, with_embeddings};
 use crate::telemetry::Export;
 
 /// The model that is asked where nobody names one.
@@ -256,7 +256,8 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         false => settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
     };
     Ok(Options {
-        memory: memory_place(&home, directory, print.bare, settings),
+        memory: memory_place(&home, directory, print.bare, settings)
+            .map(|place| with_embeddings(place, settings)),
         home,
         beginning,
         limits: Limits::new(&card, &settings.window_for(&card.model)),

@@ -13,6 +13,7 @@ use crate::arguments;
 use crate::failure::Failure;
 use crate::kept;
 use crate::settings::Settings;
+use crate::surroundings::with_embeddings;
 
 pub(crate) fn mcp(arguments: &arguments::Mcp, settings: &Settings) -> Result<ExitCode, Failure> {
     let home = settings.home.as_deref().ok_or_else(|| {
@@ -29,7 +30,7 @@ pub(crate) fn mcp(arguments: &arguments::Mcp, settings: &Settings) -> Result<Exi
     // Its first session may still come.
     projects.insert(pal_store::project_directory(home, &project));
     let offer = Offer {
-        memory: Place::of_project(home, &project),
+        memory: with_embeddings(Place::of_project(home, &project), settings),
         projects: projects.into_iter().collect(),
         is_read_only: arguments.read_only,
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,8 +1,9 @@
 //! Asking every later session's question, in several ways.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use pal_memory::{Author, Head, Kind, Memory, Topic, first_sentence};
+use pal_memory::{Author, Embeddings, Head, Kind, Memory, Topic, first_sentence};
 use pal_model::Timestamp;
 use pal_search::{Document, Index};
 
@@ -28,10 +29,10 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    pub(crate) fn ask(repositories: &[Repository]) -> Ways {
+    pub(crate) fn ask(repositories: &[Repository], embeddings: Option<&Arc<Embeddings>>) -> Ways {
         let mut ways = Ways::default();
         for repository in repositories {
-            let mut kept = Kept::new(&repository.name);
+            let mut kept = Kept::new(&repository.name, embeddings);
             let before = ways.questions();
             for session in &repository.sessions {
                 ways.question(&mut kept, session);
@@ -108,14 +109,40 @@ struct Kept {
     memory: Memory,
     index: Index,
     notes: BTreeMap<String, Note>,
+    meaning: Option<Meaning>,
+}
+
+/// The same memories for a model.
+struct Meaning {
+    embeddings: Arc<Embeddings>,
+    memory: Memory,
+    vectors: BTreeMap<String, Vec<f32>>,
+}
+
+impl Meaning {
+    /// All memories, the nearest first.
+    fn nearest(&self, prompt: &str) -> Vec<(String, f64)> {
+        let question = self.embeddings.embed(prompt).unwrap();
+        let near = |vector: &[f32]| vector.iter().zip(&question).map(|(one, other)| one * other).sum::<f32>();
+        let mut all: Vec<(String, f64)> =
+            self.vectors.iter().map(|(slug, vector)| (slug.clone(), f64::from(near(vector)))).collect();
+        all.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        all
+    }
 }
 
 impl Kept {
-    fn new(name: &str) -> Kept {
+    fn new(name: &str, embeddings: Option<&Arc<Embeddings>>) -> Kept {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name.replace('/', "-"));
         let memory = Memory::open(&path, Timestamp::from_milliseconds(0)).unwrap();
-        Kept { _folder: folder, memory, index: Index::in_memory(3).unwrap(), notes: BTreeMap::new() }
+        let meaning = embeddings.map(|embeddings| {
+            let again = Memory::open(&path, Timestamp::from_milliseconds(0)).unwrap();
+            let memory = again.with_embeddings(Some(Arc::clone(embeddings)));
+            Meaning { embeddings: Arc::clone(embeddings), memory, vectors: BTreeMap::new() }
+        });
+        let index = Index::in_memory(3).unwrap();
+        Kept { _folder: folder, memory, index, notes: BTreeMap::new(), meaning }
     }
 
     /// Takes over what a session leaves behind.
@@ -152,6 +179,10 @@ impl Kept {
         self.memory.write(&slug, &Topic::new(head, body.clone()), &Author::program(), turn.at).unwrap();
         let fields = [name.as_str(), &description, &body];
         self.index.put(&[Document { key: &slug, stamp: "", fields: &fields }]).unwrap();
+        if let Some(meaning) = &mut self.meaning {
+            let vector = meaning.embeddings.embed(&format!("{name}\n{description}\n{body}")).unwrap();
+            meaning.vectors.insert(slug.clone(), vector);
+        }
         let note = Note { files: turn.files.clone(), at: turn.at, uses: 0, used: None };
         self.notes.insert(slug, note);
     }
@@ -163,10 +194,8 @@ impl Kept {
         let shipped = self.memory.search(prompt, SHOWN, now).unwrap();
         let mut shipped: Vec<String> = shipped.into_iter().map(|found| found.memory.slug).collect();
         let used = self.weighed(&weighted, now, 0.3, 2.0);
-        // Behind the five that are shown, the rest in their order: for the place of the first that fits.
-        let rest: Vec<String> = used.iter().filter(|slug| !shipped.contains(slug)).cloned().collect();
-        shipped.extend(rest);
-        vec![
+        and_the_rest(&mut shipped, &used);
+        let mut rankings = vec![
             ("newest first, whatever is asked", self.newest()),
             (BASELINE, slugs(&plain)),
             ("BM25, names and descriptions count more", slugs(&weighted)),
@@ -174,6 +203,39 @@ impl Kept {
             ("… and recency, use up to 30 %", self.weighed(&weighted, now, 0.3, 0.3)),
             ("… and recency, use up to 200 %", used),
             (SHIPPED, shipped),
+        ];
+        rankings.extend(self.with_embeddings(prompt, &weighted, now));
+        rankings
+    }
+
+    /// The same with a model, if there is one.
+    fn with_embeddings(
+        &mut self,
+        prompt: &str,
+        weighted: &[(String, f64)],
+        now: Timestamp,
+    ) -> Vec<(&'static str, Vec<String>)> {
+        let Some(meaning) = &mut self.meaning else { return Vec::new() };
+        let nearest = meaning.nearest(prompt);
+        assert!(meaning.memory.embed_some(|| false).unwrap());
+        let shipped = meaning.memory.search(prompt, SHOWN, now).unwrap();
+        let mut shipped: Vec<String> = shipped.into_iter().map(|found| found.memory.slug).collect();
+        let mut fused: BTreeMap<&String, f64> = BTreeMap::new();
+        for order in [weighted, &nearest] {
+            for (place, (slug, _)) in order.iter().enumerate() {
+                *fused.entry(slug).or_default() += 1.0 / (61 + place) as f64;
+            }
+        }
+        let mut fused: Vec<(String, f64)> =
+            fused.into_iter().map(|(slug, score)| (slug.clone(), score)).collect();
+        fused.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let used = self.weighed(&fused, now, 0.3, 2.0);
+        and_the_rest(&mut shipped, &used);
+        vec![
+            ("embeddings alone", slugs(&nearest)),
+            ("embeddings and BM25, fused by rank", slugs(&fused)),
+            ("… and recency, use up to 200 %, with them", used),
+            ("as shipped, with embeddings", shipped),
         ]
     }
 
@@ -205,6 +267,12 @@ impl Kept {
         all.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
         all.into_iter().map(|(_, slug)| slug.clone()).collect()
     }
+}
+
+/// Behind those that are shown, the rest in their order: for the place of the first that fits.
+fn and_the_rest(shown: &mut Vec<String>, all: &[String]) {
+    let rest: Vec<String> = all.iter().filter(|slug| !shown.contains(slug)).cloned().collect();
+    shown.extend(rest);
 }
 
 fn slugs(hits: &[(String, f64)]) -> Vec<String> {

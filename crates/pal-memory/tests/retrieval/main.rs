@@ -7,7 +7,8 @@
 //! first five memories is about it; files that no earlier session touched cannot be found and do not count. A memory counts as
 //! used when a session touches one of its files.
 //!
-//! `cargo test -p pal-memory --test retrieval -- --nocapture` prints the table of docs/benchmarks.md.
+//! `cargo test -p pal-memory --test retrieval -- --nocapture` prints the table of docs/benchmarks.md; with `--features embeddings`
+//! and `PAL_EMBEDDINGS` naming the folder of a model, the rows for that, too.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used)]
@@ -15,6 +16,10 @@
 mod asking;
 mod figures;
 mod recorded;
+
+use std::sync::Arc;
+
+use pal_memory::Embeddings;
 
 use asking::Ways;
 use figures::Figures;
@@ -25,7 +30,8 @@ fn memories_of_earlier_sessions_are_found_by_the_first_prompt() {
     if repositories.is_empty() {
         return;
     }
-    let ways = Ways::ask(&repositories);
+    let embeddings = embeddings();
+    let ways = Ways::ask(&repositories, embeddings.as_ref());
     println!(
         "{} questions in {} repositories, {} memories",
         ways.questions(),
@@ -49,5 +55,22 @@ fn memories_of_earlier_sessions_are_found_by_the_first_prompt() {
         ("MRR", shipped.reciprocal.mean, baseline.reciprocal.mean),
     ] {
         assert!(ours >= 1.1 * theirs, "{what}: {ours:.3} against {theirs:.3} of BM25 alone");
+    }
+}
+
+/// The model that is measured besides; none where nobody names one, or the crate was built without.
+fn embeddings() -> Option<Arc<Embeddings>> {
+    let Some(folder) = std::env::var_os("PAL_EMBEDDINGS") else {
+        println!("SKIPPED: rows with embeddings; PAL_EMBEDDINGS does not name the folder of a model");
+        return None;
+    };
+    match Embeddings::open(folder.as_ref()) {
+        Ok(embeddings) => Some(embeddings),
+        // A program that has it and cannot use it has failed.
+        Err(error) if cfg!(feature = "embeddings") => panic!("{error}"),
+        Err(error) => {
+            println!("SKIPPED: rows with embeddings; {error}");
+            None
+        }
     }
 }

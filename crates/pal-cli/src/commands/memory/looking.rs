@@ -1,16 +1,23 @@
 //! Looking at memories: lists, one of them, searches, what is wrong.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use pal_memory::{Finding, Listed, Trouble};
 use pal_model::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Desk, failure};
+use crate::aside;
 use crate::colour::{clipped, columns, wrapped};
 use crate::failure::Failure;
 use crate::stored::now;
+use crate::surroundings::with_embeddings;
 use crate::table::{counted, harmless, harmless_lines};
+
+/// How long a search makes memories ready to be found by their meaning. Those that are not ready then are found by their words,
+/// and the next search, or a session, goes on with them.
+const EMBEDDING_MOST: Duration = Duration::from_secs(1);
 
 impl Desk<'_> {
     pub(super) fn list(&mut self) -> Result<ExitCode, Failure> {
@@ -50,8 +57,13 @@ impl Desk<'_> {
     }
 
     pub(super) fn search(&mut self, query: &str, limit: usize) -> Result<ExitCode, Failure> {
+        self.place = with_embeddings(self.place.clone(), self.settings);
         let mut found = Vec::new();
         for mut memory in self.all()? {
+            let until = Instant::now() + EMBEDDING_MOST;
+            if let Err(error) = memory.embed_some(|| Instant::now() >= until) {
+                aside::tell(error);
+            }
             found.extend(memory.search(query, limit, now()).map_err(|error| failure(&error))?);
         }
         found.truncate(limit);
