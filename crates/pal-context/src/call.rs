@@ -48,7 +48,7 @@ impl<'a> Call<'a> {
     }
 
     /// The command line that it runs.
-    pub(crate) fn command(&self) -> Option<Cow<'a, str>> {
+    pub fn command(&self) -> Option<Cow<'a, str>> {
         let members = self.members();
         let raw = COMMAND_KEYS.iter().find_map(|key| member(&members, key))?;
         unescape(raw).or_else(|| {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use pal_model::{Card, Cards};
+use pal_model::{Card, Cards, Rhythm};
 use pal_replay::{Options, Recorded, ReplayError};
 use rustc_hash::FxHashMap;
 
 use crate::clairvoyant::{Limit, limit};
 use crate::findings::{Cell, Clairvoyant, Findings, SessionCells, Setup};
+use crate::lines::{Condensings, condensings};
 use crate::loss::Loss;
 use crate::measure::{Measured, Seen, measure};
 use crate::rows::{NONE, Row, row};
@@ -77,6 +78,8 @@ pub fn run(
         calls: session.whole.first().map_or(0, |(_, _, seen)| seen.len()),
         cells: session.cells,
         clairvoyant: limits.unwrap_or_default(),
+        rhythms: session.rhythms,
+        condensings: session.condensings,
     });
     let cells: Vec<SessionCells> = cells.collect();
     Findings::new(plan, &cells, failures)
@@ -108,6 +111,10 @@ struct Session {
     cells: BTreeMap<(Setup, &'static str), Cell>,
     /// What compactions left.
     left: FxHashMap<Setup, Vec<Left>>,
+    /// What was known of its rhythm at each call.
+    rhythms: Vec<Rhythm>,
+    /// What condensing does to its results.
+    condensings: Condensings,
 }
 
 fn session(plan: &Plan, recorded: &Recorded) -> Result<Session, String> {
@@ -119,12 +126,15 @@ fn session(plan: &Plan, recorded: &Recorded) -> Result<Session, String> {
         touches,
         cells: BTreeMap::new(),
         left: FxHashMap::default(),
+        rhythms: Vec::new(),
+        condensings: condensings(recorded.entries()),
     };
     for (model_at, model) in plan.models.iter().enumerate() {
         // What joins the context, with nothing dropped.
         let birth = row("birth").map(|row| row.options(&plan.options(model, ENDLESS)));
         let birth = Options { auto_compact: false, ..birth.unwrap_or_else(Options::plain) };
-        let whole = measure(recorded, &session.touches, &birth).map_err(failed)?;
+        let mut whole = measure(recorded, &session.touches, &birth).map_err(failed)?;
+        session.rhythms = std::mem::take(&mut whole.rhythms);
         let card = most_asked(&whole, &plan.cards);
         let rates = Rates::of(&card);
         let mut kept = Kept::default();

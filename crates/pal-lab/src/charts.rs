@@ -1,6 +1,6 @@
 //! The charts: what each policy costs, and what it costs against how much it loses sight of.
 
-use crate::findings::{Findings, Sum, Table};
+use crate::findings::{Findings, Forecasting, Sum, Table};
 use crate::rows::CLASSIC;
 use crate::svg::{Anchor, Picture};
 
@@ -8,7 +8,7 @@ const WIDTH: f64 = 860.0;
 /// Room for names, for figures, above, between rows.
 const LEFT: f64 = 130.0;
 const RIGHT: f64 = 150.0;
-const TOP: f64 = 84.0;
+const TOP: f64 = 104.0;
 const ROW: f64 = 26.0;
 
 /// Bars: what each policy costs against classic, at every window, with the least that is possible.
@@ -47,8 +47,9 @@ fn key(picture: &mut Picture) {
         picture.bar(class, (x, y), (12.0, 12.0));
         picture.text("faint", Anchor::Start, (x + 18.0, y + 11.0), words);
     }
-    picture.line("limit", true, &[(590.0, y + 6.0), (614.0, y + 6.0)]);
-    picture.text("faint", Anchor::Start, (620.0, y + 11.0), "the least possible, knowing the future");
+    let y = y + 20.0;
+    picture.line("limit", true, &[(24.0, y + 6.0), (48.0, y + 6.0)]);
+    picture.text("faint", Anchor::Start, (54.0, y + 11.0), "the least that is possible, knowing the future");
 }
 
 /// What is 100 %.
@@ -146,21 +147,62 @@ pub(crate) fn faults(table: &Table) -> Option<String> {
         table.frontier.iter().map(|point| (x(point.page_faults), y(point.total_usd))).collect();
     picture.line("limit", false, &points);
     points.iter().for_each(|point| picture.dot("limited", *point));
-    let mut taken: Vec<f64> = Vec::new();
     let mut rows: Vec<&Sum> = table.rows.iter().collect();
-    rows.sort_by(|one, other| one.total_usd.total_cmp(&other.total_usd));
+    rows.sort_by(|one, other| other.total_usd.total_cmp(&one.total_usd));
+    let mut dots: Vec<((f64, f64), Vec<&str>)> = Vec::new();
     for row in rows {
         let at = (x(row.page_faults), y(row.total_usd));
         picture.dot(if row.is_ours { "ours" } else { "peers" }, at);
-        // Names beside one another must not lie on one another.
-        let mut below = at.1 + 4.0;
-        while taken.iter().any(|other| (other - below).abs() < 12.0) {
-            below -= 12.0;
+        // What lies on one another has one label.
+        match dots.iter_mut().find(|(other, _)| (other.0 - at.0).hypot(other.1 - at.1) < 3.0) {
+            Some((_, names)) => names.push(row.name),
+            None => dots.push((at, vec![row.name])),
         }
-        taken.push(below);
-        picture.text("ink small", Anchor::Start, (at.0 + 9.0, below), row.name);
+    }
+    let mut taken: Vec<(f64, f64)> = Vec::new();
+    for (at, names) in dots {
+        // Names beside one another must not lie on one another.
+        let mut label = (at.0 + 9.0, at.1 + 4.0);
+        while taken.iter().any(|other| (other.0 - label.0).abs() < 130.0 && (other.1 - label.1).abs() < 12.0)
+        {
+            label.1 += 4.0;
+        }
+        taken.push(label);
+        picture.text("ink small", Anchor::Start, label, &names.join(", "));
     }
     Some(picture.finish())
+}
+
+/// Dots on a diagonal, if the forecast was right: how likely something was said to be, and how often it came.
+pub(crate) fn forecast(forecast: &Forecasting) -> String {
+    let mut picture = Picture::new(WIDTH, 420.0);
+    picture.text("ink title", Anchor::Start, (24.0, 32.0), "How well the future is guessed");
+    let about = "what the forecast said before each request, and what came; on the line it was right";
+    picture.text("faint", Anchor::Start, (24.0, 52.0), about);
+    let most = forecast.pauses.iter().map(|bin| bin.predicted.max(bin.actual)).fold(0.01, f64::max);
+    let panels = [
+        ("the session goes on for another 5, 10, 25, 50, 100, 200 requests", &forecast.turns, 1.0),
+        ("the next pause is longer than five minutes", &forecast.pauses, (most * 50.0).ceil() / 50.0),
+    ];
+    for (number, (heading, bins, most)) in panels.into_iter().enumerate() {
+        let (left, side, bottom) = (70.0 + 410.0 * number as f64, 280.0, 376.0);
+        let at = |share: (f64, f64)| (left + side * share.0 / most, bottom - side * share.1 / most);
+        picture.text("ink small", Anchor::Start, (left, bottom - side - 12.0), heading);
+        for quarter in 0..=4 {
+            let share = most * f64::from(quarter) / 4.0;
+            let percent = format!("{:.1} %", 100.0 * share).replace(".0 %", " %");
+            picture.line("grid", false, &[at((0.0, share)), at((most, share))]);
+            let (x, y) = at((0.0, share));
+            picture.text("faint small", Anchor::End, (x - 6.0, y + 4.0), &percent);
+            let (x, y) = at((share, 0.0));
+            picture.text("faint small", Anchor::Middle, (x, y + 16.0), &percent);
+        }
+        picture.line("axis", true, &[at((0.0, 0.0)), at((most, most))]);
+        picture.text("faint small", Anchor::Middle, (left + side / 2.0, bottom + 34.0), "said");
+        let points: Vec<(f64, f64)> = bins.iter().map(|bin| at((bin.predicted, bin.actual))).collect();
+        points.iter().for_each(|point| picture.dot("ours", *point));
+    }
+    picture.finish()
 }
 
 fn nice_step(most: f64) -> u64 {

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pal_context::thrifty::{Reliability, pause_reliability, turn_reliability};
+use pal_model::Rhythm;
 use pal_replay::Tokens;
 use serde::Serialize;
 
 use crate::bench::Plan;
 use crate::clairvoyant::Limit;
+use crate::lines::{Condensing, Condensings};
 use crate::measure::Measured;
 use crate::rows::{CLASSIC, NONE};
 
@@ -87,6 +90,10 @@ pub(crate) struct SessionCells {
     pub(crate) calls: usize,
     pub(crate) cells: BTreeMap<(Setup, &'static str), Cell>,
     pub(crate) clairvoyant: BTreeMap<Setup, Clairvoyant>,
+    /// What was known of its rhythm at each call.
+    pub(crate) rhythms: Vec<Rhythm>,
+    /// What condensing does to its results.
+    pub(crate) condensings: Condensings,
 }
 
 /// Everything that was found.
@@ -98,8 +105,63 @@ pub struct Findings {
     pub calls: usize,
     /// Sessions that could not be measured, and why.
     pub failures: Vec<String>,
+    /// How good the forecast of the price-aware policy was.
+    pub forecast: Forecasting,
+    /// What condensing saves, and which lines that are used again it leaves out.
+    pub condensing: Vec<CondensingRow>,
     /// A table for each model and window.
     pub tables: Vec<Table>,
+}
+
+/// What condensing does to one kind of text.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CondensingRow {
+    /// How many characters it aims at.
+    pub aim: usize,
+    /// What texts were taken for.
+    pub by: &'static str,
+    /// What it does.
+    #[serde(flatten)]
+    pub sum: Condensing,
+}
+
+/// How good a forecast was: in bins of what it said, what came.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Forecasting {
+    /// That a session goes on for so many requests.
+    pub turns: Vec<Bin>,
+    /// That the next pause is longer than five minutes.
+    pub pauses: Vec<Bin>,
+}
+
+/// Cases of which about the same was said.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Bin {
+    /// How likely it was said to be, on average.
+    pub predicted: f64,
+    /// How often it came.
+    pub actual: f64,
+    /// How many cases.
+    pub cases: u64,
+}
+
+/// How far ahead it is asked whether a session goes on, and in how many bins pauses are told apart.
+const AHEAD: [usize; 6] = [5, 10, 25, 50, 100, 200];
+const BINS: usize = 6;
+
+impl Forecasting {
+    /// Over sessions, each as its rhythm at its requests.
+    fn of(sessions: &[Vec<Rhythm>]) -> Forecasting {
+        let bins = |found: Vec<Reliability>| {
+            let bin =
+                |bin: Reliability| Bin { predicted: bin.predicted, actual: bin.actual, cases: bin.cases };
+            found.into_iter().map(bin).collect()
+        };
+        Forecasting {
+            turns: bins(turn_reliability(sessions, &AHEAD)),
+            pauses: bins(pause_reliability(sessions, 0, BINS)),
+        }
+    }
 }
 
 /// All rows at one model and window.
@@ -198,7 +260,20 @@ impl Findings {
             }
         }
         let calls = sessions.iter().map(|session| session.calls).sum();
-        Findings { sessions: sessions.len(), calls, failures, tables }
+        let rhythms: Vec<Vec<Rhythm>> = sessions.iter().map(|session| session.rhythms.clone()).collect();
+        let mut condensings = Condensings::new();
+        for (key, cell) in sessions.iter().flat_map(|session| &session.condensings) {
+            condensings.entry(*key).or_default().absorb(cell);
+        }
+        let condensing = condensings.into_iter().map(|((aim, by), sum)| CondensingRow { aim, by, sum });
+        Findings {
+            sessions: sessions.len(),
+            calls,
+            failures,
+            forecast: Forecasting::of(&rhythms),
+            condensing: condensing.collect(),
+            tables,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod bench;
 mod charts;
 mod clairvoyant;
 mod findings;
+mod lines;
 mod loss;
 mod measure;
 mod peers;
@@ -30,7 +31,8 @@ mod trace;
 
 pub use bench::{Plan, Progress, run};
 pub use clairvoyant::{Limit, limit};
-pub use findings::{Cell, Findings, Point, SessionRow, Sum, Table};
+pub use findings::{Bin, Cell, CondensingRow, Findings, Forecasting, Point, SessionRow, Sum, Table};
+pub use lines::Condensing;
 pub use loss::Loss;
 pub use report::WriteError;
 pub use rows::{ROWS, Row, row};

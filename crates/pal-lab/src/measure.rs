@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pal_context::Call;
-use pal_model::{Block, BlockType, Body, EntryId, Usage};
+use pal_model::{Block, BlockType, Body, EntryId, Rhythm, Usage};
 use pal_replay::{Options, Recorded, ReplayError, Report, Step, replay_watched};
 use pal_view::View;
 
@@ -41,6 +41,8 @@ pub(crate) struct Measured {
     pub(crate) fault_characters: u64,
     /// Of these, read again within some calls behind a compaction.
     pub(crate) again_characters: u64,
+    /// What was known of the session's rhythm at each of its calls.
+    pub(crate) rhythms: Vec<Rhythm>,
     /// Compactions: the call before which, and what the model wrote.
     compactions: Vec<(usize, f64)>,
     /// Time that the whole replay took.
@@ -62,6 +64,7 @@ pub(crate) fn measure(
         faults: meter.faults,
         fault_characters: meter.fault_characters,
         again_characters: meter.again_characters,
+        rhythms: meter.rhythms,
         compactions: meter.compactions,
         took: start.elapsed(),
     })
@@ -74,6 +77,7 @@ struct Meter<'a> {
     faults: u64,
     fault_characters: u64,
     again_characters: u64,
+    rhythms: Vec<Rhythm>,
     compactions: Vec<(usize, f64)>,
     boundary: Option<EntryId>,
     /// Tokens that requests beside the conversation were answered with since the last call.
@@ -93,6 +97,7 @@ impl Meter<'_> {
             self.compactions.push((call, self.beside));
         }
         self.beside = 0.0;
+        self.rhythms.push(step.view.state().rhythm.clone());
         self.see(call, step, usage);
         self.miss(call, step.view);
     }

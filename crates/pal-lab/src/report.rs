@@ -25,6 +25,7 @@ impl Findings {
         for table in &self.tables {
             files.extend(charts::faults(table).map(|chart| (format!("{}.svg", name(table)), chart)));
         }
+        files.push((String::from("forecast.svg"), charts::forecast(&self.forecast)));
         let json = serde_json::to_string_pretty(self).unwrap_or_default();
         files.push((String::from("report.json"), json));
         files.push((String::from("report.md"), self.markdown()));
@@ -47,11 +48,55 @@ impl Findings {
         for table in &self.tables {
             self.table(&mut text, table);
         }
+        self.forecasting(&mut text);
+        self.condensing(&mut text);
         if !self.failures.is_empty() {
             text.push_str("\n## Not measured\n\n");
             self.failures.iter().for_each(|failure| text.push_str(&format!("- {failure}\n")));
         }
         text
+    }
+
+    fn forecasting(&self, text: &mut String) {
+        text.push_str("\n## The forecast of `thrifty`\n\n| what was said | said | came | cases |\n| --- | --- | --- | --- |\n");
+        let of = [
+            ("goes on for a while", &self.forecast.turns),
+            ("a pause over 5 minutes", &self.forecast.pauses),
+        ];
+        for (what, bins) in of {
+            for bin in bins {
+                text.push_str(&format!(
+                    "| {what} | {:.1} % | {:.1} % | {} |\n",
+                    100.0 * bin.predicted,
+                    100.0 * bin.actual,
+                    bin.cases
+                ));
+            }
+        }
+        text.push_str("\n![forecast](forecast.svg)\n");
+    }
+
+    fn condensing(&self, text: &mut String) {
+        text.push_str(
+            "\n## What condensing saves, and what it leaves out\n\nA line is used again when the agent soon names a path, number or identifier that only it had told.\n\n\
+             | aims at | taken for | results | K characters | of these kept | lines | left out | used again | left out |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        );
+        for row in &self.condensing {
+            let sum = &row.sum;
+            text.push_str(&format!(
+                "| {} | {} | {} | {} | {:.0} % | {} | {} | {} | {} |\n",
+                row.aim,
+                row.by,
+                sum.results,
+                sum.characters.0 / 1_000,
+                100.0 * sum.characters.1 as f64 / sum.characters.0.max(1) as f64,
+                sum.lines.0,
+                sum.lines.1,
+                sum.used.0,
+                sum.used.1,
+            ));
+        }
     }
 
     fn table(&self, text: &mut String, table: &Table) {

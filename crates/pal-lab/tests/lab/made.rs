@@ -138,7 +138,7 @@ fn the_report_is_written_whole() {
     let files = findings.write(&out).unwrap();
     let names: Vec<_> =
         files.iter().map(|file| file.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    assert_eq!(names, ["cost.svg", "faults-200000.svg", "report.json", "report.md"]);
+    assert_eq!(names, ["cost.svg", "faults-200000.svg", "forecast.svg", "report.json", "report.md"]);
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     let json: serde_json::Value = serde_json::from_str(&read("report.json")).unwrap();
     let rows = json["tables"][0]["rows"].as_array().unwrap();
@@ -149,6 +149,10 @@ fn the_report_is_written_whole() {
         );
     }
     assert!(read("cost.svg").contains("prefers-color-scheme:dark"));
+    // Of every call but the first it is known whether a pause came before it.
+    let said = |bins: &[pal_lab::Bin]| bins.iter().map(|bin| bin.cases).sum::<u64>() as usize;
+    assert_eq!(said(&findings.forecast.pauses), findings.calls - 1);
+    assert_eq!(said(&findings.forecast.turns), 6 * findings.calls);
     // Once more over what is there.
     assert_eq!(findings.write(&out).unwrap(), files);
     let in_the_way = folder.path().join("file");

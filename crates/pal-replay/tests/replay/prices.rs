@@ -26,7 +26,8 @@ fn cost(report: &Report) -> f64 {
 fn costs(file: &Path, window: Option<u64>) -> Cost {
     let recorded: Recorded = recorded(file);
     let run = |options: &Options| replay(&recorded, options).unwrap();
-    let none = run(&Options { window, ..Options::plain() });
+    // Nothing is done but what must be where nothing fits any more; not as it was recorded, with compactions that nobody pays.
+    let none = run(&Options { layers: pal_context::Policy::none(), ..classic(window) });
     let (classic, thrifty) = (run(&classic(window)), run(&thrifty(window)));
     assert_eq!((thrifty.rejected, thrifty.lost.len()), (0, 0), "{}", recorded.name());
     let layers = |report: &Report| {
@@ -61,7 +62,7 @@ fn costs(file: &Path, window: Option<u64>) -> Cost {
 
 /// What a single session costs at most of what it would without any policy. It shall be 1.02, which is not reached
 /// (docs/policy.md says where and why): this holds what is reached, so that it does not get worse unnoticed.
-const DEARER_MOST: f64 = 1.45;
+const DEARER_MOST: f64 = 1.08;
 
 /// Thrifty against classic over all sessions, and against nothing where that is dearest.
 fn check(window: u64, most_of_classic: f64, most_of_none: f64) {

@@ -1,0 +1,177 @@
+//! Which lines of tool results are used again, and which of them condensing leaves out.
+//!
+//! A line is *used again* when a telling word of it (a path, a number, an identifier) appears in what the agent says or calls
+//! within the next messages, and the conversation knew that word from nowhere else. Whoever condenses should keep such lines; the
+//! figures say by kind of text how many characters are saved, and how many used lines that costs.
+
+use std::collections::BTreeMap;
+
+use pal_context::{Asked, Call, condense};
+use pal_model::{Block, BlockType, Body, Entry, ToolUseId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+/// Messages of the agent in which a line must be used again to count.
+const MESSAGES: usize = 60;
+/// Characters that a telling word has at least.
+const WORD_LEAST: usize = 6;
+/// What a condensed result aims at: half of what it is, as it is, and twice that.
+const AIMS: [usize; 3] = [4_000, 8_000, 16_000];
+
+/// What condensing does to one kind of text, at one aim.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Condensing {
+    /// Results that were condensed.
+    pub results: u64,
+    /// Their characters, before and after.
+    pub characters: (u64, u64),
+    /// Their lines, and those that were left out.
+    pub lines: (u64, u64),
+    /// Lines that are used again, and those of them that were left out with all that is used of them.
+    pub used: (u64, u64),
+}
+
+/// By aim in characters and by what a text was taken for.
+pub(crate) type Condensings = BTreeMap<(usize, &'static str), Condensing>;
+
+impl Condensing {
+    /// Adds others.
+    pub(crate) fn absorb(&mut self, other: &Condensing) {
+        let sum = |one: &mut (u64, u64), other: (u64, u64)| *one = (one.0 + other.0, one.1 + other.1);
+        self.results += other.results;
+        sum(&mut self.characters, other.characters);
+        sum(&mut self.lines, other.lines);
+        sum(&mut self.used, other.used);
+    }
+}
+
+/// One message: what the agent said and called, or something else.
+struct Message<'a> {
+    is_agents: bool,
+    text: String,
+    /// The call that it is the result of.
+    call: Option<&'a Block>,
+}
+
+/// What condensing does to the results of a session.
+pub(crate) fn condensings(entries: &[Entry]) -> Condensings {
+    let messages = messages(entries);
+    let mut first: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut said: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    for (at, message) in messages.iter().enumerate() {
+        for word in words(&message.text) {
+            first.entry(word).or_insert(at);
+            if message.is_agents {
+                said.entry(word).or_default().push(at);
+            }
+        }
+    }
+    let mut found = Condensings::new();
+    for (at, message) in messages.iter().enumerate() {
+        let Some(call) = message.call.and_then(Call::read) else { continue };
+        let is_used = |word: &&str| {
+            let comes_from_here = first.get(word) == Some(&at);
+            let later = said.get(word).into_iter().flatten();
+            comes_from_here && later.copied().any(|said| said > at && said - at <= MESSAGES)
+        };
+        let command = call.command();
+        let asked = Asked { tool: &call.name, command: command.as_deref() };
+        for aim in AIMS {
+            let Some(condensed) = condense(asked, &message.text, aim) else { continue };
+            let kept: FxHashSet<&str> = words(&condensed.text).collect();
+            let cell = found.entry((aim, condensed.by)).or_default();
+            cell.results += 1;
+            let characters = |text: &str| text.chars().count() as u64;
+            cell.characters.0 += characters(&message.text);
+            cell.characters.1 += characters(&condensed.text);
+            cell.lines.1 += condensed.lines_left_out;
+            for line in message.text.lines() {
+                cell.lines.0 += 1;
+                let used: Vec<&str> = words(line).filter(is_used).collect();
+                cell.used.0 += u64::from(!used.is_empty());
+                cell.used.1 += u64::from(!used.is_empty() && !used.iter().any(|word| kept.contains(word)));
+            }
+        }
+    }
+    found
+}
+
+fn messages(entries: &[Entry]) -> Vec<Message<'_>> {
+    let mut calls: FxHashMap<&ToolUseId, &Block> = FxHashMap::default();
+    let mut messages = Vec::new();
+    for entry in entries {
+        let (content, is_agents) = match &entry.body {
+            Body::Assistant(assistant) => (&assistant.content, true),
+            Body::User(user) => (&user.content, false),
+            _ => continue,
+        };
+        for block in content.blocks() {
+            let call = match (block.kind(), block.tool_use_id()) {
+                (BlockType::ToolUse, Some(id)) => {
+                    calls.insert(id, block);
+                    None
+                }
+                (BlockType::ToolResult, Some(id)) => calls.remove(id),
+                _ => None,
+            };
+            let text = match block.kind() {
+                BlockType::ToolUse => unescaped(block.field("input").unwrap_or_default()),
+                BlockType::ToolResult => {
+                    let content = block.content();
+                    let texts = content.blocks().iter().filter_map(|block| block.string("text"));
+                    texts.collect::<Vec<_>>().join("\n")
+                }
+                _ => block.string("text").map(|text| text.into_owned()).unwrap_or_default(),
+            };
+            messages.push(Message { is_agents, text, call });
+        }
+    }
+    messages
+}
+
+/// Raw JSON with what ends lines taken for that, so that words stay words.
+fn unescaped(json: &str) -> String {
+    json.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"").replace("\\\\", "\\")
+}
+
+/// The telling words of a text: paths, numbers, identifiers, nothing that prose is made of.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/');
+    let words = text.split(move |letter| !is_part(letter)).map(|word| word.trim_matches(['.', '-', '/']));
+    words.filter(|word| {
+        let inner = |letter: char| {
+            letter.is_ascii_digit() || matches!(letter, '/' | '_' | '.') || letter.is_uppercase()
+        };
+        word.len() >= WORD_LEAST && word.chars().skip(1).any(inner)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pal_testkit::script;
+
+    #[test]
+    fn telling_words_are_paths_numbers_and_identifiers() {
+        let text = "see src/lib.rs:42, the value parse_line of HttpServer was 123456. Nothing more.";
+        let found: Vec<&str> = words(text).collect();
+        assert_eq!(found, ["src/lib.rs", "parse_line", "HttpServer", "123456"]);
+    }
+
+    #[test]
+    fn lines_that_are_used_and_left_out_are_counted() {
+        let mut log =
+            String::from("user: go\nmodel m1: call c1 Bash {\"command\":\"cargo build\"}\nresult c1: ");
+        let lines: Vec<String> = (0..200).map(|part| format!("   Compiling part-{part:04} v0.1.0")).collect();
+        log += &lines.join("\\n");
+        log += "\\nerror[E0425]: cannot find value in this scope\\n --> src/broken.rs:3:5\n";
+        log += "model m2: call c2 Bash {\"command\":\"cat src/broken.rs; cargo tree -p part-0100\"}\nresult c2: done\n";
+        let entries = script(&log).unwrap();
+        let found = condensings(&entries);
+        let cell = found[&(8_000, "build log")];
+        assert_eq!((cell.results, cell.lines.0), (1, 202));
+        assert!(cell.lines.1 > 150 && cell.characters.1 < cell.characters.0 / 4);
+        // The place of the error stays; the part that was asked for by name does not.
+        assert_eq!(cell.used, (2, 1));
+    }
+}
