@@ -14,6 +14,7 @@ mod errands;
 mod error;
 mod files;
 mod folding;
+mod pinging;
 mod pinning;
 mod preparing;
 mod refused;

@@ -1,6 +1,8 @@
 //! What is to come: how many requests, how much each adds, how long the pauses are. Learnt from the session so far, on top
 //! of what recorded sessions were like; and how well such a forecast was, in bins that can be drawn.
 
+use std::time::Duration;
+
 use pal_model::{PAUSES, Rhythm};
 
 use super::fitted;
@@ -43,6 +45,22 @@ impl Forecast {
     /// Requests to come, on average, of the next so many.
     pub fn requests_within(&self, most: f64) -> f64 {
         self.requests * (1.0 - self.goes_on_for(most))
+    }
+
+    /// How likely no request comes within so much time, because the pause is longer or the session is over. Inside of each
+    /// sort of pauses their logarithms are spread evenly: twice as long is as likely from any length on.
+    pub fn silent_beyond(&self, time: Duration) -> f64 {
+        // From a second to a day.
+        let ends = [1.0, PAUSES[0].as_secs_f64(), PAUSES[1].as_secs_f64(), PAUSES[2].as_secs_f64(), 86_400.0];
+        let time = time.as_secs_f64().max(ends[0]);
+        let longer: f64 = self
+            .pauses
+            .iter()
+            .zip(ends.windows(2))
+            .map(|(share, ends)| share * ((ends[1] / time).ln() / (ends[1] / ends[0]).ln()).clamp(0.0, 1.0))
+            .sum();
+        let goes_on = self.goes_on_for(1.0);
+        goes_on * longer + (1.0 - goes_on)
     }
 
     /// How likely the pause before the next request is longer than five minutes and at most an hour.
