@@ -30,6 +30,7 @@ pub use driving::{Hands, Heard, drive};
 pub use editing::{edited, summary_text};
 pub use errands::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
 pub use error::EngineError;
+pub use pinging::Pinging;
 pub use pinning::pin_tokens;
 pub use preparing::Prepared;
 pub use sending::Sent;

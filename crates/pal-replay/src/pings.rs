@@ -13,23 +13,22 @@ use crate::run::Run;
 impl Run<'_> {
     /// Keeps the cache warm until something happens, as far as that is worth it; for good if nothing does.
     pub(crate) fn keep_warm(&mut self, until: Option<Timestamp>) -> Result<(), ReplayError> {
-        while let Some(rests_since) = self.rests_since
-            && let Some(due) = self.session.ping_due(&self.engine)
+        while let Some(since) = self.rests_since
+            && let Some(pinging) = self.session.pinging(&self.engine, since)
+            && let Some(due) = pinging.due()
         {
             // An answer may come so late that it is due at once.
-            let now = due.max(rests_since);
+            let now = due.max(since);
             if until.is_some_and(|until| until <= now) {
                 return Ok(());
             }
-            let (ping, aside) = self.session.ping(&self.engine, now);
-            if !ping.is_worth_it {
-                // It is not asked again in this pause.
-                self.rests_since = None;
-                return Ok(());
-            }
-            let call = self.provider.call(&aside.request(1), aside.betas(), &self.card);
-            let replied = self.provider.ask(now, &call, &call.body.joined(), Some(Answer::default()));
-            let Some(exchange) = replied.exchange else {
+            let (ping, request) = pinging.ping(now);
+            let call = self.provider.call(&request, pinging.betas(), &self.card);
+            let sent = ping.is_worth_it.then(|| {
+                self.provider.ask(now, &call, &call.body.joined(), Some(Answer::default())).exchange
+            });
+            let Some(exchange) = sent.flatten() else {
+                // It is not thought of again in this pause.
                 self.rests_since = None;
                 return Ok(());
             };
@@ -45,7 +44,7 @@ impl Run<'_> {
                 cost: exchange.cost,
                 cache_break: None,
             };
-            self.session.append_ping(now, &got, now)?;
+            self.session.append_ping(now, &got)?;
         }
         Ok(())
     }

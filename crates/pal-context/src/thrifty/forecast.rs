@@ -47,20 +47,18 @@ impl Forecast {
         self.requests * (1.0 - self.goes_on_for(most))
     }
 
-    /// How likely no request comes within so much time, because the pause is longer or the session is over. Inside of each
-    /// sort of pauses their logarithms are spread evenly: twice as long is as likely from any length on.
+    /// How likely no request comes within so much time, because the pause is longer or the session is over. Between the sorts
+    /// of pauses the chance falls by the same share whenever the time doubles, and below five minutes as it does above:
+    /// so it was in the recorded sessions (143, 135, 85, 65 and 33 of 3 615 pauses over 4.5, 5, 9.5, 15 and 60 minutes).
     pub fn silent_beyond(&self, time: Duration) -> f64 {
-        // From a second to a day.
-        let ends = [1.0, PAUSES[0].as_secs_f64(), PAUSES[1].as_secs_f64(), PAUSES[2].as_secs_f64(), 86_400.0];
-        let time = time.as_secs_f64().max(ends[0]);
-        let longer: f64 = self
-            .pauses
-            .iter()
-            .zip(ends.windows(2))
-            .map(|(share, ends)| share * ((ends[1] / time).ln() / (ends[1] / ends[0]).ln()).clamp(0.0, 1.0))
-            .sum();
+        let [_, soon, later, last] = self.pauses;
+        let longer = [soon + later + last, later + last, last].map(|share| share.max(1e-9));
+        let from = usize::from(time > PAUSES[1]);
+        let (share, next) = (longer[from], longer[from + 1]);
+        let way = |time: Duration| (time.as_secs_f64().max(1.0) / PAUSES[from].as_secs_f64()).ln();
+        let longer = share * (next / share).powf(way(time) / way(PAUSES[from + 1]));
         let goes_on = self.goes_on_for(1.0);
-        goes_on * longer + (1.0 - goes_on)
+        goes_on * longer.min(1.0) + (1.0 - goes_on)
     }
 
     /// How likely the pause before the next request is longer than five minutes and at most an hour.

@@ -2,7 +2,8 @@
 //!
 //! It buys the time that marks last, counted from when it leaves. What that is worth is how likely the next request comes
 //! within that time, not having come yet, times what a lost cache would cost it; less what the loss would have been good for,
-//! because behind it old results are cleared for nothing. A ping that is not worth it by itself may be as the first of two.
+//! because behind it old results are cleared for nothing. A ping that is not worth it by itself may be as the first of two,
+//! and one that is must be worth twice its price.
 //!
 //! Bounds that hold whatever the price says: so many pings in one pause, and all pings of a session together a share of what
 //! it has cost.
@@ -22,6 +23,8 @@ use crate::cache::LIFETIME_LATCH;
 pub const PINGS_MOST: u64 = 2;
 /// The share of what a session has cost that all of its pings may cost.
 const COST_SHARE_MOST: f64 = 0.05;
+/// How many times its price a ping must be worth: what is expected of pauses and of clearing is rough.
+const WORTH_LEAST: f64 = 2.0;
 /// How long before the cache is lost a ping leaves.
 const AHEAD: Duration = Duration::from_secs(30);
 
@@ -32,7 +35,7 @@ pub struct Ping {
     pub is_worth_it: bool,
     /// What it costs.
     pub price: f64,
-    /// What it saves on average, with those that may follow it.
+    /// What it saves on average beyond that, with those that may follow it.
     pub saves: f64,
     /// Why, in one line.
     pub reason: String,
@@ -101,10 +104,10 @@ pub(crate) fn judged_ping(situation: &Situation<'_>, clearable: f64) -> Ping {
     let idle = since(last, situation.now);
     let lost_at = since(last, due.after(AHEAD));
     let saves = stake.saves(idle, lost_at, PINGS_MOST - pings.in_pause);
-    let is_worth_it = saves > 0.0;
+    let is_worth_it = saves > (WORTH_LEAST - 1.0) * stake.price;
     let chance = stake.chance(idle, lost_at);
     let reason = format!(
-        "after {} minutes the next request comes in time with {:.0} %, and would save ${:.2} by a warm cache: {} ${:.2}",
+        "after {} minutes the next request comes in time with {:.0} % and would then save ${:.2}: {} a ping for ${:.2}",
         idle.as_secs() / 60,
         100.0 * chance,
         stake.gain,
