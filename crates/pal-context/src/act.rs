@@ -34,9 +34,10 @@ impl Situation<'_> {
         Budgets::new(self.limits)
     }
 
-    /// How long ago the last request left, as far as the view knows of one.
+    /// How long ago the provider's cache was last read: by the last request, or by one that only kept it warm since, as far as
+    /// the view knows of one.
     pub fn idle(&self) -> Option<Duration> {
-        let last = self.view.last_request_at()?.milliseconds();
+        let last = self.view.cache_touched_at()?.milliseconds();
         Some(Duration::from_millis(u64::try_from(self.now.milliseconds() - last).unwrap_or(0)))
     }
 

@@ -56,9 +56,9 @@ impl<'a> Situation<'a> {
         Situation { size: self.size.max(tokens), ..*self }
     }
 
-    /// The same when so much time has passed since the last request.
+    /// The same when so much time has passed since the cache was last read.
     pub(crate) fn idle_for(&self, pause: Duration) -> Situation<'a> {
-        let last = self.view.last_request_at().unwrap_or(self.now).milliseconds();
+        let last = self.view.cache_touched_at().unwrap_or(self.now).milliseconds();
         let then =
             last.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX)).saturating_add(1);
         Situation { now: Timestamp::from_milliseconds(then.max(self.now.milliseconds())), ..*self }

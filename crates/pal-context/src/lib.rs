@@ -27,7 +27,7 @@ pub use compact::{
 pub use condense::{Asked, Condensed, condense};
 pub use foresee::{Foreseen, When};
 pub use fork::{Standing, carried_member};
-pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question};
+pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question, ping};
 pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals};
 pub use notes::{DIRECTIVE, Noted, NotesCadence, PASSING, TEMPLATE, mended_notes, notes_directive};
 pub use price::price_of_break;

@@ -13,6 +13,7 @@ mod fitted;
 mod forecast;
 mod lifetime;
 mod needs;
+mod ping;
 
 pub use choose::{Choice, Deed};
 pub(crate) use choose::{Clearable, choose, worth_clearing};
@@ -22,6 +23,8 @@ pub(crate) use lifetime::cheapest_lifetime;
 pub use lifetime::{Keeping, Pausing, keep_costs};
 pub(crate) use needs::Files;
 pub use needs::{Need, NeedAge, Since, needs, share_needed};
+pub(crate) use ping::judged_ping;
+pub use ping::{PINGS_MOST, Ping, ping_due};
 
 /// What may be set about thrift.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,11 +32,13 @@ pub struct Thrift {
     /// How much it matters that what leaves the view may be needed again, from 0 to 1: at a half, reading it again is
     /// priced at what it is expected to cost; at 0 not at all, at 1 twice as high.
     pub fidelity: f64,
+    /// Whether requests may be sent that only keep the cache warm.
+    pub pings: bool,
 }
 
 impl Thrift {
     /// What holds when nothing is set.
-    pub const STANDARD: Thrift = Thrift { fidelity: 0.5 };
+    pub const STANDARD: Thrift = Thrift { fidelity: 0.5, pings: true };
 
     /// By how much the expected price of a loss is multiplied.
     pub(crate) fn weight(self) -> f64 {

@@ -14,6 +14,7 @@ use crate::standing::effort_member;
 use crate::{CacheSettings, Engine, Session};
 
 /// A fork that works aside.
+#[derive(Clone)]
 pub struct Aside {
     view: View,
     standing: Standing,
@@ -124,9 +125,13 @@ impl Aside {
     }
 
     fn push(&mut self, draft: Draft) {
+        self.push_at(draft, self.at);
+    }
+
+    pub(crate) fn push_at(&mut self, draft: Draft, at: Timestamp) {
         let parent = self.view.branch().last().map(|entry| entry.id);
         // A draft of ours is an entry.
-        if let Ok(entry) = draft.into_entry(self.ids.next_id(self.at), parent, self.at) {
+        if let Ok(entry) = draft.into_entry(self.ids.next_id(at), parent, at) {
             self.view.push(entry);
         }
     }

@@ -1,5 +1,6 @@
 //! Before a request: the layers, in their order, until the context is as it shall be.
 
+use pal_context::thrifty::Ping;
 use pal_context::{Act, Foreseen, LAYERS, Layer, Order, Proposal, Reach, Situation, Standing, Trigger, What};
 use pal_model::{Decision, DecisionKind, LayerReport, Source, Timestamp};
 use pal_view::{RenderOptions, Request, View};
@@ -174,6 +175,11 @@ impl Engine {
     pub fn foresee(&self, view: &View, now: Timestamp) -> Vec<Foreseen> {
         let situation = self.situation(view, now, view.size().tokens);
         LAYERS.iter().flat_map(|layer| layer.foresee(&situation)).collect()
+    }
+
+    /// Whether a request that only keeps the cache warm is worth its price now.
+    pub(crate) fn ping(&self, view: &View, now: Timestamp) -> Ping {
+        pal_context::ping(&self.situation(view, now, view.size().tokens))
     }
 
     /// The same, where the context is known to have another size than it is taken for.

@@ -158,9 +158,12 @@ impl Session {
                 diff: None,
             });
         };
+        // What only kept the cache warm was read like it; the next request does not go on from it.
+        let touched = self.view.state().pings.last.filter(|ping| *ping < seen.started);
+        let started = touched.map_or(before.baseline.started, |ping| ping.max(before.baseline.started));
         let fall = Fall {
             tokens,
-            baseline: &before.baseline,
+            baseline: &Baseline { started, ..before.baseline },
             before: &asked,
             now: &seen.asked,
             started: seen.started,

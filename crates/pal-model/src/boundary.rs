@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{Content, EntryId, FileSeen, Rhythm, Source, Usage};
+use crate::{Content, EntryId, FileSeen, Pings, Rhythm, Source, Usage};
 
 /// A compaction boundary.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -224,6 +224,9 @@ pub struct Snapshot {
     /// How often the session asks, how fast it grows, how long it pauses.
     #[serde(skip_serializing_if = "Rhythm::is_empty")]
     pub rhythm: Rhythm,
+    /// What was sent to keep the cache warm.
+    #[serde(skip_serializing_if = "Pings::is_empty")]
+    pub pings: Pings,
 }
 
 fn is_zero(count: &u64) -> bool {

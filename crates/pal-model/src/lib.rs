@@ -26,6 +26,7 @@ mod id;
 mod json;
 mod nearest;
 mod parts;
+mod pings;
 mod rhythm;
 mod said;
 mod text;
@@ -56,6 +57,7 @@ pub use json::{
 };
 pub use nearest::{meant, nearest};
 pub use parts::{Part, Parts};
+pub use pings::Pings;
 pub use rhythm::{PAUSES, Rhythm};
 pub use said::{
     Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,

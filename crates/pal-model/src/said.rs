@@ -249,8 +249,13 @@ impl Source {
         Source(SmolStr::new_static("main"))
     }
 
+    /// Requests that only keep the cache warm.
+    pub fn ping() -> Source {
+        Source(SmolStr::new_static("ping"))
+    }
+
     /// The source with this name: `main`, `sdk`, `agent:<name>`, `compact`, `notes`, `extract`, `dream`,
-    /// `progress` or `title`.
+    /// `progress`, `ping` or `title`.
     pub fn named(name: &str) -> Source {
         Source(SmolStr::new(name))
     }

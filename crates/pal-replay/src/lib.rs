@@ -36,6 +36,7 @@ mod models;
 mod notes;
 mod notices;
 mod options;
+mod pings;
 mod place;
 mod provider;
 mod recital;

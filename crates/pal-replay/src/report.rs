@@ -36,6 +36,9 @@ pub struct Report {
     /// What notes of the session came to; none if nobody kept any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<NotesTaken>,
+    /// What was sent only to keep the cache warm; none if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pings: Option<Measured>,
     /// Where the cache was lost without a reason that was announced.
     pub breaks: Vec<Break>,
     /// What a turn took apart from the provider, in microseconds.

@@ -81,6 +81,7 @@ pub fn replay_watched(
     let place = Place::new(options.out.as_deref())?;
     let mut run = Run::new(recorded, options, &place.log())?;
     for (at, entry) in recorded.entries().iter().enumerate() {
+        run.keep_warm(Some(recorded.call(at).map_or(entry.at, |called| called.started)))?;
         match &entry.body {
             Body::Request(request) if request.source.is_conversation() => {
                 run = run.restarted()?;
@@ -97,6 +98,7 @@ pub fn replay_watched(
             _ => run.copy(entry)?,
         }
     }
+    run.keep_warm(None)?;
     let mut report = run.finish();
     report.lost = lost(recorded, &place.log())?;
     Ok(report)
@@ -133,6 +135,8 @@ pub(crate) struct Run<'a> {
     pub(crate) turns_us: Vec<u64>,
     /// Who keeps notes; none if nobody does.
     pub(crate) keeper: Option<Keeper>,
+    /// Since when everything is answered that was asked, while keeping the cache warm is worth a thought.
+    pub(crate) rests_since: Option<Timestamp>,
 }
 
 impl<'a> Run<'a> {
@@ -166,6 +170,7 @@ impl<'a> Run<'a> {
             answered: FxHashMap::default(),
             turn: Duration::ZERO,
             turns_us: Vec::new(),
+            rests_since: None,
         })
     }
 
@@ -256,6 +261,7 @@ impl<'a> Run<'a> {
         let recorded = self.recorded;
         let Some(called) = recorded.call(at) else { return Ok(()) };
         self.call += 1;
+        self.rests_since = None;
         if self.options.model.is_none() && !request.model.is_empty() && request.model != self.card.model {
             self.ask_another(&request.model);
         }
@@ -418,6 +424,7 @@ impl<'a> Run<'a> {
             self.session.append(calls, entry.at)?;
         }
         self.append(Draft::response(&response), entry.id, entry.at)?;
+        self.rests_since = Some(entry.at);
         let Some(keeper) = &mut self.keeper else { return Ok(()) };
         if let Some(results) = keeper.results() {
             self.session.append(results, entry.at)?;

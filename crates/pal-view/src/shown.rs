@@ -154,6 +154,12 @@ impl View {
         self.derived().last_request.map(|position| self.branch()[position as usize].at)
     }
 
+    /// When the provider's cache was last read for the conversation: by its last request, or by one that only kept the cache
+    /// warm since.
+    pub fn cache_touched_at(&self) -> Option<Timestamp> {
+        self.last_request_at().map(|last| self.state().pings.last.map_or(last, |ping| ping.max(last)))
+    }
+
     /// The names of the tools that the session declares, in order.
     pub fn tool_names(&self) -> &[SmolStr] {
         &self.derived().head.tool_names

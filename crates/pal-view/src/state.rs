@@ -3,7 +3,7 @@
 
 use pal_model::{
     Aftermath, Attachment, Block, Body, Decision, DecisionKind, Entry, EntryId, ReadFile, Reference,
-    Snapshot, ToolKind, fields, unescape,
+    Snapshot, Source, ToolKind, fields, unescape,
 };
 use smol_str::SmolStr;
 
@@ -20,11 +20,15 @@ pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
                 state.model = Some(request.model.clone());
             }
             state.rhythm.requested(entry.at);
+            state.pings.pause_ended();
         }
+        Body::Request(request) if request.source == Source::ping() => state.pings.sent(entry.at),
         Body::Response(response) => {
             state.totals.add(&response.usage, response.cost);
             if response.source.is_conversation() {
                 state.rhythm.answered(&response.usage);
+            } else if response.source == Source::ping() {
+                state.pings.answered(response.cost);
             }
         }
         Body::Decision(decision) => decide(state, entry.id, decision),

@@ -65,7 +65,7 @@ pub fn lifetime_of(
 
 /// Whether a pause has lost the messages that were marked.
 fn is_lost(view: &View, lifetime: CacheLifetime, now: Option<Timestamp>) -> bool {
-    let pause = now.zip(view.last_request_at()).map(|(now, last)| now.milliseconds() - last.milliseconds());
+    let pause = now.zip(view.cache_touched_at()).map(|(now, last)| now.milliseconds() - last.milliseconds());
     pause.is_some_and(|pause| u64::try_from(pause).unwrap_or(0) > lifetime.milliseconds())
 }
 

@@ -288,7 +288,7 @@ fn changes_what_is_sent(kind: &DecisionKind) -> bool {
 
 /// Whose cache a source shares.
 fn lane_of(source: &Source) -> Source {
-    if source.as_str() == "compact" { Source::main() } else { source.clone() }
+    if source.as_str() == "compact" || *source == Source::ping() { Source::main() } else { source.clone() }
 }
 
 fn lens(card: Card) -> Lens {

@@ -1,6 +1,8 @@
 //! What is to come: how many requests, how much each adds, how long the pauses are. Learnt from the session so far, on top
 //! of what recorded sessions were like; and how well such a forecast was, in bins that can be drawn.
 
+use std::time::Duration;
+
 use pal_model::{PAUSES, Rhythm};
 
 use super::fitted;
@@ -43,6 +45,20 @@ impl Forecast {
     /// Requests to come, on average, of the next so many.
     pub fn requests_within(&self, most: f64) -> f64 {
         self.requests * (1.0 - self.goes_on_for(most))
+    }
+
+    /// How likely no request comes within so much time, because the pause is longer or the session is over. Between the sorts
+    /// of pauses the chance falls by the same share whenever the time doubles, and below five minutes as it does above:
+    /// so it was in the recorded sessions (143, 135, 85, 65 and 33 of 3 615 pauses over 4.5, 5, 9.5, 15 and 60 minutes).
+    pub fn silent_beyond(&self, time: Duration) -> f64 {
+        let [_, soon, later, last] = self.pauses;
+        let longer = [soon + later + last, later + last, last].map(|share| share.max(1e-9));
+        let from = usize::from(time > PAUSES[1]);
+        let (share, next) = (longer[from], longer[from + 1]);
+        let way = |time: Duration| (time.as_secs_f64().max(1.0) / PAUSES[from].as_secs_f64()).ln();
+        let longer = share * (next / share).powf(way(time) / way(PAUSES[from + 1]));
+        let goes_on = self.goes_on_for(1.0);
+        goes_on * longer.min(1.0) + (1.0 - goes_on)
     }
 
     /// How likely the pause before the next request is longer than five minutes and at most an hour.

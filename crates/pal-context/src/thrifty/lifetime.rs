@@ -29,7 +29,7 @@ pub struct Keeping {
 /// The share of new messages that a clear takes away.
 const CLEARED: f64 = 0.5;
 /// The share of that which is needed again.
-const NEEDED: f64 = 0.1;
+pub(super) const NEEDED: f64 = 0.1;
 
 /// What each way costs, for a context of this size of which so much stands before the messages.
 pub fn keep_costs(card: &Card, prefix: f64, size: f64, forecast: &Forecast, thrift: Thrift) -> Vec<Keeping> {

@@ -39,7 +39,7 @@ fn latched(mut setting: Setting, lifetime: CacheLifetime) -> Setting {
 }
 
 fn thrifty(fidelity: f64) -> impl FnOnce(&mut Policy) {
-    move |policy| *policy = Policy::thrifty(Thrift { fidelity })
+    move |policy| *policy = Policy::thrifty(Thrift { fidelity, ..Thrift::STANDARD })
 }
 
 fn cleared(act: &Act) -> usize {

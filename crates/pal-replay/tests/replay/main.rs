@@ -8,6 +8,7 @@ mod determinism;
 mod made;
 mod matrix;
 mod notes;
+mod pings;
 mod prices;
 mod reality;
 mod sessions;
