@@ -22,8 +22,8 @@ pub use forecast::{Forecast, Reliability, pause_reliability, turn_reliability};
 pub(crate) use lifetime::cheapest_lifetime;
 pub use lifetime::{Keeping, Pausing, keep_costs};
 pub use needs::{Need, NeedAge, needs, share_needed};
-pub use ping::{PINGS_MOST, Ping, ping_due};
 pub(crate) use ping::judged_ping;
+pub use ping::{PINGS_MOST, Ping, ping_due};
 
 /// What may be set about thrift.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -79,7 +79,8 @@ pub(crate) fn judged_ping(situation: &Situation<'_>, clearable: f64) -> Ping {
     let Some(thrift) = situation.policy.thrift.filter(|thrift| thrift.pings) else {
         return Ping::no("pings are switched off");
     };
-    let (Some(lifetime), Some(due), Some(last)) = (lifetime(view), ping_due(view), view.last_request_at()) else {
+    let (Some(lifetime), Some(due), Some(last)) = (lifetime(view), ping_due(view), view.last_request_at())
+    else {
         return Ping::no("no messages are kept by marks for five minutes");
     };
     if situation.now < due {
