@@ -35,6 +35,7 @@ use crate::reminding::Reminding;
 use crate::servers::Served;
 use crate::switched::Switched;
 use crate::voice::Voice;
+use crate::warming::Warming;
 
 /// An agent with its session.
 pub struct Agent<'a> {
@@ -153,13 +154,17 @@ impl<'a> Agent<'a> {
         }
         let told_mode = gate.mode;
         // Only the conversation itself is worth notes: agents that are sent report.
-        let note_keeping = options.agent.is_none().then(|| {
+        let allowance = || {
             let (home, line) = (&options.home, Arc::clone(&options.line));
-            let allowance = Allowance::new(home, options.background_tokens_daily, &id, line);
-            NoteKeeping::open(session_folder, &options, Arc::new(allowance), handle.clone())
-        });
+            Arc::new(Allowance::new(home, options.background_tokens_daily, &id, line))
+        };
+        let note_keeping = options
+            .agent
+            .is_none()
+            .then(|| NoteKeeping::open(session_folder, &options, allowance(), handle.clone()));
         let note_keeping = note_keeping.flatten();
         gate.notes = note_keeping.as_ref().and_then(NoteKeeping::own_file);
+        let warming = Warming::begin(&options, &engine, allowance());
         let (extraction, dreaming) =
             background::begin(&options, (session_folder, id.as_str()), &project, &workspace, &handle);
         let mut desk = Desk {
@@ -182,6 +187,7 @@ impl<'a> Agent<'a> {
             remembering,
             extraction,
             dreaming,
+            warming,
             around: Around {
                 instructions: gathered.instructions,
                 skills,
@@ -239,6 +245,7 @@ impl<'a> Agent<'a> {
             self.desk.remember(&self.session, &self.engine, now);
         }
         self.desk.book(&mut self.session, now)?;
+        self.desk.pause(&self.session, &self.engine, now);
         let ended = Ended {
             end: match end {
                 RunEnd::Done => End::Done,
@@ -396,6 +403,10 @@ impl<'a> Agent<'a> {
         let cancel = self.desk.handle.cancel();
         self.desk.hooks.session_ended(reason, &self.desk.gate, &cancel);
         self.desk.tell_notices();
+        // What is not in the log is in the books of background work.
+        if let Err(error) = self.desk.go_on(&mut self.session) {
+            tracing::warn!(%error, "pings are not in the log");
+        }
         if let Some(keeping) = &mut self.desk.note_keeping {
             keeping.end();
         }

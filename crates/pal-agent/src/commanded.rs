@@ -64,6 +64,7 @@ impl Agent<'_> {
     pub fn compact(&mut self, instructions: Option<String>) -> Result<(), AgentError> {
         self.desk.handle.renew();
         let now = self.desk.clock.now();
+        self.desk.go_on(&mut self.session)?;
         let compacted = self.session.compact_by_hand(instructions, &self.engine, now, &mut self.desk)?;
         match compacted {
             Compacted::Done { .. } => Ok(()),
@@ -75,6 +76,7 @@ impl Agent<'_> {
 
     /// Takes the last compaction back.
     pub fn uncompact(&mut self) -> Result<(), AgentError> {
+        self.desk.go_on(&mut self.session)?;
         let lens = self.session.view().lens().clone();
         let failed = |error: pal_store::OpenError| AgentError::Engine(EngineError::from(error));
         let branch = Reader::open(&self.desk.log).map_err(failed)?.whole_branch().map_err(failed)?;
@@ -120,6 +122,7 @@ impl Agent<'_> {
     pub fn rewind(&mut self, prompt: &str) -> Result<String, AgentError> {
         let unknown = || AgentError::Other(format!("there is no prompt {prompt} in this conversation"));
         let id: EntryId = prompt.parse().map_err(|_| unknown())?;
+        self.desk.go_on(&mut self.session)?;
         let entry = self.session.view().branch().iter().find(|entry| entry.id == id).ok_or_else(unknown)?;
         let words = match &entry.body {
             Body::User(user) if user.origin == Origin::Person => {

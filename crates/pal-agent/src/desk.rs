@@ -32,6 +32,7 @@ use crate::reminding::{REMINDER, Reminding};
 use crate::servers::Served;
 use crate::switched::Switched;
 use crate::voice::Voice;
+use crate::warming::{Pinged, Warming};
 use crate::workers::Job;
 
 /// What the agent works with.
@@ -58,6 +59,8 @@ pub(crate) struct Desk<'a> {
     /// Who draws memories from the conversation, and who puts them in order; none if nobody does.
     pub(crate) extraction: Option<Extraction>,
     pub(crate) dreaming: Option<Dreaming>,
+    /// Who keeps the cache warm in pauses; none if nobody does.
+    pub(crate) warming: Option<Warming>,
     /// The agents that it sent, and what they took that is not in the books yet.
     pub(crate) team: Arc<Team>,
     pub(crate) spent: Vec<ResponseGot>,
@@ -261,6 +264,25 @@ impl Desk<'_> {
         }
     }
 
+    /// What comes next may take a while.
+    pub(crate) fn pause(&mut self, session: &Session, engine: &Engine, now: Timestamp) {
+        if let Some(warming) = &mut self.warming {
+            warming.pause(session, engine, now);
+        }
+    }
+
+    /// The conversation goes on, or is changed: what was sent in the pause to keep the cache warm is put into the log.
+    pub(crate) fn go_on(&mut self, session: &mut Session) -> Result<(), EngineError> {
+        let sent = self.warming.as_mut().map_or(Vec::new(), Warming::go_on);
+        for Pinged { at, exchanged } in sent {
+            if let Some(got) = exchanged.got() {
+                session.append_ping(at, &got)?;
+            }
+            (self.sink)(Event::Exchanged(exchanged));
+        }
+        Ok(())
+    }
+
     /// Puts into the log what agents took that were sent.
     pub(crate) fn book(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         for spent in std::mem::take(&mut self.spent) {
@@ -292,6 +314,7 @@ impl Hands for Desk<'_> {
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
         self.tell_mode();
         self.book(session, now)?;
+        self.go_on(session)?;
         self.look_at_servers(session);
         let changes = self.around.changes();
         self.notes.extend(changes.into_iter().map(|text| ("instructions", text)));
@@ -350,6 +373,7 @@ impl Hands for Desk<'_> {
     fn carry(&mut self, session: &mut Session, engine: &Engine, call: Call) {
         // Now everything but the last answer is in the provider's cache.
         self.keep_notes(session, engine, self.clock.now());
+        self.pause(session, engine, self.clock.now());
         (self.sink)(Event::ToolBegan {
             call: call.id.clone(),
             name: call.name.clone(),

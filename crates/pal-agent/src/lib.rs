@@ -34,6 +34,7 @@ mod switched;
 mod telling;
 mod timing;
 mod voice;
+mod warming;
 mod words;
 mod workers;
 

@@ -54,22 +54,38 @@ impl Timed {
 
     /// Asks it aside: nobody watches, and whoever keeps the books is told what it took.
     pub(crate) fn exchange_aside(
-        mut self,
+        self,
         line: &Line,
         call: Call,
         card: &Card,
         cancel: &Cancel,
         books: &Handle,
     ) -> Exchange {
-        let exchange = line.exchange(call, cancel, &mut |step| self.hear(&step));
-        if let (_, Event::Exchanged(exchanged)) = self.end(&exchange, card) {
-            books.send(Signal::Exchanged(exchanged));
-        }
+        let (exchange, exchanged) = self.ask_aside(line, call, card, cancel);
+        books.send(Signal::Exchanged(exchanged));
         exchange
+    }
+
+    /// The same, where whoever asks keeps the books.
+    pub(crate) fn ask_aside(
+        mut self,
+        line: &Line,
+        call: Call,
+        card: &Card,
+        cancel: &Cancel,
+    ) -> (Exchange, Box<Exchanged>) {
+        let exchange = line.exchange(call, cancel, &mut |step| self.hear(&step));
+        let (_, exchanged) = self.exchanged(&exchange, card);
+        (exchange, exchanged)
     }
 
     /// It has ended; what it took, for those who are told.
     pub(crate) fn end(self, exchange: &Exchange, card: &Card) -> (Duration, Event) {
+        let (took, exchanged) = self.exchanged(exchange, card);
+        (took, Event::Exchanged(exchanged))
+    }
+
+    fn exchanged(self, exchange: &Exchange, card: &Card) -> (Duration, Box<Exchanged>) {
         let took = self.begun.elapsed();
         let begun = exchange.started.as_ref();
         let began = || begun.map(|started| (started.response.clone(), started.model.clone()));
@@ -97,7 +113,7 @@ impl Timed {
         }
         exchanged.cost = exchanged.usage.as_ref().and_then(|usage| card.cost(usage));
         self.span.in_scope(|| log(&exchanged));
-        (took, Event::Exchanged(Box::new(exchanged)))
+        (took, Box::new(exchanged))
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn engine(card: &Card, log: &Path, settings: &Settings) -> Engine {
 pub(crate) fn policy(settings: &Settings) -> Policy {
     match settings.policy {
         PolicyName::Classic => Policy::classic(),
-        PolicyName::Thrifty => Policy::thrifty(Thrift { fidelity: settings.fidelity }),
+        PolicyName::Thrifty => Policy::thrifty(Thrift { fidelity: settings.fidelity, pings: settings.pings }),
     }
 }
 

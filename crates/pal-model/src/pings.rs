@@ -29,11 +29,11 @@ impl Pings {
         *self == Pings::default()
     }
 
-    /// One left.
-    pub fn sent(&mut self, at: Timestamp) {
+    /// One left; the newest request of the conversation is of this time. One that comes to be known too late is of no pause any more.
+    pub fn sent(&mut self, at: Timestamp, last_request: Option<Timestamp>) {
         self.sent += 1;
-        self.in_pause += 1;
-        self.last = Some(at);
+        self.in_pause += u64::from(last_request <= Some(at));
+        self.last = self.last.max(Some(at));
     }
 
     /// It was answered.

@@ -114,6 +114,7 @@ pub const KEYS: &[Key] = &[
     key("estimator", Kind::OneOf(&["calibrated", "classic"]), "\"calibrated\"", Trust::Needed, "How tokens are estimated").by(&["PAL_ESTIMATOR"]),
     key("policy", Kind::OneOf(&["classic", "thrifty"]), "\"classic\"", Trust::Needed, "What decides what the model sees: thresholds, or what is the cheapest from here on (docs/policy.md)").by(&["PAL_POLICY"]),
     key("fidelity", Kind::Share, "0.5", Trust::Needed, "How dear it is to the policy `thrifty` that something leaves the context and is needed again: at 0.5 what reading it again costs").by(&["PAL_FIDELITY"]),
+    key("pings", Kind::YesNo, "true", Trust::UnlessOff, "Whether the policy `thrifty` may keep the provider's cache warm in a pause, by requests for one token (docs/policy.md)").by(&["PAL_PINGS"]),
     key("auto_compact", Kind::YesNo, "true", Trust::Needed, "Whether sessions are compacted by themselves"),
     key("threshold", Kind::Threshold, "null", Trust::Needed, "Where that happens: { used = N }, { left = N } or { percent = P }; the variable gives a percentage").by(&["PAL_AUTOCOMPACT_PCT"]),
     key("thresholds", Kind::Thresholds, "{}", Trust::Needed, "The same for single models, unless `threshold` comes from a nearer place"),

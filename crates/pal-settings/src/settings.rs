@@ -78,6 +78,8 @@ pub struct Settings {
     pub policy: PolicyName,
     /// How dear it is to `thrifty` that something leaves the context and is needed again, from 0 to 1.
     pub fidelity: f64,
+    /// Whether `thrifty` may keep the provider's cache warm in a pause.
+    pub pings: bool,
     /// Instruction files.
     pub instructions: Instructions,
     /// What is asked of git when a session starts.
@@ -327,6 +329,7 @@ impl Settings {
                 _ => PolicyName::Classic,
             },
             fidelity: values.number("fidelity").unwrap_or(0.5),
+            pings: values.is_on("pings"),
             instructions: Instructions {
                 is_on: values.is_on("instructions"),
                 tokens_max: values.count("instruction_tokens_max").unwrap_or(u64::MAX),

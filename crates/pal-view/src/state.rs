@@ -22,7 +22,9 @@ pub(crate) fn fold_into(state: &mut Snapshot, entry: &Entry) {
             state.rhythm.requested(entry.at);
             state.pings.pause_ended();
         }
-        Body::Request(request) if request.source == Source::ping() => state.pings.sent(entry.at),
+        Body::Request(request) if request.source == Source::ping() => {
+            state.pings.sent(entry.at, state.rhythm.last_request);
+        }
         Body::Response(response) => {
             state.totals.add(&response.usage, response.cost);
             if response.source.is_conversation() {

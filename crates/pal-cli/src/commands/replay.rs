@@ -129,7 +129,9 @@ fn layers(arguments: &Replay, settings: &Settings) -> pal_context::Policy {
     let standard = match arguments.policy {
         PolicyName::None => pal_context::Policy::none(),
         PolicyName::Classic => pal_context::Policy::classic(),
-        PolicyName::Thrifty => pal_context::Policy::thrifty(Thrift { fidelity: settings.fidelity }),
+        PolicyName::Thrifty => {
+            pal_context::Policy::thrifty(Thrift { fidelity: settings.fidelity, pings: settings.pings })
+        }
     };
     let Some(chosen) = &arguments.layers else { return standard };
     let has = |layer| chosen.contains(&layer);
@@ -257,6 +259,7 @@ fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
     )?;
     print_layers(report, out)?;
     print_notes(&[report], out)?;
+    print_pings(&[report], out)?;
     print_trouble(report, out)
 }
 
@@ -294,6 +297,17 @@ fn print_layers(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
             ]);
         }
         table.write(out)?;
+    }
+    Ok(())
+}
+
+/// What was sent only to keep the cache warm, if anything was.
+fn print_pings(reports: &[&Report], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut pings = Measured::default();
+    reports.iter().filter_map(|report| report.pings.as_ref()).for_each(|sent| pings.absorb(sent));
+    if pings.responses > 0 {
+        let (hits, price) = (percent(pings.cache_hit_ratio), dollars(pings.cost_usd));
+        writeln!(out, "{} pings kept the cache warm, read {hits} from it and cost {price}", pings.responses)?;
     }
     Ok(())
 }
@@ -413,6 +427,7 @@ fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
     table.row(row(format!("{} sessions", reports.len()), &simulated, &recorded, &counts));
     table.write(out)?;
     print_notes(&reports.iter().collect::<Vec<_>>(), out)?;
+    print_pings(&reports.iter().collect::<Vec<_>>(), out)?;
     let lost: usize = reports.iter().map(|report| report.lost.len()).sum();
     if lost > 0 {
         writeln!(out, "{}", yellow(&format!("{lost} messages of people were lost")))?;

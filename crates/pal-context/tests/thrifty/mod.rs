@@ -1,5 +1,7 @@
 //! The policy that goes by price: what it does when, and why.
 
+mod pings;
+
 use std::fmt::Write;
 
 use pal_context::cache::{Eligibility, LIFETIME_LATCH, lifetime_of};

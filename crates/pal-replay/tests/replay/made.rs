@@ -7,7 +7,7 @@ use pal_model::{
 use pal_replay::{Options, Recorded, ReplayError, Restart, replay, replay_watched};
 
 /// A log that is being made up.
-struct Made {
+pub(crate) struct Made {
     ids: IdSource,
     entries: Vec<Entry>,
     second: i64,
@@ -17,7 +17,7 @@ struct Made {
 
 impl Made {
     /// A session with a prompt that nobody recorded.
-    fn new(unseen_tokens: u64) -> Made {
+    pub(crate) fn new(unseen_tokens: u64) -> Made {
         let mut made = Made {
             ids: IdSource::seeded(5),
             entries: Vec::new(),
@@ -43,16 +43,16 @@ impl Made {
         self.entries.last().unwrap().id
     }
 
-    fn wait(&mut self, seconds: i64) {
+    pub(crate) fn wait(&mut self, seconds: i64) {
         self.second += seconds;
     }
 
-    fn person(&mut self, words: &str) -> EntryId {
+    pub(crate) fn person(&mut self, words: &str) -> EntryId {
         self.push(Draft::user(Origin::Person, &serde_json::to_string(words).unwrap()))
     }
 
     /// A request and its answer, which reads a file and gets so many words back.
-    fn turn(&mut self, words: usize) -> EntryId {
+    pub(crate) fn turn(&mut self, words: usize) -> EntryId {
         self.responses += 1;
         let number = self.responses;
         let last = self.entries.last().map(|entry| entry.id);
@@ -102,7 +102,7 @@ impl Made {
         }));
     }
 
-    fn recorded(self) -> Recorded {
+    pub(crate) fn recorded(self) -> Recorded {
         Recorded::new("made", self.entries)
     }
 }

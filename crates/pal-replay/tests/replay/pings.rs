@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use pal_context::thrifty::Thrift;
-use pal_replay::{Measured, Options, Report, replay};
+use pal_model::Source;
+use pal_replay::{Measured, Options, Report, Restart, replay, replay_watched};
 use pal_testkit::session_files;
 
+use crate::made::Made;
 use crate::sessions::{on_all_cores, recorded, thrifty};
 
 fn with_pings(window: Option<u64>, pings: bool) -> Options {
@@ -15,6 +17,77 @@ fn with_pings(window: Option<u64>, pings: bool) -> Options {
 
 fn cost(measured: &Measured) -> f64 {
     measured.cost_usd.unwrap_or(0.0)
+}
+
+/// A session with a pause of so many minutes before every twelfth request, when a person says a lot.
+fn with_pauses(minutes: i64) -> pal_replay::Recorded {
+    let mut made = Made::new(12_000);
+    made.person("Go on.");
+    for number in 0..144 {
+        if number % 12 == 11 {
+            made.wait(60 * minutes);
+            made.person(&"These words matter. ".repeat(1_500));
+        }
+        made.turn(20);
+    }
+    made.recorded()
+}
+
+#[test]
+fn pings_save_money_where_pauses_are_a_little_longer_than_the_cache_lasts() {
+    let recorded = with_pauses(7);
+    let run = |pings: bool| replay(&recorded, &with_pings(None, pings)).unwrap();
+    let (without, with) = (run(false), run(true));
+    assert!(without.pings.is_none());
+    let sent = with.pings.unwrap();
+    assert!(sent.responses > 1 && cost(&sent) > 0.0, "{sent:?}");
+    assert!(cost(&with.measured) < 0.99 * cost(&without.measured), "{with:?}\n{without:?}");
+    assert_eq!((with.rejected, with.lost.len()), (0, 0));
+    assert_eq!(with.requests, without.requests + sent.responses, "pings are requests like others");
+    // What they repeat they read, and nothing of it is written.
+    assert!(sent.cache_hit_ratio >= 0.98 && sent.tokens.cache_write == 0, "{sent:?}");
+    // Nobody comes back in time here.
+    let late = replay(&with_pauses(50), &with_pings(None, true)).unwrap();
+    assert!(late.pings.is_none(), "{:?}", late.pings);
+}
+
+#[test]
+fn a_session_that_is_opened_again_knows_of_its_pings() {
+    let recorded = with_pauses(7);
+    let bodies = |restart: Restart| {
+        let (mut bodies, mut pings) = (Vec::new(), 0);
+        let options = Options { restart, ..with_pings(None, true) };
+        replay_watched(&recorded, &options, &mut |step| {
+            bodies.push(step.body.to_owned());
+            pings = step.view.state().pings.sent;
+        })
+        .unwrap();
+        (bodies, pings)
+    };
+    let through = bodies(Restart::Never);
+    assert!(through.1 > 1);
+    assert!(bodies(Restart::EveryTurn) == through);
+    assert!(
+        through.0.iter().all(|body| !body.contains("Nothing is to be done yet")),
+        "no ping is ever shown"
+    );
+}
+
+#[test]
+fn pings_are_in_the_log_under_their_own_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("session");
+    let report =
+        replay(&with_pauses(7), &Options { out: Some(out.clone()), ..with_pings(None, true) }).unwrap();
+    let log = pal_store::Reader::open(&out.join("log.jsonl")).unwrap().whole_branch().unwrap();
+    let ledger = pal_context::Ledger::of(&log.entries, &pal_model::Cards::shipped());
+    let (_, sums) = ledger.by_source.iter().find(|(source, _)| *source == Source::ping()).unwrap();
+    let sent = report.pings.unwrap();
+    assert_eq!(sums.requests, sent.responses);
+    assert!((sums.cost - cost(&sent)).abs() < 1e-9, "{sums:?}");
+    // A ping that kept the cache warm is why no read fell behind it.
+    let pinged = ledger.rows.iter().position(|row| row.source == Source::ping()).unwrap();
+    assert!(ledger.rows[pinged].fall.is_none() && ledger.rows[pinged + 1].fall.is_none());
 }
 
 /// Prints what pings cost and save on every recorded session of Claude.
