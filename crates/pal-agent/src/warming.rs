@@ -123,6 +123,9 @@ impl Warmer {
 
     /// Sends a ping if that is worth it and may be done; the pause, if there may be another one in it.
     fn ping(&self, mut pause: Pause) -> Option<Pause> {
+        if pause.cancel.is_cancelled() {
+            return None;
+        }
         let (source, at) = (Source::ping(), self.clock.now());
         let (ping, request) = pause.pinging.ping(at);
         tracing::debug!(reason = ping.reason, "ping");
@@ -249,8 +252,7 @@ mod tests {
     }
 
     fn warming(home: &Path, address: &str, card: &Card, tokens_per_day: u64) -> Warming {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let endpoint = Endpoint::new(Dialect::Messages, address, None).unwrap();
         let line = Arc::new(Line::new(runtime, endpoint, Policy::patient()).unwrap());
         let allowance = Arc::new(Allowance::new(home, tokens_per_day, "s", Arc::clone(&line)));
@@ -269,7 +271,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (address, asked) = provider(true);
         let card = card();
-        let mut session = rested(folder.path(), &card, 269);
+        let mut session = rested(folder.path(), &card, 266);
         let engine = engine(&card);
         let mut warming = warming(folder.path(), &address, &card, 1_000_000);
         warming.pause(&session, &engine, Clock::default().now());
