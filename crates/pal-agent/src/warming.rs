@@ -205,7 +205,7 @@ mod tests {
 
     fn engine(card: &Card) -> Engine {
         Engine {
-            policy: pal_context::Policy::thrifty(Thrift::STANDARD),
+            policy: pal_context::Policy::thrifty(Thrift { pings: true, ..Thrift::STANDARD }),
             limits: Limits::new(card, &WindowSettings::STANDARD),
             place: pal_context::Place { directory: "s".into(), transcript: "s/log.jsonl".into() },
             is_attended: true,

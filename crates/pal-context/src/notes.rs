@@ -44,7 +44,7 @@ pub struct NotesCadence {
 
 impl Default for NotesCadence {
     fn default() -> NotesCadence {
-        NotesCadence { first: 10_000, growth: 5_000, share: 6, calls: 3, growth_most: GROWTH_MOST }
+        NotesCadence { first: 10_000, growth: 5_000, share: 5, calls: 3, growth_most: GROWTH_MOST }
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn they_are_due_the_later_the_more_is_in_sight_but_never_too_late() {
         let cadence = NotesCadence::default();
-        for (since, least) in [(10_000, 5_000), (25_000, 5_000), (50_000, 10_000), (100_000, 20_000)] {
+        for (since, least) in [(10_000, 5_000), (20_000, 5_000), (40_000, 10_000), (80_000, 20_000)] {
             assert!(!cadence.is_enough(since + least - 1, since), "{since}");
             assert!(cadence.is_enough(since + least, since), "{since}");
         }

@@ -38,7 +38,7 @@ pub struct Thrift {
 
 impl Thrift {
     /// What holds when nothing is set.
-    pub const STANDARD: Thrift = Thrift { fidelity: 0.5, pings: true };
+    pub const STANDARD: Thrift = Thrift { fidelity: 0.5, pings: false };
 
     /// By how much the expected price of a loss is multiplied.
     pub(crate) fn weight(self) -> f64 {

@@ -13,6 +13,9 @@ use smol_str::SmolStr;
 
 use crate::common::Setting;
 
+/// Pings are sent where they are worth it.
+const ON: Thrift = Thrift { pings: true, ..Thrift::STANDARD };
+
 const MINUTE: i64 = 60_000;
 
 /// A session whose requests come after so many minutes each, one after the other.
@@ -90,7 +93,7 @@ impl Rested {
     }
 
     fn judged(&self) -> Ping {
-        self.judged_after(275, Thrift::STANDARD)
+        self.judged_after(275, ON)
     }
 }
 
@@ -152,11 +155,11 @@ fn only_marks_of_five_minutes_are_kept_alive_and_only_shortly_before_they_end() 
     let mut another = usual();
     another.card = Card { model: SmolStr::new_static("claude-opus-5"), ..another.card };
     check(&another, "no messages are kept");
-    let judged = |seconds| usual().judged_after(seconds, Thrift::STANDARD);
+    let judged = |seconds| usual().judged_after(seconds, ON);
     assert!(judged(200).reason.contains("stays warm") && judged(301).reason.contains("lost already"));
     // A ping counts as what keeps the cache warm, not as a request.
     let pinged = usual().pinged(0.05);
-    assert!(pinged.judged_after(200, Thrift::STANDARD).reason.contains("stays warm"));
+    assert!(pinged.judged_after(200, ON).reason.contains("stays warm"));
     assert!(pinged.judged().reason.starts_with("after 9 minutes"), "{}", pinged.judged().reason);
     let off = usual().judged_after(275, Thrift { pings: false, ..Thrift::STANDARD });
     assert!(!off.is_worth_it && off.reason.contains("switched off"));
@@ -166,7 +169,7 @@ fn only_marks_of_five_minutes_are_kept_alive_and_only_shortly_before_they_end() 
 fn what_a_ping_kept_warm_is_not_cold() {
     let is_cold = |rested: &Rested, seconds| {
         let mut setting = Setting::from_entries(rested.card.clone(), rested.entries.clone());
-        setting.policy.thrift = Some(Thrift::STANDARD);
+        setting.policy.thrift = Some(ON);
         setting.policy.cold_after = Duration::from_secs(300);
         setting.now = Timestamp::from_milliseconds(rested.now).after(Duration::from_secs(seconds));
         setting.situation().is_cold()
