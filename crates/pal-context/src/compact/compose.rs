@@ -49,7 +49,7 @@ struct Generosity {
     percent: u64,
 }
 
-/// The boundary of a compaction, or why it is no use. What fits only just, or is no less than there was, is made leaner first.
+/// The boundary of a compaction, or why it is no use. What fits only just is made leaner first.
 pub(crate) fn compose(
     material: &Material<'_>,
     cut: Cut,
@@ -67,7 +67,7 @@ pub(crate) fn compose(
         if is_better {
             best = Some(boundary);
         }
-        if after < aim.min(before) {
+        if after < aim {
             break;
         }
     }

@@ -410,7 +410,9 @@ impl Compaction {
         let cut = self.cut(conversation)?;
         if self.files.is_none() && cut.summarises == Part::Earlier {
             let (summarised, kept) = conversation.parts(cut);
-            let wanted = restore::wanted(summarised, kept, &self.order.world, self.budgets());
+            // Whoever compacts by hand soon after a compaction wants less, not the same again.
+            let is_carried = self.order.trigger != Trigger::Manual;
+            let wanted = restore::wanted(summarised, kept, &self.order.world, self.budgets(), is_carried);
             if !wanted.is_empty() {
                 self.summary = Some((how, summary));
                 return Some(Step::ReadFiles(wanted));

@@ -20,16 +20,18 @@ const FILE: &str = "[File `";
 const INSTRUCTIONS: [&str; 5] = ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", "MEMORY.md"];
 
 /// The files that were read or changed last, newest first, whose content no kept message shows. What the compaction before put
-/// back was read then.
+/// back was read then, and counts if it `is_carried`.
 pub(crate) fn wanted(
     summarised: &[Shown<'_>],
     kept: &[Shown<'_>],
     world: &World,
     budgets: Budgets,
+    is_carried: bool,
 ) -> Vec<FileWanted> {
     let visible: Vec<String> = kept.iter().flat_map(|shown| files(shown, is_shown_by)).collect();
     let mut wanted: Vec<FileWanted> = Vec::new();
-    for path in summarised.iter().rev().flat_map(|shown| touched(shown).into_iter().rev()) {
+    let counts = |shown: &&Shown<'_>| is_carried || !matches!(shown.entry.body, Body::Boundary(_));
+    for path in summarised.iter().rev().filter(counts).flat_map(|shown| touched(shown).into_iter().rev()) {
         if wanted.len() == FILES_MAX {
             break;
         }

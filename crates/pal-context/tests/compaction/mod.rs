@@ -456,10 +456,10 @@ fn files_that_were_read_or_changed_last_are_put_back_and_again_by_the_next_compa
     let edit = r#"{"file_path":"/a","old_string":"o","new_string":"p"}"#;
     log += &format!("sent\nmodel m6: call e1 Edit {edit}\nresult e1: done\nsent\nmodel m7: Done.\n");
     let mut setting = Setting::of("claude-opus-4-6", &spelled_out(&log));
-    let compacted = |setting: &Setting| {
-        carried_through(setting, order(Reach::Whole, Trigger::Manual), Voice::Short).unwrap()
+    let compacted = |setting: &Setting, trigger: Trigger| {
+        carried_through(setting, order(Reach::Whole, trigger), Voice::Short).unwrap()
     };
-    let first = compacted(&setting);
+    let first = compacted(&setting, Trigger::Auto);
     assert_eq!(put_back(&first), ["/a", "/f", "/e", "/d", "/c"], "newest first, changed counts");
     push(&mut setting.view, Draft::boundary(&first));
     let call = r#"[{"type":"tool_use","id":"r9","name":"Read","input":{"file_path":"/g"}}]"#;
@@ -470,9 +470,7 @@ fn files_that_were_read_or_changed_last_are_put_back_and_again_by_the_next_compa
     );
     push(&mut setting.view, Draft::user(Origin::Tool, &result));
     push(&mut setting.view, Draft::assistant(Some(&ResponseId::from("m10")), None, r#""Done.""#));
-    assert_eq!(
-        put_back(&compacted(&setting)),
-        ["/g", "/a", "/f", "/e", "/d"],
-        "what was put back was read then"
-    );
+    let again = ["/g", "/a", "/f", "/e", "/d"];
+    assert_eq!(put_back(&compacted(&setting, Trigger::Auto)), again, "what was put back was read then");
+    assert_eq!(put_back(&compacted(&setting, Trigger::Manual)), ["/g"], "by hand, less is wanted");
 }
