@@ -232,10 +232,11 @@ fn the_agent_writes_notes_itself_in_passing_and_only_those() {
     let folder = world.logs()[0].parent().unwrap().join("notes");
     let notes = std::fs::read_to_string(folder.join("notes.md")).unwrap();
     let reminders = log.iter().filter(|line| line["kind"] == "attachment" && line["what"] == "notes").count();
-    assert!(reminders >= 2, "{reminders}");
-    for said in ["was read", "the tests were minded"] {
-        assert_eq!(notes.matches(said).count(), reminders, "{notes}");
-    }
+    // Behind a compaction the file may have to be read before it can be edited again.
+    let compactions = log.iter().filter(|line| line["kind"] == "boundary").count();
+    let written = notes.matches("was read").count();
+    assert!(written >= 2 && (reminders - compactions..=reminders).contains(&written), "{reminders}: {notes}");
+    assert_eq!(notes.matches("the tests were minded").count(), written, "{notes}");
     let boundary = log.iter().find(|line| line["kind"] == "boundary").unwrap();
     assert!(boundary["summary"].to_string().contains("the tests were minded after part"), "{boundary}");
     let state = std::fs::read_to_string(folder.join("state.json")).unwrap();
