@@ -186,6 +186,14 @@ impl<'a> Drafts<'a> {
         self.make(Proposal { decision, file: None }, after);
     }
 
+    /// Makes a decision that frees nothing, unless the view would grow by it.
+    pub(crate) fn add_unless_more(&mut self, kind: DecisionKind, reason: String) {
+        let (decision, after) = self.weigh(kind, reason);
+        if after.estimate() <= self.view.estimate() {
+            self.make(Proposal { decision, file: None }, after);
+        }
+    }
+
     /// Makes a decision, with the file that must be written before it, if it frees anything; whether it does. What a
     /// log holds twice may grow by it.
     pub(crate) fn add_if_less(

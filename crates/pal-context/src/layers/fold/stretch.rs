@@ -26,9 +26,10 @@ pub(super) fn oldest(situation: &Situation<'_>) -> Option<(EntryId, EntryId, u64
     let least = situation.budgets().of(TOKENS_LEAST) as f64 / estimator.scale();
     // Half of the fold's text, for what people said.
     let words_most = situation.budgets().of(TEXT_TOKENS) as f64 / estimator.scale() / 2.0;
+    let answered = answered(&shown);
     let mut from = 0;
     while let Some(start) = (from..end).find(|at| begins_round(&shown, *at)) {
-        let open = Open { room: words_most, ..Open::default() };
+        let open = Open::new(&answered, words_most);
         let run = Run::from(view, &shown, start..end, open, least * TOKENS_TIMES);
         if let Some(last) = run.last.filter(|_| run.tokens >= least) {
             return Some((shown[start].entry.id, shown[last].entry.id, estimator.total(run.tokens)));
@@ -48,6 +49,17 @@ pub(super) fn shown(view: &View, stretch: Stretch) -> Option<Vec<Shown<'_>>> {
         !matches!(one.showing, Showing::Folded(_)) && !matches!(one.entry.body, Body::Boundary(_))
     });
     is_whole.then(|| stretch.to_vec())
+}
+
+/// The calls whose results are shown, outside of a summary.
+fn answered<'a>(shown: &[Shown<'a>]) -> FxHashSet<&'a ToolUseId> {
+    let outside =
+        shown.iter().filter(|one| !matches!(one.entry.body, Body::Assistant(_) | Body::Boundary(_)));
+    let blocks = outside.filter_map(Shown::content).flat_map(|content| content.blocks());
+    blocks
+        .filter(|block| block.kind() == BlockType::ToolResult)
+        .filter_map(|block| block.tool_use_id())
+        .collect()
 }
 
 /// Where the old part of the view ends.
@@ -79,7 +91,7 @@ struct Run {
 }
 
 impl Run {
-    fn from(view: &View, shown: &[Shown<'_>], within: Range<usize>, mut open: Open, most: f64) -> Run {
+    fn from(view: &View, shown: &[Shown<'_>], within: Range<usize>, mut open: Open<'_>, most: f64) -> Run {
         let boundary = view.boundary().map(|boundary| boundary.id);
         let mut run = Run { last: None, tokens: 0.0, stopped: within.end };
         let mut sum = 0.0;
@@ -112,15 +124,20 @@ fn goes_on(view: &View, before: &Shown<'_>, one: &Shown<'_>, boundary: Option<En
 }
 
 /// What a stretch has taken in.
-#[derive(Default)]
-struct Open {
+struct Open<'a> {
+    /// The calls that have results.
+    answered: &'a FxHashSet<&'a ToolUseId>,
     calls: FxHashSet<ToolUseId>,
     waiting: FxHashSet<ToolUseId>,
     /// Tokens that are left for what people said.
     room: f64,
 }
 
-impl Open {
+impl<'a> Open<'a> {
+    fn new(answered: &'a FxHashSet<&'a ToolUseId>, room: f64) -> Open<'a> {
+        Open { answered, calls: FxHashSet::default(), waiting: FxHashSet::default(), room }
+    }
+
     /// Takes an entry in, if it may be part of the stretch.
     fn takes(&mut self, view: &View, one: &Shown<'_>) -> bool {
         if matches!(one.showing, Showing::Folded(_)) || matches!(one.entry.body, Body::Boundary(_)) {
@@ -139,7 +156,7 @@ impl Open {
                 BlockType::ToolResult if is_models => {}
                 BlockType::ToolUse => {
                     self.calls.insert(id.clone());
-                    if view.result(id).is_some() {
+                    if self.answered.contains(id) {
                         self.waiting.insert(id.clone());
                     }
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pal_model::{DecisionKind, ToolUseId};
+use pal_model::{DecisionKind, ToolKind, ToolUseId};
 use pal_view::{ShownResult, View};
 
 use crate::Situation;
@@ -24,9 +24,16 @@ pub(super) struct Old {
     pub(super) needed: u64,
 }
 
-/// Whether results of this call may be cleared: tools that every program has, and no reads of memory.
+/// Whether results of this call may be cleared.
 pub(super) fn is_clearable(view: &View, id: &ToolUseId) -> bool {
-    Call::of(view, id).is_some_and(|call| call.kind.is_some() && !call.reads_memory())
+    clearable(view, id).is_some()
+}
+
+/// A call whose results may be cleared, and what its tool does: tools that every program has, and no reads of memory.
+fn clearable<'a>(view: &'a View, id: &ToolUseId) -> Option<(Call<'a>, ToolKind)> {
+    let call = Call::of(view, id)?;
+    let kind = call.kind.filter(|_| !call.reads_memory())?;
+    Some((call, kind))
 }
 
 impl Old {
@@ -38,16 +45,15 @@ impl Old {
     /// The same, of those only that are worth it, by their tokens and by how likely they are needed again.
     pub(super) fn chosen(situation: &Situation<'_>, keep: usize, is_worth: &dyn Fn(f64, f64) -> bool) -> Old {
         let view = situation.view;
-        let live = view.result_ids().rev().filter(|id| is_clearable(view, id));
-        let live = live
-            .filter_map(|id| Some((id, view.result(id)?)))
-            .filter(|(_, result)| !result.is_cleared && !result.is_deleted);
+        let live = view.result_ids().rev().filter_map(|id| {
+            let (call, kind) = clearable(view, id)?;
+            let result = view.result(id).filter(|result| !result.is_cleared && !result.is_deleted)?;
+            Some((id, call, kind, result))
+        });
         let estimator = view.lens().estimator;
         let (mut ids, mut clearable, mut freed, mut needed) = (Vec::new(), 0.0, 0.0, 0.0);
         let mut files = Files::default();
-        for (at, (id, result)) in live.enumerate() {
-            let Some(call) = Call::of(view, id) else { continue };
-            let Some(kind) = call.kind else { continue };
+        for (at, (id, call, kind, result)) in live.enumerate() {
             let since = files.since(kind, call.path().as_deref(), call.input);
             clearable += result.tokens;
             let text = text_of(situation, &result).replace(DecisionKind::ID, id.as_str());
@@ -88,7 +94,8 @@ pub(super) fn lost(situation: &Situation<'_>) -> Vec<ToolUseId> {
     view.result_ids().filter(is_lost).filter(|id| is_clearable(view, id)).cloned().collect()
 }
 
-/// Clears results that were deleted from a cache that is lost. They took no room, so that nothing is freed.
+/// Clears results that were deleted from a cache that is lost. They took no room, so that nothing is freed; in a log that
+/// is damaged, results without their calls are no results, and what is read in their place would take some.
 pub(super) fn clear_lost(
     situation: &Situation<'_>,
     ids: Vec<ToolUseId>,
@@ -96,7 +103,7 @@ pub(super) fn clear_lost(
     drafts: &mut Drafts<'_>,
 ) {
     for (text, tool_use_ids) in by_text(situation, ids) {
-        drafts.add(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned());
+        drafts.add_unless_more(DecisionKind::Clear { tool_use_ids, text }, reason.to_owned());
     }
 }
 
