@@ -153,18 +153,15 @@ impl<'a> Agent<'a> {
             }
         }
         let told_mode = gate.mode;
+        let (home, line) = (&options.home, Arc::clone(&options.line));
+        let allowance = Arc::new(Allowance::new(home, options.background_tokens_daily, &id, line));
         // Only the conversation itself is worth notes: agents that are sent report.
-        let allowance = || {
-            let (home, line) = (&options.home, Arc::clone(&options.line));
-            Arc::new(Allowance::new(home, options.background_tokens_daily, &id, line))
+        let note_keeping = match options.agent {
+            None => NoteKeeping::open(session_folder, &options, Arc::clone(&allowance), handle.clone()),
+            Some(_) => None,
         };
-        let note_keeping = options
-            .agent
-            .is_none()
-            .then(|| NoteKeeping::open(session_folder, &options, allowance(), handle.clone()));
-        let note_keeping = note_keeping.flatten();
         gate.notes = note_keeping.as_ref().and_then(NoteKeeping::own_file);
-        let warming = Warming::begin(&options, &engine, allowance());
+        let warming = Warming::begin(&options, &engine, allowance);
         let (extraction, dreaming) =
             background::begin(&options, (session_folder, id.as_str()), &project, &workspace, &handle);
         let mut desk = Desk {

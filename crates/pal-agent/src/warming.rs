@@ -129,9 +129,7 @@ impl Warmer {
         let (source, at) = (Source::ping(), self.clock.now());
         let (ping, request) = pause.pinging.ping(at);
         tracing::debug!(reason = ping.reason, "ping");
-        if !ping.is_worth_it {
-            return None;
-        }
+        let request = request?;
         if let Err(why) = self.allowance.may_begin(&source, at) {
             tracing::info!(why, "no ping");
             return None;

@@ -118,29 +118,37 @@ pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Esti
 fn shown(notes: &str, estimator: Estimator) -> String {
     let tokens = |text: &str| estimator.total(estimator.text(text));
     let is_too_long = tokens(notes) > NOTES_MOST;
-    let mut out = String::new();
-    for section in sections(notes) {
+    let shown = |section: &str| {
         let taken = tokens(section);
-        let is_condensed = taken > SECTION_MOST || (is_too_long && taken > SHOWN_WHOLE);
-        let lines: Vec<&str> = section.split_inclusive('\n').collect();
-        let head = lines.iter().take_while(|line| line.starts_with('#') || line.starts_with('_')).count();
-        let mut left = SHOWN_END;
-        let end = lines[head..].iter().rev().take_while(|line| {
-            let is_first = left == SHOWN_END;
-            let fits = tokens(line) <= left;
-            left = left.saturating_sub(tokens(line));
-            is_first || fits
-        });
-        let from = lines.len() - end.count();
-        if taken <= SHOWN_WHOLE || is_condensed || from <= head + 1 {
-            out.push_str(section);
-            continue;
+        match is_too_long || taken <= SHOWN_WHOLE || taken > SECTION_MOST {
+            true => section.to_owned(),
+            false => by_its_end(section, &tokens),
         }
-        lines[..head].iter().for_each(|line| out.push_str(line));
-        out.push_str(&format!("[… {} lines that stay as they are]\n", from - head));
-        lines[from..].iter().for_each(|line| out.push_str(line));
+    };
+    sections(notes).into_iter().map(shown).collect()
+}
+
+/// The head of a section and its last lines; all of it where only one would be left out.
+fn by_its_end(section: &str, tokens: &dyn Fn(&str) -> u64) -> String {
+    let lines: Vec<&str> = section.split_inclusive('\n').collect();
+    let head = lines.iter().take_while(|line| line.starts_with('#') || line.starts_with('_')).count();
+    let (mut from, mut left) = (lines.len(), SHOWN_END);
+    while from > head {
+        let taken = tokens(lines[from - 1]);
+        // The last one is shown however long it is.
+        if taken > left && left < SHOWN_END {
+            break;
+        }
+        left = left.saturating_sub(taken);
+        from -= 1;
     }
-    out
+    match from - head {
+        0 | 1 => section.to_owned(),
+        n_hidden => {
+            let (head, end) = (lines[..head].concat(), lines[from..].concat());
+            format!("{head}[… {n_hidden} lines that stay as they are]\n{end}")
+        }
+    }
 }
 
 /// Which sections are too long.

@@ -43,12 +43,14 @@ impl Pinging {
         ping_due(self.aside.view())
     }
 
-    /// A ping that would leave now, judged: the conversation once more, for one token.
-    pub fn ping(&self, now: Timestamp) -> (Ping, Request) {
+    /// A ping that would leave now, judged; and if it is worth it, what it is: the conversation once more, for one token.
+    pub fn ping(&self, now: Timestamp) -> (Ping, Option<Request>) {
         let mut aside = self.aside.clone();
         // Whoever goes on will have said something: it is judged as it will be then.
         aside.say(WORDS);
-        (self.engine.ping(aside.view(), now), aside.request(1))
+        let ping = self.engine.ping(aside.view(), now);
+        let request = ping.is_worth_it.then(|| aside.request(1));
+        (ping, request)
     }
 
     /// The beta headers of a ping.

@@ -1,6 +1,6 @@
 //! The charts: what each policy costs, and what it costs against how much it loses sight of.
 
-use crate::findings::{Findings, Forecasting, Sum, Table};
+use crate::findings::{AHEAD, Findings, Forecasting, Sum, Table};
 use crate::rows::CLASSIC;
 use crate::svg::{Anchor, Picture};
 
@@ -180,14 +180,19 @@ pub(crate) fn forecast(forecast: &Forecasting) -> String {
     let about = "what the forecast said before each request, and what came; on the line it was right";
     picture.text("faint", Anchor::Start, (24.0, 52.0), about);
     let most = forecast.pauses.iter().map(|bin| bin.predicted.max(bin.actual)).fold(0.01, f64::max);
+    let ahead = AHEAD.map(|requests| requests.to_string()).join(", ");
     let panels = [
-        ("the session goes on for another 5, 10, 25, 50, 100, 200 requests", &forecast.turns, 1.0),
-        ("the next pause is longer than five minutes", &forecast.pauses, (most * 50.0).ceil() / 50.0),
+        (format!("the session goes on for another {ahead} requests"), &forecast.turns, 1.0),
+        (
+            String::from("the next pause is longer than five minutes"),
+            &forecast.pauses,
+            (most * 50.0).ceil() / 50.0,
+        ),
     ];
     for (number, (heading, bins, most)) in panels.into_iter().enumerate() {
         let (left, side, bottom) = (70.0 + 410.0 * number as f64, 280.0, 376.0);
         let at = |share: (f64, f64)| (left + side * share.0 / most, bottom - side * share.1 / most);
-        picture.text("ink small", Anchor::Start, (left, bottom - side - 12.0), heading);
+        picture.text("ink small", Anchor::Start, (left, bottom - side - 12.0), &heading);
         for quarter in 0..=4 {
             let share = most * f64::from(quarter) / 4.0;
             let percent = format!("{:.1} %", 100.0 * share).replace(".0 %", " %");

@@ -129,37 +129,21 @@ pub struct CondensingRow {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Forecasting {
     /// That a session goes on for so many requests.
-    pub turns: Vec<Bin>,
+    pub turns: Vec<Reliability>,
     /// That the next pause is longer than five minutes.
-    pub pauses: Vec<Bin>,
-}
-
-/// Cases of which about the same was said.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Bin {
-    /// How likely it was said to be, on average.
-    pub predicted: f64,
-    /// How often it came.
-    pub actual: f64,
-    /// How many cases.
-    pub cases: u64,
+    pub pauses: Vec<Reliability>,
 }
 
 /// How far ahead it is asked whether a session goes on, and in how many bins pauses are told apart.
-const AHEAD: [usize; 6] = [5, 10, 25, 50, 100, 200];
+pub(crate) const AHEAD: [usize; 6] = [5, 10, 25, 50, 100, 200];
 const BINS: usize = 6;
 
 impl Forecasting {
     /// Over sessions, each as its rhythm at its requests.
-    fn of(sessions: &[Vec<Rhythm>]) -> Forecasting {
-        let bins = |found: Vec<Reliability>| {
-            let bin =
-                |bin: Reliability| Bin { predicted: bin.predicted, actual: bin.actual, cases: bin.cases };
-            found.into_iter().map(bin).collect()
-        };
+    fn of(sessions: &[&[Rhythm]]) -> Forecasting {
         Forecasting {
-            turns: bins(turn_reliability(sessions, &AHEAD)),
-            pauses: bins(pause_reliability(sessions, 0, BINS)),
+            turns: turn_reliability(sessions, &AHEAD),
+            pauses: pause_reliability(sessions, 0, BINS),
         }
     }
 }
@@ -260,7 +244,7 @@ impl Findings {
             }
         }
         let calls = sessions.iter().map(|session| session.calls).sum();
-        let rhythms: Vec<Vec<Rhythm>> = sessions.iter().map(|session| session.rhythms.clone()).collect();
+        let rhythms: Vec<&[Rhythm]> = sessions.iter().map(|session| session.rhythms.as_slice()).collect();
         let mut condensings = Condensings::new();
         for (key, cell) in sessions.iter().flat_map(|session| &session.condensings) {
             condensings.entry(*key).or_default().absorb(cell);

@@ -31,7 +31,7 @@ mod trace;
 
 pub use bench::{Plan, Progress, run};
 pub use clairvoyant::{Limit, limit};
-pub use findings::{Bin, Cell, CondensingRow, Findings, Forecasting, Point, SessionRow, Sum, Table};
+pub use findings::{Cell, CondensingRow, Findings, Forecasting, Point, SessionRow, Sum, Table};
 pub use lines::Condensing;
 pub use loss::Loss;
 pub use report::WriteError;

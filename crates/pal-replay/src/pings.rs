@@ -22,12 +22,11 @@ impl Run<'_> {
             if until.is_some_and(|until| until <= now) {
                 return Ok(());
             }
-            let (ping, request) = pinging.ping(now);
-            let call = self.provider.call(&request, pinging.betas(), &self.card);
-            let sent = ping.is_worth_it.then(|| {
+            let sent = pinging.ping(now).1.and_then(|request| {
+                let call = self.provider.call(&request, pinging.betas(), &self.card);
                 self.provider.ask(now, &call, &call.body.joined(), Some(Answer::default())).exchange
             });
-            let Some(exchange) = sent.flatten() else {
+            let Some(exchange) = sent else {
                 // It is not thought of again in this pause.
                 self.rests_since = None;
                 return Ok(());

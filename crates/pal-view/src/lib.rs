@@ -35,6 +35,5 @@ pub use mark::{CacheLifetime, CacheScope, Mark, Spot};
 pub use render::{OUTSIDE_THE_KEY, RenderOptions, Request};
 pub use shown::{Showing, Shown, ShownPart, ShownResult};
 pub use size::{Anchor, Ledger, Size};
-pub use state::file_read;
 pub use view::{Pushed, View};
 pub use window::{Fill, Limits, Threshold, WindowSettings, scale};

@@ -104,7 +104,7 @@ fn decide(state: &mut Snapshot, id: EntryId, decision: &Decision) {
 }
 
 /// The path and call of a block that reads a file.
-pub fn file_read(block: &Block) -> Option<(String, SmolStr)> {
+pub(crate) fn file_read(block: &Block) -> Option<(String, SmolStr)> {
     if block.kind() != pal_model::BlockType::ToolUse {
         return None;
     }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use pal_model::{PAUSES, Rhythm};
+use serde::Serialize;
 
 use super::fitted;
 
@@ -73,7 +74,7 @@ impl Forecast {
 }
 
 /// How well a forecast was, over cases that were told apart by what was predicted.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Reliability {
     /// What was predicted, on average.
     pub predicted: f64,
@@ -100,10 +101,10 @@ fn binned(mut cases: Vec<(f64, f64)>, bins: usize) -> Vec<Reliability> {
 
 /// How likely it was that sessions go on for another `ahead` requests, against how many did. Each session is its rhythm
 /// before each of its requests, in order.
-pub fn turn_reliability(sessions: &[Vec<Rhythm>], ahead: &[usize]) -> Vec<Reliability> {
+pub fn turn_reliability(sessions: &[impl AsRef<[Rhythm]>], ahead: &[usize]) -> Vec<Reliability> {
     let over = |requests: usize| {
         let mut cases = Vec::new();
-        for session in sessions {
+        for session in sessions.iter().map(AsRef::as_ref) {
             cases.extend(session.iter().enumerate().map(|(at, rhythm)| {
                 let happened = session.len() - at > requests;
                 (Forecast::of(rhythm).goes_on_for(requests as f64), f64::from(u8::from(happened)))
@@ -115,11 +116,11 @@ pub fn turn_reliability(sessions: &[Vec<Rhythm>], ahead: &[usize]) -> Vec<Reliab
 }
 
 /// How likely pauses longer than that end of [`PAUSES`] were said to be, against how many there were.
-pub fn pause_reliability(sessions: &[Vec<Rhythm>], end: usize, bins: usize) -> Vec<Reliability> {
+pub fn pause_reliability(sessions: &[impl AsRef<[Rhythm]>], end: usize, bins: usize) -> Vec<Reliability> {
     let longer = |pauses: [f64; 4]| pauses[(end + 1).min(PAUSES.len())..].iter().sum::<f64>();
     let mut cases = Vec::new();
     for session in sessions {
-        for pair in session.windows(2) {
+        for pair in session.as_ref().windows(2) {
             let [before, after] = pair else { continue };
             let counted = |rhythm: &Rhythm| longer(rhythm.pauses.map(|count| count as f64));
             cases.push((longer(Forecast::of(before).pauses), counted(after) - counted(before)));

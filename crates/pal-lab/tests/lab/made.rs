@@ -150,7 +150,8 @@ fn the_report_is_written_whole() {
     }
     assert!(read("cost.svg").contains("prefers-color-scheme:dark"));
     // Of every call but the first it is known whether a pause came before it.
-    let said = |bins: &[pal_lab::Bin]| bins.iter().map(|bin| bin.cases).sum::<u64>() as usize;
+    let said =
+        |bins: &[pal_context::thrifty::Reliability]| bins.iter().map(|bin| bin.cases).sum::<u64>() as usize;
     assert_eq!(said(&findings.forecast.pauses), findings.calls - 1);
     assert_eq!(said(&findings.forecast.turns), 6 * findings.calls);
     // Once more over what is there.

@@ -80,6 +80,15 @@ fn embed_all(memory: &mut Memory) {
     assert!(memory.embed_some(|| false).unwrap());
 }
 
+/// Two memories that the model knows.
+fn of_two(path: &Path, embeddings: &Arc<Embeddings>) -> Memory {
+    let mut memory = open(path, embeddings);
+    write(&mut memory, "one", "car");
+    write(&mut memory, "two", "bread");
+    embed_all(&mut memory);
+    memory
+}
+
 #[test]
 fn what_says_the_same_in_other_words_is_found() {
     let (folder, (_model, embeddings)) = (tempfile::tempdir().unwrap(), model(1.0));
@@ -106,10 +115,7 @@ fn what_says_the_same_in_other_words_is_found() {
 fn vectors_are_kept_and_used_again() {
     let (folder, (_model, embeddings)) = (tempfile::tempdir().unwrap(), model(1.0));
     let path = folder.path().join("memory");
-    let mut memory = open(&path, &embeddings);
-    write(&mut memory, "one", "car");
-    write(&mut memory, "two", "bread");
-    embed_all(&mut memory);
+    of_two(&path, &embeddings);
     let kept = path.join(VECTORS);
     let written = fs::metadata(&kept).unwrap();
     assert_eq!(written.permissions().mode() & 0o777, 0o600);
@@ -126,10 +132,7 @@ fn vectors_are_kept_and_used_again() {
 fn vectors_of_texts_that_changed_are_dropped() {
     let (folder, (_model, embeddings)) = (tempfile::tempdir().unwrap(), model(1.0));
     let path = folder.path().join("memory");
-    let mut memory = open(&path, &embeddings);
-    write(&mut memory, "one", "car");
-    write(&mut memory, "two", "bread");
-    embed_all(&mut memory);
+    let mut memory = of_two(&path, &embeddings);
     write(&mut memory, "one", "bread");
     assert_eq!(found(&mut memory, "automobile"), "");
     embed_all(&mut memory);
