@@ -21,7 +21,7 @@ mod read;
 
 use std::borrow::Cow;
 
-use assemble::{Line, assemble};
+use assemble::{Line, Room, assemble};
 use log::Hint;
 
 /// What a tool was asked, as far as condensing needs to know.
@@ -46,10 +46,15 @@ pub struct Condensed {
 
 /// Texts with fewer characters are left alone.
 const CHARACTERS_LEAST: usize = 2_000;
+/// Characters of a line that stay where a text is too long; of a listing, where the name is what is used again, fewer.
+const LINE_MOST: usize = 600;
+const LISTED_LINE_MOST: usize = 200;
+/// How many times as long as anything else a listing may be: what it leaves out is missed much more often.
+const LISTING_TIMES: usize = 2;
 /// What condensing must save to be worth a text that is not whole.
 const SAVED_LEAST: usize = 1_000;
 
-/// Shortens what a tool printed, aiming at `most` characters.
+/// Shortens what a tool printed, aiming at `most` characters, at twice as many for a listing.
 ///
 /// None if the text is short, was read from a file, was condensed before, or if too little is gained: at least a
 /// quarter and 1 000 characters. Texts that are not recognised stay whole up to `most` characters.
@@ -59,7 +64,7 @@ const SAVED_LEAST: usize = 1_000;
 /// let log: String = (0..200).map(|crate_idx| format!("   Compiling part-{crate_idx} v0.1.0\n")).collect();
 /// let log = log + "error[E0425]: cannot find value `x` in this scope\n --> src/lib.rs:3:5\n";
 /// let asked = Asked { tool: "Bash", command: Some("cargo build") };
-/// let condensed = condense(asked, &log, 8_000).unwrap();
+/// let condensed = condense(asked, &log, 4_000).unwrap();
 /// assert_eq!(condensed.by, "build log");
 /// assert!(condensed.text.contains(" --> src/lib.rs:3:5"));
 /// assert!(condensed.text.contains("[… 197 lines left out …]"));
@@ -111,10 +116,11 @@ fn by_kind(asked: Asked<'_>, text: &str, lines: &[&str], size: Size) -> Option<C
         return Some(found);
     }
     let ends_line = text.ends_with('\n');
-    let finish = |lines: Vec<Line<'_>>, by| {
-        let (text, lines_left_out) = assemble(&lines, size.most, ends_line);
+    let finish_within = |lines: Vec<Line<'_>>, by, room| {
+        let (text, lines_left_out) = assemble(&lines, room, ends_line);
         Some(Condensed { text, by, lines_left_out })
     };
+    let finish = |lines, by| finish_within(lines, by, Room { most: size.most, line_most: LINE_MOST });
     if let Some(lines) = diff::lines(lines, is_long) {
         return finish(lines, "diff");
     }
@@ -131,7 +137,8 @@ fn by_kind(asked: Asked<'_>, text: &str, lines: &[&str], size: Size) -> Option<C
         return None;
     }
     if let Some(lines) = listing::lines(lines) {
-        return finish(lines, "listing");
+        let room = Room { most: LISTING_TIMES * size.most, line_most: LISTED_LINE_MOST };
+        return finish_within(lines, "listing", room);
     }
     // What came without a command may be anything, a file included; and a manual is no log.
     if log::has_shape(lines) || (asked.command.is_some() && !read::is_document(lines)) {

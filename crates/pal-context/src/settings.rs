@@ -28,7 +28,7 @@ pub struct Policy {
     pub fold: bool,
     /// The provider makes the summaries, where the card can.
     pub provider_compaction: bool,
-    /// Characters that a condensed result aims at.
+    /// Characters that a condensed result aims at; a listing at twice as many.
     pub condense_characters: u64,
     /// Characters of a tool result from which on it is spilled.
     pub spill_characters: u64,
@@ -70,7 +70,7 @@ impl Policy {
             pressure: true,
             fold: false,
             provider_compaction: false,
-            condense_characters: 8_000,
+            condense_characters: 4_000,
             spill_characters: 50_000,
             spill_characters_by_tool: BTreeMap::new(),
             spill_characters_of_message: 200_000,

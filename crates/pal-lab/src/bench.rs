@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clairvoyant::{Limit, limit};
 use crate::findings::{Cell, Clairvoyant, Findings, SessionCells, Setup};
-use crate::lines::{Condensings, condensings};
+use crate::lines::{Lines, lines};
 use crate::loss::Loss;
 use crate::measure::{Measured, Seen, measure};
 use crate::rows::{NONE, Row, row};
@@ -79,7 +79,7 @@ pub fn run(
         cells: session.cells,
         clairvoyant: limits.unwrap_or_default(),
         rhythms: session.rhythms,
-        condensings: session.condensings,
+        lines: session.lines,
     });
     let cells: Vec<SessionCells> = cells.collect();
     Findings::new(plan, &cells, failures)
@@ -113,8 +113,8 @@ struct Session {
     left: FxHashMap<Setup, Vec<Left>>,
     /// What was known of its rhythm at each call.
     rhythms: Vec<Rhythm>,
-    /// What condensing does to its results.
-    condensings: Condensings,
+    /// What the lines of its results come to.
+    lines: Lines,
 }
 
 fn session(plan: &Plan, recorded: &Recorded) -> Result<Session, String> {
@@ -127,7 +127,7 @@ fn session(plan: &Plan, recorded: &Recorded) -> Result<Session, String> {
         cells: BTreeMap::new(),
         left: FxHashMap::default(),
         rhythms: Vec::new(),
-        condensings: condensings(recorded.entries()),
+        lines: lines(recorded.entries()),
     };
     for (model_at, model) in plan.models.iter().enumerate() {
         // What joins the context, with nothing dropped.

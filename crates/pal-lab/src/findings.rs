@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::bench::Plan;
 use crate::clairvoyant::Limit;
-use crate::lines::{Condensing, Condensings};
+use crate::lines::{Condensing, Lines, ToolLines};
 use crate::measure::Measured;
 use crate::rows::{CLASSIC, NONE};
 
@@ -92,8 +92,8 @@ pub(crate) struct SessionCells {
     pub(crate) clairvoyant: BTreeMap<Setup, Clairvoyant>,
     /// What was known of its rhythm at each call.
     pub(crate) rhythms: Vec<Rhythm>,
-    /// What condensing does to its results.
-    pub(crate) condensings: Condensings,
+    /// What the lines of its results come to.
+    pub(crate) lines: Lines,
 }
 
 /// Everything that was found.
@@ -109,6 +109,8 @@ pub struct Findings {
     pub forecast: Forecasting,
     /// What condensing saves, and which lines that are used again it leaves out.
     pub condensing: Vec<CondensingRow>,
+    /// What results hold, by kind of tool.
+    pub tools: BTreeMap<&'static str, ToolLines>,
     /// A table for each model and window.
     pub tables: Vec<Table>,
 }
@@ -245,17 +247,17 @@ impl Findings {
         }
         let calls = sessions.iter().map(|session| session.calls).sum();
         let rhythms: Vec<&[Rhythm]> = sessions.iter().map(|session| session.rhythms.as_slice()).collect();
-        let mut condensings = Condensings::new();
-        for (key, cell) in sessions.iter().flat_map(|session| &session.condensings) {
-            condensings.entry(*key).or_default().absorb(cell);
-        }
-        let condensing = condensings.into_iter().map(|((aim, by), sum)| CondensingRow { aim, by, sum });
+        let mut lines = Lines::default();
+        sessions.iter().for_each(|session| lines.absorb(&session.lines));
+        let condensed = lines.condensed.into_iter();
+        let condensing = condensed.map(|((aim, by), sum)| CondensingRow { aim, by, sum });
         Findings {
             sessions: sessions.len(),
             calls,
             failures,
             forecast: Forecasting::of(&rhythms),
             condensing: condensing.collect(),
+            tools: lines.tools,
             tables,
         }
     }

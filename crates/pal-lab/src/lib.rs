@@ -32,7 +32,7 @@ mod trace;
 pub use bench::{Plan, Progress, run};
 pub use clairvoyant::{Limit, limit};
 pub use findings::{Cell, CondensingRow, Findings, Forecasting, Point, SessionRow, Sum, Table};
-pub use lines::Condensing;
+pub use lines::{Condensing, ToolLines};
 pub use loss::Loss;
 pub use report::WriteError;
 pub use rows::{ROWS, Row, row};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use pal_context::{Asked, Call, condense};
-use pal_model::{Block, BlockType, Body, Entry, ToolUseId};
+use pal_model::{Block, BlockType, Body, Entry, ToolKind, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
@@ -16,7 +16,9 @@ const MESSAGES: usize = 60;
 /// Characters that a telling word has at least.
 const WORD_LEAST: usize = 6;
 /// What a condensed result aims at: half of what it is, as it is, and twice that.
-const AIMS: [usize; 3] = [4_000, 8_000, 16_000];
+const AIMS: [usize; 3] = [AIM / 2, AIM, AIM * 2];
+/// What it aims at if nothing is set.
+pub(crate) const AIM: usize = 4_000;
 
 /// What condensing does to one kind of text, at one aim.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -31,13 +33,55 @@ pub struct Condensing {
     pub used: (u64, u64),
 }
 
-/// By aim in characters and by what a text was taken for.
-pub(crate) type Condensings = BTreeMap<(usize, &'static str), Condensing>;
+/// What results of one kind of tool hold, condensed or not, and what is left of them at the usual aim.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct ToolLines {
+    /// Results.
+    pub results: u64,
+    /// Their characters, before and after condensing.
+    pub characters: (u64, u64),
+    /// Of these, characters of lines that are used again.
+    pub used_characters: u64,
+    /// Lines that are used again, and those of them that were left out with all that is used of them.
+    pub used: (u64, u64),
+}
+
+/// What is known of the lines of results.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lines {
+    /// What condensing does, by aim in characters and by what a text was taken for.
+    pub(crate) condensed: BTreeMap<(usize, &'static str), Condensing>,
+    /// By kind of tool.
+    pub(crate) tools: BTreeMap<&'static str, ToolLines>,
+}
+
+impl Lines {
+    /// Adds those of another session.
+    pub(crate) fn absorb(&mut self, other: &Lines) {
+        for (key, cell) in &other.condensed {
+            self.condensed.entry(*key).or_default().absorb(cell);
+        }
+        for (tool, cell) in &other.tools {
+            self.tools.entry(tool).or_default().absorb(cell);
+        }
+    }
+}
+
+fn sum(one: &mut (u64, u64), other: (u64, u64)) {
+    *one = (one.0 + other.0, one.1 + other.1);
+}
+
+impl ToolLines {
+    fn absorb(&mut self, other: &ToolLines) {
+        self.results += other.results;
+        sum(&mut self.characters, other.characters);
+        self.used_characters += other.used_characters;
+        sum(&mut self.used, other.used);
+    }
+}
 
 impl Condensing {
-    /// Adds others.
-    pub(crate) fn absorb(&mut self, other: &Condensing) {
-        let sum = |one: &mut (u64, u64), other: (u64, u64)| *one = (one.0 + other.0, one.1 + other.1);
+    fn absorb(&mut self, other: &Condensing) {
         self.results += other.results;
         sum(&mut self.characters, other.characters);
         sum(&mut self.lines, other.lines);
@@ -53,8 +97,8 @@ struct Message<'a> {
     call: Option<&'a Block>,
 }
 
-/// What condensing does to the results of a session.
-pub(crate) fn condensings(entries: &[Entry]) -> Condensings {
+/// What the lines of a session's results come to.
+pub(crate) fn lines(entries: &[Entry]) -> Lines {
     let messages = messages(entries);
     let mut first: FxHashMap<&str, usize> = FxHashMap::default();
     let mut said: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
@@ -66,7 +110,7 @@ pub(crate) fn condensings(entries: &[Entry]) -> Condensings {
             }
         }
     }
-    let mut found = Condensings::new();
+    let mut found = Lines::default();
     for (at, message) in messages.iter().enumerate() {
         let Some(call) = message.call.and_then(Call::read) else { continue };
         let is_used = |word: &&str| {
@@ -74,26 +118,60 @@ pub(crate) fn condensings(entries: &[Entry]) -> Condensings {
             let later = said.get(word).into_iter().flatten();
             comes_from_here && later.copied().any(|said| said > at && said - at <= MESSAGES)
         };
+        let used_lines: Vec<(u64, Vec<&str>)> = message
+            .text
+            .lines()
+            .map(|line| (characters(line) + 1, words(line).filter(is_used).collect::<Vec<_>>()))
+            .filter(|(_, used)| !used.is_empty())
+            .collect();
+        let left_out = |kept: &FxHashSet<&str>| {
+            let is_out = |used: &[&str]| !used.iter().any(|word| kept.contains(word));
+            used_lines.iter().filter(|(_, used)| is_out(used)).count() as u64
+        };
         let command = call.command();
         let asked = Asked { tool: &call.name, command: command.as_deref() };
+        let before = characters(&message.text);
+        let tool = found.tools.entry(kind_name(call.kind)).or_default();
+        let mut of_tool = ToolLines {
+            results: 1,
+            characters: (before, before),
+            used_characters: used_lines.iter().map(|(characters, _)| characters).sum(),
+            used: (used_lines.len() as u64, 0),
+        };
         for aim in AIMS {
             let Some(condensed) = condense(asked, &message.text, aim) else { continue };
             let kept: FxHashSet<&str> = words(&condensed.text).collect();
-            let cell = found.entry((aim, condensed.by)).or_default();
-            cell.results += 1;
-            let characters = |text: &str| text.chars().count() as u64;
-            cell.characters.0 += characters(&message.text);
-            cell.characters.1 += characters(&condensed.text);
-            cell.lines.1 += condensed.lines_left_out;
-            for line in message.text.lines() {
-                cell.lines.0 += 1;
-                let used: Vec<&str> = words(line).filter(is_used).collect();
-                cell.used.0 += u64::from(!used.is_empty());
-                cell.used.1 += u64::from(!used.is_empty() && !used.iter().any(|word| kept.contains(word)));
+            let (after, left_out) = (characters(&condensed.text), left_out(&kept));
+            if aim == AIM {
+                of_tool.characters.1 = after;
+                of_tool.used.1 = left_out;
             }
+            found.condensed.entry((aim, condensed.by)).or_default().absorb(&Condensing {
+                results: 1,
+                characters: (before, after),
+                lines: (message.text.lines().count() as u64, condensed.lines_left_out),
+                used: (used_lines.len() as u64, left_out),
+            });
         }
+        tool.absorb(&of_tool);
     }
     found
+}
+
+fn characters(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+fn kind_name(kind: Option<ToolKind>) -> &'static str {
+    match kind {
+        Some(ToolKind::Read) => "reads of files",
+        Some(ToolKind::Shell) => "the shell",
+        Some(ToolKind::Search) => "searches in files",
+        Some(ToolKind::List) => "listings of files",
+        Some(ToolKind::WebSearch | ToolKind::WebFetch) => "the web",
+        Some(ToolKind::Edit | ToolKind::Write) => "changes of files",
+        None => "others",
+    }
 }
 
 fn messages(entries: &[Entry]) -> Vec<Message<'_>> {
@@ -162,16 +240,21 @@ mod tests {
     fn lines_that_are_used_and_left_out_are_counted() {
         let mut log =
             String::from("user: go\nmodel m1: call c1 Bash {\"command\":\"cargo build\"}\nresult c1: ");
-        let lines: Vec<String> = (0..200).map(|part| format!("   Compiling part-{part:04} v0.1.0")).collect();
-        log += &lines.join("\\n");
+        let built: Vec<String> = (0..200).map(|part| format!("   Compiling part-{part:04} v0.1.0")).collect();
+        log += &built.join("\\n");
         log += "\\nerror[E0425]: cannot find value in this scope\\n --> src/broken.rs:3:5\n";
         log += "model m2: call c2 Bash {\"command\":\"cat src/broken.rs; cargo tree -p part-0100\"}\nresult c2: done\n";
         let entries = script(&log).unwrap();
-        let found = condensings(&entries);
-        let cell = found[&(8_000, "build log")];
+        let found = lines(&entries);
+        let cell = found.condensed[&(AIM, "build log")];
         assert_eq!((cell.results, cell.lines.0), (1, 202));
         assert!(cell.lines.1 > 150 && cell.characters.1 < cell.characters.0 / 4);
         // The place of the error stays; the part that was asked for by name does not.
         assert_eq!(cell.used, (2, 1));
+        let shell = found.tools["the shell"];
+        assert_eq!(
+            (shell.results, shell.used, shell.characters),
+            (2, (2, 1), (cell.characters.0 + 4, cell.characters.1 + 4))
+        );
     }
 }

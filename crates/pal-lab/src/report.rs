@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::charts;
 use crate::findings::{Findings, Sum, Table};
+use crate::lines::AIM;
 
 /// A file of the report that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,24 @@ impl Findings {
                 100.0 * sum.characters.1 as f64 / sum.characters.0.max(1) as f64,
                 sum.lines.0,
                 sum.lines.1,
+                sum.used.0,
+                sum.used.1,
+            ));
+        }
+        text.push_str(&format!(
+            "\nBy tool, all results, at {AIM} characters:\n\n\
+             | results of | number | K characters | on lines that are used again | left out by condensing | lines used again | left out |\n\
+             | --- | --- | --- | --- | --- | --- | --- |\n",
+        ));
+        for (tool, sum) in &self.tools {
+            let (before, after) = sum.characters;
+            let percent = |part: u64| 100.0 * part as f64 / before.max(1) as f64;
+            text.push_str(&format!(
+                "| {tool} | {} | {} | {:.1} % | {:.1} % | {} | {} |\n",
+                sum.results,
+                before / 1_000,
+                percent(sum.used_characters),
+                percent(before.saturating_sub(after)),
                 sum.used.0,
                 sum.used.1,
             ));

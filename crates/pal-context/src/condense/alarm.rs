@@ -44,6 +44,10 @@ fn mark_of(line: &str) -> Says {
         let is_name = line.strip_prefix("error").is_some_and(|rest| !rest.starts_with([':', '[', ' ', '(']));
         return if is_name || line.starts_with("error 0") { Says::Nothing } else { Says::Error };
     }
+    // Some programs put the sign behind the name of what failed.
+    if !line.is_ascii() && line.contains(['✗', '✕', '✖', '❌', '✘']) {
+        return Says::Error;
+    }
     if line.starts_with('⚠') { Says::Warning } else { Says::Nothing }
 }
 

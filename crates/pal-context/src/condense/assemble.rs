@@ -54,12 +54,19 @@ impl<'a> Line<'a> {
 const FIRST_LINES: usize = 2;
 /// Last lines that always stay.
 const LAST_LINES: usize = 3;
-/// Lines are cut beyond this, where the text is too long as a whole.
-const LINE_LENGTH_MOST: usize = 600;
 
-/// Writes the lines that matter most, about `most` characters of them; also says how many lines are not there.
-pub(super) fn assemble(lines: &[Line<'_>], most: usize, ends_line: bool) -> (String, u64) {
-    let mut choice = Choice::new(lines, most);
+/// How much room there is.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Characters of the whole text, about.
+    pub(super) most: usize,
+    /// Lines are cut beyond this, where the text is too long as a whole.
+    pub(super) line_most: usize,
+}
+
+/// Writes the lines that matter most, as far as there is room; also says how many lines are not there.
+pub(super) fn assemble(lines: &[Line<'_>], room: Room, ends_line: bool) -> (String, u64) {
+    let mut choice = Choice::new(lines, room);
     choice.take_ends();
     let mut by_rank: Vec<Vec<usize>> = vec![Vec::new(); usize::from(Rank::NOISE.0)];
     for (line_idx, line) in lines.iter().enumerate() {
@@ -84,10 +91,11 @@ struct Choice<'a, 'b> {
 }
 
 impl<'a, 'b> Choice<'a, 'b> {
-    fn new(lines: &'b [Line<'a>], most: usize) -> Choice<'a, 'b> {
+    fn new(lines: &'b [Line<'a>], room: Room) -> Choice<'a, 'b> {
+        let Room { most, line_most } = room;
         let total: usize = lines.iter().map(|line| length(line.text) + 1).sum();
         let line_length_most =
-            if total > most { LINE_LENGTH_MOST.max(most / lines.len().max(1)) } else { usize::MAX };
+            if total > most { line_most.max(most / lines.len().max(1)) } else { usize::MAX };
         let room = isize::try_from(most).unwrap_or(isize::MAX);
         Choice { lines, taken: vec![false; lines.len()], room, line_length_most }
     }
@@ -207,6 +215,9 @@ fn shortened(line: &str, most: usize) -> Option<String> {
     let characters = length(line);
     if most == usize::MAX || characters <= most + USUAL_LENGTH {
         return None;
+    }
+    if line.trim().is_empty() {
+        return Some(String::new());
     }
     let head = most / 4 * 3;
     let tail = most - head;

@@ -81,10 +81,20 @@ pub(super) fn is_summary(line: &str) -> bool {
     ];
     let bytes = line.as_bytes();
     starts_with_any(line, &OPENS)
+        || is_commit(line)
         || (bytes.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'=')
             && [" passed", " passing", " failing", " pass", " pending", " skipped", " tests completed"]
                 .iter()
                 .any(|word| line.contains(word)))
+}
+
+/// `[main 1a2b3c4] Say why`, as git names the commit that it has made: later commands ask for it.
+fn is_commit(line: &str) -> bool {
+    let named = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let hash = named.and_then(|(inside, _)| inside.rsplit_once(' ')).map(|(_, hash)| hash);
+    hash.is_some_and(|hash| {
+        (7..=40).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// Whether a command is one that builds, tests or installs.

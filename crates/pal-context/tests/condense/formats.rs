@@ -3,7 +3,7 @@
 use pal_context::{Asked, Condensed, condense};
 
 /// Characters aimed at.
-const MOST: usize = 8_000;
+const MOST: usize = 4_000;
 
 /// One sample.
 struct Sample {
@@ -558,12 +558,28 @@ fn logs_of_any_program() {
     assert_eq!(condense(asked("Task", None), &text, MOST), None, "what came without a command may be prose");
     let manual = many(9, "## Chapter {}\n") + &text;
     assert_eq!(condense(asked("Bash", Some("tool help")), &manual, MOST), None, "a manual is no log");
-    let short: String = text.chars().take(7_900).collect();
+    let short: String = text.chars().take(3_900).collect();
     assert_eq!(
         condense(asked("Bash", Some("./work")), &short, MOST),
         None,
         "what fits and is not known stays"
     );
+}
+
+#[test]
+fn the_commit_that_was_made_stays() {
+    let text = many(200, "check {} of the hook has passed without a word")
+        + "[main c653b3c] Skip what is not there\n"
+        + &many(200, "packing object {} for the journey");
+    let sample = Sample {
+        name: "a commit with hooks",
+        command: Some("git commit -m x && git gc"),
+        by: "log",
+        text,
+        stays: &["[main c653b3c] Skip what is not there", "packing object 199 for the journey"],
+        goes: &["check 150 "],
+    };
+    check(&sample);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use pal_testkit::session_files;
 use crate::laws::check_laws;
 
 /// Characters aimed at.
-const MOST: usize = 8_000;
+const MOST: usize = 4_000;
 
 struct Thirds;
 
