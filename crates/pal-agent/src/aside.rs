@@ -111,9 +111,7 @@ impl Worker {
             let calls: Vec<&Block> =
                 blocks.iter().filter(|block| block.kind() == BlockType::ToolUse).collect();
             let mut has_failed = false;
-            for call in &calls {
-                let Some(id) = call.tool_use_id() else { continue };
-                let output = self.carry_out(id, call, done);
+            for (call, id, output) in self.workbench().carry_out(&calls, done) {
                 has_failed |= output.is_error;
                 let name = call.string("name").unwrap_or_default();
                 turn.calls.push((in_short(&name, call.field("input").unwrap_or("{}")), !output.is_error));
@@ -157,36 +155,100 @@ impl Worker {
         }
     }
 
-    fn carry_out(&self, id: &ToolUseId, call: &Block, done: &mut Done) -> Output {
+    fn workbench(&self) -> Workbench<'_> {
+        let Worker { tools, workspace, reach, cancel, .. } = self;
+        Workbench { tools, workspace, reach, cancel }
+    }
+}
+
+/// What calls are carried out with.
+struct Workbench<'a> {
+    tools: &'a [Box<dyn Tool>],
+    workspace: &'a Workspace,
+    reach: &'a Reach,
+    cancel: &'a Cancel,
+}
+
+impl<'b> Workbench<'b> {
+    /// Carries out the calls of one answer: those that only look side by side, those that change something one after the other, each
+    /// when all before it are done. Their results in order.
+    fn carry_out<'a>(&self, calls: &[&'a Block], done: &mut Done) -> Vec<(&'a Block, &'a ToolUseId, Output)> {
+        let mut carried = Vec::new();
+        for batch in calls.chunk_by(|one, next| self.only_looks(one) && self.only_looks(next)) {
+            let ids = batch.iter().filter_map(|call| Some((*call, call.tool_use_id()?)));
+            let batch: Vec<_> = ids.map(|(call, id)| (call, id, self.judge(call, done))).collect();
+            let Workbench { workspace, cancel, .. } = *self;
+            let outputs = std::thread::scope(|scope| {
+                let running: Vec<_> = batch
+                    .iter()
+                    .map(|(_, id, judged)| match judged {
+                        Ok(granted) => Ok(scope.spawn(move || granted.run(id, workspace, cancel))),
+                        Err(why) => Err(why),
+                    })
+                    .collect();
+                let broke = |_| Output::error("The tool broke down.");
+                let ended = running.into_iter().map(|one| match one {
+                    Ok(running) => running.join().unwrap_or_else(broke),
+                    Err(why) => Output::error(why),
+                });
+                ended.collect::<Vec<Output>>()
+            });
+            for ((call, id, judged), output) in batch.into_iter().zip(outputs) {
+                let changes = judged.is_ok_and(|granted| granted.changes());
+                done.changes += usize::from(changes && !output.is_error);
+                carried.push((call, id, output));
+            }
+        }
+        carried
+    }
+
+    fn only_looks(&self, call: &Block) -> bool {
+        let tool = call.string("name").and_then(|name| pal_tools::find(self.tools, &name));
+        tool.is_some_and(|tool| tool.only_looks(&input(call)))
+    }
+
+    /// Whether a call is within reach; else what the model reads instead of a result.
+    fn judge(&self, call: &Block, done: &mut Done) -> Result<Granted<'b>, String> {
         let name = call.string("name").unwrap_or_default();
-        let input = Input(Text::from(call.field("input").unwrap_or("{}")));
-        let Some(tool) = pal_tools::find(&self.tools, &name) else {
+        let input = input(call);
+        let Some(tool) = pal_tools::find(self.tools, &name) else {
             done.refused.push(name.to_string());
-            return Output::error("This tool is not to be had here.");
+            return Err(String::from("This tool is not to be had here."));
         };
-        let judged = tool.needs(&input, &self.workspace).and_then(|needs| match needs.is_empty() {
+        let judged = tool.needs(&input, self.workspace).and_then(|needs| match needs.is_empty() {
             // Of what a tool does that needs nothing, nobody can say that it is within reach.
             true => Err(String::from("this tool is not to be had here.")),
-            false => needs.iter().try_for_each(|need| (self.reach)(need, &self.workspace)).map(|()| needs),
+            false => needs.iter().try_for_each(|need| (self.reach)(need, self.workspace)).map(|()| needs),
         });
-        let granted = match judged {
-            Ok(granted) => granted,
+        match judged {
+            Ok(needs) => Ok(Granted { tool, input, needs }),
             Err(why) => {
                 done.refused.push(format!("{name}: {why}"));
-                return Output::error(&format!("Not carried out: {why}"));
+                Err(format!("Not carried out: {why}"))
             }
-        };
-        let running = Running {
-            workspace: &self.workspace,
-            granted: &granted,
-            call: id,
-            cancel: &self.cancel,
-            progress: &|_| {},
-        };
-        let output = tool.run(&input, &running);
-        let changes = granted.iter().any(|need| matches!(need, Need::Write(_)));
-        done.changes += usize::from(changes && !output.is_error);
-        output
+        }
+    }
+}
+
+fn input(call: &Block) -> Input {
+    Input(Text::from(call.field("input").unwrap_or("{}")))
+}
+
+/// A call that is within reach.
+struct Granted<'a> {
+    tool: &'a dyn Tool,
+    input: Input,
+    needs: Vec<Need>,
+}
+
+impl Granted<'_> {
+    fn changes(&self) -> bool {
+        self.needs.iter().any(|need| matches!(need, Need::Write(_)))
+    }
+
+    fn run(&self, call: &ToolUseId, workspace: &Workspace, cancel: &Cancel) -> Output {
+        let running = Running { workspace, granted: &self.needs, call, cancel, progress: &|_| {} };
+        self.tool.run(&self.input, &running)
     }
 }
 
@@ -194,4 +256,87 @@ impl Worker {
 fn words(blocks: &[Block]) -> String {
     let texts = blocks.iter().filter(|block| block.kind() == BlockType::Text);
     texts.filter_map(|block| block.string("text")).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+
+    use pal_model::Content;
+    use pal_permissions::Target;
+    use pal_tools::Abilities;
+
+    use super::*;
+
+    /// A tool whose calls look or change, and say how many of them were under way at once.
+    struct Slow {
+        name: &'static str,
+        looks: bool,
+        under_way: Arc<AtomicUsize>,
+        began: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Tool for Slow {
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn only_looks(&self, _: &Input) -> bool {
+            self.looks
+        }
+
+        fn needs(&self, _: &Input, _: &Workspace) -> Result<Vec<Need>, String> {
+            let file = Target { named: String::from("a"), real: PathBuf::from("/a") };
+            Ok(vec![if self.looks { Need::Read(file) } else { Need::Write(file) }])
+        }
+
+        fn run(&self, _: &Input, running: &Running<'_>) -> Output {
+            self.began.lock().unwrap().push(running.call.to_string());
+            self.under_way.fetch_add(1, Ordering::SeqCst);
+            // Whoever runs beside another one sees it within that time.
+            let until = Instant::now() + Duration::from_millis(if self.looks { 2_000 } else { 100 });
+            let mut most = 0;
+            while most < 2 && Instant::now() < until {
+                most = most.max(self.under_way.load(Ordering::SeqCst));
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            self.under_way.fetch_sub(usize::from(!self.looks), Ordering::SeqCst);
+            Output::text(&most.to_string())
+        }
+    }
+
+    #[test]
+    fn what_only_looks_runs_side_by_side_and_what_changes_alone() {
+        let (looking, changing, began) = (Arc::default(), Arc::default(), Arc::default());
+        let slow = |name, looks, under_way: &Arc<AtomicUsize>| -> Box<dyn Tool> {
+            Box::new(Slow { name, looks, under_way: Arc::clone(under_way), began: Arc::clone(&began) })
+        };
+        let tools = vec![slow("Look", true, &looking), slow("Change", false, &changing)];
+        let call = |id: &str, name: &str| {
+            format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}"#)
+        };
+        let calls = [("a", "Look"), ("b", "Look"), ("c", "Change"), ("d", "Change"), ("e", "Other")];
+        let calls = calls.map(|(id, name)| call(id, name)).join(",");
+        let answer = Content::parse(&Text::from(format!("[{calls}]")));
+        let calls: Vec<&Block> = answer.blocks().iter().collect();
+        let root = PathBuf::from("/");
+        let workspace =
+            Workspace::new(vec![root.clone()], root, None, Abilities::default(), Default::default());
+        let reach: Reach = Box::new(|_, _| Ok(()));
+        let cancel = Cancel::new();
+        let bench = Workbench { tools: &tools, workspace: &workspace, reach: &reach, cancel: &cancel };
+        let mut done = Done::default();
+        let carried = bench.carry_out(&calls, &mut done);
+        let said = |output: &Output| output.content[0].string("text").unwrap_or_default().into_owned();
+        let said: Vec<(&str, String)> =
+            carried.iter().map(|(_, id, output)| (id.as_str(), said(output))).collect();
+        let said: Vec<(&str, &str)> = said.iter().map(|(id, said)| (*id, said.as_str())).collect();
+        let missing = "This tool is not to be had here.";
+        assert_eq!(said, [("a", "2"), ("b", "2"), ("c", "1"), ("d", "1"), ("e", missing)]);
+        assert_eq!((done.changes, done.refused), (2, vec![String::from("Other")]));
+        assert_eq!(began.lock().unwrap()[2..], ["c", "d"]);
+    }
 }

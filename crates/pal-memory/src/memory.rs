@@ -314,21 +314,28 @@ impl Memory {
     }
 
     pub(crate) fn listed(&self) -> Vec<Listed> {
-        let mut list: Vec<(f64, Listed)> = self
-            .seen
-            .iter()
-            .filter_map(|(file, seen)| {
-                let head = seen.head.clone()?;
-                let uses = self.uses.of(slug_of(file));
-                // The order is that of the index, which is made of what the files say and of nothing else.
-                let rank = index::rank(head.modified, uses);
-                let changed = head.modified.unwrap_or(seen.stamp.modified());
-                let (slug, bytes) = (slug_of(file).to_owned(), seen.stamp.bytes());
-                Some((rank, Listed { slug, head, changed, bytes, uses }))
-            })
-            .collect();
+        let list = self.seen.iter().filter_map(|(file, seen)| {
+            let listed = self.listed_file(file, seen)?;
+            // The order is that of the index, which is made of what the files say and of nothing else.
+            Some((index::rank(listed.head.modified, listed.uses), listed))
+        });
+        let mut list: Vec<(f64, Listed)> = list.collect();
         list.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.slug.cmp(&b.slug)));
         list.into_iter().map(|(_, listed)| listed).collect()
+    }
+
+    /// One of them.
+    pub(crate) fn listed_one(&self, slug: &str) -> Option<Listed> {
+        let (file, seen) = self.seen.get_key_value(&file_of(slug))?;
+        self.listed_file(file, seen)
+    }
+
+    fn listed_file(&self, file: &str, seen: &Seen) -> Option<Listed> {
+        let head = seen.head.clone()?;
+        let changed = head.modified.unwrap_or(seen.stamp.modified());
+        let slug = slug_of(file).to_owned();
+        let uses = self.uses.of(&slug);
+        Some(Listed { slug, head, changed, bytes: seen.stamp.bytes(), uses })
     }
 
     fn entries(&self) -> Vec<Entry> {

@@ -50,7 +50,6 @@ impl Memory {
     /// and vectors were made ([`Memory::embed_some`]). An index that is spoilt is made anew; one that cannot be kept is made
     /// for this process alone.
     pub fn search(&mut self, question: &str, most: usize, now: Timestamp) -> Result<Vec<Found>, MemoryError> {
-        self.look()?;
         let fetched = most.saturating_mul(FETCHED).max(50);
         let model = self.embeddings.clone().filter(|_| self.has_vectors());
         // Both take milliseconds, so neither waits for the other.
@@ -58,19 +57,21 @@ impl Memory {
             let asked = model
                 .as_ref()
                 .map(|model| scope.spawn(|| Some((model.identity().ok()?, model.embed(question).ok()?))));
-            (self.by_words(question, fetched), asked.and_then(|asked| asked.join().ok()?))
+            let by_words = self.look().map(|()| self.by_words(question, fetched));
+            (by_words, asked.and_then(|asked| asked.join().ok()?))
         });
+        let by_words = by_words?;
         let by_meaning = self.near(asked, fetched);
-        let listed = self.listed();
-        let by_slug: HashMap<&str, &Listed> =
-            listed.iter().map(|listed| (listed.slug.as_str(), listed)).collect();
+        let slugs = by_words.iter().chain(&by_meaning).map(|hit| hit.key.as_str());
+        let by_slug: HashMap<String, Listed> =
+            slugs.filter_map(|slug| Some((slug.to_owned(), self.listed_one(slug)?))).collect();
         let weight = |slug: &str| by_slug.get(slug).map_or(0.0, |memory| weight(memory, now));
         let fits = fits(&by_words, &by_meaning, weight);
         let hits = if by_meaning.is_empty() { by_words } else { fused(&[&by_words, &by_meaning]) };
         let mut found: Vec<Found> = hits
             .into_iter()
             .filter_map(|hit| {
-                let memory = (*by_slug.get(hit.key.as_str())?).clone();
+                let memory = by_slug.get(&hit.key)?.clone();
                 let fit = fits.get(&hit.key).copied().unwrap_or_default();
                 Some(Found { score: hit.score * weight(&hit.key), fit, memory })
             })
