@@ -33,6 +33,8 @@ pub enum Trouble {
     Dangling,
     /// A memory names a path of the project that is not there any more.
     StalePath,
+    /// The index is longer than what a session begins with.
+    Crowded,
     /// Nobody used a memory for a long time.
     Unused,
     /// Something in the directory is no memory.
@@ -87,7 +89,8 @@ impl Memory {
         Ok(findings)
     }
 
-    fn index_findings(&self) -> Result<Vec<Finding>, MemoryError> {
+    fn index_findings(&mut self) -> Result<Vec<Finding>, MemoryError> {
+        let left_out = self.index_for_context()?.left_out.len();
         let page = self.folder.read(INDEX_FILE)?.unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
         let gone = page.lines().filter_map(target).filter(|file| !self.folder.has(file));
@@ -102,6 +105,13 @@ impl Memory {
             })
             .collect();
         findings.extend(secret_finding(INDEX_FILE, &page));
+        if left_out > 0 {
+            let what = format!(
+                "the {left_out} oldest and least used memories are not among what sessions begin with"
+            );
+            let advice = "`pal memory list` names the least used last: remove or join some; all of them can be searched";
+            findings.push(Finding::new(Trouble::Crowded, &[INDEX_FILE], what, advice));
+        }
         Ok(findings)
     }
 

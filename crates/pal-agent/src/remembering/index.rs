@@ -34,7 +34,8 @@ pub fn memory_index(place: &Place, now: Timestamp) -> (Vec<MemoryIndex>, Vec<Str
         }
     }
     let cut = indexes.iter().filter(|index| !index.left_out.is_empty());
-    let cut: Vec<String> = cut.map(|index| format!("{}: {}", index.path, index.left_out)).collect();
+    // What is wrong first: where a line is cut, it is cut at its end.
+    let cut: Vec<String> = cut.map(|index| format!("{} ({})", index.left_out, index.path)).collect();
     notices.extend(cut);
     (indexes, notices)
 }

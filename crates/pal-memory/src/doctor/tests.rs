@@ -146,3 +146,25 @@ fn all_other_troubles_are_found() {
     );
     assert!(!unused.iter().any(|what| what.starts_with("one.md")), "{unused:?}");
 }
+
+#[test]
+fn an_index_that_sessions_do_not_see_whole_is_found() {
+    let mut patient = Patient::new();
+    let crowded = |patient: &mut Patient| {
+        let found = patient.found(1).into_iter().filter(|(trouble, _)| *trouble == Trouble::Crowded);
+        found.map(|(_, what)| what).collect::<Vec<_>>()
+    };
+    let write = |patient: &mut Patient, numbers: std::ops::Range<usize>| {
+        let directory = patient.memory.path().to_owned();
+        for number in numbers {
+            let file =
+                format!("---\nname: part {number}\ndescription: d\ntype: project\n---\n\nIt is {number}.\n");
+            fs::write(directory.join(format!("part-{number}.md")), file).unwrap();
+        }
+    };
+    write(&mut patient, 0..150);
+    assert!(crowded(&mut patient).is_empty());
+    write(&mut patient, 150..260);
+    let [what] = crowded(&mut patient).try_into().unwrap();
+    assert!(what.starts_with("the 6") && what.contains("oldest and least used memories"), "{what}");
+}

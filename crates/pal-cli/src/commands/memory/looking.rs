@@ -132,6 +132,7 @@ impl Desk<'_> {
             Trouble::Duplicate => "duplicate",
             Trouble::Dangling => "leads nowhere",
             Trouble::StalePath => "stale path",
+            Trouble::Crowded => "crowded",
             Trouble::Unused => "unused",
             Trouble::NoMemory => "no memory",
         };
