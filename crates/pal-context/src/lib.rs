@@ -31,4 +31,4 @@ pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_ques
 pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals};
 pub use notes::{DIRECTIVE, Noted, NotesCadence, PASSING, TEMPLATE, mended_notes, notes_directive};
 pub use price::price_of_break;
-pub use settings::{Budgets, Policy};
+pub use settings::{Budgets, CONDENSE_CHARACTERS, Policy};

@@ -58,6 +58,9 @@ pub struct Policy {
     pub thrift: Option<Thrift>,
 }
 
+/// Characters that a condensed result aims at if nothing is set.
+pub const CONDENSE_CHARACTERS: u64 = 4_000;
+
 impl Policy {
     /// What holds when nothing is set.
     pub fn classic() -> Policy {
@@ -70,7 +73,7 @@ impl Policy {
             pressure: true,
             fold: false,
             provider_compaction: false,
-            condense_characters: 4_000,
+            condense_characters: CONDENSE_CHARACTERS,
             spill_characters: 50_000,
             spill_characters_by_tool: BTreeMap::new(),
             spill_characters_of_message: 200_000,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use pal_context::{Asked, Call, condense};
+use pal_context::{Asked, CONDENSE_CHARACTERS, Call, condense};
 use pal_model::{Block, BlockType, Body, Entry, ToolKind, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -18,7 +18,7 @@ const WORD_LEAST: usize = 6;
 /// What a condensed result aims at: half of what it is, as it is, and twice that.
 const AIMS: [usize; 3] = [AIM / 2, AIM, AIM * 2];
 /// What it aims at if nothing is set.
-pub(crate) const AIM: usize = 4_000;
+pub(crate) const AIM: usize = CONDENSE_CHARACTERS as usize;
 
 /// What condensing does to one kind of text, at one aim.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
