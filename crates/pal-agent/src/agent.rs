@@ -136,6 +136,8 @@ impl<'a> Agent<'a> {
             asking: options.asking.clone(),
             agent: options.agent.as_ref().map(|(name, _)| name.clone()),
             memory_tools: options.memory_tools.clone(),
+            shell: Arc::clone(&shell),
+            confines_all: options.fence.as_ref().is_some_and(|fencing| fencing.is_for_all),
         };
         // What the user says now counts more than what was said then.
         if let Some(mode) = mode.filter(|_| !options.is_mode_chosen) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pal_engine::Aside;
 use pal_model::{Block, BlockType, Card, Source, Text, ToolUseId};
-use pal_permissions::Need;
+use pal_permissions::{Confinement, Need, SandboxLevel};
 use pal_process::Cancel;
 use pal_tools::{Input, Output, Running, Tool, Workspace};
 
@@ -247,7 +247,10 @@ impl Granted<'_> {
     }
 
     fn run(&self, call: &ToolUseId, workspace: &Workspace, cancel: &Cancel) -> Output {
-        let running = Running { workspace, granted: &self.needs, call, cancel, progress: &|_| {} };
+        // Nobody is asked about what a fork does.
+        let confinement = &Confinement::whole(SandboxLevel::ReadOnly);
+        let running =
+            Running { workspace, granted: &self.needs, confinement, call, cancel, progress: &|_| {} };
         self.tool.run(&self.input, &running)
     }
 }

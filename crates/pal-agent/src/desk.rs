@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pal_engine::{Engine, EngineError, Hands, Heard, Session};
 use pal_model::{Block, BlockType, Card, Content, Draft, ResponseGot, Text, Timestamp, ToolUseId};
-use pal_permissions::{Mode, Need, only_looks};
+use pal_permissions::{Confinement, Mode, Need, SandboxLevel, is_read_only};
 use pal_prompt::{CALL_TOOL, Catalogue};
 use pal_session::{Call, Input, Ruling};
 use pal_settings::Switch;
@@ -84,7 +84,7 @@ pub(crate) struct Desk<'a> {
     /// Calls that are under way: the tool and when they began.
     pub(crate) running: Vec<(ToolUseId, SmolStr, Instant)>,
     /// What calls that were judged and not started yet may do.
-    pub(crate) granted: BTreeMap<ToolUseId, Vec<Need>>,
+    pub(crate) granted: BTreeMap<ToolUseId, (Vec<Need>, Confinement)>,
     /// How long the provider was waited for since the prompt.
     pub(crate) took_provider: Duration,
 }
@@ -126,7 +126,7 @@ impl Desk<'_> {
         let input = pal_tools::Input(input.clone());
         match self.tool(name) {
             // What a command does is known to whoever takes it apart.
-            Some(_) if name == "Bash" => input.text("command").is_some_and(|command| only_looks(&command)),
+            Some(_) if name == "Bash" => input.text("command").is_some_and(|command| is_read_only(&command)),
             Some(tool) => tool.only_looks(&input),
             None => inner::is_inner(name),
         }
@@ -366,7 +366,7 @@ impl Hands for Desk<'_> {
         if let Some(denial) = judged.denial {
             self.denials.push(denial);
         }
-        self.granted.insert(call.id.clone(), judged.needs);
+        self.granted.insert(call.id.clone(), (judged.needs, judged.confinement));
         judged.ruling
     }
 
@@ -399,12 +399,16 @@ impl Hands for Desk<'_> {
             self.done.push(Input::Returned(returned));
             return;
         }
-        let granted = self.granted.remove(&call.id).unwrap_or_default();
+        let (granted, confinement) = self
+            .granted
+            .remove(&call.id)
+            .unwrap_or_else(|| (Vec::new(), Confinement::whole(SandboxLevel::ReadOnly)));
         if let (Some(keeping), [Need::Write(target)]) = (self.note_keeping.as_mut(), granted.as_slice()) {
             keeping.calling(&call.id, &target.real, session);
         }
         let job = Job {
             granted,
+            confinement,
             call,
             tools: Arc::clone(&self.tools),
             workspace: Arc::clone(&self.workspace),

@@ -1,72 +1,67 @@
-//! The shell of a session, behind its fence.
+//! The shell of a session, and the sandbox that its commands run in.
 
+use std::path::{Path, PathBuf};
+
+use pal_permissions::{SandboxPolicy, SandboxState};
 use pal_sandbox::{Fence, Policy};
 use pal_settings::Switch;
-use pal_tools::{Sandbox, Shell, Workspace};
+use pal_tools::{SandboxConfig, Shell, Workspace};
 
 use crate::options::{Fencing, Options};
 
 /// The shell that the session's commands run in.
 pub(crate) fn shell(options: &Options, workspace: &Workspace) -> Shell {
-    let sandbox = options.fence.as_ref().map(|fencing| {
-        let mut policy = Policy::workspace(&workspace.roots);
-        policy.writable.extend(fencing.writable.iter().cloned());
-        policy.network = fencing.network;
-        // What holds keys and other sessions is nobody's business but ours.
-        policy.hidden.push(options.home.clone());
-        let fence = with_safe_program(fencing, &mut policy);
-        Sandbox { fence, policy, guarded: workspace.roots.clone(), helper: fencing.program.clone() }
-    });
+    let sandbox = options.fence.as_ref().map(|fencing| sandbox(fencing, workspace, &options.home).into());
     let mut shell = Shell::new(&workspace.session, sandbox, options.secret_variables.clone());
     shell.allows_background = !options.switches.is_off(Switch::Background);
     shell
 }
 
-/// The fence, if commands cannot change the program that puts it up: they would be free from the next one on.
-fn with_safe_program(fencing: &Fencing, policy: &mut Policy) -> Fence {
-    let program = fencing.program.canonicalize().unwrap_or_else(|_| fencing.program.clone());
-    let is_open = policy.writable.iter().any(|open| {
-        let open = open.canonicalize().unwrap_or_else(|_| open.clone());
-        program.starts_with(open)
-    });
-    match &fencing.fence {
-        Fence::Landlock { .. } if is_open => Fence::None {
-            why: format!(
-                "{} puts it up and lies where commands may write, which Landlock cannot prevent: install it elsewhere",
-                program.display()
-            ),
-        },
-        fence => {
-            if is_open {
-                policy.read_only.push(program);
-            }
-            fence.clone()
-        }
+/// What the sandbox of a workspace lets through; `own` is the program's own folder.
+pub(crate) fn sandbox(fencing: &Fencing, workspace: &Workspace, own: &Path) -> SandboxConfig {
+    let mut policy = Policy::workspace(&workspace.roots);
+    policy.writable.extend(fencing.writable.iter().cloned());
+    policy.network = fencing.network;
+    // What holds keys and other sessions is nobody's business but ours.
+    policy.hidden.push(own.to_owned());
+    let mut visible = vec![crate::gate::kept(&workspace.session)];
+    visible.extend(workspace.keeper.as_ref().map(|keeper| keeper.folder().to_owned()));
+    SandboxConfig {
+        probe: fencing.probe.clone(),
+        policy,
+        guarded: workspace.roots.clone(),
+        visible,
+        home: workspace.home.clone(),
+        own: Some(own.to_owned()),
+        helper: fencing.program.clone(),
+        mask: mask(own),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_program_that_puts_the_fence_up_cannot_be_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let program = root.join("pal");
-        std::fs::write(&program, "").unwrap();
-        let check = |fence: Fence, writable: &std::path::Path| {
-            let fencing = Fencing { fence, network: false, writable: Vec::new(), program: program.clone() };
-            let mut policy = Policy { writable: vec![writable.to_owned()], ..Policy::default() };
-            (with_safe_program(&fencing, &mut policy), policy.read_only)
-        };
-        let elsewhere = root.join("elsewhere");
-        let landlock = Fence::Landlock { abi: 1 };
-        let bubblewrap = Fence::Bubblewrap { program: "/usr/bin/bwrap".into() };
-        assert_eq!(check(landlock.clone(), &elsewhere), (landlock.clone(), Vec::new()));
-        assert_eq!(check(bubblewrap.clone(), &elsewhere), (bubblewrap.clone(), Vec::new()));
-        assert_eq!(check(bubblewrap.clone(), &root), (bubblewrap, vec![program.clone()]));
-        let (fence, _) = check(landlock, &root);
-        assert!(matches!(&fence, Fence::None { why } if why.contains("install it elsewhere")), "{fence}");
+/// A file that nobody may read: it stands in the place of files with credentials, so that reading one of them fails
+/// instead of showing an empty file.
+fn mask(own: &Path) -> Option<PathBuf> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = own.join("hidden-by-sandbox");
+    if path.exists() {
+        return Some(path);
     }
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&path);
+    let text = "This file holds credentials and is hidden from commands that nobody allowed.\n";
+    let written = made.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+    (written.is_ok() || path.exists()).then_some(path)
+}
+
+/// What may be done without a rule or a person's yes. Whether this machine has a sandbox is tried out only where a
+/// command is about to run.
+pub(crate) fn sandbox_policy(shell: &Shell, runs_command: bool) -> SandboxPolicy {
+    let Some(sandbox) = &shell.sandbox else {
+        return SandboxPolicy { state: SandboxState::Off, ..SandboxPolicy::default() };
+    };
+    let state = match runs_command.then(|| sandbox.fence()) {
+        Some(Fence::None { .. }) => SandboxState::Unavailable,
+        _ => SandboxState::Available,
+    };
+    let policy = &sandbox.config().policy;
+    SandboxPolicy { state, writable: policy.writable.clone(), network: policy.network }
 }

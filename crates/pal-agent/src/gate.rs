@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use pal_model::{Text, ToolUseId};
 use pal_permissions::{
-    Ground, Mode, Need, Request, Rules, Target, Verdict, holds_credentials, judge, may_concern,
+    Confinement, Ground, Mode, Need, Request, Rules, SandboxLevel, SandboxPolicy, SandboxState, Target,
+    Verdict, confine, holds_credentials, judge, may_concern,
 };
 use pal_process::Cancel;
 use pal_session::{Call, Ruling};
-use pal_tools::{Hidden, Input, Tool, Workspace};
+use pal_tools::{Hidden, Input, Shell, Tool, Workspace};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
 use crate::event::Denial;
+use crate::fencing::sandbox_policy;
 use crate::inner::is_inner;
 use crate::listening::{Listening, Spoken};
 
@@ -72,6 +74,10 @@ pub(crate) struct Gate {
     pub(crate) agent: Option<String>,
     /// Tools that it has for its memories alone.
     pub(crate) memory_tools: Vec<SmolStr>,
+    /// The shell that commands run in, with its sandbox.
+    pub(crate) shell: Arc<Shell>,
+    /// Whether commands run in the sandbox that a rule or a person allowed, too.
+    pub(crate) confines_all: bool,
 }
 
 /// What came of it.
@@ -82,6 +88,8 @@ pub(crate) struct Judged {
     pub(crate) notes: Vec<String>,
     /// What the call would do.
     pub(crate) needs: Vec<Need>,
+    /// The sandbox that a command of it runs in.
+    pub(crate) confinement: Confinement,
 }
 
 impl Gate {
@@ -106,7 +114,9 @@ impl Gate {
     /// Whether a file may be looked at without asking anybody.
     pub(crate) fn may_look(&self, target: &Target, workspace: &Workspace) -> bool {
         let needs = [Need::Read(target.clone())];
-        judged("Read", &needs, self.mode, &self.rules, self.own.clone(), workspace) == Verdict::Allow
+        let sandbox = sandbox_policy(&self.shell, false);
+        judged("Read", &needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
+            == Verdict::Allow
     }
 
     pub(crate) fn judge(
@@ -130,7 +140,8 @@ impl Gate {
         // A hook that was not heard to its end has not agreed to anything.
         if cancel.is_cancelled() {
             let ruling = Ruling::Refused(String::from("Not carried out: interrupted by the user."));
-            return Judged { ruling, denial: None, notes: Vec::new(), needs: Vec::new() };
+            let confinement = Confinement::whole(SandboxLevel::ReadOnly);
+            return Judged { ruling, denial: None, notes: Vec::new(), needs: Vec::new(), confinement };
         }
         let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
         if let Some(why) = &spoken.stop {
@@ -140,6 +151,7 @@ impl Gate {
                 denial,
                 notes: spoken.notes,
                 needs: Vec::new(),
+                confinement: Confinement::whole(SandboxLevel::ReadOnly),
             };
         }
         // Another input has other needs.
@@ -160,8 +172,39 @@ impl Gate {
                 self.plan_verdict(call, self.verdict(call, needs, workspace, &spoken), &spoken)
             }
         };
+        let needs = needs.unwrap_or_default();
+        let is_unasked = self.judged(call, &needs, workspace) == Verdict::Allow;
+        let confinement = self.confinement(&needs, is_unasked, workspace);
         let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
-        Judged { ruling, denial, notes: spoken.notes, needs: needs.unwrap_or_default() }
+        Judged { ruling, denial, notes: spoken.notes, needs, confinement }
+    }
+
+    fn judged(&self, call: &Call, needs: &[Need], workspace: &Workspace) -> Verdict {
+        judged(&call.name, needs, self.mode, &self.rules, (self.own.clone(), self.sandbox(needs)), workspace)
+    }
+
+    fn sandbox(&self, needs: &[Need]) -> SandboxPolicy {
+        sandbox_policy(&self.shell, needs.iter().any(|need| matches!(need, Need::Run(_))))
+    }
+
+    /// The sandbox of a command: what nobody was asked about runs where it can do no harm.
+    fn confinement(&self, needs: &[Need], is_unasked: bool, workspace: &Workspace) -> Confinement {
+        let command = needs.iter().find_map(|need| match need {
+            Need::Run(command) => Some(command),
+            _ => None,
+        });
+        let confinement = match command {
+            Some(command) if is_unasked => {
+                on_ground(self.own.clone(), self.sandbox(needs), workspace, |ground| {
+                    confine(command, self.mode, &self.rules, ground)
+                })
+            }
+            _ => Confinement::whole(SandboxLevel::Full),
+        };
+        match self.confines_all && confinement.level > SandboxLevel::WorkspaceWrite {
+            true => Confinement::whole(SandboxLevel::WorkspaceWrite),
+            false => confinement,
+        }
     }
 
     /// Whether a tool that is there for memories alone is called for something else.
@@ -179,7 +222,7 @@ impl Gate {
     fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
         let verdict = match self.are_about_notes(needs) {
             true => by_rules_alone(&call.name, needs, &self.rules, workspace),
-            false => judged(&call.name, needs, self.mode, &self.rules, self.own.clone(), workspace),
+            false => self.judged(call, needs, workspace),
         };
         match verdict {
             // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
@@ -306,6 +349,8 @@ pub(crate) fn hidden(rules: &Rules, own: &Path, workspace: &Workspace) -> Hidden
             memory: None,
             directory: roots.first().cloned().unwrap_or_default(),
             resolve: &resolve,
+            is_folder: &Path::is_dir,
+            sandbox: SandboxPolicy::default(),
         };
         let target = Target { named: real.display().to_string(), real: real.to_owned() };
         rules.denies_reading(&target, &ground).is_some()
@@ -318,10 +363,10 @@ pub(crate) fn judged(
     needs: &[Need],
     mode: Mode,
     rules: &Rules,
-    own: Option<PathBuf>,
+    (own, sandbox): (Option<PathBuf>, SandboxPolicy),
     workspace: &Workspace,
 ) -> Verdict {
-    on_ground(own, workspace, |ground| judge(&Request { tool, needs, mode }, rules, ground))
+    on_ground(own, sandbox, workspace, |ground| judge(&Request { tool, needs, mode }, rules, ground))
 }
 
 /// What rules say that deny or ask, to a call that needs no permission otherwise.
@@ -336,12 +381,19 @@ fn by_rules_alone(tool: &str, needs: &[Need], rules: &Rules, workspace: &Workspa
         memory: None,
         directory: workspace.directory(),
         resolve: &resolve,
+        is_folder: &Path::is_dir,
+        sandbox: SandboxPolicy { state: SandboxState::Off, ..SandboxPolicy::default() },
     };
     judge(&Request { tool, needs, mode: Mode::Bypass }, rules, &ground)
 }
 
 /// Asks something of permissions that depends on what lies where.
-fn on_ground<T>(own: Option<PathBuf>, workspace: &Workspace, ask: impl FnOnce(&Ground<'_>) -> T) -> T {
+fn on_ground<T>(
+    own: Option<PathBuf>,
+    sandbox: SandboxPolicy,
+    workspace: &Workspace,
+    ask: impl FnOnce(&Ground<'_>) -> T,
+) -> T {
     let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
     ask(&Ground {
         roots: workspace.roots.clone(),
@@ -351,18 +403,20 @@ fn on_ground<T>(own: Option<PathBuf>, workspace: &Workspace, ask: impl FnOnce(&G
         memory: workspace.keeper.as_ref().map(|keeper| keeper.folder().to_owned()),
         directory: workspace.directory(),
         resolve: &resolve,
+        is_folder: &Path::is_dir,
+        sandbox,
     })
 }
 
 /// What sessions of this project put aside: a copy of a session names what its original put there.
-fn kept(session: &Path) -> PathBuf {
+pub(crate) fn kept(session: &Path) -> PathBuf {
     session.parent().unwrap_or(session).to_owned()
 }
 
 /// Whether the condition of a hook is about a call. What may be meant is meant: a guard that runs once too often does no harm.
 fn fits(rule: &str, tool: &str, needs: &[Need], own: Option<PathBuf>, workspace: &Workspace) -> bool {
     let Ok(rule) = rule.parse() else { return false };
-    on_ground(own, workspace, |ground| may_concern(&rule, tool, needs, ground))
+    on_ground(own, SandboxPolicy::default(), workspace, |ground| may_concern(&rule, tool, needs, ground))
 }
 
 fn denial(call: &Call, input: &Text, reason: &str, rule: Option<&str>) -> Denial {

@@ -89,8 +89,8 @@ impl Handle {
         self.cancel().cancel();
     }
 
-    /// Chooses the permission mode. It holds for the next call that is judged; the model is told with the next request. The
-    /// fence around commands stays as it is: what goes into [`Mode::Bypass`] or out of it wants a session that is opened anew.
+    /// Chooses the permission mode. It holds for the next call that is judged, and so does its sandbox; the model is told
+    /// with the next request.
     pub fn choose_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
     }

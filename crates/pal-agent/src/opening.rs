@@ -19,7 +19,7 @@ use smol_str::SmolStr;
 use crate::AgentError;
 use crate::agents::UNDER_WAY;
 use crate::clock;
-use crate::options::{Beginning, Options};
+use crate::options::{Beginning, Fencing, Options};
 
 /// Notes on what the model may do.
 pub(crate) const PERMISSIONS: &str = "permissions";
@@ -212,10 +212,11 @@ fn changed(words: &str) -> String {
 /// What the model is told of what it may do.
 fn guidance(options: &Options) -> Vec<String> {
     let mut guidance = vec![String::from(guidance_of(options.mode))];
-    if let Some(fence) = &options.fence {
-        let network = if fence.network { "reach the network" } else { "do not reach the network" };
+    let is_confined = |fencing: &&Fencing| fencing.is_for_all || options.mode == Mode::Bypass;
+    if let Some(fencing) = options.fence.as_ref().filter(is_confined) {
+        let network = if fencing.network { "reach the network" } else { "do not reach the network" };
         guidance.push(format!(
-            "Shell commands run behind a fence: they can write to the project and to temporary files only, and {network}."
+            "Shell commands run in a sandbox: they can write to the project and to temporary files only, and {network}."
         ));
     }
     guidance

@@ -62,7 +62,7 @@ pub struct Options {
     pub without_tools: Vec<SmolStr>,
     /// Tools that the model finds by searching instead of having them in its list, by name.
     pub deferred_tools: Vec<SmolStr>,
-    /// The fence around shell commands; none for none.
+    /// The sandbox of commands; none if a person switched it off.
     pub fence: Option<Fencing>,
     /// MCP servers.
     pub serving: Serving,
@@ -138,16 +138,18 @@ pub struct Known {
 #[derive(Clone)]
 pub struct Above(pub(crate) Arc<crate::agents::Team>);
 
-/// A fence around shell commands.
+/// The sandbox of commands.
 #[derive(Clone, Debug)]
 pub struct Fencing {
-    /// The fence.
-    pub fence: pal_sandbox::Fence,
-    /// Whether commands behind it reach the network.
+    /// What this machine can do.
+    pub probe: pal_sandbox::SandboxProbe,
+    /// Whether commands run in it that a rule or a person allowed, too.
+    pub is_for_all: bool,
+    /// Whether commands in it that may change the project reach the network.
     pub network: bool,
     /// Folders that they may write to besides the workspace and temporary files.
     pub writable: Vec<PathBuf>,
-    /// Our own program, which puts the fence up.
+    /// Our own program, which closes the sandbox from inside.
     pub program: PathBuf,
 }
 

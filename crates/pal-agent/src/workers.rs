@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pal_permissions::Need;
+use pal_permissions::{Confinement, Need};
 use pal_process::Cancel;
 use pal_session::{Call, Returned};
 use pal_tools::{Input, Output, Running, Tool, Workspace};
@@ -16,6 +16,8 @@ pub(crate) struct Job {
     pub(crate) call: Call,
     /// What it may do.
     pub(crate) granted: Vec<Need>,
+    /// The sandbox that a command of it runs in.
+    pub(crate) confinement: Confinement,
     pub(crate) tools: Arc<Vec<Box<dyn Tool>>>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) hooks: Arc<Listening>,
@@ -60,6 +62,7 @@ impl Job {
         let running = Running {
             workspace: &self.workspace,
             granted: &self.granted,
+            confinement: &self.confinement,
             call: id,
             cancel: &self.cancel,
             progress: &progress,

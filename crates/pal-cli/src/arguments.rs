@@ -78,6 +78,7 @@ pub(crate) enum Command {
     Replay(Replay),
     Lab(Lab),
     Config(Config),
+    Trust(Trust),
 }
 
 /// Take sessions of other agents over into logs of our own
@@ -308,6 +309,18 @@ pub(crate) struct Uncompact {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Trust a project: let its own settings and MCP servers run commands
+///
+/// Prints the whole of `.pal/settings.toml`, `.pal/settings.local.toml` and `.mcp.json`, and asks. What is trusted is what
+/// these files say now: when one of them changes, it counts as not trusted until you run this again.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pal trust\n  pal trust --yes")]
+pub(crate) struct Trust {
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// Pin a text: every later compaction carries it word for word

@@ -83,6 +83,7 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
         Command::Mcp(mcp) => commands::mcp(&mcp, settings),
         Command::Sim(sim) => commands::sim(&sim, settings, out),
         Command::Ask(ask) => commands::ask(&ask, settings, out),
+        Command::Trust(trust) => commands::trust(&trust, settings, out),
         Command::Config(config) => commands::config(&config, settings, out),
         Command::Replay(replay) => commands::replay(&replay, settings, out),
         Command::Lab(lab) => commands::lab(&lab, settings, out),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::Target;
+use crate::{SandboxPolicy, SandboxState, Target};
 
 /// What lies where. Folders come with their links followed, or nothing in them is recognised.
 pub struct Ground<'a> {
@@ -22,6 +22,27 @@ pub struct Ground<'a> {
     pub directory: PathBuf,
     /// Where a path leads that is named in a directory: absolute, links followed as far as it exists.
     pub resolve: &'a dyn Fn(&str, &Path) -> PathBuf,
+    /// Whether a path is a folder.
+    pub is_folder: &'a dyn Fn(&Path) -> bool,
+    /// What may be done without a rule or a person's yes.
+    pub sandbox: SandboxPolicy,
+}
+
+impl<'a> Ground<'a> {
+    /// The same, with nothing held back by the sandbox.
+    pub(crate) fn unconfined(&self) -> Ground<'a> {
+        Ground {
+            roots: self.roots.clone(),
+            home: self.home.clone(),
+            session: self.session.clone(),
+            own: self.own.clone(),
+            memory: self.memory.clone(),
+            directory: self.directory.clone(),
+            resolve: self.resolve,
+            is_folder: self.is_folder,
+            sandbox: SandboxPolicy { state: SandboxState::Off, ..self.sandbox.clone() },
+        }
+    }
 }
 
 impl Ground<'_> {

@@ -4,7 +4,7 @@ mod files;
 mod run;
 mod strict;
 
-use crate::{Ground, Mode, Need, Placed, Rule, Rules, Verdict};
+use crate::{Ground, Mode, Need, Placed, Rule, Rules, SandboxState, Verdict};
 
 /// A call that wants to go ahead.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Request<'a> {
 
 /// What permissions say to a call. The strictest answer to anything that it needs is the answer to all.
 pub fn judge(request: &Request<'_>, rules: &Rules, ground: &Ground<'_>) -> Verdict {
-    let judge = Judge { tool: request.tool, mode: request.mode, rules, ground };
+    let judge = Judge::new(request, rules, ground);
     let mut verdict = judge.tool();
     for need in request.needs {
         if matches!(verdict, Verdict::Deny { .. }) {
@@ -35,7 +35,7 @@ pub fn judge(request: &Request<'_>, rules: &Rules, ground: &Ground<'_>) -> Verdi
 pub fn may_concern(rule: &Rule, tool: &str, needs: &[Need], ground: &Ground<'_>) -> bool {
     let mut rules = Rules::default();
     rules.deny.push(Placed { rule: rule.clone(), origin: String::from("condition") });
-    judge(&Request { tool, needs, mode: Mode::Bypass }, &rules, ground) != Verdict::Allow
+    judge(&Request { tool, needs, mode: Mode::Bypass }, &rules, &ground.unconfined()) != Verdict::Allow
 }
 
 /// The stricter of two verdicts; the first if they are the same.
@@ -48,11 +48,32 @@ fn stricter(one: Verdict, other: Verdict) -> Verdict {
 }
 
 /// All that a verdict is made of.
-struct Judge<'a> {
+pub(crate) struct Judge<'a> {
     tool: &'a str,
     mode: Mode,
     rules: &'a Rules,
-    ground: &'a Ground<'a>,
+    pub(crate) ground: &'a Ground<'a>,
+}
+
+impl<'a> Judge<'a> {
+    pub(crate) fn new(request: &Request<'a>, rules: &'a Rules, ground: &'a Ground<'a>) -> Judge<'a> {
+        Judge { tool: request.tool, mode: request.mode, rules, ground }
+    }
+
+    /// Whether something is allowed without asking.
+    pub(crate) fn is_allowed(&self, need: &Need) -> bool {
+        self.need(need) == Verdict::Allow
+    }
+
+    /// Whether bypass mode holds this session to the sandbox: only a person who switched it off lifts that.
+    fn is_bypass_confined(&self) -> bool {
+        self.mode == Mode::Bypass && self.ground.sandbox.state != SandboxState::Off
+    }
+
+    /// Whether nothing holds this session back but rules that deny or ask.
+    fn is_unconfined(&self) -> bool {
+        self.mode == Mode::Bypass && self.ground.sandbox.state == SandboxState::Off
+    }
 }
 
 impl Judge<'_> {
@@ -103,8 +124,15 @@ impl Judge<'_> {
             return asked(placed, rule);
         }
         let has_rule = self.rules.allowing().any(|rule| rule.is_about_host(name, false));
-        if self.mode == Mode::Bypass || has_rule {
+        if self.is_unconfined() || has_rule || (self.is_bypass_confined() && self.ground.sandbox.network) {
             return Verdict::Allow;
+        }
+        if self.is_bypass_confined() {
+            let why = format!(
+                "bypass mode runs in the sandbox, which reaches no network: the rule `{rule}` or `sandbox_network = true` \
+                 would allow it"
+            );
+            return Verdict::Deny { why };
         }
         let why = match &host {
             Some(host) => format!("no rule allows pages of {host}"),

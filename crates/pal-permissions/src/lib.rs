@@ -3,7 +3,7 @@
 //! The crate is pure: paths come in with their links followed, and whoever asks says where things are.
 //!
 //! ```
-//! use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Verdict, judge};
+//! use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, SandboxPolicy, Verdict, judge};
 //! use std::path::{Path, PathBuf};
 //!
 //! let ground = Ground {
@@ -14,6 +14,8 @@
 //!     memory: None,
 //!     directory: PathBuf::from("/project"),
 //!     resolve: &|named: &str, directory: &Path| directory.join(named),
+//!     is_folder: &|_| false,
+//!     sandbox: SandboxPolicy::default(),
 //! };
 //! let mut rules = Rules::default();
 //! rules.allow.push(Placed { rule: "Bash(cargo test:*)".parse()?, origin: String::from("user settings") });
@@ -26,22 +28,26 @@
 //! # Ok::<(), pal_permissions::RuleError>(())
 //! ```
 
+mod confinement;
 mod ground;
 mod judge;
 mod mode;
 mod need;
 mod rule;
 mod rules;
+mod sandbox_policy;
 mod sensitive;
 mod shell;
 mod verdict;
 
+pub use confinement::{ConfinedPart, Confinement, confine};
 pub use ground::Ground;
 pub use judge::{Request, judge, may_concern};
 pub use mode::{Mode, UnknownMode};
 pub use need::{Need, Target};
 pub use rule::{Rule, RuleError};
 pub use rules::{Placed, Rules};
+pub use sandbox_policy::{SandboxLevel, SandboxPolicy, SandboxState};
 pub use sensitive::holds_credentials;
-pub use shell::only_looks;
+pub use shell::is_read_only;
 pub use verdict::Verdict;

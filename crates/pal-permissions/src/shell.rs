@@ -5,8 +5,9 @@
 //! what is known only when the line runs is a doubt, and a line with a doubt is never allowed part by part.
 
 mod hatch;
-mod looking;
+
 mod naming;
+mod read_only;
 mod scan;
 mod walk;
 mod word;
@@ -14,9 +15,11 @@ mod word;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub(crate) use hatch::{Inner, hatch, inner, is_recursive_reader, peel, runs_another, shows_content};
-pub(crate) use looking::{Operand, OperandKind, Shown, look, shown};
+pub(crate) use hatch::{
+    Inner, hatch, inner, is_interpreter, is_recursive_reader, peel, runs_another, shows_content,
+};
 pub(crate) use naming::rule_for;
+pub(crate) use read_only::{Operand, OperandKind, Shown, is_builtin, read_only_operands, shown};
 pub(crate) use walk::read;
 pub(crate) use word::{Word, decode};
 
@@ -45,7 +48,7 @@ impl Script {
         let is_before = |other: usize| {
             other < idx || self.tangles.iter().any(|tangle| tangle.contains(&idx) && tangle.contains(&other))
         };
-        let moves = |part: &Part| matches!(&part.deed, Deed::Run(words) if hatch::moves_names(peel(words)) && look(words).is_none());
+        let moves = |part: &Part| matches!(&part.deed, Deed::Run(words) if hatch::moves_names(peel(words)) && read_only_operands(words).is_none());
         self.parts.iter().enumerate().any(|(other, part)| other != idx && is_before(other) && moves(part))
     }
 }
@@ -55,6 +58,8 @@ impl Script {
 pub(crate) struct Part {
     /// As it stands in the line.
     pub(crate) text: String,
+    /// Where the words of a command stand in the line.
+    pub(crate) starts: Vec<usize>,
     /// What it does.
     pub(crate) deed: Deed,
     /// The directories that it may run in, as far as the line tells.
@@ -76,15 +81,14 @@ pub(crate) enum Deed {
     Put(Word),
 }
 
-/// Whether a command line only looks at things: nothing is changed by it, and it may run beside others that only look.
-pub fn only_looks(command: &str) -> bool {
+/// Whether a command line is read-only: nothing is changed by it, and it may run beside others that are.
+pub fn is_read_only(command: &str) -> bool {
     let script = read(command, Path::new("/"), &|named, directory| directory.join(named));
     script.doubts.is_empty()
         && !script.parts.is_empty()
         && script.parts.iter().all(|part| match &part.deed {
-            Deed::Run(words) => {
-                look(words).is_some_and(|operands| !operands.iter().any(|operand| operand.is_write()))
-            }
+            Deed::Run(words) => read_only_operands(words)
+                .is_some_and(|operands| !operands.iter().any(|operand| operand.is_write())),
             Deed::Take(_) => true,
             // The next command would start elsewhere.
             Deed::Enter(_) | Deed::Put(_) => false,

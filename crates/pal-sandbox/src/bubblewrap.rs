@@ -45,27 +45,11 @@ fn find() -> Option<PathBuf> {
 
 /// What bubblewrap is called with, up to the command.
 pub(crate) fn arguments(policy: &Policy) -> Vec<OsString> {
-    // The user namespace keeps root, too, from mounting things back; without --new-session signals to the process
-    // group reach the command, and seccomp refuses to type on the terminal.
-    let mut arguments: Vec<OsString> = [
-        "--die-with-parent",
-        "--unshare-user",
-        "--unshare-ipc",
-        "--unshare-pid",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-    ]
-    .map(OsString::from)
-    .to_vec();
+    let mut arguments = match (&policy.visible, policy.is_open) {
+        (_, true) => open_machine(),
+        (Some(visible), false) => of_visible(visible),
+        (None, false) => whole_machine(),
+    };
     if !policy.network {
         arguments.push("--unshare-net".into());
     }
@@ -82,12 +66,65 @@ pub(crate) fn arguments(policy: &Policy) -> Vec<OsString> {
     for path in &read_only {
         mount("--ro-bind-try", path, path);
     }
-    for path in &hidden {
+    let mask = policy.mask.clone().unwrap_or_else(|| PathBuf::from("/dev/null"));
+    let is_seen = |path: &Path| match &policy.visible {
+        Some(visible) => visible.iter().any(|seen| path.starts_with(seen)),
+        None => true,
+    };
+    for path in hidden.iter().filter(|path| is_seen(path)) {
         if path.is_dir() {
-            arguments.extend(["--tmpfs".into(), path.into()]);
+            arguments.extend(["--perms", "0000", "--tmpfs"].map(OsString::from));
+            arguments.push(path.into());
         } else {
-            arguments.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
+            arguments.extend(["--ro-bind".into(), mask.clone().into(), path.into()]);
         }
+    }
+    arguments
+}
+
+// The user namespace keeps root, too, from mounting things back; without --new-session signals to the process group
+// reach the command, and seccomp refuses to type on the terminal.
+const NAMESPACES: [&str; 8] = [
+    "--die-with-parent",
+    "--unshare-user",
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+];
+
+/// The machine as it is, read-only.
+fn whole_machine() -> Vec<OsString> {
+    let mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+    NAMESPACES.iter().chain(&mounts).map(OsString::from).collect()
+}
+
+/// An empty machine with these files and folders, read-only, and a scratch folder that goes with it.
+fn of_visible(visible: &[PathBuf]) -> Vec<OsString> {
+    let mounts = ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"];
+    let mut arguments: Vec<OsString> = NAMESPACES.iter().chain(&mounts).map(OsString::from).collect();
+    let paths: BTreeSet<&PathBuf> = visible.iter().collect();
+    for path in paths {
+        match std::fs::read_link(path) {
+            // `/bin` is a link into `/usr` on many systems.
+            Ok(target) if path.components().count() == 2 => {
+                arguments.extend(["--symlink".into(), target.into(), path.into()]);
+            }
+            _ => arguments.extend(["--ro-bind-try".into(), path.into(), path.into()]),
+        }
+    }
+    arguments
+}
+
+/// The machine as it is, writable, with its devices. Root keeps the powers over files that it needs to install
+/// something, and none by which it could take a mount away.
+fn open_machine() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = ["--dev-bind", "/", "/"].map(OsString::from).to_vec();
+    for power in ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID", "KILL", "NET_BIND_SERVICE"]
+    {
+        arguments.extend(["--cap-add".into(), format!("CAP_{power}").into()]);
     }
     arguments
 }

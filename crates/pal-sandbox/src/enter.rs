@@ -59,7 +59,9 @@ fn enter(order: &Order) -> Result<u8, String> {
     crate::powers::give_up()?;
     // Without that right in Landlock, a call that needs no open file could cut files anywhere.
     let deny_truncate = order.landlock && abi < 3;
-    crate::seccomp::restrict(&order.policy, deny_truncate)?;
+    // Before that version, a command could end programs outside.
+    let deny_signals = order.landlock && abi < 6 && order.policy.changes_nothing;
+    crate::seccomp::restrict(&order.policy, deny_truncate, deny_signals)?;
     Ok(abi)
 }
 

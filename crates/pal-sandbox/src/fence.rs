@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use pal_process::Program;
 
@@ -53,16 +54,44 @@ impl Fence {
         policy.read_only.iter().filter(|path| std::fs::create_dir(path).is_ok()).cloned().collect()
     }
 
+    /// The words that put a program behind this fence when they stand before it in a command line; none where the policy
+    /// needs no fence.
+    pub fn prefix(&self, policy: &Policy, helper: &Path) -> Result<Vec<OsString>, NoFence> {
+        let nothing = Program {
+            path: OsString::new(),
+            arguments: Vec::new(),
+            directory: PathBuf::new(),
+            environment: Vec::new(),
+        };
+        let wrapped = self.wrap(nothing, policy, helper)?;
+        let mut words = vec![wrapped.path];
+        words.extend(wrapped.arguments);
+        words.pop();
+        Ok(words)
+    }
+
     /// The program behind this fence. `helper` is a program that calls [`crate::enter_and_exec`] when its first argument
     /// is [`HELPER_ARGUMENT`]: our own.
     pub fn wrap(&self, program: Program, policy: &Policy, helper: &Path) -> Result<Program, NoFence> {
         let (order, mut arguments, path) = match self {
             Fence::None { why } => return Err(NoFence { why: why.clone() }),
+            // Landlock gives rights to folders and cannot take some away again: it has nothing for this.
+            Fence::Landlock { .. } if policy.is_open => return Ok(program),
+            Fence::Bubblewrap { program: bwrap } if policy.is_open => {
+                let mut arguments = bubblewrap::arguments(policy);
+                arguments.extend(["--".into(), program.path]);
+                arguments.extend(program.arguments);
+                return Ok(Program { path: OsString::from(bwrap), arguments, ..program });
+            }
             Fence::Landlock { .. } => {
-                (Order { landlock: true, policy: policy.clone() }, Vec::new(), OsString::from(helper))
+                let mut seen = policy.clone();
+                seen.visible.iter_mut().for_each(|visible| visible.push(helper.to_owned()));
+                (Order { landlock: true, policy: seen }, Vec::new(), OsString::from(helper))
             }
             Fence::Bubblewrap { program: bwrap } => {
-                let mut arguments = bubblewrap::arguments(policy);
+                let mut seen = policy.clone();
+                seen.visible.iter_mut().for_each(|visible| visible.push(helper.to_owned()));
+                let mut arguments = bubblewrap::arguments(&seen);
                 arguments.extend(["--".into(), helper.into()]);
                 (Order { landlock: false, policy: policy.clone() }, arguments, OsString::from(bwrap))
             }
@@ -72,6 +101,23 @@ impl Fence {
         arguments.extend([HELPER_ARGUMENT.into(), order.into(), "--".into(), program.path]);
         arguments.extend(program.arguments);
         Ok(Program { path, arguments, ..program })
+    }
+}
+
+/// The fence of this machine, found when it is first asked for: trying it out takes as long as starting a few programs.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxProbe(Arc<OnceLock<Fence>>);
+
+impl SandboxProbe {
+    /// The fence.
+    pub fn fence(&self) -> &Fence {
+        self.0.get_or_init(Fence::detect)
+    }
+}
+
+impl From<Fence> for SandboxProbe {
+    fn from(fence: Fence) -> SandboxProbe {
+        SandboxProbe(Arc::new(OnceLock::from(fence)))
     }
 }
 

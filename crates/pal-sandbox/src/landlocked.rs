@@ -15,6 +15,24 @@ const NEWEST: ABI = ABI::V9;
 /// Devices that take anything and keep nothing.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
+/// Files by which the kernel tells programs about the machine.
+const READ_BY_PROGRAMS: [&str; 14] = [
+    "/proc/meminfo",
+    "/proc/uptime",
+    "/proc/loadavg",
+    "/proc/stat",
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/version",
+    "/proc/sys/kernel",
+    "/sys/devices/system/cpu",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+
 /// Where shared memory and semaphores of programs are: files that are temporary by nature.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -36,9 +54,13 @@ pub(crate) fn restrict(policy: &Policy) -> Result<u8, String> {
 fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     // Devices are not made: whoever may make them, as root may, could write to disks through them.
     let writing = AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    // Names of files are no secret; listing them is not held back, so that folders above hidden files stay usable.
-    let reading = AccessFs::ReadFile | AccessFs::Execute;
-    let hides = !policy.hidden.is_empty();
+    // Names of files are no secret where most files are open: listing them is then not held back, so that folders above
+    // hidden files stay usable.
+    let reading = match policy.visible {
+        Some(_) => AccessFs::ReadFile | AccessFs::Execute | AccessFs::ReadDir,
+        None => AccessFs::ReadFile | AccessFs::Execute,
+    };
+    let hides = !policy.hidden.is_empty() || policy.visible.is_some();
     // The first version must be there; of what came later, as much as the kernel knows.
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -51,17 +73,35 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     }
     let mut rules = rules.create()?;
     let granted = if hides { writing | reading } else { writing };
-    for path in &policy.writable {
-        rules = allow(rules, path, granted)?;
+    let closed: Vec<PathBuf> = policy.read_only.iter().chain(&policy.hidden).cloned().collect();
+    for path in policy.writable.iter().flat_map(|root| all_but(root, &closed)) {
+        rules = allow(rules, &path, granted)?;
     }
-    for path in DEVICES.iter().chain([&SHARED_MEMORY]) {
+    let devices: &[&str] = if policy.changes_nothing { &DEVICES[..1] } else { &DEVICES };
+    for path in devices {
         rules = allow(rules, Path::new(path), granted)?;
     }
-    if hides {
-        let hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
-        for path in all_but(&hidden) {
-            rules = allow(rules, &path, reading)?;
+    if !policy.changes_nothing {
+        rules = allow(rules, Path::new(SHARED_MEMORY), granted)?;
+    }
+    let hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    match &policy.visible {
+        Some(visible) => {
+            let system = READ_BY_PROGRAMS.iter().map(PathBuf::from);
+            for root in visible.iter().cloned().chain(system) {
+                // Names in a folder that may be seen are no secret, also where something in it is hidden.
+                rules = allow(rules, &root, BitFlags::from(AccessFs::ReadDir))?;
+                for path in all_but(&root, &hidden) {
+                    rules = allow(rules, &path, reading)?;
+                }
+            }
         }
+        None if hides => {
+            for path in all_but(Path::new("/"), &hidden) {
+                rules = allow(rules, &path, reading)?;
+            }
+        }
+        None => {}
     }
     Ok(rules)
 }
@@ -74,24 +114,28 @@ fn allow(
     // What is not there cannot be allowed, and needs no rule.
     let (Ok(opened), Ok(found)) = (PathFd::new(path), std::fs::metadata(path)) else { return Ok(rules) };
     let access = if found.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+    if access.is_empty() {
+        return Ok(rules);
+    }
     rules.add_rule(PathBeneath::new(opened, access))
 }
 
-/// Paths that together are everything but the hidden ones: where a folder has something hidden below it, its entries
-/// stand in its place. Rules can only give, so there is no other way to hide.
-fn all_but(hidden: &[PathBuf]) -> Vec<PathBuf> {
+/// Paths that together are everything below a root but the closed ones: where a folder has something closed below it,
+/// its entries stand in its place. Rules can only give, so there is no other way to close something; nothing new can
+/// then be made in such a folder itself.
+fn all_but(root: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    let mut folders = vec![PathBuf::from("/")];
+    let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        if hidden.contains(&folder) {
+        if closed.contains(&folder) {
             continue;
         }
-        if !hidden.iter().any(|path| path.starts_with(&folder)) {
+        if !closed.iter().any(|path| path.starts_with(&folder)) {
             all.push(folder);
             continue;
         }
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            // A link would give what it leads to, which may be hidden; what it leads to has a place of its own.
+            // A link would give what it leads to, which may be closed; what it leads to has a place of its own.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 folders.push(entry.path());
             }
@@ -112,7 +156,7 @@ mod tests {
             std::fs::create_dir_all(root.join(name)).expect("made");
         }
         std::os::unix::fs::symlink(root.join("a/secret"), root.join("a/link")).expect("made");
-        let all = all_but(&[root.join("a/secret")]);
+        let all = all_but(Path::new("/"), &[root.join("a/secret")]);
         let below: Vec<&PathBuf> = all.iter().filter(|path| path.starts_with(&root)).collect();
         assert_eq!(below.len(), 2, "{below:?}");
         assert!(all.contains(&root.join("a/open")) && all.contains(&root.join("b")));

@@ -8,10 +8,10 @@
 //! | what a command tries | bubblewrap | Landlock |
 //! | --- | --- | --- |
 //! | write outside | read-only mounts | refused by path, whatever way leads there |
-//! | read hidden paths | something empty in their place | refused by path, **not** inside of what may be written |
-//! | write to read-only paths inside the workspace | read-only mounts | **not refused**: a rule cannot take away from another |
-//! | move what is above such a path out of the way | a mount of its own, which cannot be moved | **not refused** |
-//! | mode, owner and times of files outside | read-only mounts | **not refused**: Landlock knows no such right |
+//! | read hidden paths | something empty in their place | refused by path |
+//! | write to read-only paths inside the workspace | read-only mounts | refused; nothing new can be made in the folder above them |
+//! | move what is above such a path out of the way | a mount of its own, which cannot be moved | refused |
+//! | mode, owner and times of files outside | read-only mounts | seccomp where nothing may change, else **not refused** |
 //! | end or look into processes outside | not visible | refused (signals from Linux 6.12 on) |
 //! | sockets, `ptrace`, mounts, namespaces, modules, keys … | seccomp | seccomp |
 //!
@@ -22,16 +22,20 @@
 mod bubblewrap;
 mod enter;
 mod fence;
+mod guarded_home;
 #[cfg(target_os = "linux")]
 mod landlocked;
 mod planted;
 mod policy;
 #[cfg(target_os = "linux")]
 mod powers;
+mod project_scan;
 #[cfg(target_os = "linux")]
 mod seccomp;
 
 pub use enter::{HELPER_ARGUMENT, enter_and_exec};
-pub use fence::{Fence, NoFence};
-pub use planted::Planted;
+pub use fence::{Fence, NoFence, SandboxProbe};
+pub use guarded_home::{home_credentials, home_startup_files};
+pub use planted::{Planted, dangers_of_repository, repository_elsewhere};
 pub use policy::Policy;
+pub use project_scan::{ProjectFindings, ProjectScan};

@@ -65,6 +65,51 @@ const REFUSED: &[i64] = &[
     libc::SYS_vhangup,
 ];
 
+/// Calls that change files without opening them, or reach other processes: refused where nothing may change. Landlock
+/// knows no right for them.
+const CHANGES: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_mknodat,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    SYS_FCHMODAT2,
+];
+
+/// `fchmodat2`, which has this number everywhere.
+const SYS_FCHMODAT2: i64 = 452;
+
+/// More of them, that only this architecture has.
+#[cfg(target_arch = "x86_64")]
+const CHANGES_HERE: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+    libc::SYS_mknod,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const CHANGES_HERE: &[i64] = &[];
+
 /// More of them, that only this architecture has.
 #[cfg(target_arch = "x86_64")]
 const REFUSED_HERE: &[i64] =
@@ -80,12 +125,12 @@ const NAMESPACES: [u64; 7] =
 const TYPING: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 /// Binds this thread.
-pub(crate) fn restrict(policy: &Policy, deny_truncate: bool) -> Result<(), String> {
+pub(crate) fn restrict(policy: &Policy, deny_truncate: bool, deny_signals: bool) -> Result<(), String> {
     let refuse = |error: Error| format!("seccomp: {error}");
     // A library that does not find this call uses the older one, whose flags can be looked at.
     let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     for (rules, errno) in
-        [(newer, libc::ENOSYS), (refused(policy, deny_truncate).map_err(refuse)?, libc::EPERM)]
+        [(newer, libc::ENOSYS), (refused(policy, deny_truncate, deny_signals).map_err(refuse)?, libc::EPERM)]
     {
         let program = compile(rules, errno).map_err(refuse)?;
         apply_filter(&program).map_err(refuse)?;
@@ -112,11 +157,22 @@ fn no_second_numbers() -> Vec<sock_filter> {
     vec![load_number, is_second, refuse]
 }
 
-fn refused(policy: &Policy, deny_truncate: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
+fn refused(
+    policy: &Policy,
+    deny_truncate: bool,
+    deny_signals: bool,
+) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     if deny_truncate {
         rules.insert(libc::SYS_truncate, Vec::new());
+    }
+    if deny_signals {
+        let calls = [libc::SYS_kill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_pidfd_send_signal];
+        rules.extend(calls.map(|call| (call, Vec::new())));
+    }
+    if policy.changes_nothing {
+        rules.extend(CHANGES.iter().chain(CHANGES_HERE).map(|call| (*call, Vec::new())));
     }
     let flag = |flag: u64| rule(&[condition(0, SeccompCmpOp::MaskedEq(flag), flag)]);
     rules.insert(libc::SYS_clone, NAMESPACES.into_iter().map(flag).collect::<Result<_, _>>()?);

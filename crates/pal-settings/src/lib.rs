@@ -43,4 +43,4 @@ pub use settings::{
 };
 pub use switches::{Switch, Switches};
 pub use telling::{Logging, Telemetry};
-pub use trust::Trust;
+pub use trust::{ProjectTrust, TRUSTED_FILES, Trust, record_trust};

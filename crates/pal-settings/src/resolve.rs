@@ -11,7 +11,7 @@ use crate::key::{KEYS, Key};
 use crate::kind::Kind;
 use crate::place::{Origin, Place, Resolved, Sources};
 use crate::switches::Switch;
-use crate::trust::{is_trusted, notice};
+use crate::trust::{ProjectTrust, notice, trust_of};
 use crate::values::absolute;
 
 /// What holds of one setting.
@@ -72,13 +72,14 @@ pub(crate) fn resolve(sources: &Sources) -> Result<(Vec<Entry>, Vec<String>), Se
         hold(&mut entries, said);
     }
     if let Some(project) = &sources.project {
-        let is_trusted = is_trusted(project, &trusted);
+        let must_be_listed = managed.iter().any(|said| said.key.name == "trusted");
+        let trust = trust_of(project, &trusted, must_be_listed, sources.home.as_deref());
         for (place, name) in [(Place::Project, "settings.toml"), (Place::Local, "settings.local.toml")] {
             let said = of_file(place, &project.join(".pal").join(name))?;
-            let said = if is_trusted {
+            let said = if trust == ProjectTrust::Yes {
                 said.into_iter().filter(|said| said.key.name != "trusted").collect()
             } else {
-                without_trust(said, &entries, project, user_file.as_deref(), &mut notices)
+                without_trust(said, &entries, (project, &trust), &mut notices)
             };
             for said in said {
                 hold(&mut entries, said);
@@ -124,8 +125,7 @@ fn trusted_folders(places: [&Vec<Said>; 3], sources: &Sources) -> Vec<PathBuf> {
 fn without_trust(
     said: Vec<Said>,
     entries: &[Entry],
-    project: &Path,
-    user_file: Option<&Path>,
+    (project, trust): (&Path, &ProjectTrust),
     notices: &mut Vec<String>,
 ) -> Vec<Said> {
     let held =
@@ -134,7 +134,7 @@ fn without_trust(
         said.into_iter().partition(|said| said.key.trust.is_needed(&said.value, &held(said.key)));
     if let Some(first) = refused.first() {
         let keys: Vec<&str> = refused.iter().map(|said| said.key.name).collect();
-        notices.push(notice(&first.origin.source, &keys, project, user_file));
+        notices.push(notice(&first.origin.source, &keys, project, trust));
     }
     kept
 }

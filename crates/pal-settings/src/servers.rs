@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::place::{Place, Resolved, Sources};
-use crate::trust::{is_trusted, notice};
+use crate::trust::{ProjectTrust, notice, trust_of};
 use crate::values::Values;
 
 /// MCP servers.
@@ -39,22 +39,22 @@ pub struct Project {
     pub top: Option<PathBuf>,
     /// Whether what came with it may run commands.
     pub is_trusted: bool,
-    user_file: Option<PathBuf>,
+    trust: ProjectTrust,
 }
 
 impl Project {
     pub(crate) fn new(sources: &Sources, values: &Values<'_>) -> Project {
         let trusted = values.paths("trusted");
-        Project {
-            top: sources.project.clone(),
-            is_trusted: sources.project.as_ref().is_some_and(|project| is_trusted(project, &trusted)),
-            user_file: sources.home.as_ref().map(|home| home.join("settings.toml")),
-        }
+        let home = sources.home.as_deref();
+        let must_be_listed = values.origin("trusted").is_some_and(|origin| origin.place == Place::Managed);
+        let of_project = |project: &PathBuf| trust_of(project, &trusted, must_be_listed, home);
+        let trust = sources.project.as_ref().map_or(ProjectTrust::No, of_project);
+        Project { top: sources.project.clone(), is_trusted: trust == ProjectTrust::Yes, trust }
     }
 
     /// What is told of a file of the project that is ignored as long as the project is not trusted: what in it, and what to do.
     pub fn ignored(&self, file: &str, what: &[&str]) -> String {
         let top = self.top.as_deref().unwrap_or(Path::new("."));
-        notice(file, what, top, self.user_file.as_deref())
+        notice(file, what, top, &self.trust)
     }
 }

@@ -3,6 +3,7 @@
 //! Whoever clones a repository has not read its settings. So nothing in them runs a command, reaches further or costs
 //! more than what the user chose, until the user says that the project is trusted.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -45,10 +46,88 @@ impl Trust {
     }
 }
 
-/// Whether the user trusts a project: its very top is listed, whatever links lead there.
-pub(crate) fn is_trusted(project: &Path, trusted: &[PathBuf]) -> bool {
+/// Files of a project that can run commands or widen rights: trust is in what they say, not in where they are.
+pub const TRUSTED_FILES: [&str; 3] = [".pal/settings.toml", ".pal/settings.local.toml", ".mcp.json"];
+
+/// The file of our home that keeps what was trusted.
+const RECORD: &str = "trust.json";
+
+/// Whether the user trusts a project.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProjectTrust {
+    /// Nobody said so.
+    No,
+    /// It was trusted, and these files of it have changed since.
+    Changed(Vec<String>),
+    /// It is trusted as it is.
+    Yes,
+}
+
+/// Whether the user trusts a project: its very top is listed in settings, whatever links lead there, or was trusted by
+/// `pal trust`; and the files that trust is about are those that were there then. The first time that a listed project
+/// is seen, they are put on record. Where whoever runs the machine has a list, only that counts (`must_be_listed`).
+pub(crate) fn trust_of(
+    project: &Path,
+    trusted: &[PathBuf],
+    must_be_listed: bool,
+    home: Option<&Path>,
+) -> ProjectTrust {
     let project = real(project);
-    trusted.iter().any(|folder| real(folder) == project)
+    let is_listed = trusted.iter().any(|folder| real(folder) == project);
+    let recorded = home.and_then(|home| read_record(home).remove(&project.display().to_string()));
+    let now = fingerprints(&project);
+    match recorded {
+        _ if must_be_listed && !is_listed => ProjectTrust::No,
+        None if !is_listed => ProjectTrust::No,
+        None => {
+            // A home that cannot be written keeps nothing, and nothing is compared then.
+            let _ = home.map(|home| record_trust(home, &project));
+            ProjectTrust::Yes
+        }
+        Some(recorded) if recorded == now => ProjectTrust::Yes,
+        Some(recorded) => {
+            let is_changed = |name: &&&str| recorded.get(**name) != now.get(**name);
+            ProjectTrust::Changed(
+                TRUSTED_FILES.iter().filter(is_changed).map(|name| (*name).to_owned()).collect(),
+            )
+        }
+    }
+}
+
+/// Keeps what the files of a project say now as what the user trusts.
+pub fn record_trust(home: &Path, project: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut record = read_record(home);
+    let project = real(project);
+    record.insert(project.display().to_string(), fingerprints(&project));
+    let text = serde_json::to_string_pretty(&record).map_err(std::io::Error::other)?;
+    let new = home.join(format!("{RECORD}.new-{}", std::process::id()));
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    std::fs::rename(new, home.join(RECORD))
+}
+
+type Fingerprints = BTreeMap<String, String>;
+
+fn read_record(home: &Path) -> BTreeMap<String, Fingerprints> {
+    let text = std::fs::read_to_string(home.join(RECORD)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// The fingerprint of each file that trust is about.
+fn fingerprints(project: &Path) -> Fingerprints {
+    let of_file = |name: &&str| {
+        let path = project.join(name);
+        // What is no file is read by nobody: a pipe would never end.
+        let content = std::fs::metadata(&path)
+            .ok()
+            .filter(|found| found.is_file())
+            .map(|_| std::fs::read(&path))?
+            .ok()?;
+        Some(((*name).to_owned(), blake3::hash(&content).to_hex().to_string()))
+    };
+    TRUSTED_FILES.iter().filter_map(of_file).collect()
 }
 
 /// A path with its links followed, as it is if it leads nowhere.
@@ -56,14 +135,18 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is told of settings that are ignored, and what to add where.
-pub(crate) fn notice(file: &str, keys: &[&str], project: &Path, user_file: Option<&Path>) -> String {
+/// What is told of settings that are ignored, and what to do.
+pub(crate) fn notice(file: &str, keys: &[&str], project: &Path, trust: &ProjectTrust) -> String {
     let are = if keys.len() == 1 { "is" } else { "are" };
-    let user_file = user_file.map_or("your own settings.toml".to_owned(), |path| path.display().to_string());
-    let project = Value::from(real(project).display().to_string());
+    let why = match trust {
+        ProjectTrust::Changed(files) => {
+            format!("{} changed since you trusted this project", files.join(", "))
+        }
+        _ => "this project is not trusted".to_owned(),
+    };
     format!(
-        "{file}: {} {are} ignored, because this project is not trusted; to trust it, add {project} to the list \
-         `trusted` in {user_file}",
-        keys.join(", ")
+        "{file}: {} {are} ignored, because {why}; `pal trust` in {} shows what it would run, and trusts it",
+        keys.join(", "),
+        real(project).display()
     )
 }

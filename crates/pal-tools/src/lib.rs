@@ -22,7 +22,7 @@ pub use search::{Glob, Grep};
 pub use session::{
     AgentInfo, EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, agents, open_todos, skill_text, skills,
 };
-pub use shell::{Bash, BashOutput, KillBash, Sandbox, Shell, open_variables, shell_tools};
+pub use shell::{Bash, BashOutput, KillBash, Sandbox, SandboxConfig, Shell, open_variables, shell_tools};
 pub use tool::{Running, Tool};
 pub use web::WebFetch;
 pub use workspace::{Abilities, Hidden, Keeper, Kept, Workspace};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pal_model::ToolUseId;
-use pal_permissions::{Need, Target};
+use pal_permissions::{Confinement, Need, Target};
 use pal_process::Cancel;
 
 use crate::{Input, Output, Workspace};
@@ -30,6 +30,8 @@ pub struct Running<'a> {
     /// What the call was allowed to do: what [`Tool::needs`] said when permission was asked. A tool touches no file
     /// that is not in it, so that a link that was bent in the meantime leads nowhere.
     pub granted: &'a [Need],
+    /// The sandbox that a command of it runs in.
+    pub confinement: &'a Confinement,
     /// Which call it is.
     pub call: &'a ToolUseId,
     /// Whether it shall stop.

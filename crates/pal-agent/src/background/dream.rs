@@ -27,7 +27,7 @@ use crate::aside::{Deadline, Done, Worker};
 use crate::clock::{self, Clock};
 use crate::handle::Handle;
 use crate::line::Line;
-use crate::options::Options;
+use crate::options::{Fencing, Options};
 
 /// What the agent is, and what it is told.
 const PROMPT: &str = include_str!("texts/dream.md");
@@ -59,6 +59,7 @@ pub struct Dream {
     cache: CacheSettings,
     rules: Rules,
     secret_variables: Vec<String>,
+    fencing: Option<Fencing>,
     clock: Clock,
     today: fn() -> String,
     attribution: String,
@@ -85,6 +86,7 @@ impl Dream {
             cache: options.cache.clone(),
             rules: options.rules.clone(),
             secret_variables: options.secret_variables.clone(),
+            fencing: options.fence.clone(),
             clock: options.clock,
             today: options.today,
             attribution: options.attribution.clone(),
@@ -244,9 +246,15 @@ impl Dream {
         allowance.may_begin(&source, self.clock.now())?;
         let folder = self.kept.join("dream").join("run");
         let mut tools = book.tools();
-        tools.push(Box::new(Look::new(&folder, self.secret_variables.clone())));
+        let workspace = self.workspace(directory.clone(), folder.clone());
+        let sandbox =
+            self.fencing.as_ref().map(|fencing| crate::fencing::sandbox(fencing, &workspace, &self.home));
+        let look = Look::new(&folder, sandbox, self.secret_variables.clone());
+        let sandbox = look.sandbox();
+        tools.push(Box::new(look));
         tools.push(Box::new(SearchSessions { sessions: self.kept.join("sessions") }));
-        let bounds = Bounds::new(directory.clone(), self.home.clone(), &self.rules, true);
+        let mut bounds = Bounds::new(directory.clone(), self.home.clone(), &self.rules, true);
+        bounds.sandbox = sandbox;
         let (teller, pages) = (task.clone(), book.clone());
         let worker = Worker {
             aside: self.aside(&directory),
@@ -255,7 +263,7 @@ impl Dream {
             source: source.clone(),
             handle: books.0,
             tools,
-            workspace: self.workspace(directory, folder),
+            workspace,
             reach: bounds.reach(),
             turns_most: TURNS_MOST,
             ends_when_written: false,

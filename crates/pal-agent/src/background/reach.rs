@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pal_permissions::{Mode, Need, Rules, Target, Verdict};
-use pal_tools::{Bash, Input, Output, Running, Shell, Tool, Workspace};
+use pal_permissions::{Mode, Need, Rules, SandboxPolicy, SandboxState, Target, Verdict};
+use pal_tools::{Bash, Input, Output, Running, Sandbox, SandboxConfig, Shell, Tool, Workspace};
 
 use super::tools::slug_of;
 use crate::aside::Reach;
@@ -27,6 +27,8 @@ pub(crate) struct Bounds {
     pub(crate) rules: Rules,
     /// Whether commands that only look may be run, and sessions may be searched.
     pub(crate) runs_commands: bool,
+    /// Whether this machine has a sandbox for commands: without one, none is run.
+    pub(crate) sandbox: SandboxState,
 }
 
 impl Bounds {
@@ -35,7 +37,7 @@ impl Bounds {
         let mut strict = Rules::default();
         strict.ask.clone_from(&rules.ask);
         strict.deny.clone_from(&rules.deny);
-        Bounds { memory, own, rules: strict, runs_commands }
+        Bounds { memory, own, rules: strict, runs_commands, sandbox: SandboxState::Unavailable }
     }
 
     /// Whether something that a call would do is within these bounds.
@@ -66,7 +68,8 @@ impl Bounds {
     /// What may be looked at without asking anybody, in the mode in which nothing is changed.
     fn looks(&self, tool: &str, need: &Need, workspace: &Workspace) -> Result<(), String> {
         let needs = std::slice::from_ref(need);
-        match judged(tool, needs, Mode::Plan, &self.rules, Some(self.own.clone()), workspace) {
+        let sandbox = SandboxPolicy { state: self.sandbox, ..SandboxPolicy::default() };
+        match judged(tool, needs, Mode::Plan, &self.rules, (Some(self.own.clone()), sandbox), workspace) {
             Verdict::Allow => Ok(()),
             Verdict::Ask { why, .. } | Verdict::Deny { why } => Err(format!("{why}.")),
         }
@@ -77,10 +80,15 @@ impl Bounds {
 pub(crate) struct Look(Bash);
 
 impl Look {
-    pub(crate) fn new(folder: &Path, secret_variables: Vec<String>) -> Look {
-        let mut shell = Shell::new(folder, None, secret_variables);
+    pub(crate) fn new(folder: &Path, sandbox: Option<SandboxConfig>, secret_variables: Vec<String>) -> Look {
+        let mut shell = Shell::new(folder, sandbox.map(Sandbox::from), secret_variables);
         shell.allows_background = false;
         Look(Bash(Arc::new(shell)))
+    }
+
+    /// Whether its commands can be put into a sandbox.
+    pub(crate) fn sandbox(&self) -> SandboxState {
+        crate::fencing::sandbox_policy(&self.0.0, true).state
     }
 }
 

@@ -14,7 +14,7 @@ use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
 use pal_provider::Policy;
-use pal_sandbox::Fence;
+use pal_sandbox::{Fence, SandboxProbe};
 use pal_session::RunSettings;
 use pal_settings::{NotesBy, Resolved, SandboxWhen, Switch};
 use pal_store::Reader;
@@ -279,7 +279,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         hooks,
         without_tools: without_tools(settings),
         deferred_tools: settings.deferred_tools.iter().map(SmolStr::from).collect(),
-        fence: fence(settings, mode),
+        fence: fence(settings),
         is_mode_chosen: print.permission_mode.is_some(),
         mode,
         serving: super::servers::serving(print, settings)?,
@@ -447,20 +447,20 @@ fn without_tools(settings: &Settings) -> Vec<SmolStr> {
     off.flat_map(|(_, names)| names.iter().map(|name| SmolStr::new_static(name))).collect()
 }
 
-/// The fence around shell commands, where one is wanted.
-pub(super) fn fence(settings: &Settings, mode: Mode) -> Option<Fencing> {
-    let is_wanted = match settings.sandbox.when {
-        SandboxWhen::On => true,
-        SandboxWhen::Off => false,
-        SandboxWhen::Auto => mode == Mode::Bypass,
-    };
+/// The sandbox of commands, unless a person switched it off.
+fn fence(settings: &Settings) -> Option<Fencing> {
+    let sandbox = &settings.sandbox;
+    let is_wanted = sandbox.when != SandboxWhen::Off;
     is_wanted.then(|| {
-        // Without our own program there is no fence, and then no command either.
-        let (fence, program) = match std::env::current_exe() {
-            Ok(program) => (Fence::detect(), program),
-            Err(error) => (Fence::None { why: format!("pal does not find itself: {error}") }, PathBuf::new()),
+        // Without our own program there is no sandbox, and then no command in one either.
+        let (probe, program) = match std::env::current_exe() {
+            Ok(program) => (SandboxProbe::default(), program),
+            Err(error) => {
+                let why = format!("pal does not find itself: {error}");
+                (Fence::None { why }.into(), PathBuf::new())
+            }
         };
-        let sandbox = &settings.sandbox;
-        Fencing { fence, network: sandbox.network, writable: sandbox.writable.clone(), program }
+        let is_for_all = sandbox.when == SandboxWhen::On;
+        Fencing { probe, is_for_all, network: sandbox.network, writable: sandbox.writable.clone(), program }
     })
 }

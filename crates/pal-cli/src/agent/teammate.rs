@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pal_agent::{Assignment, Starting};
 use pal_permissions::Mode;
 
-use super::seam::{fence, options};
+use super::seam::options;
 use crate::arguments::Print;
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -42,8 +42,6 @@ pub(crate) fn work_as_teammate(print: &Print, settings: &Settings) -> Result<Exi
     };
     let mut options = options(&print, settings)?;
     options.mode = mode;
-    // The fence hangs on the mode.
-    options.fence = fence(settings, mode);
     let worked = pal_agent::work_as_teammate(options, &assignment, input, Box::new(std::io::stdout()));
     worked.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::new(error.to_string()))
 }

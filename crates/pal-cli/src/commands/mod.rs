@@ -24,6 +24,7 @@ mod replay;
 mod sessions;
 mod sim;
 mod tokens;
+mod trust;
 mod uncompact;
 mod view;
 
@@ -51,5 +52,6 @@ pub(crate) use replay::replay;
 pub(crate) use sessions::{SessionRow, session_rows, session_rows_of, sessions};
 pub(crate) use sim::sim;
 pub(crate) use tokens::tokens;
+pub(crate) use trust::trust;
 pub(crate) use uncompact::uncompact;
 pub(crate) use view::view;

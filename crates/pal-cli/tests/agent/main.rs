@@ -12,6 +12,7 @@ mod memories;
 mod notes;
 mod provider;
 mod remembering;
+mod sandboxing;
 mod servers;
 mod settings;
 mod talking;

@@ -60,6 +60,11 @@ impl World {
         self.folder.path().join("repository")
     }
 
+    /// The user's home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
     /// The program's own folder.
     pub(crate) fn pal(&self) -> PathBuf {
         self.folder.path().join("pal")

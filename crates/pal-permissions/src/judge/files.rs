@@ -33,8 +33,12 @@ impl Judge<'_> {
             Some(name) => self.allows_by_name(target, Touch::Read, name),
             None => is_free || self.allows(target, Touch::Read),
         };
-        if self.mode == Mode::Bypass || is_allowed {
+        let is_open = self.is_bypass_confined() && secret.is_none();
+        if self.is_unconfined() || is_open || is_allowed {
             return Verdict::Allow;
+        }
+        if self.is_bypass_confined() {
+            return self.out_of_sandbox(Touch::Read, target);
         }
         let why = match secret {
             Some(name) => format!("`{}` may hold credentials (`{name}`)", target.named),
@@ -66,8 +70,15 @@ impl Judge<'_> {
             Some(name) => self.allows_by_name(target, Touch::Write, name),
             None => (self.mode == Mode::AcceptEdits && is_inside) || self.allows(target, Touch::Write),
         };
-        if self.mode == Mode::Bypass || is_allowed {
+        let is_open = self.is_bypass_confined()
+            && guarded.is_none()
+            && (is_inside
+                || self.ground.sandbox.writable.iter().any(|folder| target.real.starts_with(folder)));
+        if self.is_unconfined() || is_open || is_allowed {
             return Verdict::Allow;
+        }
+        if self.is_bypass_confined() {
+            return self.out_of_sandbox(Touch::Write, target);
         }
         let why = match guarded {
             Some(name) => {
@@ -77,6 +88,30 @@ impl Judge<'_> {
             None => format!("no rule allows changing `{}`", target.named),
         };
         Verdict::Ask { why, rule: self.path_rule(Touch::Write, target) }
+    }
+
+    /// The part of a path that makes it a guarded one: the program's own files, what decides which programs run, and
+    /// credentials. A rule that names it lifts the guard.
+    pub(super) fn guarded_name(&self, target: &Target) -> Option<String> {
+        if self.ground.is_own(&target.real) && !self.ground.is_of_session(&target.real) {
+            return Some(target.real.display().to_string());
+        }
+        let named = self.ground.faces(target);
+        let paths = [self.below(&target.real), self.below(&named[1])];
+        let name = paths.iter().find_map(|path| protected(path).or_else(|| credential(path)))?;
+        let is_named = self.allows_by_name(target, Touch::Write, &name)
+            || self.allows_by_name(target, Touch::Read, &name);
+        (!is_named).then_some(name)
+    }
+
+    /// Bypass mode asks nobody: what its sandbox does not hold is refused, with the rule that would allow it.
+    fn out_of_sandbox(&self, touch: Touch, target: &Target) -> Verdict {
+        let rule = self.path_rule(touch, target);
+        let why = format!(
+            "bypass mode runs in the sandbox, and `{}` is out of its reach: the rule `{rule}` would allow it",
+            target.named
+        );
+        Verdict::Deny { why }
     }
 
     /// Whether it is a memory that is changed by a tool that puts every change on record. A command does not.

@@ -4,7 +4,7 @@ use super::files::Touch;
 use super::{Judge, stricter};
 use crate::rule::CommandPattern;
 use crate::shell::{self, Deed, Operand, OperandKind, Part, Script, Word};
-use crate::{Mode, Rule, Target, Verdict};
+use crate::{Mode, Rule, SandboxState, Target, Verdict};
 
 impl Judge<'_> {
     pub(super) fn run(&self, command: &str) -> Verdict {
@@ -14,22 +14,65 @@ impl Judge<'_> {
         if matches!(strict, Verdict::Deny { .. }) {
             return strict;
         }
-        let only_looks = script.doubts.is_empty() && script.parts.iter().all(|part| self.only_looks(part));
-        if self.mode == Mode::Plan && !only_looks {
-            return Verdict::Deny { why: String::from("in plan mode only commands that look are run") };
+        let is_read_only =
+            script.doubts.is_empty() && script.parts.iter().all(|part| self.is_read_only(part));
+        if self.mode == Mode::Plan && !is_read_only {
+            return Verdict::Deny { why: String::from("plan mode runs read-only commands only") };
         }
         // Whoever wrote the whole line into a rule has seen all of it.
         let is_written = |rule: &Rule| rule.command().is_some_and(|pattern| pattern.is_text(command));
         if self.rules.answered().any(is_written) {
             return Verdict::Allow;
         }
-        let is_bare = |rule: &Rule| rule.is_about_tool("Bash");
-        let is_free =
-            self.mode == Mode::Bypass || self.rules.allowing().any(|rule| is_bare(rule) || is_written(rule));
+        let is_free = self.mode == Mode::Bypass || self.rules.allowing().any(is_written);
         if strict != Verdict::Allow || is_free {
             return strict;
         }
+        if self.rules.allowing().any(|rule| rule.is_about_tool("Bash")) {
+            return self.guarded_line(command, &script);
+        }
         self.part_by_part(command, &script)
+    }
+
+    /// A line that a rule for all of `Bash` allows: guarded paths are asked about even so.
+    fn guarded_line(&self, command: &str, script: &Script) -> Verdict {
+        let judged = script.parts.iter().map(|part| match &part.deed {
+            Deed::Run(words) if self.is_read_only(part) => {
+                let operands = shell::read_only_operands(words).unwrap_or_default();
+                let targets = operands.iter().flat_map(|operand| self.targets(&operand.named, part));
+                targets.map(|target| self.unguarded(command, part, &target)).fold(Verdict::Allow, stricter)
+            }
+            Deed::Run(words) => self.unguarded_words(command, part, words),
+            Deed::Put(word) | Deed::Take(word) => {
+                let targets = word.text().map(|text| self.targets(text, part)).unwrap_or_default();
+                targets
+                    .iter()
+                    .map(|target| self.unguarded(command, part, target))
+                    .fold(Verdict::Allow, stricter)
+            }
+            Deed::Enter(_) => Verdict::Allow,
+        });
+        judged.fold(Verdict::Allow, stricter)
+    }
+
+    /// A rule about a command says nothing about guarded paths: where one is named, in whichever word, a person is asked.
+    fn unguarded_words(&self, command: &str, part: &Part, words: &[Word]) -> Verdict {
+        let texts = words.iter().skip(1).filter_map(|word| word.text.as_deref());
+        let targets = texts.flat_map(|text| self.targets_in(text, part));
+        targets.map(|target| self.unguarded(command, part, &target)).fold(Verdict::Allow, stricter)
+    }
+
+    fn unguarded(&self, command: &str, part: &Part, target: &Target) -> Verdict {
+        match self.guarded_name(target) {
+            None => Verdict::Allow,
+            Some(name) => Verdict::Ask {
+                why: format!(
+                    "`{}` names a guarded path (`{name}`), which a rule for the command does not cover",
+                    part.text
+                ),
+                rule: whole(command),
+            },
+        }
     }
 
     fn part_by_part(&self, command: &str, script: &Script) -> Verdict {
@@ -76,16 +119,23 @@ impl Judge<'_> {
         };
         let is_plain = peeled.first().is_some_and(Word::is_plain);
         let whole_reach = shell::hatch(words).map(|(idx, _)| idx);
-        if is_plain
-            && (is_covered(peeled, reach.as_ref().map(|(idx, _)| *idx)) || is_covered(words, whole_reach))
-        {
-            return Verdict::Allow;
-        }
-        if let Some(operands) = shell::look(words) {
-            if let Some(name) = part.variables.first() {
-                return shown(command, name);
+        let is_ruled = is_plain
+            && (is_covered(peeled, reach.as_ref().map(|(idx, _)| *idx)) || is_covered(words, whole_reach));
+        if let Some(operands) = shell::read_only_operands(words) {
+            let judged = match part.variables.first() {
+                Some(name) => shown(command, name),
+                None => self.looked_at(command, part, &operands, is_shifted),
+            };
+            let judged = match judged {
+                Verdict::Allow => self.confined(command, part, words),
+                judged => judged,
+            };
+            if judged == Verdict::Allow || !is_ruled {
+                return judged;
             }
-            return self.looked_at(command, part, &operands, is_shifted);
+        }
+        if is_ruled {
+            return self.unguarded_words(command, part, words);
         }
         let rule = shell::rule_for(peeled).filter(|_| is_plain).unwrap_or_else(|| whole(command));
         let why = match reach {
@@ -93,6 +143,19 @@ impl Judge<'_> {
             None => format!("no rule allows `{}`", part.text),
         };
         Verdict::Ask { why, rule }
+    }
+
+    /// A read-only command runs in the sandbox; where there is none, a person is asked.
+    fn confined(&self, command: &str, part: &Part, words: &[Word]) -> Verdict {
+        let is_builtin = words.first().and_then(Word::text).is_some_and(shell::is_builtin);
+        let why = match self.ground.sandbox.state {
+            SandboxState::Available => return Verdict::Allow,
+            _ if is_builtin => return Verdict::Allow,
+            SandboxState::Unavailable => "this machine has no sandbox to run it in (install bubblewrap)",
+            SandboxState::Off => "the sandbox is switched off",
+        };
+        let rule = shell::rule_for(shell::peel(words)).unwrap_or_else(|| whole(command));
+        Verdict::Ask { why: format!("no rule allows `{}`, and {why}", part.text), rule }
     }
 
     fn looked_at(&self, command: &str, part: &Part, operands: &[Operand], is_shifted: bool) -> Verdict {
@@ -105,7 +168,11 @@ impl Judge<'_> {
                 verdict = stricter(
                     verdict,
                     match operand.kind {
-                        OperandKind::Content | OperandKind::Names => self.read(&target),
+                        // What is in a folder is in its files, hidden ones too.
+                        OperandKind::Content if (self.ground.is_folder)(&target.real) => {
+                            stricter(self.read(&target), hidden_too(command, part))
+                        }
+                        OperandKind::Content | OperandKind::Tree | OperandKind::Names => self.read(&target),
                         OperandKind::Everything => stricter(self.read(&target), hidden_too(command, part)),
                         OperandKind::Write => self.write(&target),
                         OperandKind::Root if self.ground.roots.contains(&target.real) => Verdict::Allow,
@@ -148,18 +215,17 @@ impl Judge<'_> {
         judged.fold(Verdict::Allow, stricter)
     }
 
-    fn only_looks(&self, part: &Part) -> bool {
+    fn is_read_only(&self, part: &Part) -> bool {
         match &part.deed {
-            Deed::Run(words) => {
-                shell::look(words).is_some_and(|operands| !operands.iter().any(|operand| operand.is_write()))
-            }
+            Deed::Run(words) => shell::read_only_operands(words)
+                .is_some_and(|operands| !operands.iter().any(|operand| operand.is_write())),
             Deed::Enter(_) | Deed::Take(_) => true,
             Deed::Put(_) => false,
         }
     }
 
     /// Where a name leads from every directory that a part may run in.
-    pub(super) fn targets(&self, named: &str, part: &Part) -> Vec<Target> {
+    pub(crate) fn targets(&self, named: &str, part: &Part) -> Vec<Target> {
         part.directories.iter().map(|directory| self.ground.target(named, directory)).collect()
     }
 }
@@ -173,8 +239,8 @@ fn shifted(command: &str, part: &str) -> Verdict {
 /// A search goes through hidden files.
 fn hidden_too(command: &str, part: &Part) -> Verdict {
     let why = format!(
-        "`{}` searches hidden files, too, and they may hold credentials: use `rg` without options for hidden files, or \
-         `grep -r` with `--exclude='.*'` or `--include='*.rs'`",
+        "`{}` shows hidden files, too, and they may hold credentials: name files one by one, use `rg` without options for \
+         hidden files, or `grep -r` with `--exclude='.*'` or `--include='*.rs'`",
         part.text
     );
     let words = match &part.deed {

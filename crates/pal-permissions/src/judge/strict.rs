@@ -174,7 +174,7 @@ impl Judge<'_> {
 
     /// Folders that a command goes through: all that it names, if it is not known which of its words are folders.
     fn folders(&self, part: &Part, words: &[Word]) -> Vec<Target> {
-        match shell::look(words) {
+        match shell::read_only_operands(words) {
             Some(operands) => {
                 operands.iter().flat_map(|operand| self.targets(&operand.named, part)).collect()
             }
@@ -264,9 +264,10 @@ impl Judge<'_> {
     }
 
     /// Files that may be named inside a word, such as in `--file=name`, `-fname`, `@name` and `HEAD:name`.
-    fn targets_in(&self, text: &str, part: &Part) -> Vec<Target> {
+    pub(super) fn targets_in(&self, text: &str, part: &Part) -> Vec<Target> {
         let mut names = vec![text];
         names.extend(text.match_indices(['=', ':', '@', ',']).map(|(at, _)| &text[at + 1..]));
+        names.extend(text.split(['=', ':', '@', ',']));
         let glued =
             text.strip_prefix('-').and_then(|rest| rest.char_indices().nth(1).map(|(at, _)| &rest[at..]));
         names.extend(glued);

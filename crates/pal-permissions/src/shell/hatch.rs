@@ -27,6 +27,11 @@ pub(super) struct Options {
 /// The word of a command from which on it may do anything, and why. A rule has to name this word to cover it.
 pub(crate) fn hatch(words: &[Word]) -> Option<(usize, String)> {
     let name = file_name(words.first()?)?;
+    if ["ssh", "scp", "sftp", "slogin"].contains(&name) {
+        // Their options name programs to run, and they take them behind the host, too.
+        let idx = find(words, |text| text.starts_with('-')).filter(|idx| *idx > 1).unwrap_or(1);
+        return Some((idx, format!("`{name}` runs other commands")));
+    }
     if is_one_of(RUNNERS, name) {
         return Some((1, format!("`{name}` runs other commands")));
     }
@@ -104,6 +109,12 @@ fn n_words_of_wrapper(name: &str, rest: &[Word]) -> Option<usize> {
         ("stdbuf", ["-oL" | "-o0" | "-eL" | "-e0", ..]) => Some(2),
         _ => None,
     }
+}
+
+/// Whether a program runs a script that it is given.
+pub(crate) fn is_interpreter(name: &str) -> bool {
+    let bare = name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
+    is_one_of(SHELLS, name) || INTERPRETERS.contains(&bare)
 }
 
 /// Whether a program runs what stands behind its name.
@@ -186,7 +197,9 @@ fn unknown_option(words: &[Word]) -> Option<usize> {
         let word = &words[idx];
         let starts_open = word.raw.starts_with(['$', '`', '{', '"', '-']);
         let is_value = word.raw.starts_with('"') && is_message(&words[idx - 1]);
-        word.text.is_none() && starts_open && !is_value
+        // A name of a file may look like an option.
+        let is_open_glob = word.is_glob && word.raw.starts_with(['*', '?', '[']);
+        (word.text.is_none() && starts_open && !is_value) || is_open_glob
     };
     (1..words.len()).find(|idx| may_be(*idx))
 }

@@ -1,6 +1,6 @@
 //! The rule that would allow a command.
 
-use super::{Word, hatch};
+use super::{Word, hatch, is_interpreter};
 
 /// Programs whose first argument says what they do.
 const BY_COMMAND: [&str; 34] = [
@@ -41,9 +41,10 @@ const BY_COMMAND: [&str; 34] = [
 ];
 
 /// Programs of which every call is another matter.
-const ONE_BY_ONE: [&str; 21] = [
+const ONE_BY_ONE: [&str; 31] = [
     "rm", "rmdir", "mv", "dd", "chmod", "chown", "kill", "pkill", "killall", "curl", "wget", "tee", "ln",
-    "grep", "egrep", "fgrep", "rg", "truncate", "shred", "mkfs", "reboot",
+    "grep", "egrep", "fgrep", "rg", "truncate", "shred", "mkfs", "reboot", "cp", "install", "sed", "gsed",
+    "awk", "rsync", "patch", "tar", "unzip", "touch",
 ];
 
 /// The narrowest sensible rule that would allow a command; nothing if only the whole line can be allowed.
@@ -58,8 +59,14 @@ pub(crate) fn rule_for(words: &[Word]) -> Option<String> {
         n_words = if is_plain(2) && words.get(1).is_some_and(|word| word.raw == "run") { 3 } else { 2 };
     } else if is_module(words) {
         n_words = 3;
+    } else if is_interpreter(name) && is_plain(1) {
+        // The script, not whatever else it could run.
+        n_words = 2;
     }
-    let is_alone = ONE_BY_ONE.contains(&name) || reach.is_some_and(|idx| idx >= n_words);
+    // An option in front says what the program does: only with it is the command known.
+    let is_by_option =
+        n_words == 1 && (BY_COMMAND.contains(&name) || is_interpreter(name)) && words.len() > 1;
+    let is_alone = ONE_BY_ONE.contains(&name) || is_by_option || reach.is_some_and(|idx| idx >= n_words);
     if is_alone && n_known == words.len() && reach.is_none_or(|idx| idx < words.len()) {
         return Some(format!("Bash({})", joined(words)));
     }

@@ -138,7 +138,7 @@ impl<'a> Walker<'a> {
 
     fn add(&mut self, text: &str, deed: Deed, at: &Directories) {
         let (text, directories) = (String::from(text.trim()), at.clone());
-        self.script.parts.push(Part { text, deed, directories, variables: Vec::new() });
+        self.script.parts.push(Part { text, starts: Vec::new(), deed, directories, variables: Vec::new() });
     }
 
     /// Whether both readers found the same words, and the same ones at the start of commands.

@@ -20,14 +20,18 @@ fn files_by_mode() {
         ("read /second/x", "allow allow allow allow"),
         ("read ~/.palimpsest/projects/p/sessions/s/results/x", "allow allow allow allow"),
         ("read /etc/hosts", "ask ask ask allow"),
-        ("read .env", "ask ask ask allow"),
+        ("read .env", "ask ask ask deny"),
         ("read .env.example", "allow allow allow allow"),
         ("read ~/.palimpsest/credentials.toml", "deny deny deny deny"),
         ("read ~/.palimpsest/settings.toml", "ask ask ask allow"),
         ("write src/main.rs", "ask allow deny allow"),
         ("write /second/x", "ask allow deny allow"),
-        ("write /etc/hosts", "ask ask deny allow"),
-        ("write .git/config", "ask ask deny allow"),
+        ("write /etc/hosts", "ask ask deny deny"),
+        ("write .git/config", "ask ask deny deny"),
+        ("read ~/.ssh/id_rsa", "ask ask ask deny"),
+        ("write ~/.ssh/authorized_keys", "ask ask deny deny"),
+        ("write .mcp.json", "ask ask deny deny"),
+        ("write .pal/settings.toml", "ask ask deny deny"),
         ("write ~/.palimpsest/settings.toml", "deny deny deny deny"),
         ("write ~/.palimpsest/projects/p/sessions/s/log.jsonl", "deny deny deny deny"),
         ("read ~/.palimpsest/projects/p/memory/release-day.md", "allow allow allow allow"),
@@ -157,7 +161,8 @@ fn pages_by_host() {
         assert_eq!(say(address, Mode::Default), wanted, "{address}");
     }
     assert_eq!(say("https://evil.com/", Mode::Bypass), "deny");
-    assert_eq!(say("https://other.org/", Mode::Bypass), "allow");
+    assert_eq!(say("https://other.org/", Mode::Bypass), "deny", "the sandbox reaches no network");
+    assert_eq!(say("https://example.com/", Mode::Bypass), "allow", "a rule allows it");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Laws that hold for any command.
 
-use pal_permissions::{Mode, Rule, Verdict, only_looks};
+use pal_permissions::{Mode, Rule, Verdict, is_read_only};
 use proptest::prelude::*;
 
 use crate::{rules, run};
@@ -183,7 +183,7 @@ proptest! {
             for mode in Mode::ALL {
                 run(&command, mode, &rules);
             }
-            only_looks(&command);
+            is_read_only(&command);
             let _ = command.parse::<Rule>();
             let _ = format!("Bash({command})").parse::<Rule>();
             let _ = format!("Read({command})").parse::<Rule>();

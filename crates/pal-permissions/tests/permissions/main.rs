@@ -1,5 +1,6 @@
 //! What permissions say, as users rely on it.
 
+mod confinement;
 mod files;
 mod holes;
 mod laws;
@@ -9,7 +10,7 @@ mod rules;
 
 use std::path::{Component, Path, PathBuf};
 
-use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, Target, Verdict, judge};
+use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, SandboxPolicy, Target, Verdict, judge};
 
 /// Rules as they are written in settings: each line `allow`, `ask` or `deny` and the rule.
 fn rules(text: &str) -> Rules {
@@ -40,6 +41,9 @@ const LINKS: [(&str, &str); 8] = [
     ("/proc/self/root", "/"),
 ];
 
+/// Folders of the pretended disk.
+const FOLDERS: [&str; 5] = ["/project", "/project/src", "/project/sub", "/second", "/etc"];
+
 /// Follows links as the file system would.
 fn resolve(named: &str, directory: &Path) -> PathBuf {
     let mut real = PathBuf::new();
@@ -65,6 +69,8 @@ fn ground() -> Ground<'static> {
         memory: Some(PathBuf::from("/home/me/.palimpsest/projects/p/memory")),
         directory: PathBuf::from("/project"),
         resolve: &resolve,
+        is_folder: &|path| FOLDERS.iter().any(|folder| path == Path::new(folder)),
+        sandbox: SandboxPolicy::default(),
     }
 }
 

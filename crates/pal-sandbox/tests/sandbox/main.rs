@@ -7,7 +7,10 @@
 
 mod calls;
 mod files;
+mod fixture;
+mod hostile;
 mod ordinary;
+mod property;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -62,9 +62,8 @@ fn a_repository_widens_nothing_unless_it_is_trusted() {
             let [notice] = settings.warnings.as_slice() else { panic!("{text}: {:?}", settings.warnings) };
             let project = world.path("project").canonicalize().unwrap();
             let wanted = format!(
-                "{key} is ignored, because this project is not trusted; to trust it, add {:?} to the list `trusted` in {}",
-                project.display().to_string(),
-                world.path("home/settings.toml").display(),
+                "{key} is ignored, because this project is not trusted; `pal trust` in {} shows what it would run",
+                project.display(),
             );
             assert!(notice.contains(&wanted), "{notice}\n{wanted}");
         }
@@ -141,6 +140,35 @@ fn trust_is_for_the_very_project_and_comes_from_the_user() {
     let text = std::fs::read_to_string(World::new().trusted("").path("home/settings.toml")).unwrap();
     let other = world.given(&text);
     assert_eq!(told(&other.settings(), "sandbox").0, json!("auto"), "another project's");
+}
+
+/// Trust is in what the files say: a command that planted a server or a hook in a trusted project gained nothing.
+#[test]
+fn a_changed_file_needs_trust_again() {
+    let world = World::new().trusted("").project("sandbox = \"off\"");
+    assert_eq!(told(&world.settings(), "sandbox").0, json!("off"));
+    for (file, text) in [
+        ("project/.mcp.json", "{\"mcpServers\":{}}"),
+        ("project/.pal/settings.local.toml", "sandbox_network = true"),
+        ("project/.pal/settings.toml", "sandbox = \"off\"\nsandbox_network = true"),
+    ] {
+        let before = std::fs::read(world.path(file)).ok();
+        std::fs::write(world.path(file), text).unwrap();
+        let settings = world.settings();
+        assert_eq!(told(&settings, "sandbox").0, json!("auto"), "{file}");
+        assert!(!settings.project.is_trusted, "{file}");
+        let name = file.strip_prefix("project/").unwrap();
+        let told_of = settings.warnings.join("\n");
+        assert!(told_of.contains(&format!("{name} changed since you trusted this project")), "{told_of}");
+        match before {
+            Some(before) => std::fs::write(world.path(file), before).unwrap(),
+            None => std::fs::remove_file(world.path(file)).unwrap(),
+        }
+        assert_eq!(told(&world.settings(), "sandbox").0, json!("off"), "as it was, it is trusted");
+    }
+    std::fs::write(world.path("project/.mcp.json"), "{}").unwrap();
+    pal_settings::record_trust(&world.path("home"), &world.path("project")).unwrap();
+    assert_eq!(told(&world.settings(), "sandbox").0, json!("off"), "trusted again");
 }
 
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pal_permissions::Need;
+use pal_permissions::{Confinement, Need, SandboxLevel};
 use pal_process::{Finished, Input as Stdin, Keep, Overflow, Spec, Status, Stopped, Streams, run};
 use serde::Deserialize;
 
@@ -72,7 +72,7 @@ impl Tool for Bash {
         };
         let (directory, moved) = start_directory(running.workspace);
         let output = if fields.run_in_background {
-            self.start(&fields, directory)
+            self.start(&fields, directory, running.confinement)
         } else {
             self.wait(&fields, &directory, running)
         };
@@ -87,14 +87,21 @@ impl Tool for Bash {
 }
 
 impl Bash {
-    fn start(&self, fields: &Fields, directory: PathBuf) -> Result<Output, String> {
+    fn start(
+        &self,
+        fields: &Fields,
+        directory: PathBuf,
+        confinement: &Confinement,
+    ) -> Result<Output, String> {
         if !self.0.allows_background {
             return Err(
                 "Commands in the background are switched off: leave `run_in_background` out.".to_owned()
             );
         }
-        let (program, _holding) =
-            self.0.command(fields.command.clone(), directory).map_err(|error| error.to_string())?;
+        let (program, _holding) = self
+            .0
+            .command(&fields.command, str::to_owned, directory, confinement)
+            .map_err(|error| error.to_string())?;
         let task = self.0.background.start(program, &fields.command).map_err(|error| error.to_string())?;
         Ok(Output::text(&format!(
             "Running in the background as {}. Its output goes to {}; BashOutput shows what is new, KillBash ends it.",
@@ -108,7 +115,7 @@ impl Bash {
         let limit = Duration::from_millis(fields.timeout.unwrap_or(TIME_MS).clamp(1, TIME_MS_MAX));
         let (program, holding) = self
             .0
-            .command(script::framed(&fields.command), directory.to_owned())
+            .command(&fields.command, script::framed, directory.to_owned(), running.confinement)
             .map_err(|error| error.to_string())?;
         let overflow = overflow(&workspace.session, running.call.as_str());
         let spec = Spec {
@@ -122,7 +129,7 @@ impl Bash {
         let mut done =
             run(spec, running.cancel, &|bytes| shown.push(bytes)).map_err(|error| error.to_string())?;
         // Bubblewrap ends what is left behind with the command; what is still going then is its own.
-        done.left_processes &= !self.0.is_bubblewrapped();
+        done.left_processes &= !self.0.is_bubblewrapped(running.confinement);
         shown.finish();
 
         let mut text = told::captured(&done.output);
@@ -136,7 +143,9 @@ impl Bash {
         let removed = self.0.tidy();
         drop(holding);
         removed.iter().map(|path| told::removed(path)).for_each(&mut note);
-        self.0.weakness().into_iter().for_each(&mut note);
+        if running.confinement.level == SandboxLevel::WorkspaceWrite {
+            self.0.weakness().into_iter().for_each(&mut note);
+        }
         let mut output = Output::default();
         if let Some(now) = script::reported(&done.report) {
             let (now, outside) = within(workspace, now);

@@ -13,13 +13,14 @@ use std::ffi::{OsStr, OsString};
 use super::Variable;
 
 /// Set for every command: nothing pages, nothing asks, nothing opens an editor, no lock is taken without need.
-const SET: [(&str, &str); 7] = [
+const SET: [(&str, &str); 8] = [
     ("PAL", "1"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "true"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
     ("TERM", "dumb"),
 ];
 
@@ -31,6 +32,16 @@ const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// Settings of git, over those of every file.
 const GIT: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("log.showSignature", "false")];
+
+/// Settings of git for read-only commands, besides.
+const NEUTRAL: [(&str, &str); 6] = [
+    ("gpg.program", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.excludesFile", "/dev/null"),
+    ("core.attributesFile", "/dev/null"),
+    ("safe.directory", "*"),
+];
 
 /// Where keys are by name: commands have no use for them unless the user says so, and what they print goes to the
 /// provider. A `*` stands for anything; large and small letters are the same.
@@ -69,6 +80,25 @@ pub(super) fn changes(
     }
     changes.push((GIT_COUNT.into(), Some((git_count + GIT.len()).to_string().into())));
     changes
+}
+
+/// What a read-only command gets besides: nothing that the user or a repository configured runs in its place. Whose
+/// repository it is does not matter where nothing can be changed.
+pub(super) fn neutral() -> Vec<Variable> {
+    let set = |name: &str, value: &str| (name.into(), Some(value.into()));
+    let mut variables = vec![set("GIT_CONFIG_GLOBAL", "/dev/null"), set("GIT_ATTR_NOSYSTEM", "1")];
+    let settings: Vec<_> = GIT.iter().chain(&NEUTRAL).collect();
+    for (number, (name, value)) in settings.iter().enumerate() {
+        variables.push(set(&format!("GIT_CONFIG_KEY_{number}"), name));
+        variables.push(set(&format!("GIT_CONFIG_VALUE_{number}"), value));
+    }
+    variables.push(set(GIT_COUNT, &settings.len().to_string()));
+    for name in
+        ["RIPGREP_CONFIG_PATH", "GREP_OPTIONS", "LESSOPEN", "LD_PRELOAD", "GIT_EXTERNAL_DIFF", "GIT_DIR"]
+    {
+        variables.push((name.into(), None));
+    }
+    variables
 }
 
 /// The variables of ours that programs get to see: all but those that hold keys. `hidden` is as for commands.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_permissions::{Confinement, SandboxLevel};
 use pal_process::Cancel;
 use pal_sandbox::{Fence, Policy};
 use serde_json::json;
 
 use super::tests::{Desk, said};
-use super::{Sandbox, Shell, shell_tools};
+use super::{SandboxConfig, Shell, shell_tools};
 
 /// A workspace with a repository behind this fence.
 fn desk(fence: Fence) -> Desk {
@@ -18,8 +19,10 @@ fn desk(fence: Fence) -> Desk {
     std::fs::write(&helper, "#!/bin/sh\nshift 3\nexec \"$@\"\n").unwrap();
     std::fs::set_permissions(&helper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let policy = Policy { writable: vec![desk.root.clone()], ..Policy::default() };
-    let sandbox = Sandbox { fence, policy, guarded: vec![desk.root.clone()], helper };
-    desk.shell = Arc::new(Shell::new(&desk.workspace.session, Some(sandbox), Vec::new()));
+    let guarded = vec![desk.root.clone()];
+    let sandbox = SandboxConfig { probe: fence.into(), policy, guarded, helper, ..SandboxConfig::default() };
+    desk.confinement = Confinement::whole(SandboxLevel::WorkspaceWrite);
+    desk.shell = Arc::new(Shell::new(&desk.workspace.session, Some(sandbox.into()), Vec::new()));
     desk.tools = shell_tools(&desk.shell);
     desk
 }
@@ -47,7 +50,7 @@ fn nothing_is_planted_and_nothing_is_left_behind() {
     let left = || [".pal", ".claude"].map(|name| desk.root.join(name).exists());
     assert_eq!(left(), [false, false]);
     let text = desk.well("echo /tmp > .git/commondir");
-    assert!(text.contains("commondir was removed") && !desk.root.join(".git/commondir").exists(), "{text}");
+    assert!(text.contains("commondir was renamed") && !desk.root.join(".git/commondir").exists(), "{text}");
 
     // As long as a command runs in the background, its fence stands.
     desk.call("Bash", &json!({"command": "sleep 1000", "run_in_background": true}));
@@ -76,7 +79,7 @@ fn a_command_that_leaves_nothing_behind_is_not_said_to() {
 fn what_landlock_cannot_do_is_told_once() {
     let desk = desk(Fence::Landlock { abi: 1 });
     let text = desk.well("echo a");
-    assert!(text.starts_with("a\n[the sandbox of this machine is Landlock, which cannot"), "{text}");
+    assert!(text.starts_with("a\n[the sandbox of this machine is Landlock: "), "{text}");
     assert_eq!(desk.well("echo a"), "a");
     let (text, _) = said(&desk.call("Bash", &json!({"command": "ls -A"})));
     assert_eq!(text, ".git", "it holds no places");

@@ -5,6 +5,7 @@ mod bash_output;
 mod environment;
 mod kill_bash;
 mod places;
+mod sandbox;
 mod script;
 mod told;
 
@@ -18,8 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pal_permissions::{Confinement, SandboxLevel};
 use pal_process::{Background, Program};
-use pal_sandbox::{Fence, NoFence, Policy};
+use pal_sandbox::{Fence, NoFence};
 
 use crate::Tool;
 use places::Holding;
@@ -28,6 +30,7 @@ pub use bash::Bash;
 pub use bash_output::BashOutput;
 pub use environment::open_variables;
 pub use kill_bash::KillBash;
+pub use sandbox::{Sandbox, SandboxConfig};
 
 /// The folder of the session with the outputs of commands in the background.
 const BACKGROUND: &str = "background";
@@ -39,7 +42,7 @@ const BACKGROUND_BYTES_MAX: u64 = 1 << 30;
 /// this value; a program that exits without dropping it calls [`Shell::end`] first.
 #[derive(Debug)]
 pub struct Shell {
-    /// The fence that every command runs behind; none if they run free.
+    /// The sandbox of commands; none if a person switched it off.
     pub sandbox: Option<Sandbox>,
     /// Variables that no command gets to see, besides those that look like secrets: names, with a `*` for anything. A `!`
     /// before one lets it through.
@@ -51,19 +54,6 @@ pub struct Shell {
     program: PathBuf,
     places: places::Places,
     told_of_landlock: AtomicBool,
-}
-
-/// A fence, and what it lets through.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sandbox {
-    /// Which fence.
-    pub fence: Fence,
-    /// What commands may do behind it.
-    pub policy: Policy,
-    /// Roots in which they may plant nothing that runs later without a fence ([`pal_sandbox::Planted`]).
-    pub guarded: Vec<PathBuf>,
-    /// The program that closes it from inside: our own ([`pal_sandbox::enter_and_exec`]).
-    pub helper: PathBuf,
 }
 
 impl Shell {
@@ -89,8 +79,11 @@ impl Shell {
     }
 
     /// Whether commands run in namespaces of their own.
-    fn is_bubblewrapped(&self) -> bool {
-        self.sandbox.as_ref().is_some_and(|sandbox| matches!(sandbox.fence, Fence::Bubblewrap { .. }))
+    fn is_bubblewrapped(&self, confinement: &Confinement) -> bool {
+        let has_processes =
+            matches!(confinement.level, SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite);
+        let is_bubblewrap = |sandbox: &Sandbox| matches!(sandbox.fence(), Fence::Bubblewrap { .. });
+        has_processes && self.sandbox.as_ref().is_some_and(is_bubblewrap)
     }
 
     /// Commands in the background that still run, a line for each.
@@ -102,24 +95,79 @@ impl Shell {
         self.background.list().iter().any(is_running)
     }
 
-    /// A command line as a program, behind the fence if there is one, which stands as long as the second value lives or a
-    /// command runs in the background.
-    fn command(&self, line: String, directory: PathBuf) -> Result<(Program, Option<Holding<'_>>), NoFence> {
-        let program = Program {
-            path: self.program.clone().into(),
-            arguments: vec!["-c".into(), line.into()],
-            directory,
-            environment: environment::changes(std::env::vars_os(), &self.hidden_variables),
+    /// A command line as a program, in the sandbox that its confinement says, which stands as long as the second value
+    /// lives or a command runs in the background. `frame` makes the whole line of a command.
+    fn command(
+        &self,
+        command: &str,
+        frame: impl Fn(&str) -> String,
+        directory: PathBuf,
+        confinement: &Confinement,
+    ) -> Result<(Program, Option<Holding<'_>>), NoFence> {
+        let line = self.confined_parts(command, confinement)?;
+        let mut environment = environment::changes(std::env::vars_os(), &self.hidden_variables);
+        if confinement.level == SandboxLevel::ReadOnly {
+            environment.extend(environment::neutral());
+        }
+        let arguments = vec!["-c".into(), frame(&line).into()];
+        let program = Program { path: self.program.clone().into(), arguments, directory, environment };
+        let sandbox = match (&self.sandbox, confinement.level) {
+            (_, SandboxLevel::Full) | (None, SandboxLevel::Guarded) => return Ok((program, None)),
+            (None, _) => return Err(NoFence { why: "the sandbox is switched off".to_owned() }),
+            (Some(sandbox), _) => sandbox,
         };
-        let Some(sandbox) = &self.sandbox else { return Ok((program, None)) };
-        let (holding, policy) = Holding::start(self, sandbox);
-        Ok((sandbox.fence.wrap(program, &policy, &sandbox.helper)?, Some(holding)))
+        let (policy, never) = sandbox.policy(confinement.level, &confinement.readable);
+        match (sandbox.fence(), confinement.level) {
+            // A rule allows it: without a sandbox it runs as it would have anyway.
+            (Fence::None { .. }, SandboxLevel::Guarded) => Ok((program, None)),
+            (fence, SandboxLevel::WorkspaceWrite) => {
+                // What is held can be closed only once it is there.
+                let holding = Holding::start(self, sandbox, &policy, never);
+                Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, Some(holding)))
+            }
+            (fence, _) => Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, None)),
+        }
+    }
+
+    /// A line whose stricter parts run in sandboxes of their own: the words that put a program there stand before them.
+    fn confined_parts(&self, command: &str, confinement: &Confinement) -> Result<String, NoFence> {
+        let mut line = command.to_owned();
+        // From the end, so that what is before stays where it is.
+        for part in confinement.parts.iter().rev() {
+            let Some(sandbox) = &self.sandbox else {
+                return match part.level {
+                    SandboxLevel::Guarded | SandboxLevel::Full => continue,
+                    _ => Err(NoFence { why: "the sandbox is switched off".to_owned() }),
+                };
+            };
+            let is_missing = matches!(sandbox.fence(), Fence::None { .. });
+            if part.level == SandboxLevel::Guarded && is_missing {
+                continue;
+            }
+            let (policy, _) = sandbox.policy(part.level, &confinement.readable);
+            let mut words = sandbox.fence().prefix(&policy, &sandbox.config().helper)?;
+            if part.level == SandboxLevel::ReadOnly {
+                words.push("env".into());
+                let set = |(name, value): (OsString, Option<OsString>)| {
+                    let mut word = name;
+                    word.push("=");
+                    word.push(value?);
+                    Some(word)
+                };
+                words.extend(environment::neutral().into_iter().filter_map(set));
+            }
+            let quoted: Vec<String> =
+                words.iter().map(|word| script::quoted(&word.to_string_lossy())).collect();
+            line.insert_str(part.start, &format!("{} ", quoted.join(" ")));
+        }
+        Ok(line)
     }
 
     /// What the fence of this session cannot do, once.
     fn weakness(&self) -> Option<String> {
         let sandbox = self.sandbox.as_ref()?;
-        let is_weak = matches!(sandbox.fence, Fence::Landlock { .. }) && !sandbox.guarded.is_empty();
+        let is_weak =
+            matches!(sandbox.fence(), Fence::Landlock { .. }) && !sandbox.config().guarded.is_empty();
         let is_news = is_weak && !self.told_of_landlock.swap(true, Ordering::Relaxed);
         is_news.then(|| told::LANDLOCK.to_owned())
     }

@@ -1,9 +1,9 @@
 //! Empty folders that hold a place in the workspace while commands run behind the fence, and are gone afterwards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pal_sandbox::{Planted, Policy};
+use pal_sandbox::{Policy, dangers_of_repository};
 
 use super::{Sandbox, Shell};
 
@@ -17,6 +17,8 @@ struct State {
     made: Vec<PathBuf>,
     /// What must not come to be.
     never: Vec<PathBuf>,
+    /// Repositories that were there before.
+    repositories: Vec<PathBuf>,
     /// How many commands are waited for.
     waited_for: usize,
 }
@@ -31,22 +33,25 @@ impl Places {
 pub(super) struct Holding<'a>(&'a Shell);
 
 impl Holding<'_> {
-    /// Holds the places of a sandbox, as the workspace is now; what a command may do that starts now.
-    pub(super) fn start<'a>(shell: &'a Shell, sandbox: &Sandbox) -> (Holding<'a>, Policy) {
-        let mut policy = sandbox.policy.clone();
+    /// Holds the places of a sandbox; `never` is what must not come to be.
+    pub(super) fn start<'a>(
+        shell: &'a Shell,
+        sandbox: &Sandbox,
+        policy: &Policy,
+        never: Vec<PathBuf>,
+    ) -> Holding<'a> {
+        let repositories = sandbox.findings().repositories;
         let mut state = shell.places.state();
-        for root in &sandbox.guarded {
-            let planted = Planted::look(root);
-            policy.read_only.extend(planted.read_only);
-            let new =
-                planted.never.into_iter().filter(|path| !state.never.contains(path)).collect::<Vec<_>>();
-            state.never.extend(new);
+        let new: Vec<_> = never.into_iter().filter(|path| !state.never.contains(path)).collect();
+        state.never.extend(new);
+        if state.waited_for == 0 && !shell.is_anything_running() {
+            state.repositories = repositories;
         }
-        let made = sandbox.fence.hold_places(&policy);
+        let made = sandbox.fence().hold_places(policy);
         state.made.extend(made);
         state.waited_for += 1;
         drop(state);
-        (Holding(shell), policy)
+        Holding(shell)
     }
 }
 
@@ -58,11 +63,20 @@ impl Drop for Holding<'_> {
 }
 
 impl Shell {
-    /// Takes away what commands must not make, and the folders that held places if no command runs any more. What was
-    /// taken away of the former.
+    /// Moves aside what commands must not make, and takes the folders away that held places if no command runs any more.
+    /// What was moved, by its old name.
     pub(super) fn tidy(&self) -> Vec<PathBuf> {
         let mut state = self.places.state();
-        let removed = state.never.iter().filter(|path| std::fs::remove_file(path).is_ok()).cloned().collect();
+        if state.waited_for == 0 && state.made.is_empty() && state.never.is_empty() {
+            return Vec::new();
+        }
+        let mut planted: Vec<PathBuf> = state.never.clone();
+        if let Some(sandbox) = &self.sandbox {
+            let now = sandbox.findings().repositories;
+            let is_new = |git: &&PathBuf| !state.repositories.contains(git);
+            planted.extend(now.iter().filter(is_new).flat_map(|git| dangers_of_repository(git)));
+        }
+        let moved = planted.into_iter().filter(|path| move_aside(path)).collect();
         if state.waited_for == 0 && !self.is_anything_running() {
             // Only an empty folder goes; what somebody put in meanwhile, from outside of the fence, stays.
             for folder in state.made.drain(..) {
@@ -70,7 +84,7 @@ impl Shell {
             }
             state.never.clear();
         }
-        removed
+        moved
     }
 
     /// Ends all commands in the background, and takes away what the fence needed. A program that exits without dropping
@@ -85,4 +99,16 @@ impl Drop for Shell {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Gives a file or folder a name under which nothing runs it. Whether it was there.
+fn move_aside(path: &Path) -> bool {
+    let Ok(_) = std::fs::symlink_metadata(path) else { return false };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let free = (0..1_000).map(|number| match number {
+        0 => path.with_file_name(format!("{name}.blocked")),
+        number => path.with_file_name(format!("{name}.blocked-{number}")),
+    });
+    let free = free.into_iter().find(|place| std::fs::symlink_metadata(place).is_err());
+    free.is_some_and(|place| std::fs::rename(path, place).is_ok())
 }

@@ -40,7 +40,8 @@ pub(super) fn reported(report: &[u8]) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-fn quoted(text: &str) -> String {
+/// A text as one word of a command line.
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pal_model::{Text, ToolUseId};
+use pal_permissions::{Confinement, SandboxLevel};
 use pal_process::Cancel;
 use pal_sandbox::{Fence, Policy};
 use serde_json::json;
 
-use super::{Sandbox, Shell, shell_tools};
+use super::{Sandbox, SandboxConfig, Shell, shell_tools};
 use crate::{Abilities, Input, Output, Running, Tool, Workspace, find};
 
 /// A workspace with a shell, and the session's folder beside it.
@@ -20,6 +21,7 @@ pub(super) struct Desk {
     pub(super) workspace: Workspace,
     pub(super) shell: Arc<Shell>,
     pub(super) tools: Vec<Box<dyn Tool>>,
+    pub(super) confinement: Confinement,
     cancel: Cancel,
     shown: Mutex<String>,
     _folder: tempfile::TempDir,
@@ -37,12 +39,14 @@ impl Desk {
             std::fs::create_dir(real.join(name)).unwrap();
             real.join(name)
         });
+        let level = if sandbox.is_some() { SandboxLevel::WorkspaceWrite } else { SandboxLevel::Full };
+        let confinement = Confinement::whole(level);
         let shell = Arc::new(Shell::new(&session, sandbox, vec!["SECRET_*".to_owned()]));
         let abilities = Abilities::default();
         let workspace = Workspace::new(vec![root.clone()], session, None, abilities, BTreeMap::new());
         let tools = shell_tools(&shell);
         let (cancel, shown) = (Cancel::new(), Mutex::default());
-        Desk { root, outside, workspace, shell, tools, cancel, shown, _folder: folder }
+        Desk { root, outside, workspace, shell, tools, confinement, cancel, shown, _folder: folder }
     }
 
     pub(super) fn call(&self, tool: &str, input: &serde_json::Value) -> Output {
@@ -54,6 +58,7 @@ impl Desk {
         let running = Running {
             workspace: &self.workspace,
             granted: &granted,
+            confinement: &self.confinement,
             call: &call,
             cancel: &self.cancel,
             progress: &progress,
@@ -353,12 +358,12 @@ fn commands_run_behind_the_fence() {
     std::fs::set_permissions(&helper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let policy = Policy { writable: vec!["/here".into()], ..Policy::default() };
     let fence = Fence::Landlock { abi: 1 };
-    let desk = Desk::with(Some(Sandbox {
-        fence,
+    let desk = Desk::with(Some(Sandbox::from(SandboxConfig {
+        probe: fence.into(),
         policy: policy.clone(),
-        guarded: Vec::new(),
         helper: helper.clone(),
-    }));
+        ..SandboxConfig::default()
+    })));
     let text = desk.well("mkdir sub; cd sub; echo inside");
     assert!(
         text.starts_with("__sandbox {") && text.contains("/here") && text.ends_with(" --\ninside"),
@@ -371,7 +376,12 @@ fn commands_run_behind_the_fence() {
     assert!(text.contains("__sandbox {"), "{text}");
 
     let fence = Fence::None { why: "a test".to_owned() };
-    let desk = Desk::with(Some(Sandbox { fence, policy, guarded: Vec::new(), helper }));
+    let desk = Desk::with(Some(Sandbox::from(SandboxConfig {
+        probe: fence.into(),
+        policy,
+        helper,
+        ..SandboxConfig::default()
+    })));
     for background in [false, true] {
         let input = json!({"command": "touch ran", "run_in_background": background});
         let (text, is_error) = said(&desk.call("Bash", &input));

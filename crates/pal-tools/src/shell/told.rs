@@ -9,9 +9,9 @@ use pal_process::{Captured, News, State, Task};
 const LINE_CHARACTERS_MAX: usize = 80;
 
 /// What is told once where Landlock is all that there is.
-pub(super) const LANDLOCK: &str = "the sandbox of this machine is Landlock, which cannot keep commands from writing to \
-    .git, .pal and .claude in the workspace. What is in there runs later without a sandbox: see to it that only what was \
-    asked for changes there. Bubblewrap, once installed, protects them";
+pub(super) const LANDLOCK: &str = "the sandbox of this machine is Landlock: commands can change what is in the workspace, but \
+    make nothing new directly in its top folder, because .git, .pal and other places there are closed to them. Write makes \
+    files there; bubblewrap, once installed, has no such limit";
 
 /// How a command in the background is, in a sentence.
 pub(super) fn task(task: &Task) -> String {
@@ -28,7 +28,11 @@ pub(super) fn task(task: &Task) -> String {
 
 /// What is said of a file that no command may make.
 pub(super) fn removed(path: &Path) -> String {
-    format!("{} was removed: with it, git would run what another place tells it to", path.display())
+    format!(
+        "{} was renamed to {}.blocked: programs outside the sandbox would run what it says. Only the user may put it there",
+        path.display(),
+        path.file_name().unwrap_or_default().to_string_lossy()
+    )
 }
 
 /// What a command in the background printed, below a line about it.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pal_model::{Text, ToolUseId};
-use pal_permissions::Need;
+use pal_permissions::{Confinement, Need, SandboxLevel};
 use pal_process::Cancel;
 use pal_tools::{Abilities, Input, Output, Running, Workspace, find, tools};
 use tempfile::TempDir;
@@ -84,6 +84,7 @@ impl Place {
         let running = Running {
             workspace: &self.workspace,
             granted,
+            confinement: &Confinement::whole(SandboxLevel::Full),
             call: &ToolUseId::from(call.as_str()),
             cancel: &self.cancel,
             progress: &|_| {},

@@ -83,6 +83,7 @@ const WANDERERS: [&str; 3] = ["pushd", "popd", "chroot"];
 impl Walker<'_> {
     pub(super) fn command(&mut self, node: Node<'_>, at: &Directories) -> Flow {
         let mut words: Vec<Word> = Vec::new();
+        let mut starts = Vec::new();
         let before = std::mem::take(&mut self.foreign);
         for child in children(node) {
             match child.kind() {
@@ -91,13 +92,17 @@ impl Walker<'_> {
                 "command_name" => {
                     let literal = child.child(0).unwrap_or(child);
                     self.heads.insert(literal.start_byte());
+                    starts.push(literal.start_byte());
                     let word = self.word(literal, at);
                     if !word.is_plain() {
                         self.doubt(&format!("names a command in a way that is not plain (`{}`)", word.raw));
                     }
                     words.push(word);
                 }
-                kind if is_literal(kind) => words.push(self.word(child, at)),
+                kind if is_literal(kind) => {
+                    starts.push(child.start_byte());
+                    words.push(self.word(child, at));
+                }
                 _ => {
                     self.doubt("has a command that cannot be read");
                     self.inside(child, at);
@@ -117,6 +122,7 @@ impl Walker<'_> {
         self.add(text, Deed::Run(words), at);
         if let Some(part) = self.script.parts.last_mut() {
             part.variables = variables;
+            part.starts = starts;
         }
         Flow::unmoved(at)
     }

@@ -1,6 +1,6 @@
 //! Whether a search through folders meets hidden files, where credentials are.
 
-use super::options::Told;
+use super::options::Argument;
 
 /// Endings of names that are no credentials by custom.
 const ENDINGS: [&str; 52] = [
@@ -14,19 +14,19 @@ const ENDINGS: [&str; 52] = [
 const OPEN_TYPES: [&str; 2] = ["all", "sh"];
 
 /// Whether `grep -r` leaves hidden files out.
-pub(super) fn grep_is_tame(told: &[Told<'_>]) -> bool {
-    let includes = values(told, "include");
+pub(super) fn grep_is_tame(arguments: &[Argument<'_>]) -> bool {
+    let includes = values(arguments, "include");
     let is_narrow = !includes.is_empty() && includes.iter().all(|glob| has_harmless_ending(glob));
     // What is excluded first and included later is searched again.
-    let is_without = includes.is_empty() && values(told, "exclude").contains(&".*");
+    let is_without = includes.is_empty() && values(arguments, "exclude").contains(&".*");
     is_narrow || is_without
 }
 
-fn values<'a>(told: &[Told<'a>], name: &str) -> Vec<&'a str> {
+fn values<'a>(arguments: &[Argument<'a>], name: &str) -> Vec<&'a str> {
     let mut values = Vec::new();
-    for told in told {
-        match told {
-            Told::Option(found, Some(value)) if *found == name => values.push(*value),
+    for argument in arguments {
+        match argument {
+            Argument::Option(found, Some(value)) if *found == name => values.push(*value),
             _ => {}
         }
     }
@@ -34,15 +34,15 @@ fn values<'a>(told: &[Told<'a>], name: &str) -> Vec<&'a str> {
 }
 
 /// Whether `rg` leaves hidden files out, as it does unless it is told otherwise.
-pub(super) fn ripgrep_is_tame(told: &[Told<'_>]) -> bool {
-    told.iter().all(|told| match told {
-        Told::Option("u" | "." | "hidden" | "unrestricted", _) => false,
-        Told::Option(name, _) if name.starts_with("no-ignore") => false,
+pub(super) fn ripgrep_is_tame(arguments: &[Argument<'_>]) -> bool {
+    arguments.iter().all(|argument| match argument {
+        Argument::Option("u" | "." | "hidden" | "unrestricted", _) => false,
+        Argument::Option(name, _) if name.starts_with("no-ignore") => false,
         // Files that are asked for by a pattern are shown even if they are hidden.
-        Told::Option("g" | "glob" | "iglob", Some(glob)) => {
+        Argument::Option("g" | "glob" | "iglob", Some(glob)) => {
             glob.starts_with('!') || has_harmless_ending(glob)
         }
-        Told::Option("t" | "type", Some(name)) => !OPEN_TYPES.contains(name),
+        Argument::Option("t" | "type", Some(name)) => !OPEN_TYPES.contains(name),
         _ => true,
     })
 }

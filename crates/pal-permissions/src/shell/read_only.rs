@@ -1,16 +1,20 @@
-//! Commands that only look: what they are, and what they look at.
+//! Read-only commands: the exact grammar of what is known to be harmless, and the files that such a command reads.
+//!
+//! A command is read-only if its program, every option and every operand are listed; there is no word that makes an
+//! unlisted one harmless. Interpreters, programs that run others and programs that read further file names from their
+//! input are in no list. What passes here still runs in the read-only sandbox.
 
 mod extent;
+mod forms;
 mod git;
 mod options;
 mod search;
-mod tables;
 
 pub(crate) use git::{Shown, shown};
 
 use super::{Word, peel};
-use crate::shell::hatch::{find, is_letter_of, is_short_for};
-use tables::{ASKED_FOR_VERSION, Shows, VIEWERS};
+use forms::{CommandForm, FORMS, Globs, Shows};
+use options::Argument;
 
 /// A file or folder that a command is given.
 #[derive(Clone, Debug)]
@@ -24,8 +28,10 @@ pub(crate) struct Operand {
 /// What happens to a file or folder that a command is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OperandKind {
-    /// What is in it is shown.
+    /// What is in it is shown; of a folder, what is in its files.
     Content,
+    /// What is in it is shown, and in everything below it, but no hidden files.
+    Tree,
     /// What is in it is shown, and in everything below it, hidden files too.
     Everything,
     /// Only that it is there, how large it is and the like.
@@ -46,16 +52,17 @@ fn operand(named: &str, kind: OperandKind) -> Operand {
     Operand { named: String::from(named), kind }
 }
 
-/// What a command looks at, if all that it does is known to be harmless.
-pub(crate) fn look(words: &[Word]) -> Option<Vec<Operand>> {
+/// The files that a command reads, if all that it does is known to be harmless. `mkdir` and `touch` are here, too: what
+/// they make is an operand that is written.
+pub(crate) fn read_only_operands(words: &[Word]) -> Option<Vec<Operand>> {
     let words = peel(words);
     let (name, rest) = words.split_first()?;
     if !name.is_plain() {
         return None;
     }
     let name = name.text()?;
-    if let Some(viewer) = VIEWERS.iter().find(|viewer| viewer.names.contains(&name)) {
-        return view(viewer, words);
+    if let Some(form) = FORMS.iter().find(|form| form.names.contains(&name)) {
+        return by_form(form, rest);
     }
     if name == "echo" {
         // Stars in it list files.
@@ -66,20 +73,28 @@ pub(crate) fn look(words: &[Word]) -> Option<Vec<Operand>> {
     }
     let texts: Vec<&str> = rest.iter().map(known).collect::<Option<_>>()?;
     match (name, texts.as_slice()) {
-        ("printf", [format, ..]) => (!format.starts_with('-')).then(Vec::new),
-        ("git", _) => git::look(&texts),
+        ("printf", [format, ..]) => is_harmless_format(format).then(Vec::new),
+        ("git", _) => git::operands(&texts),
         ("grep" | "egrep" | "fgrep", _) => search::grep(&texts),
         ("rg", _) => search::ripgrep(&texts),
         ("find", _) => search::find(&texts),
         ("sed", ["-n", script, files @ ..]) => lines_of(script, files),
         ("date", [] | ["-u"] | ["-Iseconds"]) => Some(Vec::new()),
         ("date", [format] | ["-u", format]) => format.starts_with('+').then(Vec::new),
-        ("command", ["-v", _]) => Some(Vec::new()),
+        ("command", ["-v", name]) => (!name.starts_with('-')).then(Vec::new),
         ("test", _) => test(&texts),
         ("mkdir", ["-p", folders @ ..]) | ("mkdir" | "touch", folders) => made(folders),
-        (_, ["--version" | "-V" | "-v" | "version"]) if ASKED_FOR_VERSION.contains(&name) => Some(Vec::new()),
         _ => None,
     }
+}
+
+/// The names of programs that a read-only command may run by itself: the shell's own words, which start no program.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    [
+        "true", "false", ":", "pwd", "type", "exit", "break", "continue", "echo", "printf", "command",
+        "test", "cd",
+    ]
+    .contains(&name)
 }
 
 /// What a word is, if it is known. A pattern of names that begins as this option does leaves it this option.
@@ -87,31 +102,63 @@ fn known(word: &Word) -> Option<&str> {
     word.text().or_else(|| word.text.as_deref().filter(|text| text.starts_with("--include=")))
 }
 
-fn view(viewer: &tables::Viewer, words: &[Word]) -> Option<Vec<Operand>> {
-    let is_refused = |text: &str| {
-        is_letter_of(text, viewer.refused) || viewer.refused_long.iter().any(|long| is_short_for(text, long))
+fn by_form(form: &CommandForm, words: &[Word]) -> Option<Vec<Operand>> {
+    let kind = match form.shows {
+        Shows::Content => OperandKind::Content,
+        Shows::Names | Shows::Nothing => OperandKind::Names,
     };
-    if find(words, is_refused).is_some() {
+    let is_refused = |word: &Word| {
+        let starts_open = word.raw.starts_with(['*', '?', '[']);
+        word.is_glob && (form.globs == Globs::No || (form.globs == Globs::BelowFolder && starts_open))
+    };
+    if words.iter().any(is_refused) {
         return None;
     }
-    let kind = match viewer.shows {
-        Shows::Content => OperandKind::Content,
-        Shows::Names => OperandKind::Names,
-        Shows::Nothing => return words.iter().all(|word| word.text().is_some()).then(Vec::new),
-    };
     let mut operands = Vec::new();
-    let mut are_options = true;
-    for word in &words[1..] {
-        let text = word.text.as_deref().filter(|_| !word.is_glob || viewer.takes_globs)?;
-        let is_option = are_options && text.starts_with('-') && text.len() > 1;
-        are_options &= text != "--";
+    let mut texts = Vec::new();
+    for word in words {
+        let text = word.text.as_deref()?;
         if word.is_glob {
             operands.push(operand(folder_of_glob(text)?, kind));
-        } else if !is_option && !viewer.no_files.contains(&text) {
-            operands.push(operand(text, kind));
+        } else {
+            texts.push(text);
         }
     }
-    (operands.len() <= viewer.n_operands_max).then_some(operands)
+    for argument in options::parse(&texts, &[form.options])? {
+        match argument {
+            Argument::Operand("-") => {}
+            Argument::Operand(text) => operands.push(operand(text, kind)),
+            // Which words are values differs between makes of a program: what may be a file is judged as one.
+            Argument::Option(_, Some(value)) if !options::is_plain_value(value) => {
+                operands.push(operand(value, kind));
+            }
+            Argument::Option(..) => {}
+        }
+    }
+    let n_operands = operands.len();
+    if form.shows == Shows::Nothing {
+        operands.clear();
+    }
+    (n_operands <= form.n_operands_max).then_some(operands)
+}
+
+/// Whether a format of `printf` prints and does no more: `%n` sets a variable, and its name may run a command.
+fn is_harmless_format(format: &str) -> bool {
+    if format.starts_with('-') {
+        return false;
+    }
+    let mut left = format;
+    while let Some(at) = left.find('%') {
+        let rest = left[at + 1..].trim_start_matches(|character: char| {
+            character.is_ascii_digit() || "#-+ '.*".contains(character)
+        });
+        let Some(letter) = rest.chars().next() else { return true };
+        if !"sdiouxXeEfFgGaAcbq%".contains(letter) {
+            return false;
+        }
+        left = &rest[1..];
+    }
+    true
 }
 
 /// The folder that a pattern of files is about, if its stars stand only for files in it.

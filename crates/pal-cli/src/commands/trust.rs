@@ -1,0 +1,71 @@
+//! `pal trust`: what a project's own files would run, and that the user trusts it.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use pal_settings::{TRUSTED_FILES, record_trust};
+
+use crate::arguments::Trust;
+use crate::failure::Failure;
+use crate::settings::Settings;
+
+pub(crate) fn trust(
+    arguments: &Trust,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let (Some(project), Some(home)) = (settings.project.top.clone(), pal_store::home_from_environment())
+    else {
+        return Err(Failure::wrong_use(String::from("there is no project here"), "go to its folder first"));
+    };
+    let mut n_files = 0;
+    for name in TRUSTED_FILES {
+        let path = project.join(name);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                n_files += 1;
+                // A person sees the whole of what they approve, and nothing in it paints over anything.
+                writeln!(out, "--- {}\n{}\n", path.display(), visible(text.trim_end()))?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::of_file(&path, &error)),
+        }
+    }
+    if n_files == 0 {
+        writeln!(out, "{} has no settings and no MCP servers of its own.", project.display())?;
+    }
+    out.flush()?;
+    if !arguments.yes {
+        if !std::io::stdin().is_terminal() {
+            let hint = "run it in a terminal, or add --yes once you have read the files above";
+            return Err(Failure::wrong_use(String::from("nobody is here to be asked"), hint));
+        }
+        eprint!(
+            "Trust {}? Its settings and MCP servers may then run commands as you. [y/N] ",
+            project.display()
+        );
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+            writeln!(out, "Not trusted: nothing changed.")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    std::fs::create_dir_all(&home)?;
+    record_trust(&home, &project)?;
+    writeln!(out, "Trusted: {}. If one of these files changes, you are asked again.", project.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A text whose control characters can be seen.
+fn visible(text: &str) -> String {
+    let show = |character: char| match character {
+        '\n' | '\t' => character.to_string(),
+        _ if character.is_control() => character.escape_default().to_string(),
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+            character.escape_unicode().to_string()
+        }
+        _ => character.to_string(),
+    };
+    text.chars().map(show).collect()
+}

@@ -1,0 +1,310 @@
+//! Programs that change nothing with the options listed here, whatever their operands.
+//!
+//! The list is exact: an option that is not in it makes the command one that is asked about. Left out on purpose is
+//! every option that writes, runs a program, follows links, reads a list of files from a file, or never ends.
+
+use super::options::OptionTable;
+
+/// What a program shows of the files that it is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    Content,
+    Names,
+    /// Its operands are no files.
+    Nothing,
+}
+
+/// Whether a program may be given a pattern that the shell replaces by names of files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Globs {
+    No,
+    /// A pattern that begins with a folder: the names of its files cannot be read as options.
+    BelowFolder,
+    /// Any: a name that looks like an option can do no harm, because no option of this program can.
+    Any,
+}
+
+/// The exact form of a read-only command.
+#[derive(Clone, Copy)]
+pub(super) struct CommandForm {
+    /// The programs that have this form.
+    pub(super) names: &'static [&'static str],
+    pub(super) shows: Shows,
+    pub(super) options: OptionTable,
+    /// Whether a pattern may stand in the place of names of files.
+    pub(super) globs: Globs,
+    pub(super) n_operands_max: usize,
+}
+
+const CONTENT: CommandForm = CommandForm {
+    names: &[],
+    shows: Shows::Content,
+    options: OptionTable::NONE,
+    globs: Globs::No,
+    n_operands_max: usize::MAX,
+};
+const NAMES: CommandForm = CommandForm { shows: Shows::Names, ..CONTENT };
+const NOTHING: CommandForm = CommandForm { shows: Shows::Nothing, ..CONTENT };
+
+const fn options(
+    letters: &'static str,
+    letters_with_value: &'static str,
+    long: &'static str,
+    long_with_value: &'static str,
+) -> OptionTable {
+    OptionTable { letters, letters_with_value, long, long_with_value }
+}
+
+/// The programs.
+pub(super) const FORMS: &[CommandForm] = &[
+    CommandForm {
+        names: &["cat"],
+        options: options(
+            "AbeEnstTuv",
+            "",
+            "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting",
+            "",
+        ),
+        ..CONTENT
+    },
+    CommandForm { names: &["tac"], options: options("br", "s", "before regex", "separator"), ..CONTENT },
+    CommandForm { names: &["rev"], ..CONTENT },
+    CommandForm {
+        names: &["nl"],
+        options: options("p", "bdfhilnsvw", "no-renumber", "body-numbering"),
+        ..CONTENT
+    },
+    CommandForm { names: &["fold"], options: options("bs", "w", "bytes spaces", "width"), ..CONTENT },
+    CommandForm {
+        names: &["comm"],
+        options: options("123z", "", "check-order nocheck-order total", "output-delimiter"),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["cmp"],
+        options: options("bls", "in", "print-bytes verbose quiet silent", "ignore-initial bytes"),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["od"],
+        options: options(
+            "abcdfiloxsv",
+            "AjNSt",
+            "output-duplicates",
+            "address-radix skip-bytes read-bytes format",
+        ),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["head"],
+        options: options("qvz0123456789", "cn", "quiet silent verbose zero-terminated", "bytes lines"),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["tail"],
+        options: options("qvz0123456789", "cn", "quiet silent verbose zero-terminated", "bytes lines"),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["cut"],
+        options: options(
+            "snz",
+            "bcdf",
+            "complement only-delimited zero-terminated",
+            "bytes characters delimiter fields output-delimiter",
+        ),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["paste"],
+        options: options("sz", "d", "serial zero-terminated", "delimiters"),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["column"],
+        options: options(
+            "tnxe",
+            "csoNRl",
+            "table",
+            "separator output-separator table-columns table-right output-width",
+        ),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["sort"],
+        options: options(
+            "bdfgiMhnRrVcCmsuz",
+            "kt",
+            "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort \
+             human-numeric-sort numeric-sort random-sort reverse version-sort check merge stable unique \
+             zero-terminated debug",
+            "key field-separator sort parallel",
+        ),
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["uniq"],
+        options: options(
+            "cdDiuz",
+            "fsw",
+            "count repeated all-repeated ignore-case unique zero-terminated group",
+            "skip-fields skip-chars check-chars",
+        ),
+        n_operands_max: 1,
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["diff"],
+        options: options(
+            "ucqsyibBwEZadNtT",
+            "UC",
+            "unified context brief report-identical-files side-by-side ignore-case ignore-blank-lines \
+             ignore-space-change ignore-all-space ignore-trailing-space ignore-tab-expansion text minimal new-file \
+             expand-tabs initial-tab color no-color suppress-common-lines strip-trailing-cr speed-large-files",
+            "width label ignore-matching-lines",
+        ),
+        n_operands_max: 2,
+        ..CONTENT
+    },
+    CommandForm {
+        names: &["md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum"],
+        options: options("btz", "", "binary text tag zero", ""),
+        ..CONTENT
+    },
+    CommandForm { names: &["cksum"], ..CONTENT },
+    CommandForm {
+        names: &["wc"],
+        options: options("clLmw", "", "bytes chars lines max-line-length words", "total"),
+        globs: Globs::BelowFolder,
+        ..NAMES
+    },
+    CommandForm {
+        names: &["ls"],
+        options: options(
+            "1aAbBcCdDfFgGhHiklmnNopqQrRsStuUvxXZ",
+            "ITw",
+            "all almost-all author escape directory classify file-type full-time group-directories-first \
+             human-readable si inode no-group numeric-uid-gid literal quote-name reverse recursive size zero color \
+             hyperlink kibibytes ignore-backups hide-control-chars show-control-chars",
+            "block-size format ignore hide quoting-style sort time time-style tabsize width indicator-style",
+        ),
+        globs: Globs::Any,
+        ..NAMES
+    },
+    CommandForm {
+        names: &["stat"],
+        options: options("Lft", "c", "dereference file-system terse", "format printf"),
+        globs: Globs::Any,
+        ..NAMES
+    },
+    CommandForm {
+        names: &["readlink"],
+        options: options(
+            "femnqsvz",
+            "",
+            "canonicalize canonicalize-existing canonicalize-missing no-newline zero",
+            "",
+        ),
+        globs: Globs::Any,
+        ..NAMES
+    },
+    CommandForm {
+        names: &["realpath"],
+        options: options(
+            "emLPqsz",
+            "",
+            "canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero",
+            "relative-to relative-base",
+        ),
+        ..NAMES
+    },
+    CommandForm {
+        names: &["du"],
+        options: options(
+            "abchHklmsSx0",
+            "Bdt",
+            "all apparent-size bytes total human-readable si summarize separate-dirs one-file-system null inodes",
+            "block-size max-depth threshold exclude",
+        ),
+        globs: Globs::BelowFolder,
+        ..NAMES
+    },
+    CommandForm {
+        names: &["file"],
+        options: options(
+            "bhikNnr0",
+            "",
+            "brief mime mime-type mime-encoding no-dereference keep-going no-pad",
+            "",
+        ),
+        ..NAMES
+    },
+    CommandForm {
+        names: &["tree"],
+        options: options(
+            "adfiqNQpughDFsrtcUvnCAJ",
+            "LPI",
+            "dirsfirst filesfirst noreport prune gitignore matchdirs ignore-case si du",
+            "sort filelimit timefmt charset",
+        ),
+        ..NAMES
+    },
+    CommandForm { names: &["true", "false", ":", "whoami", "arch"], ..NOTHING },
+    CommandForm { names: &["pwd"], options: options("LP", "", "logical physical", ""), ..NOTHING },
+    CommandForm {
+        names: &["id"],
+        options: options("gGnruz", "", "user group groups name real zero", ""),
+        ..NOTHING
+    },
+    CommandForm { names: &["groups"], ..NOTHING },
+    CommandForm {
+        names: &["uname"],
+        options: options(
+            "asnrvmpio",
+            "",
+            "all kernel-name nodename kernel-release kernel-version machine processor operating-system",
+            "",
+        ),
+        ..NOTHING
+    },
+    CommandForm { names: &["nproc"], options: options("", "", "all", "ignore"), ..NOTHING },
+    CommandForm { names: &["uptime"], options: options("ps", "", "pretty since", ""), ..NOTHING },
+    CommandForm {
+        names: &["tr"],
+        options: options("cCdst", "", "complement delete squeeze-repeats truncate-set1", ""),
+        ..NOTHING
+    },
+    CommandForm { names: &["basename"], options: options("az", "s", "multiple zero", "suffix"), ..NOTHING },
+    CommandForm { names: &["dirname"], options: options("z", "", "zero", ""), ..NOTHING },
+    CommandForm { names: &["which"], options: options("a", "", "all", ""), ..NOTHING },
+    CommandForm { names: &["type"], options: options("aftpP", "", "", ""), ..NOTHING },
+    CommandForm {
+        names: &["df"],
+        options: options(
+            "ahHiklPT",
+            "Btx",
+            "all human-readable si inodes local portability print-type total",
+            "block-size type exclude-type output",
+        ),
+        ..NAMES
+    },
+    CommandForm {
+        names: &["free"],
+        options: options("bkmghltvw", "", "bytes kibi mebi gibi human lohi total wide", ""),
+        n_operands_max: 0,
+        ..NOTHING
+    },
+    CommandForm {
+        names: &["seq"],
+        options: options("w", "fs", "equal-width", "format separator"),
+        ..NOTHING
+    },
+    CommandForm { names: &["exit", "break", "continue"], n_operands_max: 1, ..NOTHING },
+    CommandForm { names: &["sleep"], ..NOTHING },
+    CommandForm {
+        names: &["hostname"],
+        options: options("dfiIs", "", "domain fqdn short", ""),
+        n_operands_max: 0,
+        ..NOTHING
+    },
+];

@@ -1,0 +1,113 @@
+//! What in a user's home is closed to commands: credentials, and files that decide which programs run.
+
+use std::path::{Path, PathBuf};
+
+/// Files and folders with credentials.
+const CREDENTIALS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".git-credentials",
+    ".password-store",
+    ".vault-token",
+    ".boto",
+    ".s3cfg",
+    ".databrickscfg",
+    ".terraform.d",
+    ".snowflake",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/gcloud",
+    ".config/op",
+    ".config/hub",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/heroku",
+    ".config/git/credentials",
+    ".config/configstore",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".mozilla",
+    ".local/share/keyrings",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".huggingface/token",
+    ".cache/huggingface/token",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".local/share/opencode/auth.json",
+    ".gemini/oauth_creds.json",
+];
+
+/// Files and folders whose change makes programs run something later.
+const STARTED_FROM: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".inputrc",
+    ".xprofile",
+    ".xinitrc",
+    ".pam_environment",
+    ".gitconfig",
+    ".gitattributes",
+    ".config/git",
+    ".config/fish",
+    ".config/autostart",
+    ".config/systemd",
+    ".config/nvim",
+    ".config/tmux",
+    ".config/Code/User",
+    ".config/opencode",
+    ".vimrc",
+    ".vim",
+    ".emacs",
+    ".emacs.d",
+    ".tmux.conf",
+    ".ripgreprc",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".cursor",
+    ".vscode",
+    ".gemini",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".cargo/bin",
+    ".local/bin",
+    ".local/share/applications",
+];
+
+/// The files and folders with credentials that a home has.
+pub fn home_credentials(home: &Path) -> Vec<PathBuf> {
+    existing(home, CREDENTIALS)
+}
+
+/// The files and folders of a home from which programs run something later.
+pub fn home_startup_files(home: &Path) -> Vec<PathBuf> {
+    existing(home, STARTED_FROM)
+}
+
+fn existing(home: &Path, names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(|name| home.join(name)).filter(|path| path.exists()).collect()
+}

@@ -1,0 +1,157 @@
+//! What in a project has to be closed to commands: files that hold credentials, and repositories.
+//!
+//! A command waits for this, so a scan after the first one reads only folders that changed since.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Folders of a project that are looked through at most.
+const FOLDERS_MAX: usize = 20_000;
+
+/// A folder that changed so shortly before it was read may have changed again within the same tick of the clock.
+const SETTLED: Duration = Duration::from_millis(50);
+
+/// Folders with the work of other people's programs, which hold no credentials of the user.
+const PASSED_OVER: [&str; 4] = ["node_modules", ".git", ".hg", "__pycache__"];
+
+/// A memory of a project's folders, refreshed at every scan.
+#[derive(Debug, Default)]
+pub struct ProjectScan {
+    folders: HashMap<PathBuf, Folder>,
+}
+
+/// What a scan found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProjectFindings {
+    /// Files and folders that hold credentials, by their names.
+    pub credentials: Vec<PathBuf>,
+    /// The places named `.git`, and folders that are repositories without one.
+    pub repositories: Vec<PathBuf>,
+    /// Whether the project has more folders than were looked through.
+    pub is_cut: bool,
+}
+
+#[derive(Debug)]
+struct Folder {
+    changed: SystemTime,
+    is_settled: bool,
+    folders: Vec<OsString>,
+    credentials: Vec<OsString>,
+    has_git: bool,
+    is_repository: bool,
+}
+
+impl ProjectScan {
+    /// Looks through the folders of a project.
+    pub fn scan(&mut self, root: &Path) -> ProjectFindings {
+        let mut findings = ProjectFindings::default();
+        let mut left = vec![root.to_owned()];
+        let mut n_folders = 0;
+        while let Some(path) = left.pop() {
+            n_folders += 1;
+            if n_folders > FOLDERS_MAX {
+                findings.is_cut = true;
+                break;
+            }
+            let Some(folder) = self.folder(&path, root) else { continue };
+            findings.credentials.extend(folder.credentials.iter().map(|name| path.join(name)));
+            if folder.has_git {
+                findings.repositories.push(path.join(".git"));
+            }
+            if folder.is_repository {
+                findings.repositories.push(path.clone());
+            }
+            left.extend(folder.folders.iter().map(|name| path.join(name)));
+        }
+        findings.credentials.sort();
+        findings.repositories.sort();
+        findings
+    }
+
+    fn folder(&mut self, path: &Path, root: &Path) -> Option<&Folder> {
+        let changed = std::fs::symlink_metadata(path).and_then(|found| found.modified()).ok()?;
+        let is_known =
+            self.folders.get(path).is_some_and(|folder| folder.is_settled && folder.changed == changed);
+        if !is_known {
+            let folder = read(path, root, changed)?;
+            self.folders.insert(path.to_owned(), folder);
+        }
+        self.folders.get(path)
+    }
+}
+
+fn read(path: &Path, root: &Path, changed: SystemTime) -> Option<Folder> {
+    let is_settled = changed.elapsed().is_ok_and(|age| age > SETTLED);
+    let mut folder = Folder {
+        changed,
+        is_settled,
+        folders: Vec::new(),
+        credentials: Vec::new(),
+        has_git: false,
+        is_repository: false,
+    };
+    let (mut has_head, mut has_objects, mut has_refs) = (false, false, false);
+    for entry in std::fs::read_dir(path).ok()?.flatten() {
+        let name = entry.file_name();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        has_head |= name == "HEAD";
+        has_objects |= name == "objects";
+        has_refs |= name == "refs";
+        folder.has_git |= name == ".git";
+        let below = path.strip_prefix(root).unwrap_or(Path::new("")).join(&name);
+        if pal_permissions::holds_credentials(&below) {
+            folder.credentials.push(name);
+        } else if is_folder && !PASSED_OVER.iter().any(|passed| name == *passed) {
+            folder.folders.push(name);
+        }
+    }
+    // Build folders say what they are by this file.
+    if path.join("CACHEDIR.TAG").exists() {
+        folder.folders.clear();
+    }
+    folder.is_repository = has_head && has_objects && has_refs;
+    Some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_and_repositories_are_found_whenever_they_come() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        let make = |name: &str| {
+            std::fs::create_dir_all(root.join(name).parent().expect("it has one")).expect("made");
+            std::fs::write(root.join(name), "").expect("written");
+        };
+        make("src/main.rs");
+        make(".env");
+        make("node_modules/x/server.pem");
+        make("deep/down/server.key");
+        make(".env.example");
+        let mut scan = ProjectScan::default();
+        let names = |found: &[PathBuf]| -> Vec<String> {
+            found.iter().map(|path| path.strip_prefix(root).expect("below").display().to_string()).collect()
+        };
+        assert_eq!(names(&scan.scan(root).credentials), [".env", "deep/down/server.key"]);
+        // What is known is refreshed, also when the clock has not moved on.
+        make("src/id_rsa");
+        assert_eq!(names(&scan.scan(root).credentials), [".env", "deep/down/server.key", "src/id_rsa"]);
+        std::thread::sleep(Duration::from_millis(120));
+        scan.scan(root);
+        make("deep/down/.netrc");
+        make("sub/.git/config");
+        for name in ["bare/HEAD", "bare/objects/x", "bare/refs/x"] {
+            make(name);
+        }
+        let found = scan.scan(root);
+        assert_eq!(
+            names(&found.credentials),
+            [".env", "deep/down/.netrc", "deep/down/server.key", "src/id_rsa"]
+        );
+        assert_eq!(names(&found.repositories), ["bare", "sub/.git"]);
+    }
+}
