@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pal_memory::{Author, Head, Kind, Memory, MemoryError, Place, Topic, first_sentence, masked};
+use pal_memory::{Author, Head, Kind, Memory, MemoryError, Place, Topic, first_sentence, mask_secrets};
 use pal_model::{Timestamp, defuse};
 use pal_recall::{Asked, Recall, answer};
 use rmcp::model::JsonObject;
@@ -102,7 +102,7 @@ impl Offer {
             }
             None => {
                 let head = head_of(&asked.text, by.clone());
-                let name = asked.name.as_deref().map(|name| masked(name).0);
+                let name = asked.name.as_deref().map(|name| mask_secrets(name).text.into_owned());
                 (memory.free_slug(name.as_deref().unwrap_or(&head.name)), head)
             }
         };
@@ -140,7 +140,7 @@ impl Offer {
 /// What is said of a text that comes without more.
 fn head_of(text: &str, origin: Author) -> Head {
     // What is taken out of the text must not carry a secret into the name of a file.
-    let (clean, _) = masked(text);
+    let clean = mask_secrets(text).text;
     Head {
         name: first_sentence(&clean, NAME_CHARACTERS),
         description: first_sentence(&clean, DESCRIPTION_CHARACTERS),

@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::error::MemoryError;
 use crate::index::target;
 use crate::memory::{INDEX_FILE, Listed, Memory};
-use crate::secrets::secrets;
 use crate::topic::Topic;
 use rules::{Subject, contradictions, duplicates, links, paths};
 
@@ -160,14 +159,14 @@ fn of_file(memory: &Listed, file: &str, now: Timestamp) -> Vec<Finding> {
 }
 
 fn secret_finding(file: &str, text: &str) -> Option<Finding> {
-    let found = secrets(text);
+    let found = pal_secrets::find_secrets(text);
     let first = found.first()?;
-    let line = text[..first.place.start].matches('\n').count() + 1;
+    let line = text[..first.range.start].matches('\n').count() + 1;
     let more = if found.len() > 1 { format!(", and {} more", found.len() - 1) } else { String::new() };
     Some(Finding::new(
         Trouble::Secret,
         &[file],
-        format!("{file} holds a secret in line {line} ({}){more}", first.what),
+        format!("{file} holds a secret in line {line} ({}){more}", first.kind),
         "take it out with `pal memory edit`, and change the secret: earlier versions in .versions still hold it",
     ))
 }

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pal_model::{Timestamp, nearest};
+use pal_secrets::{MaskedSecret, MaskedText, mask_secrets};
 use serde::Serialize;
 
 pub use history::Difference;
@@ -25,7 +26,6 @@ use crate::error::MemoryError;
 use crate::folder::Folder;
 use crate::index::{self, Entry, IndexText};
 use crate::journal::{Change, Files, Journal, What};
-use crate::secrets::{Masked, masked};
 use crate::topic::{Head, Topic};
 use crate::uses::{self, Ledger, Uses};
 use crate::vectors::Vectors;
@@ -84,7 +84,7 @@ pub struct Written {
     /// The point in the history that it led to.
     pub point: u64,
     /// Secrets that were not written.
-    pub masked: Vec<Masked>,
+    pub masked: Vec<MaskedSecret>,
 }
 
 impl Memory {
@@ -308,8 +308,8 @@ impl Memory {
         if !self.seen.contains_key(&file_of(slug)) {
             check_slug(slug)?;
         }
-        let (file, masked) = masked(file);
-        self.change(what, by, now, vec![(file_of(slug), Some(file.into_bytes()))])?;
+        let MaskedText { text: file, secrets: masked } = mask_secrets(file);
+        self.change(what, by, now, vec![(file_of(slug), Some(file.into_owned().into_bytes()))])?;
         Ok(Written { slug: slug.to_owned(), point: self.point, masked })
     }
 

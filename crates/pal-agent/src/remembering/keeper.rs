@@ -56,7 +56,7 @@ impl Keeper for MemoryKeeper {
             ));
         }
         let slug = name.strip_suffix(".md").ok_or("A memory is a file whose name ends in .md.")?;
-        if !pal_memory::secrets(slug).is_empty() {
+        if !pal_memory::find_secrets(slug).is_empty() {
             return Err(String::from("The name of the file looks like a secret. Choose another one."));
         }
         self.kept(slug, content).map_err(|error| format!("The memory was not kept: {error}."))
@@ -80,7 +80,7 @@ impl MemoryKeeper {
         let masked = written.masked.iter();
         let mut notes: Vec<String> = masked
             .map(|masked| {
-                format!("A secret was masked ({}, line {}): secrets are not kept.", masked.what, masked.line)
+                format!("A secret was masked ({}, line {}): secrets are not kept.", masked.kind, masked.line)
             })
             .collect();
         let lacks = Topic::lacks(content);

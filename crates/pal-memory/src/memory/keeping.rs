@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use pal_model::Timestamp;
+use pal_secrets::mask_secrets;
 use pal_store::LockedFile;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,6 @@ use crate::error::MemoryError;
 use crate::folder::Stamp;
 use crate::index::{self, Entry};
 use crate::journal::{Change, Digest, FileChange, Files, Journal, What, apply, is_file_name};
-use crate::secrets::masked;
 use crate::topic::{Head, Topic};
 
 /// The folder of the history.
@@ -244,9 +244,9 @@ impl Memory {
         for file in files {
             let Some(bytes) = self.folder.read(file)? else { continue };
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            let (text, found) = masked(&text);
-            if !found.is_empty() {
-                wanted.push((file.clone(), Some(text.into_bytes())));
+            let masked = mask_secrets(&text);
+            if !masked.secrets.is_empty() {
+                wanted.push((file.clone(), Some(masked.text.into_owned().into_bytes())));
             }
         }
         Ok(wanted)

@@ -109,7 +109,7 @@ fn an_edit_replaces_one_place_and_masks_secrets() {
     assert!(matches!(edit(&mut memory, "none", "x"), Err(MemoryError::NotOnce { times: 0, .. })));
     let token = ["ghp_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
     let written = edit(&mut memory, "one", &format!("use {token}")).unwrap();
-    assert_eq!(written.masked[0].what, "github token");
+    assert_eq!(written.masked[0].kind, "github token");
     let now = memory.read("a").unwrap();
     assert_eq!(
         (now.body.as_str(), now.head.modified),

@@ -37,9 +37,9 @@ impl Desk<'_> {
             ));
         }
         // What is taken out of the text must not carry a secret into the name of a file.
-        let (clean, _) = pal_memory::masked(&text);
+        let clean = pal_memory::mask_secrets(&text).text;
         let name = name.map_or_else(|| first_sentence(&clean, NAME_CHARACTERS), str::to_owned);
-        let (name, _) = pal_memory::masked(&name);
+        let name = pal_memory::mask_secrets(&name).text.into_owned();
         let description =
             description.map_or_else(|| first_sentence(&clean, DESCRIPTION_CHARACTERS), str::to_owned);
         let head = Head { name, description, kind: kind.into(), modified: None, origin: Author::Person };
@@ -76,7 +76,7 @@ impl Desk<'_> {
 
     fn tell(&mut self, memory: &Memory, written: &Written, done: &str) -> Result<ExitCode, Failure> {
         for masked in &written.masked {
-            let words = format!("line {}: a secret was not written ({})", masked.line, masked.what);
+            let words = format!("line {}: a secret was not written ({})", masked.line, masked.kind);
             aside::tell(yellow(&words));
         }
         if self.is_json {
