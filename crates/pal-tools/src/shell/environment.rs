@@ -43,18 +43,141 @@ const NEUTRAL: [(&str, &str); 6] = [
     ("safe.directory", "*"),
 ];
 
-/// Where keys are by name: commands have no use for them unless the user says so, and what they print goes to the
-/// provider. A `*` stands for anything; large and small letters are the same.
-const HIDDEN: [&str; 8] = [
+/// Names that are hidden as they stand: commands have no use for them unless the user says so, and what they print goes to the
+/// provider. A `*` stands for anything; letters of both cases are the same.
+const HIDDEN: [&str; 21] = [
     "ANTHROPIC_*",
     "OPENAI_*",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "*_TOKEN",
-    "*_SECRET*",
-    "*_KEY",
+    // Headers carry authorization.
+    "OTEL_*_HEADERS",
     "*PASSWORD*",
-    "*_CREDENTIALS*",
+    "*PASSWD*",
+    "*PASSPHRASE*",
+    "*CREDENTIAL*",
+    "*ACCESS_KEY*",
+    "*PRIVATE_KEY*",
+    "*API_KEY*",
+    "*APIKEY*",
+    "*SERVICE_ACCOUNT*",
+    // Both hold names, passwords and hosts in one text.
+    "*CONNECTION_STRING*",
+    "*CONN_STR*",
+    "DOCKER_AUTH_CONFIG",
+    "BW_SESSION",
+    "OP_SESSION*",
+    "AOC_SESSION",
+    "PGPASSFILE",
+    // Addresses of services that take a name and a password in the address. One without is hidden, too: a name says what a
+    // variable may hold, and a command that needs it is worth an exception by the user.
+    "*DATABASE_UR*",
+    "*REDIS_UR*",
 ];
+
+/// The last part of names that hold secrets: `STRIPE_KEY`, `DB_PASS`, `SENTRY_DSN`.
+const SECRET_PARTS: [&str; 27] = [
+    "TOKEN",
+    "SECRET",
+    "SECRETS",
+    "KEY",
+    "KEYS",
+    "PASS",
+    "PWD",
+    "PW",
+    "PSK",
+    "PIN",
+    "PAT",
+    "DSN",
+    "CREDS",
+    "COOKIE",
+    "COOKIES",
+    "AUTH",
+    "AUTHORIZATION",
+    "BEARER",
+    "JWT",
+    "SAS",
+    "SALT",
+    "PEPPER",
+    "SK",
+    "WEBHOOK",
+    "NETRC",
+    "MNEMONIC",
+    "SIGNATURE",
+];
+
+/// Endings of a last part that is written together: `PGPASSWORD`, `NPM_CONFIG__AUTHTOKEN`.
+const SECRET_ENDINGS: [&str; 6] = ["TOKEN", "SECRET", "SECRETKEY", "SSHKEY", "AUTHKEY", "CONNSTR"];
+
+/// Services whose address has a name and a password in it, where the last part is `URL` or `URI`.
+const ADDRESSED: [&str; 13] = [
+    "REDIS",
+    "MONGO",
+    "MONGODB",
+    "POSTGRES",
+    "POSTGRESQL",
+    "PG",
+    "MYSQL",
+    "MARIADB",
+    "AMQP",
+    "CLOUDAMQP",
+    "RABBITMQ",
+    "JDBC",
+    "WEBHOOK",
+];
+
+/// What follows the part that tells: a number, an environment, a form. `STRIPE_KEY_LIVE`, `DB_PASS_FILE`, `JWT_KEY_2`.
+const QUALIFIERS: [&str; 24] = [
+    "ID",
+    "PROD",
+    "PRODUCTION",
+    "DEV",
+    "DEVELOPMENT",
+    "STAGING",
+    "STAGE",
+    "TEST",
+    "LIVE",
+    "SANDBOX",
+    "OLD",
+    "NEW",
+    "PREVIOUS",
+    "PRIMARY",
+    "SECONDARY",
+    "BASE64",
+    "B64",
+    "HEX",
+    "JSON",
+    "PEM",
+    "RAW",
+    "VALUE",
+    "FILE",
+    "BASE",
+];
+
+/// What is said about tokens without naming one.
+const TOKEN_FIGURES: [&str; 14] = [
+    "LIMIT", "LIMITS", "COUNT", "COUNTS", "BUDGET", "MAX", "MIN", "TTL", "TYPE", "LENGTH", "SIZE", "URL",
+    "ENDPOINT", "USAGE",
+];
+
+/// Variables of AWS that hold no secret. All others are hidden: most are keys, tokens or lead to them.
+const OPEN_AWS: [&str; 14] = [
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_DEFAULT_OUTPUT",
+    "AWS_PAGER",
+    "AWS_RETRY_MODE",
+    "AWS_MAX_ATTEMPTS",
+    "AWS_CA_BUNDLE",
+    "AWS_SDK_LOAD_CONFIG",
+    "AWS_EC2_METADATA_DISABLED",
+    "AWS_ENDPOINT_URL",
+    "AWS_CONFIG_FILE",
+    "AWS_CLI_AUTO_PROMPT",
+];
+
+/// Names that end like a secret and are none: directories.
+const OPEN: [&str; 2] = ["PWD", "OLDPWD"];
 
 /// The changes to an environment with these variables. `hidden` are names, with a `*` for anything; `!` before one lets it
 /// through, whatever else is said of it.
@@ -67,7 +190,7 @@ pub(super) fn changes(
         if name == GIT_COUNT {
             git_count = value.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
         }
-        if is_hidden(&name, hidden) || UNSET.iter().any(|unset| name == *unset) {
+        if is_hidden(&name, &value, hidden) || UNSET.iter().any(|unset| name == *unset) {
             changes.push((name, None));
         }
     }
@@ -103,18 +226,65 @@ pub(super) fn neutral() -> Vec<Variable> {
 
 /// The variables of ours that programs get to see: all but those that hold keys. `hidden` is as for commands.
 pub fn open_variables(hidden: &[String]) -> Vec<(OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| !is_hidden(name, hidden)).collect()
+    std::env::vars_os().filter(|(name, value)| !is_hidden(name, value, hidden)).collect()
 }
 
-fn is_hidden(name: &OsStr, hidden: &[String]) -> bool {
-    let name = name.as_encoded_bytes();
-    let says = |pattern: &str| matches(name, pattern.as_bytes());
+/// Returns whether a variable is kept from programs: by its name, by what the user says, or because its value is a secret.
+///
+/// Left open on purpose: `SSH_AUTH_SOCK`, `GPG_AGENT_INFO`, `SSH_ASKPASS`, `KUBECONFIG`, which name a socket, a program or a
+/// file and hold no secret themselves; `git push` and the like need them, and the commands that use them are asked about.
+fn is_hidden(name: &OsStr, value: &OsStr, hidden: &[String]) -> bool {
+    let bytes = name.as_encoded_bytes();
+    let says = |pattern: &str| matches(bytes, pattern.as_bytes());
     if hidden.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(says) {
         return false;
     }
-    let large = name.to_ascii_uppercase();
-    HIDDEN.iter().any(|pattern| matches(&large, pattern.as_bytes()))
+    let large = String::from_utf8_lossy(bytes).to_ascii_uppercase();
+    if OPEN.contains(&large.as_str()) {
+        return false;
+    }
+    HIDDEN.iter().any(|pattern| matches(large.as_bytes(), pattern.as_bytes()))
+        || (large.starts_with("AWS_") && !OPEN_AWS.contains(&large.as_str()))
+        || is_secret_name(&large)
         || hidden.iter().any(|pattern| says(pattern))
+        || value.to_str().is_some_and(pal_secrets::has_secret)
+}
+
+/// Returns whether the parts of a name say that it holds a secret.
+fn is_secret_name(large: &str) -> bool {
+    let mut parts: Vec<&str> =
+        large.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    // `SECRET_KEY_BASE`, `SECRET_VERSION_2`: whatever follows.
+    if parts.iter().any(|part| matches!(*part, "SECRET" | "SECRETS")) {
+        return true;
+    }
+    let is_qualifier = |part: &&str| {
+        QUALIFIERS.contains(part) || part.bytes().all(|byte| byte.is_ascii_digit()) || is_version(part)
+    };
+    while parts.len() > 1 && parts.last().is_some_and(is_qualifier) {
+        parts.pop();
+    }
+    let Some((last, before)) = parts.split_last() else { return false };
+    let is_addressed =
+        matches!(*last, "URL" | "URI" | "URLS") && before.iter().any(|part| ADDRESSED.contains(part));
+    // `MAX_TOKENS` is a number.
+    let are_tokens = *last == "TOKENS"
+        && before
+            .last()
+            .is_some_and(|part| matches!(*part, "API" | "AUTH" | "ACCESS" | "REFRESH" | "SERVICE"));
+    // `TF_TOKEN_app_terraform_io`, but not `TOKEN_LIMIT`.
+    let is_token = parts.contains(&"TOKEN") && !TOKEN_FIGURES.contains(last);
+    SECRET_PARTS.contains(last)
+        || is_token
+        || SECRET_ENDINGS.iter().any(|ending| last.ends_with(ending))
+        || is_addressed
+        || are_tokens
+}
+
+/// `V2`.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('V')
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether a name is what a pattern says, with a `*` for anything.
@@ -154,6 +324,101 @@ mod tests {
         let open = ["HOME", "MY_KEYRING", "SSH_AUTH_SOCK", "KEYBOARD", "TOKENS", "SECRETARY", "PAL"];
         assert!(gone(&open, &[]).is_empty());
         assert_eq!(gone(&["MINE", "TEAM_A", "A_TEAM"], &["MINE", "TEAM_*"]), ["MINE", "TEAM_A"]);
+    }
+
+    #[test]
+    fn secret_names_of_every_shape_are_hidden() {
+        let names = include_str!("environment/secret_names.txt");
+        let names: Vec<&str> =
+            names.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert!(names.len() >= 100, "{}", names.len());
+        let gone = gone(&names, &[]);
+        let seen: Vec<&&str> = names.iter().filter(|name| !gone.iter().any(|gone| gone == *name)).collect();
+        assert!(seen.is_empty(), "{} of {} reach commands: {seen:?}", seen.len(), names.len());
+        println!("{} names hidden", names.len());
+    }
+
+    #[test]
+    fn ordinary_names_are_seen() {
+        let open = [
+            "PWD",
+            "OLDPWD",
+            "HOME",
+            "PATH",
+            "USER",
+            "SHELL",
+            "LANG",
+            "LC_ALL",
+            "EDITOR",
+            "SSH_AUTH_SOCK",
+            "SSH_ASKPASS",
+            "GPG_AGENT_INFO",
+            "GPG_TTY",
+            "GIT_ASKPASS",
+            "XAUTHORITY",
+            "KUBECONFIG",
+            "AWS_REGION",
+            "AWS_PROFILE",
+            "MAX_TOKENS",
+            "PAL_MAX_TOKENS",
+            "TOKENIZERS_PARALLELISM",
+            "KEYBOARD_LAYOUT",
+            "MONKEY",
+            "COMPASS",
+            "BYPASS",
+            "AUTHOR",
+            "GIT_AUTHOR_NAME",
+            "CARGO_HOME",
+            "RUSTFLAGS",
+            "NODE_ENV",
+            "VIRTUAL_ENV",
+            "XDG_SESSION_ID",
+            "DESKTOP_SESSION",
+            "INIT_CWD",
+            "VAULT_ADDR",
+            "API_URL",
+            "BASE_URL",
+            "PGHOST",
+            "PGUSER",
+            "PASSENGER_APP_ENV",
+            "PINENTRY_USER_DATA",
+            "LS_COLORS",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "PATTERN",
+            "SALTSTACK_HOME",
+            "TOKEN_LIMIT",
+            "PUBLIC_URL",
+        ];
+        assert_eq!(gone(&open, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn values_that_are_secrets_are_hidden_whatever_their_name() {
+        let values = [
+            ("UPSTREAM", "https://ann:s3cr3t-Pa55@git.internal/a.git", true),
+            ("HTTPS_PROXY", "http://ann:pr0xy-Pa55@proxy:3128", true),
+            ("HTTP_PROXY", "http://proxy:3128", false),
+            ("DEPLOYER", &format!("gh{}{}", "p_", "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"), true),
+            (
+                "HOOK",
+                &format!(
+                    "https://hooks.slack.com/services/{}",
+                    "T0A1B2C3D/B0A1B2C3D/0aB1cD2eF3gH4iJ5kL6mN7oP"
+                ),
+                true,
+            ),
+            ("GREETING", "hello", false),
+            ("BUILD", "3f2a9c1d7e5b8a063f2a9c1d7e5b8a063f2a9c1d", false),
+        ];
+        for (name, value, is_gone) in values {
+            let variables = [(OsString::from(name), OsString::from(value))];
+            let changed = changes(variables.into_iter(), &[]);
+            assert_eq!(changed.iter().any(|(changed, _)| changed == name), is_gone, "{name}={value}");
+            let let_through = format!("!{name}");
+            let variables = [(OsString::from(name), OsString::from(value))];
+            let changed = changes(variables.into_iter(), &[let_through]);
+            assert!(!changed.iter().any(|(changed, _)| changed == name), "the user lets {name} through");
+        }
     }
 
     #[test]
