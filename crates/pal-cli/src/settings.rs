@@ -21,6 +21,9 @@ pub(crate) fn settings_at(
     flags: Vec<Flag>,
 ) -> Result<Settings, Failure> {
     let home = pal_store::home_from_environment();
+    if let Some(home) = &home {
+        check_home(home, directory.as_deref())?;
+    }
     let cards = home.as_ref().map(|home| cards_with(&home.join("models.toml"))).transpose()?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
@@ -38,6 +41,15 @@ pub(crate) fn settings_at(
         flags,
     };
     Ok(Settings::read(sources)?)
+}
+
+/// Refuses a home that another user owns or can write to, before anything in it is read.
+fn check_home(home: &Path, directory: Option<&Path>) -> Result<(), Failure> {
+    let mut paths = vec![home.to_owned()];
+    paths.extend(["settings.toml", "flags.toml", "models.toml"].map(|name| home.join(name)));
+    paths.extend(directory.map(|directory| allowed_file(home, directory)));
+    pal_store::check_owner_and_mode(&paths)
+        .map_err(|error| Failure::with_hint(error.to_string(), error.hint()))
 }
 
 /// A variable of the environment that is text.
