@@ -33,6 +33,8 @@ pub(crate) struct Sessions {
 /// Everything that was said, in order: prompts, answers, tool calls with their results folded, compactions and lost caches as
 /// notes, and what it cost at the end. HTML is one file that needs nothing else and runs no scripts. JSON holds the entries as
 /// they stand in the log. Works on sessions of other agents, too.
+///
+/// Secrets (keys, tokens, passwords) are masked as `[secret: kind]`; how many is told on standard error. --no-mask keeps them.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  pal export 0199a8f2 > session.md\n  pal export 0199a8f2 --format html -o session.html\n  pal export ~/.claude/projects/some/session.jsonl --format json | jq '.summary'"
@@ -48,6 +50,9 @@ pub(crate) struct Export {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Keep keys, tokens and passwords as they are
+    #[arg(long)]
+    pub(crate) no_mask: bool,
 }
 
 /// As what a session is written down.

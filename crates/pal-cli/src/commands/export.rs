@@ -3,6 +3,7 @@
 mod html;
 mod json;
 mod markdown;
+mod masking;
 mod transcript;
 
 use std::io::Write;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::stored::find;
+use crate::table::counted;
 use transcript::Transcript;
 
 pub(crate) fn export(
@@ -33,7 +35,14 @@ pub(crate) fn export(
         aside::tell(problem);
     }
     let format = arguments.format.unwrap_or_else(|| by_ending(arguments.output.as_deref()));
-    let transcript = Transcript::of(&session, &path, &settings.cards);
+    let mut transcript = Transcript::of(&session, &path, &settings.cards);
+    if !arguments.no_mask {
+        let masked = masking::mask(&mut transcript);
+        if masked > 0 {
+            let secrets = counted(masked, "secret");
+            aside::say(format_args!("{secrets} masked; export with --no-mask to keep them"));
+        }
+    }
     let Some(file) = &arguments.output else {
         write(format, &transcript, out)?;
         return Ok(ExitCode::SUCCESS);

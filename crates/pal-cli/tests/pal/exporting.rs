@@ -211,3 +211,83 @@ fn in_json(out: &str, text: &str) -> bool {
     }
     holds(&serde_json::from_str(out).unwrap(), text)
 }
+
+/// A session in which secrets of several sorts were said, written, called with and returned.
+fn session_with_secrets() -> (String, Vec<String>) {
+    let token = format!("{}{}", "ghp", "_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX");
+    let secrets = vec![
+        token.clone(),
+        String::from("hunter2!x"),
+        String::from("s3cr3t-Pa55"),
+        String::from("Winter2026!"),
+    ];
+    let said = format!("use {token} please");
+    let answer = "The database is postgres://app:s3cr3t-Pa55@db.internal/app";
+    let lines = [
+        format!(
+            r#"{{"type":"user","uuid":"u1","sessionId":"s","timestamp":"2026-11-15T09:00:00.000Z","message":{{"role":"user","content":"{said}"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s","timestamp":"2026-11-15T09:00:04.000Z","message":{{"id":"m1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{{"type":"text","text":"{answer}"}},{{"type":"tool_use","id":"toolu_1","name":"Login","input":{{"user":"ann","password":"hunter2!x"}}}}],"usage":{{"input_tokens":5,"output_tokens":6}}}}}}"#
+        ),
+        String::from(
+            r#"{"type":"user","uuid":"u2","parentUuid":"a1","sessionId":"s","timestamp":"2026-11-15T09:00:05.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"DB_PASSWORD=Winter2026!"}]}}"#,
+        ),
+    ];
+    (lines.join("\n") + "\n", secrets)
+}
+
+#[test]
+fn secrets_are_masked_unless_they_are_to_be_kept() {
+    let home = Home::new();
+    let (session, secrets) = session_with_secrets();
+    let file = home.file("session.jsonl", session);
+    for format in FORMATS {
+        let masked = home.run(&["export", &file, "--format", format]);
+        assert_eq!(masked.code, 0, "{}", masked.err);
+        for secret in &secrets {
+            assert!(!masked.out.contains(secret.as_str()), "{format}: {secret}\n{}", masked.out);
+        }
+        assert!(
+            masked.err.contains("4 secrets masked") && masked.err.contains("--no-mask"),
+            "{}",
+            masked.err
+        );
+        assert!(
+            masked.out.contains("[secret: github token]"),
+            "{format}: what was masked shows\n{}",
+            masked.out
+        );
+        let counted = if format == "json" { "\"masked\":4" } else { "4 secrets masked" };
+        assert!(masked.out.contains(counted), "{format}: {}", masked.out);
+        let kept = home.run(&["export", &file, "--format", format, "--no-mask"]);
+        assert_eq!((kept.code, kept.err.as_str()), (0, ""));
+        for secret in &secrets {
+            assert!(kept.out.contains(secret.as_str()), "{format}: {secret}\n{}", kept.out);
+        }
+    }
+    let json = home.run(&["export", &file, "--format", "json"]);
+    assert!(serde_json::from_str::<Value>(&json.out).is_ok(), "{}", json.out);
+}
+
+#[test]
+fn a_home_that_others_can_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let pal = home.path().join("pal");
+    std::fs::create_dir(&pal).unwrap();
+    let settings = pal.join("settings.toml");
+    std::fs::write(&settings, "editor = \"ed\"\n").unwrap();
+    let mode = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    assert_eq!(home.run(&["config"]).code, 0);
+    for (path, bad, good) in [(&settings, 0o666, 0o600), (&pal, 0o777, 0o700)] {
+        mode(path, bad);
+        let said = home.run(&["config"]);
+        let command = format!("chmod go-w {}", path.display());
+        assert!(said.code == 1 && said.err.contains(&command) && said.err.contains("owner"), "{}", said.err);
+        mode(path, good);
+        assert_eq!(home.run(&["config"]).code, 0);
+    }
+}

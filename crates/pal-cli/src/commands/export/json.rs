@@ -37,12 +37,14 @@ pub(super) fn write(transcript: &Transcript<'_>, out: &mut dyn Write) -> Result<
             "output_tokens": all.output,
         },
         "cost_usd": all.known_cost(),
+        "masked": transcript.masked,
         "problems": transcript.problems,
     });
     write!(out, "{{\"summary\":{summary},\"entries\":[")?;
     for (at, entry) in transcript.entries.iter().enumerate() {
         // As it stands: putting it through a JSON tree would change its bytes.
-        write!(out, "{}\n{}", if at == 0 { "" } else { "," }, entry.line)?;
+        let line = transcript.masked_lines.get(&entry.id).map_or(entry.line.as_ref(), String::as_str);
+        write!(out, "{}\n{line}", if at == 0 { "" } else { "," })?;
     }
     writeln!(out, "\n]}}")?;
     Ok(())

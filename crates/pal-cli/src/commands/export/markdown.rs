@@ -48,6 +48,9 @@ pub(super) fn facts(transcript: &Transcript<'_>) -> Vec<String> {
     if let Some(cost) = transcript.ledger.all.known_cost() {
         facts.push(format!("cost: {}", money(cost)));
     }
+    if let Some(masked) = transcript.masked.filter(|masked| *masked > 0) {
+        facts.push(format!("{} masked, shown as [secret: kind]", counted(masked, "secret")));
+    }
     facts.extend(transcript.problems.iter().map(|problem| format!("damaged: {problem}")));
     facts
 }

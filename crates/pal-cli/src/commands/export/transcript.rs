@@ -24,10 +24,14 @@ pub(super) struct Transcript<'a> {
     pub(super) program: Option<String>,
     /// All entries.
     pub(super) entries: &'a [Entry],
+    /// Lines of entries that are written in place of theirs, because these hold secrets.
+    pub(super) masked_lines: HashMap<EntryId, String>,
+    /// Number of secrets that were masked; none if secrets are kept.
+    pub(super) masked: Option<usize>,
     pub(super) items: Vec<Item>,
     pub(super) ledger: Ledger,
     /// What could not be read.
-    pub(super) problems: &'a [String],
+    pub(super) problems: Vec<String>,
 }
 
 /// Something that a reader sees.
@@ -96,7 +100,9 @@ impl<'a> Transcript<'a> {
             items: writing.items,
             entries,
             ledger,
-            problems: &session.problems,
+            problems: session.problems.clone(),
+            masked_lines: HashMap::new(),
+            masked: None,
         }
     }
 
