@@ -1,7 +1,7 @@
 //! The log of the program itself: off unless asked for, and about our own parts only.
 
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -54,9 +54,45 @@ pub fn start_log(filter: &str, file: Option<&Path>) -> Result<(), LogError> {
         Some(path) => {
             let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
             let file = opened.map_err(|source| LogError::File { path: path.to_owned(), source })?;
-            Registry::default().with(lines.with_writer(Mutex::new(file)).with_filter(chosen)).try_init()
+            let file = Mutex::new(MaskingWriter(file));
+            Registry::default().with(lines.with_writer(file).with_filter(chosen)).try_init()
         }
-        None => Registry::default().with(lines.with_writer(io::stderr).with_filter(chosen)).try_init(),
+        None => {
+            let stderr = || MaskingWriter(io::stderr());
+            Registry::default().with(lines.with_writer(stderr).with_filter(chosen)).try_init()
+        }
     };
     begun.map_err(|_| LogError::Twice)
+}
+
+/// Masks the secrets of every line before it is written: messages of libraries and commands may quote anything. A line comes
+/// in one piece.
+struct MaskingWriter<W>(W);
+
+impl<W: Write> Write for MaskingWriter<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.0.write_all(pal_secrets::mask_secrets(&text).text.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_reach_the_log() {
+        let mut written = Vec::new();
+        let line = "WARN pal_mcp: server said: password=hunter2!x and postgres://a:s3cr3t-Pa55@db/x\n";
+        MaskingWriter(&mut written).write_all(line.as_bytes()).unwrap();
+        let written = String::from_utf8(written).unwrap();
+        assert!(!written.contains("hunter2") && !written.contains("s3cr3t"), "{written}");
+        assert!(written.starts_with("WARN pal_mcp: server said: password=[secret: password]"), "{written}");
+        assert!(written.ends_with("@db/x\n"), "{written}");
+    }
 }
