@@ -86,6 +86,7 @@ impl Teller {
                 vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(name.to_string()))]
             }
             Event::Notice(text) => self.notice(NoticeSeverity::Info, text),
+            Event::Warning(text) => self.notice(NoticeSeverity::Warning, text),
             Event::Message { entry, .. } => self.message(entry, true),
             Event::ToolBegan { call, name, input } => self.began(call, name, input),
             Event::ToolPrinted { call, text } => self.printed(call, text),

@@ -19,6 +19,7 @@
 //! assert_eq!(office.take(&scout), [message]);
 //! ```
 
+mod header;
 mod known;
 mod mailbox;
 mod message;
@@ -28,6 +29,7 @@ mod presence;
 mod private;
 mod socket;
 
+pub use header::quote_headers;
 pub use mailbox::{Delivery, Inbox, InboxError, MAILBOX_BYTES_MAX, Mailbox, PostError, Posted, sweep};
 pub use message::{Draft, Kind, MESSAGE_BYTES_MAX, Message, MessageError, MessageId};
 pub use name::{Address, Name, NameError};

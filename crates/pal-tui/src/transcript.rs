@@ -151,7 +151,7 @@ impl Transcript {
             Event::Doing { agent, doing } => {
                 self.doing.insert(harmless_line(agent), harmless_line(doing));
             }
-            Event::Notice(text) => self.note(text),
+            Event::Notice(text) | Event::Warning(text) => self.note(text),
             Event::Ended(ended) => self.ended(ended),
         }
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pal_memory::{Place, Scope};
-use pal_model::{Content, Source, ToolUseId};
+use pal_messages::quote_headers;
+use pal_model::{Content, Source, ToolUseId, defuse};
 use pal_process::Cancel;
 use pal_prompt::{AgentPrompt, Prompts};
 use pal_tools::AgentInfo;
@@ -76,7 +77,8 @@ impl Errand {
             return Reported::failed(format!("{TOO_MANY}{left}"));
         };
         let _watch = cancel.watch(move || handle.interrupt());
-        let ended = agent.prompt(Content::of_text(&self.directive()));
+        // The words of a model, which quote whatever it read: they never speak for the system.
+        let ended = agent.prompt(Content::of_text(&defuse(&self.directive())));
         agent.finish("other");
         let mut reported = match ended {
             Ok(ended) => reported(&self.name, &ended, &team.folder),
@@ -145,7 +147,7 @@ impl Errand {
                 team.does(&self.name, &what);
                 progress(&format!("{what}\n"));
             }
-            Event::Notice(line) => progress(&format!("{line}\n")),
+            Event::Notice(line) | Event::Warning(line) => progress(&format!("{line}\n")),
             Event::Exchanged(mut exchanged) => {
                 team.took(&self.name, exchanged.usage.as_ref(), exchanged.cost);
                 exchanged.source = Source::named(&format!("subagent:{}", self.name));
@@ -201,10 +203,11 @@ fn memory_of(definition: &AgentInfo, options: &Options, project: &Path) -> Optio
 }
 
 pub(super) fn reported(name: &str, ended: &Ended, folder: &Path) -> Reported {
-    let said = ended.text.trim();
+    // Its words stand between lines of ours.
+    let said = quote_headers(ended.text.trim());
     let (text, is_error) = match &ended.end {
         End::Done if said.is_empty() => (String::from("The agent ended without a word."), true),
-        End::Done => (said.to_owned(), false),
+        End::Done => (said.into_owned(), false),
         End::Interrupted => (format!("[Interrupted. So far it said: {said}]"), true),
         End::Limit(why) | End::Failed(why) | End::Refused(why) => {
             (format!("[It did not end by itself: {why}. So far it said: {said}]"), true)

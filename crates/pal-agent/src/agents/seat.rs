@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pal_messages::Kind;
-use pal_model::Content;
+use pal_messages::{Kind, quote_headers};
+use pal_model::{Content, defuse};
 
 use super::child::{reported, shaped};
 use super::mail::Mail;
@@ -84,7 +84,8 @@ pub fn work_as_teammate(
     let mut next = Some(assignment.prompt.clone()).filter(|_| !pipe.is_closed());
     loop {
         let ended = match next.take() {
-            Some(prompt) => Some(agent.prompt(Content::of_text(&prompt))?),
+            // The words of the lead's model, which quote whatever it read: they never speak for the system.
+            Some(prompt) => Some(agent.prompt(Content::of_text(&defuse(&prompt)))?),
             None => None,
         };
         let ended = agent.heed()?.or(ended);
@@ -152,7 +153,8 @@ impl Pipe {
             Some(Kind::PlanApproval { accepted: true, feedback }) => {
                 if let (Some(feedback), Some(handle)) = (feedback, self.handle.get()) {
                     handle.message(Content::of_text(&format!(
-                        "[`lead` says of the plan, which it approves:]\n{feedback}"
+                        "[`lead` says of the plan, which it approves:]\n{}",
+                        quote_headers(&feedback)
                     )));
                 }
                 Answer::Once

@@ -104,6 +104,7 @@ impl Show for Text<'_> {
             Event::CacheBroke(fall) => self.tell(&broke(fall)),
             Event::Doing { agent, doing } => self.tell(&format!("{agent}: {doing}")),
             Event::Notice(text) => self.tell(text),
+            Event::Warning(text) => self.complain(text),
             Event::Mode(mode) => self.tell(&format!("the permission mode is {mode} now")),
             Event::Ended(ended) => self.ended(ended),
         }

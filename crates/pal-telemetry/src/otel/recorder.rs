@@ -93,7 +93,7 @@ impl Recorder {
             Event::Ended(ended) => self.ended(ended, meter, send),
             Event::Text(_) | Event::Thinking(_) | Event::Void { .. } | Event::Waiting { .. } => {}
             Event::ToolPrinted { .. } | Event::Doing { .. } | Event::Mode(_) => {}
-            Event::Notice(_) | Event::Compacting { .. } => {}
+            Event::Notice(_) | Event::Warning(_) | Event::Compacting { .. } => {}
         }
     }
 
