@@ -51,7 +51,8 @@ impl Around {
             servers: self.servers.clone(),
         };
         let announcement = announce(announced, &offer)?;
-        Some(Announced { text: announcement.text, decisions: announcement.decisions })
+        let pal_prompt::Announcement { text, descriptions, decisions, .. } = announcement;
+        Some(Announced { text, descriptions, decisions })
     }
 }
 

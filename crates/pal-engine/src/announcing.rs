@@ -1,6 +1,6 @@
 //! Announcements (§6.5): told first, marked as told after that.
 
-use pal_model::{Decision, Draft, Entry, Timestamp, escape_into};
+use pal_model::{Content, Decision, Draft, Entry, Origin, Timestamp, escape_into};
 
 use crate::{EngineError, Session};
 
@@ -10,8 +10,10 @@ const ANNOUNCEMENT: &str = "announcement";
 /// A text for the model, and what counts as told once it is in the log.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Announced {
-    /// The text.
+    /// The text, in the program's own words.
     pub text: String,
+    /// Words of others that belong to it, which are content and never speak for the system.
+    pub descriptions: Option<String>,
     /// The decisions that mark it as told.
     pub decisions: Vec<Decision>,
 }
@@ -48,6 +50,9 @@ impl Session {
             )));
         }
         let told = self.attach(ANNOUNCEMENT, &announced.text, now)?;
+        if let Some(descriptions) = &announced.descriptions {
+            self.append(Draft::user(Origin::Agent, &Content::of_text(descriptions).raw()), now)?;
+        }
         for decision in &announced.decisions {
             self.decide(decision, now)?;
         }

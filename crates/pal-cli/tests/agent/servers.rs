@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pal_model::Role;
 use serde_json::{Value, json};
 
 use crate::provider::{Made, calls, says};
@@ -263,4 +264,36 @@ fn a_mistake_is_told_with_file_server_and_key() {
         let said = world.run(&["--mcp-config", given, "go"]);
         assert!(said.code != 0 && said.err.contains(words), "{}", said.err);
     }
+}
+
+#[test]
+fn what_servers_say_of_themselves_is_no_message_of_the_system() {
+    let world = World::new(caller(vec![
+        search("look"),
+        through("mcp__s__change"),
+        ("Bash", json!({"command": "sleep 1"})),
+    ]));
+    let config = world.servers(&[("s", "")]);
+    let said = world.run(&["--permission-mode", "bypass", "--no-sandbox", "--mcp-config", &config, "go"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard = world.provider.heard();
+    let asked = heard.asked.last().unwrap();
+    let words = ["Look before you change", "Looks", "Is new"];
+    let blocks = |is_system: bool| {
+        let blocks = asked.blocks.iter().filter(move |(role, _)| (*role == Role::System) == is_system);
+        blocks.map(|(_, block)| block.to_string()).collect::<Vec<String>>().join("\n")
+    };
+    for word in words {
+        assert!(blocks(false).contains(word), "{word} is told: {}", blocks(false));
+        assert!(!blocks(true).contains(word), "{word} speaks as the system: {}", blocks(true));
+        assert!(!asked.head.concat().contains(word), "{word}");
+    }
+    // Reminders speak for the system as well.
+    let user = blocks(false);
+    let reminders =
+        user.split("<system-reminder>").skip(1).filter_map(|rest| rest.split("</system-reminder>").next());
+    for reminder in reminders {
+        assert!(!words.iter().any(|word| reminder.contains(word)), "{reminder}");
+    }
+    assert!(user.contains("mcp__s__fresh") || blocks(true).contains("mcp__s__fresh"));
 }

@@ -24,7 +24,8 @@ fn offer() -> Offer {
 /// What has to be told, given what counts as told.
 fn due(known: &BTreeMap<SmolStr, BTreeSet<SmolStr>>, offer: &Offer) -> Option<Announced> {
     let announcement = announce(known, offer)?;
-    Some(Announced { text: announcement.text, decisions: announcement.decisions })
+    let pal_prompt::Announcement { text, descriptions, decisions, .. } = announcement;
+    Some(Announced { text, descriptions, decisions })
 }
 
 fn told(played: &mut Played, offer: &Offer) -> bool {
@@ -63,7 +64,7 @@ fn a_kill_leaves_nothing_untold_that_is_marked_as_told() {
         let killed = View::of(played.view().lens().clone(), entries[..end].iter().cloned());
         is_honest(&killed);
     }
-    let empty = Announced { text: String::from(" "), decisions: Vec::new() };
+    let empty = Announced { text: String::from(" "), descriptions: None, decisions: Vec::new() };
     assert!(played.session().announce(&empty, Timestamp::default()).is_err());
 }
 
