@@ -171,6 +171,7 @@ impl Desk<'_> {
                         returned.notes.push(("instructions", pal_sources::joining_text(&file)));
                     }
                 }
+                self.tell_refused_includes();
                 self.ended(&returned.call, returned.is_error, &returned.content);
                 if let Some(directory) = &returned.aftermath.directory {
                     let moved = self.around.moved(directory.as_ref());

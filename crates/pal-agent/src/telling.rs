@@ -3,6 +3,7 @@
 use pal_prompt::{Instruction, InstructionScope};
 
 use crate::desk::Desk;
+use crate::event::Event;
 use crate::opening::PERMISSIONS;
 
 impl Desk<'_> {
@@ -14,6 +15,13 @@ impl Desk<'_> {
         for file in self.around.instructions.files.clone() {
             let why = if file.included_by.is_some() { "include" } else { "session_start" };
             self.tell_instruction(&file, why);
+        }
+    }
+
+    /// Tells the user which includes of instruction files were refused, and how to allow them.
+    pub(crate) fn tell_refused_includes(&mut self) {
+        for refusal in self.around.instructions.take_refusals() {
+            (self.sink)(Event::Warning(refusal));
         }
     }
 

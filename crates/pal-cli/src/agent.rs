@@ -19,7 +19,7 @@ use crate::failure::Failure;
 
 pub(crate) use json::Json;
 pub(crate) use line::Lines;
-pub(crate) use seam::{Task, dream_gates, options, options_at, work};
+pub(crate) use seam::{Task, dream_gates, options, options_at, settings_rules, work};
 pub(crate) use signals::{INTERRUPTED, on_wishes_to_end};
 pub(crate) use stream_json::StreamJson;
 pub(crate) use teammate::work_as_teammate;

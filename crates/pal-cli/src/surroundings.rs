@@ -13,6 +13,7 @@ use pal_settings::Switch;
 use pal_sources::{Gathered, Limit, Request, Search, gather, managed_folders, project_of, user_folders};
 use pal_view::Estimator;
 
+use crate::agent::settings_rules;
 use crate::aside;
 use crate::settings::Settings;
 use crate::stored::now;
@@ -61,6 +62,8 @@ pub(crate) fn sources_at(start: &Start<'_>, settings: &Settings) -> Request {
         added: start.added.to_vec(),
         allowed: instructions.allowed.clone(),
         refused: Vec::new(),
+        // A rule that cannot be read stops a session before it begins; for a mere look no file is included that needs one.
+        rules: settings_rules(settings).unwrap_or_default(),
         is_on: instructions.is_on && start.with_instructions,
         is_bare: start.is_bare,
         limit,

@@ -68,6 +68,7 @@ fn search(root: &Path, home: &Path) -> Search {
         added: Vec::new(),
         allowed: Vec::new(),
         refused: Vec::new(),
+        rules: pal_permissions::Rules::default(),
         is_on: true,
         is_bare: false,
         limit: Limit { tokens_max: 40_000, drops: false, measure: Arc::new(|text| text.len() as u64 / 4) },

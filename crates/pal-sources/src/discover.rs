@@ -38,6 +38,8 @@ pub struct Discovered {
     pub questions: Vec<Question>,
     /// What the user should know: sentences.
     pub warnings: Vec<String>,
+    /// Includes and links that were not followed, as sentences for the user that say how to allow them.
+    pub refusals: Vec<String>,
     /// The top of the project.
     pub root: String,
     /// How many rows of what is not read are beyond those that are told.
@@ -65,7 +67,7 @@ pub fn discover(search: &Search) -> Discovered {
         findings.left_out.push(LeftOut { what: "instruction files".into(), why: "switched off".into() });
     }
     walk.notes_missing = false;
-    let Findings { files, mut left_out, waiting, questions, warnings } = findings;
+    let Findings { files, mut left_out, waiting, questions, warnings, refusals } = findings;
     let mut untold = 0;
     bound_left_out(&mut left_out, &mut untold);
     let root = shown(&walk.project.root);
@@ -76,6 +78,7 @@ pub fn discover(search: &Search) -> Discovered {
         waiting,
         questions,
         warnings,
+        refusals,
         root,
         untold,
         walk,
@@ -108,7 +111,13 @@ impl Discovered {
         self.waiting.append(&mut findings.waiting);
         self.questions.append(&mut findings.questions);
         self.warnings.append(&mut findings.warnings);
+        self.refusals.append(&mut findings.refusals);
         self.joined.append(&mut findings.files);
+    }
+
+    /// Takes the refusals that the user was not told of yet.
+    pub fn take_refusals(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.refusals)
     }
 
     /// All files that are in the session, in the order in which they came.

@@ -3,6 +3,7 @@
 //!
 //! ```no_run
 //! use std::{path::Path, sync::Arc};
+//! use pal_permissions::Rules;
 //! use pal_sources::{GIT_TIME, INSTRUCTION_TOKENS_MAX, Limit, Request, Search, gather, managed_folders, user_folders};
 //!
 //! let home = Path::new("/home/ada");
@@ -16,6 +17,7 @@
 //!     added: Vec::new(),
 //!     allowed: Vec::new(),
 //!     refused: Vec::new(),
+//!     rules: Rules::default(),
 //!     is_on: true,
 //!     is_bare: false,
 //!     limit: Limit { tokens_max: INSTRUCTION_TOKENS_MAX, drops: false, measure },
@@ -36,6 +38,7 @@ mod front_matter;
 mod gather;
 mod git;
 mod identity;
+mod include_permission;
 mod includes;
 mod limit;
 mod notice;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pal_permissions::Rules;
+
 /// How many tokens of instructions bring a warning, unless a setting says otherwise.
 pub const INSTRUCTION_TOKENS_MAX: u64 = 40_000;
 
@@ -27,6 +29,8 @@ pub struct Search {
     pub allowed: Vec<PathBuf>,
     /// Files outside of the project, or folders of them, that the user does not want to be asked for again.
     pub refused: Vec<PathBuf>,
+    /// Permission rules that included files are judged by, like calls of `Read`.
+    pub rules: Rules,
     /// Whether instruction files are read at all.
     pub is_on: bool,
     /// Whether only added directories are looked at.

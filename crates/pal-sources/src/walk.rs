@@ -50,6 +50,7 @@ pub(crate) struct Findings {
     pub(crate) waiting: Vec<Rule>,
     pub(crate) questions: Vec<Question>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) refusals: Vec<String>,
 }
 
 /// A file that may be there.
@@ -60,10 +61,10 @@ pub(crate) struct Candidate {
     pub(crate) reason: &'static str,
     /// For a rule, the directory that its patterns are relative to.
     pub(crate) rule_base: Option<PathBuf>,
-    included_by: Option<String>,
+    pub(crate) included_by: Option<String>,
     depth: usize,
     /// Whether it was named by the user or the machine's owner, who may name any file.
-    is_trusted: bool,
+    pub(crate) is_trusted: bool,
 }
 
 impl Candidate {
@@ -176,6 +177,15 @@ impl Walk {
                 format!("the same file as {}", named(earlier))
             });
         }
+        if let Some(refusal) = self.include_refusal(candidate, &real) {
+            let path = shown(&candidate.path);
+            let subject = match &candidate.included_by {
+                Some(includer) => format!("{} includes {}, which is not read", named(includer), named(&path)),
+                None => format!("{} is not read", named(&path)),
+            };
+            findings.refusals.push(format!("{subject}: {refusal}"));
+            return Err(refusal);
+        }
         if !self.is_open_to(candidate, &real, findings)? {
             return Ok(None);
         }
@@ -212,6 +222,12 @@ impl Walk {
         let path = shown(&real);
         if self.asked.insert(real) {
             let asked_by = candidate.included_by.clone().unwrap_or_else(|| shown(&candidate.path));
+            findings.refusals.push(format!(
+                "{} includes {}, which is not read: it lies outside of the project; to allow it, add it to `allow_includes` in \
+                 your settings",
+                named(&asked_by),
+                named(&path)
+            ));
             findings.questions.push(Question { path, asked_by });
         }
     }

@@ -251,6 +251,9 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         with_git: true,
         estimator: lens.estimator,
     };
+    let rules = rules(print, settings)?;
+    let mut sources = sources_at(&start, settings);
+    sources.search.rules = rules.clone();
     let hooks = match print.bare {
         true => Vec::new(),
         false => settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
@@ -264,7 +267,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         policy: policy(settings),
         cache: cache_settings(settings, &card),
         line: Arc::new(line(print, settings, &card)?),
-        sources: sources_at(&start, settings),
+        sources,
         prompts: Prompts {
             custom: print.system_prompt.clone(),
             appended: print.append_system_prompt.clone(),
@@ -274,7 +277,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         version: env!("CARGO_PKG_VERSION").to_owned(),
         today,
         run: run_settings(settings, &card),
-        rules: rules(print, settings)?,
+        rules,
         asking: None,
         hooks,
         without_tools: without_tools(settings),
@@ -412,10 +415,18 @@ fn mode(settings: &Settings) -> Result<Mode, Failure> {
 
 /// The rules of all places and of the command line.
 fn rules(print: &Print, settings: &Settings) -> Result<Rules, Failure> {
-    let permissions = &settings.permissions;
     let typed = |rules: Vec<String>| -> Result<Vec<Placed>, Failure> {
         rules.iter().map(|rule| placed(rule, "command line")).collect()
     };
+    let mut rules = settings_rules(settings)?;
+    rules.allow.extend(typed(print.allowed())?);
+    rules.deny.extend(typed(print.disallowed())?);
+    Ok(rules)
+}
+
+/// The rules that settings give.
+pub(crate) fn settings_rules(settings: &Settings) -> Result<Rules, Failure> {
+    let permissions = &settings.permissions;
     let set = |rules: &[Resolved<String>]| -> Result<Vec<Placed>, Failure> {
         rules.iter().map(|rule| placed(&rule.value, &rule.origin.to_string())).collect()
     };
@@ -423,8 +434,6 @@ fn rules(print: &Print, settings: &Settings) -> Result<Rules, Failure> {
     rules.allow = set(&permissions.allow)?;
     rules.ask = set(&permissions.ask)?;
     rules.deny = set(&permissions.deny)?;
-    rules.allow.extend(typed(print.allowed())?);
-    rules.deny.extend(typed(print.disallowed())?);
     Ok(rules)
 }
 

@@ -240,3 +240,59 @@ fn a_flood_of_words_ends() {
     let more: usize = discovered.left_out[200].what.split(' ').nth(2).unwrap().parse().unwrap();
     assert!((9_000..10_000).contains(&more), "{more}");
 }
+
+/// What instruction files of a repository that anybody wrote may not hand to the provider.
+#[test]
+fn includes_are_judged_like_reads() {
+    let script = "
+        repo home/project
+        file home/project/CLAUDE.md | rules @.env @config/credentials.json @notes.md @docs/plan.md @ok.md @../outside.md
+        file home/project/.env | TOP_SECRET=1
+        file home/project/config/credentials.json | TOP_SECRET=2
+        file home/project/server.pem | TOP_SECRET=3
+        link home/project/notes.md -> server.pem
+        file home/project/docs/plan.md | TOP_SECRET=4
+        file home/project/ok.md | fine
+        file home/outside.md | TOP_SECRET=5
+        link home/project/AGENTS.md -> .env
+        ";
+    let mut place = Place::new(script);
+    let denied = "Read(docs/**)".parse().unwrap();
+    let origin = String::from("user settings");
+    place.search.rules.deny.push(pal_permissions::Placed { rule: denied, origin: origin.clone() });
+    let discovered = discover(&place.search);
+    let texts: Vec<&str> = discovered.files.iter().map(|file| file.text.trim()).collect();
+    assert!(texts.contains(&"fine") && !texts.iter().any(|text| text.contains("TOP_SECRET")), "{texts:?}");
+    let told = |words: &[&str]| {
+        discovered.refusals.iter().any(|refusal| words.iter().all(|word| refusal.contains(word)))
+    };
+    for words in [
+        ["project/.env", "`Read(.env)`", "permissions.allow"],
+        ["config/credentials.json", "`Read(config/credentials.json)`", "permissions.allow"],
+        ["project/notes.md", "`Read(server.pem)`", "permissions.allow"],
+        ["docs/plan.md", "`Read(docs/**)`", "user settings"],
+        ["outside.md", "outside of the project", "allow_includes"],
+        ["AGENTS.md", "`Read(.env)`", "permissions.allow"],
+    ] {
+        assert!(told(&words), "{words:?}: {:#?}", discovered.refusals);
+    }
+    // What the user allows by name is read.
+    let allowed = "Read(.env)".parse().unwrap();
+    place.search.rules.allow.push(pal_permissions::Placed { rule: allowed, origin });
+    let discovered = discover(&place.search);
+    assert!(discovered.files.iter().any(|file| file.text.contains("TOP_SECRET=1")));
+}
+
+#[test]
+fn the_users_own_files_include_from_anywhere_but_no_credentials() {
+    let script = "
+        repo home/project
+        file home/.claude/CLAUDE.md | own @~/shared.md @~/.aws/credentials
+        file home/shared.md | shared
+        file home/.aws/credentials | TOP_SECRET=1
+        ";
+    let discovered = discover(&Place::new(script).search);
+    let texts: Vec<&str> = discovered.files.iter().map(|file| file.text.trim()).collect();
+    assert!(texts.contains(&"shared") && !texts.iter().any(|text| text.contains("TOP_SECRET")), "{texts:?}");
+    assert!(discovered.refusals.iter().any(|refusal| refusal.contains("credentials")), "{discovered:?}");
+}

@@ -43,6 +43,7 @@ impl Place {
             added: Vec::new(),
             allowed: Vec::new(),
             refused: Vec::new(),
+            rules: pal_permissions::Rules::default(),
             is_on: true,
             is_bare: false,
             limit: Limit {
