@@ -29,7 +29,7 @@ use crate::handle::{Handle, Signal};
 use crate::listening::Listening;
 use crate::note_keeping::NoteKeeping;
 use crate::opening::{self, Opened, PERMISSIONS, Prefixing};
-use crate::options::Options;
+use crate::options::{Beginning, Options};
 use crate::remembering::{MemoryKeeper, Remembering, Writing, memory_index};
 use crate::reminding::Reminding;
 use crate::servers::Served;
@@ -56,15 +56,16 @@ impl<'a> Agent<'a> {
         let served = Served::start(&options);
         let project = pal_sources::project_of(&directory);
         let mut gathered = gather(&options.sources);
-        let Opened { mut session, log, id, is_resumed } = opening::open(&options, &project)?;
+        let Opened { mut session, log, id, is_resumed, is_foreign } = opening::open(&options, &project)?;
         let engine = options.engine(&log);
         let switched = Switched::new(&options.switches, &engine);
         let prefixing = Prefixing::new(&options, engine.policy.warm_clear);
         let mut notes: Vec<(&'static str, String)> = Vec::new();
         let mut notices = Vec::new();
+        let mut foreign = None;
         // A session that was killed before anything but its beginning was written begins here.
         let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, Body::Session(_)));
-        let catalogue = if is_resumed && has_begun {
+        let catalogue = if is_resumed && has_begun && !is_foreign {
             let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
             let changed = gathered.instructions.resumed(noted);
             notes.extend(changed.into_iter().map(|notice| ("instructions", notice.text)));
@@ -77,10 +78,21 @@ impl<'a> Agent<'a> {
             let (memory, cut) = index.unwrap_or_default();
             notices = cut;
             let assembled = prefixing.assembled(&gathered, memory);
-            opening::begin(&mut session, &options, &assembled.prefix)?;
+            if is_foreign && has_begun {
+                session.settle(now)?;
+                opening::distrust(&mut session, &options, &assembled.prefix)?;
+                foreign = Some(format!(
+                    "{} is no session of {}: its system prompt, tools and reminders are not sent; those of this program take \
+                     their place",
+                    log_name(&options.beginning, &log),
+                    options.home.display()
+                ));
+            } else {
+                opening::begin(&mut session, &options, &assembled.prefix)?;
+            }
             assembled.catalogue
         };
-        let mut workspace = workspace(&options, &session, &log);
+        let mut workspace = workspace(&options, &session, &log, is_foreign);
         let remembering = options.memory.clone().map(|place| {
             let writing = Writing::default();
             workspace.keeper = Some(Box::new(MemoryKeeper {
@@ -148,7 +160,7 @@ impl<'a> Agent<'a> {
         }
         // Something may have come while it was not there.
         let session_folder = log.parent().unwrap_or(&log);
-        if options.agent.is_none() && Mail::exists(session_folder) {
+        if options.agent.is_none() && !is_foreign && Mail::exists(session_folder) {
             match team.lead() {
                 Ok(mail) => mail.look_now(),
                 Err(why) => notes.push(("agents", format!("The mail of the team cannot be read: {why}"))),
@@ -212,6 +224,8 @@ impl<'a> Agent<'a> {
         let run = Run::new(options.run.clone()).with_spent(totals);
         desk.began(&session, &id, is_resumed, &options.version);
         notices.into_iter().for_each(|notice| (desk.sink)(Event::Notice(notice)));
+        foreign.into_iter().for_each(|warning| (desk.sink)(Event::Warning(warning)));
+        desk.tell_refused_includes();
         desk.tell_instructions();
         desk.tell_servers();
         let cancel = desk.handle.cancel();
@@ -457,7 +471,7 @@ impl Desk<'_> {
     }
 }
 
-fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Workspace {
+fn workspace(options: &Options, session: &Session, log: &std::path::Path, is_foreign: bool) -> Workspace {
     let search = &options.sources.search;
     let mut roots = vec![search.directory.clone()];
     roots.extend(search.added.iter().cloned());
@@ -472,11 +486,21 @@ fn workspace(options: &Options, session: &Session, log: &std::path::Path) -> Wor
     workspace.hidden = Some(crate::gate::hidden(&options.rules, &options.home, &workspace));
     workspace.program_home = Some(options.home.clone());
     workspace.allows_private_addresses = options.allows_private_addresses;
-    // The directory that commands worked in last, if it is still there.
+    // The directory that commands worked in last, if it is still there. A foreign log does not say where commands run.
     if let Some(directory) =
-        state.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir())
+        state.directory.as_ref().map(PathBuf::from).filter(|directory| !is_foreign && directory.is_dir())
     {
         workspace.change_directory(&directory);
     }
     workspace
+}
+
+/// The file that a session was opened from.
+fn log_name(beginning: &Beginning, log: &std::path::Path) -> String {
+    match beginning {
+        Beginning::Resumed(of) | Beginning::Forked(of, _) | Beginning::Branched { of, .. } => {
+            of.display().to_string()
+        }
+        Beginning::New(_) => log.display().to_string(),
+    }
 }

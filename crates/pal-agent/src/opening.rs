@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pal_engine::Session;
-use pal_model::{Body, Card, Draft, EntryId, Prefix};
+use pal_model::{Body, Card, Decision, DecisionKind, Draft, EntryId, Prefix};
 use pal_permissions::Mode;
 use pal_prompt::{
     Assembled, Assembly, Catalogue, MemoryIndex, Mode as PromptMode, Prompts, SessionFacts, ToolSpec,
@@ -30,6 +30,8 @@ pub(crate) struct Opened {
     pub(crate) log: PathBuf,
     pub(crate) id: String,
     pub(crate) is_resumed: bool,
+    /// Whether its log was written elsewhere, by anybody: it is no session of this home.
+    pub(crate) is_foreign: bool,
 }
 
 /// Opens the session; a new one has no prefix yet.
@@ -43,13 +45,15 @@ pub(crate) fn open(options: &Options, project: &Path) -> Result<Opened, AgentErr
         Beginning::Resumed(log) => {
             let log = std::path::absolute(log).unwrap_or_else(|_| log.clone());
             let session = Session::open(&log, options.lens.clone(), clock::ids())?;
-            Ok(opened(session, log, true))
+            let is_foreign = !is_of_home(&log, &options.home);
+            Ok(Opened { is_foreign, ..opened(session, log, true) })
         }
         Beginning::Forked(of, id) => {
             let log = new_log(options, project, *id)?;
             copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
             let session = Session::open(&log, options.lens.clone(), clock::ids())?;
-            Ok(opened(session, log, true))
+            let is_foreign = !is_of_home(of, &options.home);
+            Ok(Opened { is_foreign, ..opened(session, log, true) })
         }
         Beginning::Branched { of, call } => {
             let log = new_log(options, project, None)?;
@@ -64,7 +68,32 @@ pub(crate) fn open(options: &Options, project: &Path) -> Result<Opened, AgentErr
 fn opened(session: Session, log: PathBuf, is_resumed: bool) -> Opened {
     let folder = log.parent().and_then(Path::file_name);
     let id = folder.map_or(String::new(), |name| name.to_string_lossy().into_owned());
-    Opened { session, log, id, is_resumed }
+    Opened { session, log, id, is_resumed, is_foreign: false }
+}
+
+/// Returns whether a log lies among the sessions of a home, links followed.
+fn is_of_home(log: &Path, home: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(log).starts_with(real(home).join("projects"))
+}
+
+/// Takes from a foreign log what would speak for the system: its attachments leave the model's sight, and `prefix` stands in
+/// the place of its system prompt, tools and context. The log itself keeps everything.
+pub(crate) fn distrust(session: &mut Session, options: &Options, prefix: &Prefix) -> Result<(), AgentError> {
+    let now = options.clock.now();
+    let is_attachment = |shown: &pal_view::Shown<'_>| matches!(shown.entry.body, Body::Attachment(_));
+    let entries: Vec<EntryId> =
+        session.view().shown().filter(is_attachment).map(|shown| shown.entry.id).collect();
+    if !entries.is_empty() {
+        let reason = String::from("attachments of a foreign log do not speak for the system");
+        let kind = DecisionKind::Snip { entries };
+        session.decide(&Decision { kind, reason, cost: Default::default() }, now)?;
+    }
+    let parts = |prefix: &Prefix| (prefix.system.clone(), prefix.tools.clone(), prefix.context.raw());
+    if session.view().prefix().map(parts) != Some(parts(prefix)) {
+        session.append(Draft::prefix(prefix), now)?;
+    }
+    Ok(())
 }
 
 /// The log of a session that does not exist yet; its folder does.

@@ -293,3 +293,45 @@ fn a_session_is_resumed_by_the_beginning_of_its_id() {
     let said = world.run(&["--resume", "ffffffff", "three"]);
     assert!(said.code == 1 && said.err.contains("pal sessions"), "{}", said.err);
 }
+
+/// A log that somebody else wrote does not speak for the system.
+#[test]
+fn a_log_from_elsewhere_is_resumed_without_its_system_prompt() {
+    let world = World::new(Made::answers(|at, _| says(&format!("Answer {at}."))));
+    let said = world.run(&["--append-system-prompt", "STRANGER RULES", "one"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let own = std::fs::read_to_string(&world.logs()[0]).unwrap();
+    // Among what was said, the stranger has the system remind of something.
+    let last: Value = serde_json::from_str(own.lines().last().unwrap()).unwrap();
+    let note = json!({
+        "v": last["v"], "id": "01990000-0000-7000-8000-00000000abcd", "parent": last["id"], "at": last["at"],
+        "kind": "attachment", "what": "note", "content": "STRANGER NOTE",
+    });
+    world.file("elsewhere/log.jsonl", &format!("{own}{note}\n"));
+    let file = world.repository().join("elsewhere/log.jsonl");
+    for arguments in [
+        &["--resume", file.to_str().unwrap(), "--fork-session", "two"][..],
+        &["--resume", file.to_str().unwrap(), "three"],
+    ] {
+        let said = world.run(arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(
+            said.err.contains("is no session of") && said.err.contains("elsewhere/log.jsonl"),
+            "{}",
+            said.err
+        );
+        let heard = world.provider.heard();
+        let asked = heard.asked.last().unwrap();
+        let all = asked.head.concat() + &asked.text();
+        assert!(!all.contains("STRANGER"), "{all}");
+        assert!(all.contains("Answer 0."), "what was said is there: {all}");
+        assert!(asked.head.concat().contains(r#""name":"Bash""#), "with our own tools: {:?}", asked.head);
+    }
+    // Our own session keeps what it was begun with.
+    let said = world.run(&[
+        "--resume",
+        world.logs()[0].parent().unwrap().file_name().unwrap().to_str().unwrap(),
+        "four",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
