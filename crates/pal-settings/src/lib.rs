@@ -38,8 +38,8 @@ pub use place::{Flag, Origin, Place, Resolved, Sources};
 pub use resolve::Entry;
 pub use servers::{Project, Servers};
 pub use settings::{
-    Endpoints, EstimatorName, Git, Instructions, NoteSettings, NotesBy, Permissions, PolicyName, Remembering,
-    Sandbox, SandboxWhen, Secrets, Settings, Spending,
+    AnswerLimits, Endpoints, EstimatorName, Git, Instructions, NoteSettings, NotesBy, OutputLimits,
+    Permissions, PolicyName, Remembering, Sandbox, SandboxWhen, Secrets, Settings, Spending,
 };
 pub use switches::{Switch, Switches};
 pub use telling::{Logging, Telemetry};

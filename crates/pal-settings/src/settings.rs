@@ -92,6 +92,10 @@ pub struct Settings {
     pub logging: Logging,
     /// How long an answer that has begun may be silent.
     pub silence_limit: Duration,
+    /// Limits on outputs that are kept on disk.
+    pub output_limits: OutputLimits,
+    /// Limits on the provider's answers besides that.
+    pub answer_limits: AnswerLimits,
     /// How much the agent's clock is ahead.
     pub clock_ahead: Duration,
     /// Subsystems that are switched off.
@@ -193,6 +197,38 @@ pub struct Spending {
     pub cost_usd_max: Option<f64>,
     /// Most tokens of one answer.
     pub output_tokens_max: u64,
+    /// Answers in a row that bring nothing new before a run ends.
+    pub stalled_turns_max: u64,
+    /// Answers in a row without a call that succeeds with a new result before a run ends.
+    pub fruitless_turns_max: u64,
+}
+
+/// Limits on spilled results and outputs of commands on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutputLimits {
+    /// Maximum size of one command's output.
+    pub command_bytes_max: u64,
+    /// Maximum size of all of them, in all sessions.
+    pub total_bytes_max: u64,
+}
+
+/// Limits on the time and size of the provider's answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AnswerLimits {
+    /// Time to connect.
+    pub connect: Duration,
+    /// Time in which the provider has to take the next piece of a request.
+    pub send: Duration,
+    /// Time from the end of a request to the headers of its answer; none for what suits the provider.
+    pub headers: Option<Duration>,
+    /// Time from the headers to the first content.
+    pub first_event: Duration,
+    /// Time between two pieces of content.
+    pub content_gap: Duration,
+    /// Time for one whole answer.
+    pub answer: Duration,
+    /// Maximum size of one answer.
+    pub bytes_max: usize,
 }
 
 /// Notes of a session: who keeps them, and when they are written.
@@ -352,6 +388,14 @@ impl Settings {
                 file: values.text("log_file").map(PathBuf::from),
             },
             silence_limit: Duration::from_secs(values.count("silence_limit_s").unwrap_or(90)),
+            answer_limits: answer_limits(&values),
+            output_limits: OutputLimits {
+                command_bytes_max: values
+                    .count("max_command_output_mb")
+                    .unwrap_or(256)
+                    .saturating_mul(1 << 20),
+                total_bytes_max: values.count("max_outputs_mb").unwrap_or(2_048).saturating_mul(1 << 20),
+            },
             clock_ahead: Duration::from_secs(values.count("clock_ahead_s").unwrap_or(0)),
             switches,
             warnings,
@@ -446,6 +490,22 @@ fn spending(values: &Values<'_>) -> Spending {
         tokens_max: values.count("max_tokens_total"),
         cost_usd_max: values.number("max_cost_usd"),
         output_tokens_max: values.count("max_output_tokens").unwrap_or(u64::MAX),
+        stalled_turns_max: values.count("max_stalled_turns").unwrap_or(8),
+        fruitless_turns_max: values.count("max_fruitless_turns").unwrap_or(50),
+    }
+}
+
+fn answer_limits(values: &Values<'_>) -> AnswerLimits {
+    let seconds = |name: &str, default| Duration::from_secs(values.count(name).unwrap_or(default));
+    let megabytes = usize::try_from(values.count("max_answer_mb").unwrap_or(32)).unwrap_or(usize::MAX);
+    AnswerLimits {
+        connect: seconds("connect_limit_s", 10),
+        send: seconds("send_limit_s", 30),
+        headers: values.count("header_limit_s").map(Duration::from_secs),
+        first_event: seconds("first_event_limit_s", 1_200),
+        content_gap: seconds("content_gap_limit_s", 1_200),
+        answer: seconds("answer_limit_s", 3_600),
+        bytes_max: megabytes.saturating_mul(1 << 20),
     }
 }
 

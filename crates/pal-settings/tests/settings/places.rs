@@ -125,6 +125,17 @@ web_private_addresses = true
 secret_variables = ["TOKEN"]
 editor = "ed"
 silence_limit_s = 9
+max_stalled_turns = 21
+max_fruitless_turns = 22
+connect_limit_s = 11
+send_limit_s = 12
+header_limit_s = 13
+first_event_limit_s = 14
+content_gap_limit_s = 15
+answer_limit_s = 16
+max_answer_mb = 17
+max_command_output_mb = 18
+max_outputs_mb = 19
 permissions = { mode = "accept-edits", directories = ["/other"] }
 telemetry = { endpoint = "http://localhost:4318", content = true }
 anthropic.base_url = "https://a.example"
@@ -151,6 +162,20 @@ anthropic.base_url = "https://a.example"
     assert!(settings.web_private_addresses);
     assert_eq!((settings.secret_variables.len(), settings.editor.as_deref()), (1, Some("ed")));
     assert_eq!(settings.silence_limit.as_secs(), 9);
+    assert_eq!((spending.stalled_turns_max, spending.fruitless_turns_max), (21, 22));
+    let limits = &settings.answer_limits;
+    let times = [
+        limits.connect,
+        limits.send,
+        limits.headers.unwrap(),
+        limits.first_event,
+        limits.content_gap,
+        limits.answer,
+    ];
+    assert_eq!(times.map(|time| time.as_secs()), [11, 12, 13, 14, 15, 16]);
+    assert_eq!(limits.bytes_max, 17 << 20);
+    let outputs = settings.output_limits;
+    assert_eq!((outputs.command_bytes_max, outputs.total_bytes_max), (18 << 20, 19 << 20));
     assert_eq!(settings.permissions.mode, "accept-edits");
     assert_eq!(settings.permissions.directories.len(), 1);
     assert_eq!(settings.telemetry.endpoint.as_deref(), Some("http://localhost:4318"));
