@@ -25,6 +25,7 @@ mod held;
 mod index;
 mod line;
 mod log;
+mod outputs;
 mod paths;
 mod read;
 mod resume;
@@ -40,6 +41,10 @@ pub use file::create_private_directory;
 pub use held::{LockedFile, NotOwn, if_there, open_own_directory, open_regular_file};
 pub use line::append_private_line;
 pub use log::{Branch, Log, Opened, Syncing};
+pub use outputs::{
+    OUTPUT_FOLDERS, OutputCleanup, OutputFile, choose_outputs_to_remove, directory_bytes, list_outputs,
+    list_session_outputs, remove_outputs, total_bytes,
+};
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
 pub use read::{Line, Lines, ReadError, Reader};
 pub use strict_modes::{UnsafeHome, check_owner_and_mode};
