@@ -89,6 +89,11 @@ impl Background {
         Background { folder, output_bytes_max, shared: Arc::default() }
     }
 
+    /// Limits the output of commands that are started from now on.
+    pub fn limit_outputs(&mut self, bytes_max: u64) {
+        self.output_bytes_max = bytes_max;
+    }
+
     /// Starts a command.
     pub fn start(&self, program: Program, what: &str) -> Result<Task, NotStarted> {
         let name = program.path.to_string_lossy().into_owned();
@@ -281,6 +286,18 @@ impl Keeper {
         }
     }
 
+    /// Cuts off what a command printed beyond its limit before that was noticed.
+    fn cut_output(&self, number: u64) {
+        let file = self.shared.tasks().get(&number).map(|known| known.task.file.clone());
+        let Some(file) = file.and_then(|file| std::fs::File::options().write(true).open(file).ok()) else {
+            return;
+        };
+        if file.metadata().is_ok_and(|metadata| metadata.len() > self.output_bytes_max) {
+            // If it fails, the file stays as long as it is.
+            let _ = file.set_len(self.output_bytes_max);
+        }
+    }
+
     fn finish(&self, number: u64, group: Group, child: Option<Child>) {
         let mut status = Status::Unknown;
         {
@@ -294,6 +311,7 @@ impl Keeper {
             }
         }
         let left_processes = group.end_leftovers();
+        self.cut_output(number);
         if let Some(known) = self.shared.tasks().get_mut(&number) {
             known.task.state = known.killed.unwrap_or(State::Ended(status));
             known.task.took = known.started.elapsed();

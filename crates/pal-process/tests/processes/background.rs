@@ -88,10 +88,13 @@ fn a_command_that_leaves_processes_behind_ends_with_them() {
 #[test]
 fn a_command_that_prints_without_end_is_ended() {
     let folder = tempfile::tempdir().expect("a folder");
-    let background = Background::new(folder.path().to_owned(), 100_000);
+    let mut background = Background::new(folder.path().to_owned(), 1 << 30);
+    background.limit_outputs(100_000);
     let task = background.start(shell("while :; do echo 0123456789; done"), "endless").expect("a shell");
     let task = background.wait(&task.id, LONG, &Cancel::new()).expect("it is known");
     assert_eq!(task.state, State::PrintedTooMuch);
+    let bytes = std::fs::metadata(&task.file).expect("its file").len();
+    assert_eq!(bytes, 100_000, "what it printed before that was noticed is cut off");
 }
 
 #[test]

@@ -28,9 +28,6 @@ const OUTPUT_BYTES_MAX: usize = 400_000;
 /// Of longer outputs, so much is shown of either end.
 const END_BYTES: usize = 8_000;
 
-/// No output takes more room on the disk.
-const FILE_BYTES_MAX: u64 = 1 << 30;
-
 /// The folder of the session with outputs that are too long for a result.
 const OUTPUTS: &str = "outputs";
 
@@ -117,7 +114,7 @@ impl Bash {
             .0
             .command(&fields.command, script::framed, directory.to_owned(), running.confinement)
             .map_err(|error| error.to_string())?;
-        let overflow = overflow(&workspace.session, running.call.as_str());
+        let overflow = overflow(&workspace.session, running.call.as_str(), self.0.output_bytes_max);
         let spec = Spec {
             program,
             input: Stdin::Report,
@@ -232,7 +229,7 @@ fn endings(done: &Finished, limit: Duration) -> Vec<String> {
 }
 
 /// The file for an output that is too long, named after the call.
-fn overflow(session: &Path, call: &str) -> Option<Overflow> {
+fn overflow(session: &Path, call: &str, bytes_max: u64) -> Option<Overflow> {
     use std::os::unix::fs::DirBuilderExt;
     let name: String = call
         .chars()
@@ -242,7 +239,7 @@ fn overflow(session: &Path, call: &str) -> Option<Overflow> {
     let folder = session.join(OUTPUTS);
     // Where the folder cannot be made, making the file fails as well and says why.
     let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    Some(Overflow { file: folder.join(format!("{name}.txt")), bytes_max: FILE_BYTES_MAX })
+    Some(Overflow { file: folder.join(format!("{name}.txt")), bytes_max })
 }
 
 /// Hands what a command prints to whoever watches, in whole characters.

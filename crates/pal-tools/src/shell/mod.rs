@@ -35,8 +35,8 @@ pub use sandbox::{Sandbox, SandboxConfig};
 /// The folder of the session with the outputs of commands in the background.
 const BACKGROUND: &str = "background";
 
-/// No command in the background may print more.
-const BACKGROUND_BYTES_MAX: u64 = 1 << 30;
+/// Default for [`Shell::limit_outputs`].
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 
 /// The shell of a session: what its commands run in, and those that run beside it. Commands in the background end with
 /// this value; a program that exits without dropping it calls [`Shell::end`] first.
@@ -54,12 +54,13 @@ pub struct Shell {
     program: PathBuf,
     places: places::Places,
     told_of_landlock: AtomicBool,
+    output_bytes_max: u64,
 }
 
 impl Shell {
     /// The shell of the session that has this folder.
     pub fn new(session: &Path, sandbox: Option<Sandbox>, hidden_variables: Vec<String>) -> Shell {
-        let background = Background::new(session.join(BACKGROUND), BACKGROUND_BYTES_MAX);
+        let background = Background::new(session.join(BACKGROUND), OUTPUT_BYTES_MAX);
         Shell {
             sandbox,
             hidden_variables,
@@ -68,7 +69,15 @@ impl Shell {
             program: script::shell(),
             places: places::Places::default(),
             told_of_landlock: AtomicBool::new(false),
+            output_bytes_max: OUTPUT_BYTES_MAX,
         }
+    }
+
+    /// Limits the output of one command on disk: what a command prints beyond it is dropped, and one in the background is
+    /// ended.
+    pub fn limit_outputs(&mut self, bytes_max: u64) {
+        self.output_bytes_max = bytes_max;
+        self.background.limit_outputs(bytes_max);
     }
 
     /// Commands in the background that ended since this was last asked and whose end nobody saw, a sentence for each.

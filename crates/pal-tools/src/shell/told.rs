@@ -20,7 +20,9 @@ pub(super) fn task(task: &Task) -> String {
         State::Running => format!("is running, since {time}"),
         State::Ended(status) => format!("ended with {status} after {time}"),
         State::Killed => format!("was ended after {time}"),
-        State::PrintedTooMuch => format!("was ended after {time} because it printed too much"),
+        State::PrintedTooMuch => {
+            format!("was ended after {time} because it printed more than max_command_output_mb allows")
+        }
     };
     let left = if task.left_processes { " Processes that it left running were ended." } else { "" };
     format!("{id} ({}) {how}.{left} Its output is in {}", line(&task.what), task.file.display())
