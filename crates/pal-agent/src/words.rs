@@ -20,6 +20,10 @@ pub(crate) fn way_on(kind: FailureKind) -> &'static str {
         }
         FailureKind::Invalid => "pal render and pal check show what is sent",
         FailureKind::RateLimited | FailureKind::Overloaded => "wait a little, then go on with --continue",
+        FailureKind::AnswerTooLarge => {
+            "check the server at the base address, or raise max_answer_mb, then go on with --continue"
+        }
+        FailureKind::Deadline => "ask for smaller pieces or raise answer_limit_s, then go on with --continue",
         FailureKind::Conflict
         | FailureKind::Server
         | FailureKind::Timeout

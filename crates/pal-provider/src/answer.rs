@@ -149,7 +149,10 @@ impl Run {
         };
         tracing::debug!(attempt = self.attempt, bytes = self.call.body.bytes(), "sending");
         match self.client.transport.open(outgoing).await {
-            Ok(incoming) => self.stage = Stage::Reading(Box::new(Reading::new(incoming, self.call.dialect))),
+            Ok(incoming) => {
+                let reading = Reading::new(incoming, self.call.dialect, self.client.answer_bytes_max());
+                self.stage = Stage::Reading(Box::new(reading));
+            }
             Err(failure) => self.fail(failure),
         }
     }

@@ -34,6 +34,11 @@ impl Shared {
         self.policy.retries.wait(attempt - 1, failure, self.jitter.next())
     }
 
+    /// Most bytes of one answer.
+    pub(crate) fn answer_bytes_max(&self) -> usize {
+        self.policy.answer_bytes_max
+    }
+
     /// How many attempts there are at most.
     pub(crate) fn attempts(&self) -> u32 {
         self.policy.retries.retries.saturating_add(1)

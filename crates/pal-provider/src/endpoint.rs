@@ -115,6 +115,17 @@ impl Endpoint {
         }
     }
 
+    /// Whether it is on this machine or, by its address, in the machine's own network.
+    pub fn is_local(&self) -> bool {
+        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let is_private = match host.parse::<IpAddr>() {
+            Ok(IpAddr::V4(address)) => address.is_private() || address.is_link_local(),
+            Ok(IpAddr::V6(address)) => address.is_unique_local() || address.is_unicast_link_local(),
+            Err(_) => host.ends_with(".local") || host.ends_with(".internal") || !host.contains('.'),
+        };
+        is_private || self.is_loopback()
+    }
+
     /// The name of this machine that stands in the address, if one does.
     pub(crate) fn local_name(&self) -> Option<&str> {
         let host = self.base.host_str()?;

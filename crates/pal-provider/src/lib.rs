@@ -43,14 +43,31 @@
 //!
 //! Nothing is spawned. Dropping an [`Answer`] drops the request, closes its connection and ends its waits.
 //!
-//! # Timeouts
+//! # Limits
+//!
+//! Every phase of an attempt has a time limit, so that no server can hold a caller for ever ([`Timeouts`] says why each is
+//! as long as it is). A model on this machine or in its network gets 20 min to the head ([`Timeouts::local`]).
 //!
 //! | for | by default | then |
 //! | --- | --- | --- |
-//! | a connection | 10 s | `Connection` |
-//! | the head of the answer, counted from the sending | 10 min | `Silent` |
+//! | a connection: name lookup, TCP, TLS | 10 s | `Connection` |
+//! | the next 64 KB of the request to be taken | 30 s | `Silent` |
+//! | the head of a streamed answer, counted from the end of the request | 3 min | `Silent` |
+//! | the first content of an answer; a ping is none | 20 min | `Silent` |
 //! | the next byte of the body; a ping is one | 90 s | `Silent` |
-//! | the whole answer | none | |
+//! | the next content; a ping is none | 20 min | `Silent` |
+//! | the whole answer | 1 h | `Deadline` |
+//!
+//! An attempt that was `Silent` is tried again twice at most, whatever the policy says; one that met its `Deadline` is not.
+//!
+//! | size of | at most | then |
+//! | --- | --- | --- |
+//! | the headers | what hyper takes, 100 headers and 400 KB | `Connection` |
+//! | a refusal | 64 KB, read for 5 s | as its status says |
+//! | one event of a stream | 16 MB | `Malformed` |
+//! | text, thinking and tool input of an answer; an answer that is not streamed | 32 MB | `AnswerTooLarge` |
+//! | an answer on the wire | three times that | `AnswerTooLarge` |
+//! | blocks of an answer | 10,000 | `AnswerTooLarge` |
 //!
 //! # Outcomes
 //!

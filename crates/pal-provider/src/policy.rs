@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use pal_wire::RetryPolicy;
 
+use crate::endpoint::Endpoint;
+
 /// How patient a client is.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -16,34 +18,72 @@ pub struct Policy {
     /// Where the jitter of waits begins; by default somewhere else in each client, so that clients that failed
     /// together do not return together.
     pub seed: Option<u64>,
+    /// Most bytes of text, thinking and tool input in one answer. Besides them, the wire may carry twice as much.
+    pub answer_bytes_max: usize,
 }
 
 impl Policy {
     /// What suits providers on the net: the timeouts of [`Timeouts::patient`], the retries of the vendors' own clients.
     pub fn patient() -> Policy {
-        Policy { timeouts: Timeouts::patient(), retries: RetryPolicy::STANDARD, seed: None }
+        Policy {
+            timeouts: Timeouts::patient(),
+            retries: RetryPolicy::STANDARD,
+            seed: None,
+            answer_bytes_max: ANSWER_BYTES_MAX,
+        }
+    }
+
+    /// What suits an endpoint: [`Policy::patient`], with [`Timeouts::local`] for a model on this machine or in its network.
+    pub fn suited_to(endpoint: &Endpoint) -> Policy {
+        let timeouts = if endpoint.is_local() { Timeouts::local() } else { Timeouts::patient() };
+        Policy { timeouts, ..Policy::patient() }
     }
 }
 
-/// How long to wait for what. A whole answer may take as long as it likes.
+/// Default for [`Policy::answer_bytes_max`]: some hundred times what the longest answers have.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+/// Time limits, one for each phase of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection.
+    /// For a connection: name lookup, TCP and TLS.
     pub connect: Duration,
-    /// From the sending of a request, its body included, to the head of the answer.
+    /// Between two pieces of the request that the server takes, each of at most 64 KB.
+    pub send: Duration,
+    /// From the last byte of the request to the head of a streamed answer.
     pub first_byte: Duration,
+    /// From the head to the first event that carries content, and to the head of an answer that is not streamed.
+    pub first_event: Duration,
     /// Between two bytes of an answer. A ping is a sign of life.
     pub idle: Duration,
+    /// Between two events that carry content. A ping carries none.
+    pub content_gap: Duration,
+    /// For all of an answer.
+    pub answer: Duration,
 }
 
 impl Timeouts {
-    /// 10 s to connect, 10 min to the first byte, 90 s of silence.
+    /// Limits for providers on the net.
+    ///
+    /// Their servers send the head of a stream and pings at once, so that 3 min without a head and 90 s without a byte
+    /// are a fault. Content may be far: newer models think without showing it, and a long tool input may come in one piece;
+    /// 20 min are more than the longest of both took. The longest answers, 128,000 tokens at 40 a second, take 53 min.
     pub fn patient() -> Timeouts {
         Timeouts {
             connect: Duration::from_secs(10),
-            first_byte: Duration::from_secs(600),
+            send: Duration::from_secs(30),
+            first_byte: Duration::from_secs(180),
+            first_event: Duration::from_secs(1_200),
             idle: Duration::from_secs(90),
+            content_gap: Duration::from_secs(1_200),
+            answer: Duration::from_secs(3_600),
         }
+    }
+
+    /// Limits for a model on this machine or in its network: as [`Timeouts::patient`], but its server says nothing, not even
+    /// the head, before it has read the whole prompt, which takes a slow machine minutes.
+    pub fn local() -> Timeouts {
+        Timeouts { first_byte: Duration::from_secs(1_200), ..Timeouts::patient() }
     }
 }
 

@@ -4,12 +4,15 @@
 //! object is collected and read whole, also where a stream was wanted; a web page or any other text, the usual
 //! mark of a proxy or a wrong address, is a failure that quotes its beginning.
 
-use pal_wire::{Decoder, Dialect, Event, Failure, FailureKind, decode_whole};
+use pal_wire::{Decoder, Delta, Dialect, Event, Failure, FailureKind, decode_whole};
 
 use crate::transport::Incoming;
 
-/// Most bytes of an answer that is read whole.
-const WHOLE_BYTES: usize = 64 * 1024 * 1024;
+/// Most blocks of an answer.
+const BLOCKS_MAX: usize = 10_000;
+
+/// Bytes on the wire for each byte that an answer may have: the rest is what events are wrapped in, and pings.
+const WIRE_FACTOR: usize = 3;
 
 /// Most bytes that are read of something that is no answer.
 const STRANGE_BYTES: usize = 4096;
@@ -22,6 +25,46 @@ pub(crate) struct Reading {
     incoming: Incoming,
     dialect: Dialect,
     shape: Shape,
+    amount: Amount,
+}
+
+/// How much of an answer has come, and how much may.
+#[derive(Debug)]
+struct Amount {
+    bytes_max: usize,
+    /// Bytes on the wire, without what HTTP adds.
+    received: usize,
+    /// Bytes of text, thinking and tool input.
+    grown: usize,
+    blocks: usize,
+}
+
+impl Amount {
+    /// Counts events; the failure of an answer that is too large.
+    fn count(&mut self, events: &[Event]) -> Option<Failure> {
+        for event in events {
+            match event {
+                Event::Grew {
+                    delta: Delta::Text(text) | Delta::Thinking(text) | Delta::Input(text), ..
+                } => {
+                    self.grown += text.len();
+                }
+                Event::Block { .. } => self.blocks += 1,
+                _ => {}
+            }
+        }
+        let mb = self.bytes_max >> 20;
+        let message = if self.grown > self.bytes_max {
+            format!("the answer has more than {mb} MB")
+        } else if self.received > self.bytes_max.saturating_mul(WIRE_FACTOR) {
+            format!("the answer takes more than {} MB on the wire", mb * WIRE_FACTOR)
+        } else if self.blocks > BLOCKS_MAX {
+            format!("the answer has more than {BLOCKS_MAX} blocks")
+        } else {
+            return None;
+        };
+        Some(Failure::new(FailureKind::AnswerTooLarge, message))
+    }
 }
 
 /// What the body turned out to be.
@@ -38,14 +81,19 @@ enum Shape {
 
 impl Reading {
     /// Nothing has been read of the body yet.
-    pub(crate) fn new(incoming: Incoming, dialect: Dialect) -> Reading {
-        Reading { incoming, dialect, shape: Shape::Unknown(Vec::new()) }
+    pub(crate) fn new(incoming: Incoming, dialect: Dialect, bytes_max: usize) -> Reading {
+        let amount = Amount { bytes_max, received: 0, grown: 0, blocks: 0 };
+        Reading { incoming, dialect, shape: Shape::Unknown(Vec::new()), amount }
     }
 
     /// Reads on and adds what it means. After `Finished` or `Failed` nothing may be read.
     pub(crate) async fn read(&mut self, events: &mut Vec<Event>) {
         match self.incoming.next().await {
-            Ok(Some(bytes)) => self.take(&bytes, events),
+            Ok(Some(bytes)) => {
+                self.amount.received += bytes.len();
+                self.take(&bytes, events);
+                self.check_amount(events);
+            }
             Ok(None) => self.end(events),
             Err(failure) => self.broken(failure, events),
         }
@@ -53,6 +101,19 @@ impl Reading {
             Some(Event::Failed(failure)) => self.incoming.label(failure),
             Some(Event::Finished(_)) => self.incoming.drain().await,
             _ => {}
+        }
+    }
+
+    /// Ends an answer that is too large; else notes whether content came.
+    fn check_amount(&mut self, events: &mut Vec<Event>) {
+        if !events.is_empty() {
+            self.incoming.note_content();
+        }
+        if matches!(events.last(), Some(Event::Finished(_) | Event::Failed(_))) {
+            return;
+        }
+        if let Some(failure) = self.amount.count(events) {
+            events.push(Event::Failed(failure));
         }
     }
 
@@ -68,9 +129,9 @@ impl Reading {
                 }
             }
             Shape::Stream(decoder) => decoder.push(bytes, events),
-            Shape::Whole(body) if body.len() + bytes.len() > WHOLE_BYTES => {
-                let message = format!("the answer has more than {WHOLE_BYTES} bytes");
-                events.push(Event::Failed(Failure::new(FailureKind::Malformed, message)));
+            Shape::Whole(body) if body.len() + bytes.len() > self.amount.bytes_max => {
+                let message = format!("the answer has more than {} MB", self.amount.bytes_max >> 20);
+                events.push(Event::Failed(Failure::new(FailureKind::AnswerTooLarge, message)));
             }
             Shape::Whole(body) => body.extend_from_slice(bytes),
             Shape::Strange(body) => {

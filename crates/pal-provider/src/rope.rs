@@ -6,11 +6,13 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use pal_model::{Part, Parts, Text};
+use tokio::time::Instant;
 
 /// Most bytes of one frame.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -25,12 +27,46 @@ pub(crate) struct Rope {
     /// What is left of a large part.
     window: Bytes,
     bytes_left: u64,
+    progress: Arc<SendProgress>,
+}
+
+/// Progress of a body on its way out, for the time limit on sending it.
+#[derive(Debug, Default)]
+pub(crate) struct SendProgress(Mutex<SendState>);
+
+/// State of a body on its way out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendState {
+    /// When the connection took the last piece; none before the first.
+    pub(crate) last: Option<Instant>,
+    /// Whether it took all of it.
+    pub(crate) is_done: bool,
+}
+
+impl SendProgress {
+    pub(crate) fn state(&self) -> SendState {
+        *self.lock()
+    }
+
+    fn note(&self, is_done: bool) {
+        *self.lock() = SendState { last: Some(Instant::now()), is_done };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SendState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Rope {
     /// A body that has yet to be sent.
     pub(crate) fn new(parts: Parts) -> Rope {
-        Rope { bytes_left: parts.bytes() as u64, parts, next: 0, window: Bytes::new() }
+        let bytes_left = parts.bytes() as u64;
+        Rope { bytes_left, parts, next: 0, window: Bytes::new(), progress: Arc::default() }
+    }
+
+    /// Notes in `progress` when each piece is taken.
+    pub(crate) fn watched_by(self, progress: Arc<SendProgress>) -> Rope {
+        Rope { progress, ..self }
     }
 
     /// The next bytes, or nothing at the end. Never empty.
@@ -84,6 +120,7 @@ impl Body for Rope {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = self.next_bytes();
         self.bytes_left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        self.progress.note(self.bytes_left == 0);
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 

@@ -6,18 +6,18 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pal_model::Parts;
 use pal_wire::{Failure, FailureKind, RateLimit, classify};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request, Response, StatusCode, redirect};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::endpoint::Endpoint;
 use crate::policy::Timeouts;
-use crate::rope::Rope;
+use crate::rope::{Rope, SendProgress, SendState};
 use crate::secret::Mask;
 
 /// Most bytes that are read of a refusal; what it says stands at its beginning.
@@ -28,6 +28,9 @@ const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
 /// How long the end of a body may keep back the end of its answer.
 const DRAIN_TIME: Duration = Duration::from_millis(50);
+
+/// How often it is looked how far a request has gone out.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How the driver names itself.
 const USER_AGENT: &str = concat!("palimpsest/", env!("CARGO_PKG_VERSION"));
@@ -117,28 +120,22 @@ impl Transport {
     }
 
     async fn open_unmasked(&self, outgoing: Outgoing<'_>) -> Result<Incoming, Failure> {
-        let Some(request) = self.request(outgoing) else {
+        let begun = Instant::now();
+        let progress = Arc::new(SendProgress::default());
+        let Some(request) = self.request(outgoing, &progress) else {
             return Err(Failure::new(FailureKind::Invalid, "a header of the call cannot be sent over HTTP"));
         };
-        let first_byte = self.timeouts.first_byte;
-        let response = match timeout(first_byte, self.http.execute(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => {
-                let message =
-                    format!("no answer from {}: {}", self.endpoint.address(), causes(&error.without_url()));
-                return Err(Failure::new(FailureKind::Connection, message));
-            }
-            Err(_) => {
-                let message = format!("no answer within {} s", first_byte.as_secs_f64());
-                return Err(Failure::new(FailureKind::Silent, message));
-            }
-        };
+        let head = HeadLimits { has_body: outgoing.body.is_some(), stream: outgoing.stream, begun };
+        let response = self.head(request, &progress, head).await?;
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         if let Some(limit) = RateLimit::read(header) {
             *self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
         }
+        let timeouts = self.timeouts;
+        let until = begun + timeouts.answer;
+        let request_id = request_id(response.headers());
         let incoming =
-            Incoming { request_id: request_id(response.headers()), response, idle: self.timeouts.idle };
+            Incoming { request_id, response, timeouts, until, content: Instant::now(), has_content: false };
         match incoming.response.status() {
             StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT => Err(incoming
                 .failure(FailureKind::Malformed, "the provider answered without any content".to_owned())),
@@ -147,8 +144,53 @@ impl Transport {
         }
     }
 
+    /// Sends a request and waits for the head of its answer, each phase within its own limit.
+    async fn head(
+        &self,
+        request: Request,
+        progress: &SendProgress,
+        head: HeadLimits,
+    ) -> Result<Response, Failure> {
+        let mut executing = std::pin::pin!(self.http.execute(request));
+        loop {
+            let sent = progress.state();
+            let (until, waiting) = self.next_limit(sent, head);
+            // As long as something goes out, each piece of it begins another wait.
+            let look = if sent.is_done { until } else { until.min(Instant::now() + LOOK_EVERY) };
+            match timeout_at(look, &mut executing).await {
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(error)) => {
+                    let causes = causes(&error.without_url());
+                    let message = format!("no answer from {}: {causes}", self.endpoint.address());
+                    return Err(Failure::new(FailureKind::Connection, message));
+                }
+                Err(_) if self.next_limit(progress.state(), head).0 > Instant::now() => {}
+                Err(_) => return Err(Failure::new(FailureKind::Silent, waiting)),
+            }
+        }
+    }
+
+    /// The moment at which the phase that an attempt is in is over, and what is said then.
+    fn next_limit(&self, sent: SendState, head: HeadLimits) -> (Instant, String) {
+        let Timeouts { connect, send, first_byte, first_event, .. } = self.timeouts;
+        let address = self.endpoint.address();
+        if head.has_body && !sent.is_done {
+            let (since, limit) = match sent.last {
+                Some(last) => (last, send),
+                // Until a connection stands, nothing goes out.
+                None => (head.begun, connect + send),
+            };
+            let seconds = limit.as_secs_f64();
+            return (since + limit, format!("{address} took nothing of the request for {seconds} s"));
+        }
+        // What is not streamed has no head before the model is done.
+        let limit = if head.stream { first_byte } else { first_byte.max(first_event) };
+        let since = sent.last.unwrap_or(head.begun);
+        (since + limit, format!("no answer from {address} within {} s", limit.as_secs_f64()))
+    }
+
     /// The request with everything that every request has; nothing if a header cannot be sent.
-    fn request(&self, outgoing: Outgoing<'_>) -> Option<Request> {
+    fn request(&self, outgoing: Outgoing<'_>, progress: &Arc<SendProgress>) -> Option<Request> {
         let method = if outgoing.body.is_some() { Method::POST } else { Method::GET };
         let mut request = Request::new(method, self.endpoint.url(outgoing.path));
         let headers = request.headers_mut();
@@ -164,7 +206,7 @@ impl Transport {
         }
         if let Some(parts) = outgoing.body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            *request.body_mut() = Some(Body::wrap(Rope::new(parts.clone())));
+            *request.body_mut() = Some(Body::wrap(Rope::new(parts.clone()).watched_by(Arc::clone(progress))));
         }
         Some(request)
     }
@@ -194,25 +236,61 @@ impl Transport {
     }
 }
 
+/// What the limits on the way to the head of an answer depend on.
+#[derive(Clone, Copy, Debug)]
+struct HeadLimits {
+    has_body: bool,
+    stream: bool,
+    begun: Instant,
+}
+
 /// An answer whose head has arrived.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     response: Response,
     request_id: Option<String>,
-    idle: Duration,
+    timeouts: Timeouts,
+    /// When all of the answer has to be there.
+    until: Instant,
+    /// When the last content came; before the first, when the head came.
+    content: Instant,
+    has_content: bool,
 }
 
 impl Incoming {
     /// The next bytes, or nothing at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<bytes::Bytes>, Failure> {
-        match timeout(self.idle, self.response.chunk()).await {
-            Ok(Ok(bytes)) => Ok(bytes),
-            Ok(Err(error)) => Err(self.broken(error)),
-            Err(_) => {
-                let message = format!("the provider fell silent for {} s", self.idle.as_secs_f64());
+        let Timeouts { idle, first_event, content_gap, answer, .. } = self.timeouts;
+        let gap = if self.has_content { content_gap } else { first_event };
+        // A server that never pauses must not keep a limit from being noticed.
+        let until = (Instant::now() + idle).min(self.content + gap).min(self.until);
+        let read = match until > Instant::now() {
+            true => timeout_at(until, self.response.chunk()).await.ok(),
+            false => None,
+        };
+        match read {
+            Some(Ok(bytes)) => Ok(bytes),
+            Some(Err(error)) => Err(self.broken(error)),
+            None if until == self.until => {
+                let message = format!("the answer was not whole after {} s", answer.as_secs_f64());
+                Err(self.failure(FailureKind::Deadline, message))
+            }
+            None if until == self.content + gap => {
+                let message =
+                    format!("nothing but signs of life came from the provider for {} s", gap.as_secs_f64());
+                Err(self.failure(FailureKind::Silent, message))
+            }
+            None => {
+                let message = format!("the provider fell silent for {} s", idle.as_secs_f64());
                 Err(self.failure(FailureKind::Silent, message))
             }
         }
+    }
+
+    /// Notes that something of the answer itself has come.
+    pub(crate) fn note_content(&mut self) {
+        self.content = Instant::now();
+        self.has_content = true;
     }
 
     /// Reads to the end of a body that has said everything, if that comes at once: only then can its connection carry

@@ -77,6 +77,10 @@ pub enum FailureKind {
     Silent,
     /// What came is not what the dialect says.
     Malformed,
+    /// The answer is larger than it may be.
+    AnswerTooLarge,
+    /// The answer takes longer than it may.
+    Deadline,
 }
 
 impl FailureKind {
@@ -99,6 +103,8 @@ impl FailureKind {
             FailureKind::Cut => "cut",
             FailureKind::Silent => "silent",
             FailureKind::Malformed => "malformed",
+            FailureKind::AnswerTooLarge => "answer_too_large",
+            FailureKind::Deadline => "deadline",
         }
     }
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::{Failure, FailureKind};
 
+/// Most retries of attempts that ended at a time limit.
+const SILENT_RETRIES_MAX: u32 = 2;
+
 /// The policy of the vendors' own clients, with limits of ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryPolicy {
@@ -39,6 +42,10 @@ impl RetryPolicy {
         if retries_done >= self.retries || !failure.should_retry.unwrap_or(is_passing(failure.kind)) {
             return None;
         }
+        // Each attempt took as long as a person would wait for all of them.
+        if failure.kind == FailureKind::Silent && retries_done >= SILENT_RETRIES_MAX {
+            return None;
+        }
         match failure.retry_after {
             Some(asked) => (asked <= self.longest_wait).then_some(asked),
             None => {
@@ -67,6 +74,8 @@ fn is_passing(kind: FailureKind) -> bool {
         | FailureKind::Authentication
         | FailureKind::Billing
         | FailureKind::Permission
-        | FailureKind::NotFound => false,
+        | FailureKind::NotFound
+        | FailureKind::AnswerTooLarge
+        | FailureKind::Deadline => false,
     }
 }

@@ -10,7 +10,7 @@ use std::str::from_utf8;
 use memchr::{memchr, memchr2};
 
 /// Most bytes of one line, and of the data of one frame.
-pub(crate) const FRAME_BYTES_MAX: usize = 64 << 20;
+pub(crate) const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct Frame<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
     /// A line or a frame goes on and on.
-    #[error("an event of the stream is larger than {FRAME_BYTES_MAX} bytes")]
+    #[error("an event of the stream is larger than {} MB", FRAME_BYTES_MAX >> 20)]
     TooLarge,
     /// The text is no UTF-8.
     #[error("an event of the stream is not UTF-8")]

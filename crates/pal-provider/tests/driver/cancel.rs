@@ -14,9 +14,9 @@ use crate::{PATIENCE, call, call_with, client_with};
 /// A client that would wait for ever, so that nothing but the drop can end a call.
 fn patient(server: &Server) -> Client {
     let long = Duration::from_secs(3600);
-    let timeouts = Timeouts { connect: long, first_byte: long, idle: long };
+    let timeouts = Timeouts { connect: long, first_byte: long, idle: long, ..Timeouts::patient() };
     let retries = RetryPolicy { base: long, cap: long, ..RetryPolicy::STANDARD };
-    client_with(&server.url(), None, Policy { timeouts, retries, seed: None })
+    client_with(&server.url(), None, Policy { timeouts, retries, ..Policy::patient() })
 }
 
 /// Asks for steps until one is as wished, then for one more, which does not come.

@@ -85,7 +85,7 @@ async fn a_body_without_an_end_is_given_up() {
         Act::Flood(vec![b'x'; 1 << 20]),
     ])
     .await;
-    assert_eq!(saw.failure.unwrap().kind, FailureKind::Malformed);
+    assert_eq!(saw.failure.unwrap().kind, FailureKind::AnswerTooLarge);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod cancel;
 mod faults;
 mod hostile;
 mod keys;
+mod limits;
 mod matrix;
 mod requests;
 mod server;
@@ -35,9 +36,15 @@ fn client_with(base_url: &str, key: Option<Key>, policy: Policy) -> Client {
 /// Three attempts in quick succession.
 fn hasty() -> Policy {
     Policy {
-        timeouts: Timeouts { connect: Duration::from_secs(5), first_byte: IDLE, idle: IDLE },
+        timeouts: Timeouts {
+            connect: Duration::from_secs(5),
+            first_byte: IDLE,
+            first_event: Duration::from_secs(3),
+            idle: IDLE,
+            ..Timeouts::patient()
+        },
         retries: RetryPolicy { base: Duration::from_millis(2), ..RetryPolicy::STANDARD },
-        seed: None,
+        ..Policy::patient()
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) enum Act {
     Trickle(Vec<u8>),
     /// Writes the same again and again until the client is gone.
     Flood(Vec<u8>),
+    /// Writes the same again and again, with a pause behind each, until the client is gone.
+    Repeat(Vec<u8>, Duration),
     /// Does nothing for a while.
     Pause(Duration),
     /// Reads another request.
@@ -114,6 +116,12 @@ async fn serve(mut stream: TcpStream, script: Vec<Act>, seen: Arc<Mutex<Seen>>, 
             }
             Act::Flood(bytes) => {
                 while stream.write_all(&bytes).await.is_ok() {}
+                false
+            }
+            Act::Repeat(bytes, pause) => {
+                while stream.write_all(&bytes).await.is_ok() {
+                    tokio::time::sleep(pause).await;
+                }
                 false
             }
             Act::Pause(time) => {

@@ -29,6 +29,8 @@ pub(super) fn way_on(kind: FailureKind) -> &'static str {
         FailureKind::Connection => "check that the server runs and that the address is right",
         FailureKind::Invalid => "pal render and pal check show what is sent",
         FailureKind::RateLimited | FailureKind::Overloaded => "wait a little, then ask again",
+        FailureKind::AnswerTooLarge => "check the server at the base address, or raise max_answer_mb",
+        FailureKind::Deadline => "ask for smaller pieces, or raise answer_limit_s",
         FailureKind::Conflict
         | FailureKind::Server
         | FailureKind::Timeout
