@@ -11,6 +11,7 @@ use pal_engine::Aside;
 use pal_model::{Block, BlockType, Card, Source, Text, ToolUseId};
 use pal_permissions::{Confinement, Need, SandboxLevel};
 use pal_process::Cancel;
+use pal_session::{ProgressDetector, ProgressLimits, ProgressVerdict};
 use pal_tools::{Input, Output, Running, Tool, Workspace};
 
 use crate::allowance::Allowance;
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     pub(crate) workspace: Workspace,
     pub(crate) reach: Reach,
     pub(crate) turns_most: usize,
+    /// Limits on turns without progress.
+    pub(crate) progress: ProgressLimits,
     /// Whether it is done with the first answer whose calls all came about and changed something.
     pub(crate) ends_when_written: bool,
     /// Most US dollars, where prices are known: over it, no further request is made.
@@ -104,6 +107,7 @@ impl Worker {
     /// The same; what was done is known even if it ends badly.
     pub(crate) fn work_on(mut self, directive: &str, done: &mut Done) -> Result<(), String> {
         let mut voice = Voice::new(&self.card, self.line.endpoint().dialect(), None);
+        let mut progress = ProgressDetector::new(self.progress);
         self.aside.say(directive);
         for _ in 0..self.turns_most {
             let blocks = self.ask(&mut voice, done)?;
@@ -111,10 +115,13 @@ impl Worker {
             let calls: Vec<&Block> =
                 blocks.iter().filter(|block| block.kind() == BlockType::ToolUse).collect();
             let mut has_failed = false;
+            progress.note_answer(&blocks, calls.iter().filter_map(|call| call_parts(call)), None);
             for (call, id, output) in self.workbench().carry_out(&calls, done) {
                 has_failed |= output.is_error;
                 let name = call.string("name").unwrap_or_default();
                 turn.calls.push((in_short(&name, call.field("input").unwrap_or("{}")), !output.is_error));
+                let text: String = output.content.iter().map(|block| block.raw().as_str()).collect();
+                progress.note_result(id, &text, output.is_error, Duration::ZERO);
                 self.aside.returned(id, &output.content, output.is_error);
             }
             (self.told)(turn);
@@ -127,6 +134,11 @@ impl Worker {
             }
             if let Some(most) = self.cost_most.filter(|most| done.cost >= *most) {
                 return Err(format!("it cost more than {most} US dollars"));
+            }
+            match progress.judge_turn() {
+                ProgressVerdict::GoOn => {}
+                ProgressVerdict::BackOff { wait, .. } => wait_unless_cancelled(wait, &self.cancel),
+                ProgressVerdict::Stop(why) => return Err(why),
             }
         }
         Ok(())
@@ -228,6 +240,22 @@ impl<'b> Workbench<'b> {
             }
         }
     }
+}
+
+/// Waits; a wish to stop ends the wait.
+fn wait_unless_cancelled(wait: Duration, cancel: &Cancel) {
+    let (sender, told) = channel();
+    let _watch = cancel.watch(move || {
+        // Nobody waits any more once the time is over.
+        let _ = sender.send(());
+    });
+    let _ = told.recv_timeout(wait);
+}
+
+/// Id, name and input of a call; none without an id.
+fn call_parts(call: &Block) -> Option<(&ToolUseId, String, &str)> {
+    let name = call.string("name").unwrap_or_default().into_owned();
+    Some((call.tool_use_id()?, name, call.field("input").unwrap_or("{}")))
 }
 
 fn input(call: &Block) -> Input {

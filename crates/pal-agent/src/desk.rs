@@ -434,6 +434,17 @@ impl Hands for Desk<'_> {
         }
     }
 
+    fn back_off(&mut self, wait: Duration) -> Option<Input> {
+        let until = Instant::now() + wait;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(signal) = self.signals.recv_timeout(left) else { return None };
+            if let Some(input) = self.taken_in(signal) {
+                return Some(input);
+            }
+        }
+    }
+
     fn meanwhile(&mut self) -> Option<Input> {
         while let Ok(signal) = self.signals.try_recv() {
             if let Some(input) = self.taken_in(signal) {

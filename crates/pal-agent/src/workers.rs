@@ -69,7 +69,8 @@ impl Job {
         };
         let output: Output = tool.run(&Input(self.call.input.clone()), &running);
         let Output { content, is_error, aftermath, touched } = output;
-        let mut returned = Returned { aftermath, ..Returned::plain(id, content, is_error) };
+        let took = begun.elapsed();
+        let mut returned = Returned { aftermath, took, ..Returned::plain(id, content, is_error) };
         tracing::debug!(is_error, took_ms = begun.elapsed().as_millis() as u64, "returned");
         if !self.cancel.is_cancelled() {
             self.hooks.tool_used(&self.call, &mut returned, begun.elapsed(), &self.common, &self.cancel);

@@ -1,5 +1,7 @@
 //! A run, driven: the machine of `pal-session` says what comes next, the session keeps it, [`Hands`] do it.
 
+use std::time::Duration;
+
 use pal_model::{Block, CacheBreak, Content, Draft, Entry, Origin, Timestamp, Totals, Usage, raw_list};
 use pal_session::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, Run};
 
@@ -31,6 +33,9 @@ pub trait Hands: Errands {
 
     /// Waits until something happens: a call returns, somebody says something or wants it to stop.
     fn wait(&mut self) -> Input;
+
+    /// Waits before the next request of a run that makes no progress; what happens first ends the wait.
+    fn back_off(&mut self, wait: Duration) -> Option<Input>;
 
     /// What happened meanwhile, without waiting.
     fn meanwhile(&mut self) -> Option<Input>;
@@ -104,6 +109,12 @@ impl Driver<'_> {
                     let input = self.ask(max_tokens)?;
                     self.heed(run);
                     run.handle(input);
+                }
+                Output::BackOff { wait, reason } => {
+                    self.hands.notice(&format!("{reason}; the next request waits {} s", wait.as_secs()));
+                    if let Some(input) = self.hands.back_off(wait) {
+                        run.handle(input);
+                    }
                 }
                 Output::Void => self.hands.hear(Heard::Void),
                 Output::Judge(call) => {

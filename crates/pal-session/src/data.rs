@@ -1,7 +1,11 @@
 //! What goes into the machine and what comes out of it.
 
+use std::time::Duration;
+
 use pal_model::{Aftermath, Block, Content, Origin, Text, ToolUseId, Totals};
 use smol_str::SmolStr;
+
+use crate::progress::ProgressLimits;
 
 /// What a run goes by.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,12 +20,21 @@ pub struct RunSettings {
     pub tokens_max: Option<u64>,
     /// Most US dollars that one prompt may cost.
     pub cost_max: Option<f64>,
+    /// Limits on turns without progress.
+    pub progress: ProgressLimits,
 }
 
 impl RunSettings {
-    /// No limits but those of an answer.
+    /// No limits but those of an answer and of progress.
     pub fn plain(output_tokens: u64, output_tokens_most: u64) -> RunSettings {
-        RunSettings { output_tokens, output_tokens_most, turns_max: None, tokens_max: None, cost_max: None }
+        RunSettings {
+            output_tokens,
+            output_tokens_most,
+            turns_max: None,
+            tokens_max: None,
+            cost_max: None,
+            progress: ProgressLimits::STANDARD,
+        }
     }
 }
 
@@ -66,6 +79,13 @@ pub enum Output {
     Ask {
         /// Most tokens of the answer.
         max_tokens: u64,
+    },
+    /// Wait before the next request, because the run makes no progress; anything that happens ends the wait.
+    BackOff {
+        /// How long.
+        wait: Duration,
+        /// Reason, in one line for the user.
+        reason: String,
     },
     /// What was shown of the answer does not count: another one is asked for in its place.
     Void,
@@ -184,6 +204,8 @@ pub struct Returned {
     pub is_error: bool,
     /// What the session has to remember of it.
     pub aftermath: Aftermath,
+    /// How long the call ran.
+    pub took: Duration,
     /// Further words for the model, of hooks and rules that it set off.
     pub notes: Vec<(&'static str, String)>,
     /// Why the agent shall stop now, where somebody wants that.
@@ -194,7 +216,8 @@ impl Returned {
     /// A result with nothing to remember.
     pub fn plain(call: &ToolUseId, content: Vec<Block>, is_error: bool) -> Returned {
         let aftermath = Aftermath::default();
-        Returned { call: call.clone(), content, is_error, aftermath, notes: Vec::new(), stop: None }
+        let took = Duration::ZERO;
+        Returned { call: call.clone(), content, is_error, aftermath, took, notes: Vec::new(), stop: None }
     }
 
     /// A call that came to nothing, and why.

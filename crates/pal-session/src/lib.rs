@@ -19,8 +19,10 @@
 
 mod calls;
 mod data;
+mod progress;
 mod run;
 mod words;
 
 pub use data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings, Said};
+pub use progress::{ProgressDetector, ProgressLimits, ProgressVerdict};
 pub use run::Run;

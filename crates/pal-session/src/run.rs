@@ -1,11 +1,13 @@
 //! The machine.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use pal_model::{BlockType, Content, Origin, ToolUseId, Totals};
+use pal_model::{Block, BlockType, Content, Origin, ToolUseId, Totals};
 
 use crate::calls::Calls;
 use crate::data::{Answer, Broken, Call, End, Input, Output, Record, Returned, Ruling, RunSettings, Said};
+use crate::progress::{ProgressDetector, ProgressVerdict};
 use crate::words;
 
 /// How often in a row an answer that reached its limit is gone on with.
@@ -41,6 +43,7 @@ pub struct Run {
     last_words: String,
     /// Whether the next answer goes on where the last one broke off.
     goes_on: bool,
+    progress: ProgressDetector,
 }
 
 /// What it waits for.
@@ -61,6 +64,7 @@ impl Run {
     /// A run that waits for its first prompt.
     pub fn new(settings: RunSettings) -> Run {
         Run {
+            progress: ProgressDetector::new(settings.progress),
             settings,
             state: State::Idle,
             outputs: VecDeque::new(),
@@ -117,6 +121,7 @@ impl Run {
             (Input::Message(content), state) => self.said(Said { origin: Origin::Agent, content }, state),
             (Input::Interrupt, state) => self.interrupt(state),
             (Input::PromptPassed, State::PromptCheck { content, .. }) => {
+                self.progress.reset();
                 self.record(Record::Said(Said { origin: Origin::Person, content }));
                 self.go_on();
             }
@@ -157,6 +162,7 @@ impl Run {
 
     fn check(&mut self, said: Said, is_meanwhile: bool) {
         if said.origin != Origin::Person {
+            self.progress.note_message(&said.content.raw());
             self.record(Record::Said(said));
             return self.go_on();
         }
@@ -176,6 +182,16 @@ impl Run {
         }
         if let Some(limit) = self.limit_reached() {
             return self.end(End::Limit(limit));
+        }
+        match self.progress.judge_turn() {
+            ProgressVerdict::GoOn => {}
+            ProgressVerdict::BackOff { wait, reason, advice } => {
+                if let Some(text) = advice {
+                    self.record(Record::Note { what: "no_progress", text });
+                }
+                self.outputs.push_back(Output::BackOff { wait, reason });
+            }
+            ProgressVerdict::Stop(why) => return self.end(End::Limit(why)),
         }
         let max_tokens =
             if self.asks_long { self.settings.output_tokens_most } else { self.settings.output_tokens };
@@ -226,6 +242,8 @@ impl Run {
     fn take_in(&mut self, answer: &Answer) {
         self.turns += 1;
         self.spent = answer.spent;
+        let calls = answer.calls.iter().map(|call| (&call.id, call.name.as_str(), call.input.as_str()));
+        self.progress.note_answer(&answer.blocks, calls, answer.stop_reason.as_deref());
         let texts = answer.blocks.iter().filter(|block| block.kind() == BlockType::Text);
         let words: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
         let goes_on = std::mem::take(&mut self.goes_on);
@@ -283,7 +301,7 @@ impl Run {
             self.ask();
         } else {
             self.keep_uncalled(answer, words::CALL_CUT);
-            self.end(End::Failed(format!(
+            self.end(End::Limit(format!(
                 "the answer reached the limit of {} tokens {} times in a row; ask for smaller pieces, or raise \
                  max_output_tokens",
                 self.settings.output_tokens_most,
@@ -410,8 +428,9 @@ impl Run {
             return self.interrupted();
         }
         if self.stop_blocked > STOP_BLOCKED_MAX {
-            return self.end(End::Failed(format!(
-                "a Stop hook forbade the end {STOP_BLOCKED_MAX} times in a row, the last time because: {why}"
+            return self.end(End::Limit(format!(
+                "a Stop hook forbade the end {STOP_BLOCKED_MAX} times in a row, the last time because: {why}; change \
+                 the hook or do what it asks for, then go on with --continue"
             )));
         }
         self.record(Record::Note { what: "stop_hook", text: why });
@@ -439,6 +458,13 @@ impl Run {
     }
 
     fn record(&mut self, record: Record) {
+        match &record {
+            Record::Result(Returned { call, content, is_error, took, .. }) => {
+                self.progress.note_result(call, &raw_text(content), *is_error, *took);
+            }
+            Record::NotRun { call, why } => self.progress.note_result(call, why, true, Duration::ZERO),
+            Record::Said(_) | Record::Answer(_) | Record::Shown(_) | Record::Note { .. } => {}
+        }
         self.outputs.push_back(Output::Record(record));
     }
 
@@ -447,6 +473,15 @@ impl Run {
         self.is_interrupted = false;
         self.outputs.push_back(Output::Ended(end));
     }
+}
+
+/// The text of a result; of other blocks, their JSON.
+fn raw_text(content: &[Block]) -> String {
+    let texts = content.iter().map(|block| match block.string("text") {
+        Some(text) if block.kind() == BlockType::Text => text.into_owned(),
+        _ => block.raw().to_string(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// A call that an answer makes twice is one call: nothing is carried out twice.

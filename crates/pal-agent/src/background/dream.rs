@@ -12,6 +12,7 @@ use pal_messages::Process;
 use pal_model::Source;
 use pal_permissions::Rules;
 use pal_prompt::{Assembly, Mode, Prompts, ToolSpec, assemble, built_in_tools};
+use pal_session::ProgressLimits;
 use pal_store::project_directory;
 use pal_tools::{Abilities, Workspace};
 use pal_view::Lens;
@@ -64,6 +65,7 @@ pub struct Dream {
     today: fn() -> String,
     attribution: String,
     tokens_per_day: u64,
+    progress: ProgressLimits,
 }
 
 /// Who is told what it takes, and for which session that is; an empty one for none.
@@ -91,6 +93,7 @@ impl Dream {
             today: options.today,
             attribution: options.attribution.clone(),
             tokens_per_day: options.background_tokens_daily,
+            progress: options.run.progress,
         }
     }
 
@@ -266,6 +269,7 @@ impl Dream {
             workspace,
             reach: bounds.reach(),
             turns_most: TURNS_MOST,
+            progress: self.progress,
             ends_when_written: false,
             cost_most: Some(COST_MOST),
             told: Box::new(move |turn| teller.told(turn, pages.touched())),

@@ -12,6 +12,7 @@ use pal_engine::{Aside, Engine, Session};
 use pal_memory::{Author, Memory, Place};
 use pal_model::{Body, Card, Entry, EntryId, Origin, Source, Timestamp};
 use pal_process::Cancel;
+use pal_session::ProgressLimits;
 use pal_tools::{Abilities, Workspace};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +71,7 @@ struct Runner {
     card: Card,
     handle: Handle,
     allowance: Arc<Allowance>,
+    progress: ProgressLimits,
 }
 
 #[derive(Default)]
@@ -144,6 +146,7 @@ impl Extraction {
             card: options.lens.card.clone(),
             handle,
             allowance,
+            progress: options.run.progress,
         };
         Extraction { run: Arc::new(run), learning }
     }
@@ -284,6 +287,7 @@ impl Runner {
             workspace: self.workspace(&directory),
             reach: bounds.reach(),
             turns_most: TURNS_MOST,
+            progress: self.progress,
             ends_when_written: true,
             cost_most: Some(COST_MOST),
             told: Box::new(|_| {}),

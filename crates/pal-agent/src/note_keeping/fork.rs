@@ -10,6 +10,7 @@ use pal_engine::{Engine, Session};
 use pal_model::{Card, Source, Timestamp};
 use pal_permissions::Need;
 use pal_process::Cancel;
+use pal_session::ProgressLimits;
 use pal_tools::{Abilities, Workspace};
 
 use super::KeptNotes;
@@ -38,6 +39,7 @@ pub(super) struct Forking {
     handle: Handle,
     allowance: Arc<Allowance>,
     clock: Clock,
+    progress: ProgressLimits,
 }
 
 /// Notes that are being written.
@@ -64,6 +66,7 @@ impl Forking {
             handle,
             allowance,
             clock: options.clock,
+            progress: options.run.progress,
         }
     }
 
@@ -121,6 +124,7 @@ impl Forking {
             workspace,
             reach: only_this(file),
             turns_most: TURNS_MOST,
+            progress: self.progress,
             ends_when_written: true,
             cost_most: None,
             told: Box::new(|_| {}),
@@ -223,6 +227,7 @@ impl Forking {
             allowance: Arc::new(Allowance::new(home, 0, "", Arc::clone(&line))),
             line,
             clock: Clock::default(),
+            progress: ProgressLimits::STANDARD,
         }
     }
 }

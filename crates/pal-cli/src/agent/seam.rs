@@ -15,7 +15,7 @@ use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
 use pal_provider::Policy;
 use pal_sandbox::{Fence, SandboxProbe};
-use pal_session::RunSettings;
+use pal_session::{ProgressLimits, RunSettings};
 use pal_settings::{NotesBy, Resolved, SandboxWhen, Switch};
 use pal_store::Reader;
 use pal_view::{Limits, Scope};
@@ -402,6 +402,10 @@ pub(super) fn run_settings(settings: &Settings, card: &Card) -> RunSettings {
         turns_max: spending.turns_max,
         tokens_max: spending.tokens_max,
         cost_max: spending.cost_usd_max,
+        progress: ProgressLimits {
+            stalled_turns_max: spending.stalled_turns_max,
+            fruitless_turns_max: spending.fruitless_turns_max,
+        },
     }
 }
 

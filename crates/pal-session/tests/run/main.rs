@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod laws;
+mod progress;
 mod stories;
 
 use pal_model::{Block, Content, Text, ToolUseId, Totals};
@@ -27,6 +28,7 @@ pub(crate) fn returned(id: &ToolUseId) -> Returned {
         content: vec![Block::text("ok")],
         is_error: false,
         aftermath: Default::default(),
+        took: Default::default(),
         notes: Vec::new(),
         stop: None,
     }
@@ -45,6 +47,7 @@ fn short(output: &Output) -> String {
     match output {
         Output::CheckPrompt(_) => "check".into(),
         Output::Ask { max_tokens } => format!("ask {max_tokens}"),
+        Output::BackOff { wait, .. } => format!("back off {}", wait.as_secs()),
         Output::Void => "void".into(),
         Output::Judge(call) => format!("judge {}", call.id.as_str()),
         Output::Carry(call) => format!("carry {}", call.id.as_str()),

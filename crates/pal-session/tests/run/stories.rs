@@ -99,7 +99,7 @@ fn an_answer_that_is_too_long_is_asked_for_again_and_then_gone_on_with() {
     }
     run.handle(Input::Answered(answer("half", vec![], "max_tokens")));
     let end = wants(&mut run);
-    assert!(end[1].starts_with("end Failed") && end[1].contains("max_output_tokens"), "{end:?}");
+    assert!(end[1].starts_with("end Limit") && end[1].contains("max_output_tokens"), "{end:?}");
     assert_eq!(run.last_words(), "halfhalfhalfhalf", "one answer in pieces");
     let mut run = prompted(RunSettings::plain(64, 64));
     run.handle(Input::Answered(answer("half", vec![], "max_tokens")));

@@ -178,6 +178,19 @@ fn servers_of_the_editor_are_started() {
 }
 
 #[test]
+fn a_run_without_progress_ends_with_a_reason() {
+    let world = World::new(Made::answers(|_, _| calls("", &[("Glob", json!({"pattern": "*.none"}))])));
+    std::fs::write(world.pal().join("settings.toml"), "max_stalled_turns = 3\n").unwrap();
+    edit(&world, async |editor: Editor| {
+        let session = editor.session().await;
+        assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::MaxTurnRequests);
+        let words = editor.words(&session);
+        assert!(words.contains("no progress in 3 turns") && words.contains("*.none"), "{words}");
+    });
+    assert_eq!(world.provider.heard().asked.len(), 4);
+}
+
+#[test]
 fn ends_have_names_and_failures_say_what_to_do() {
     let world = World::new(Made::answers(|at, _| match at {
         0 => calls("More.", &[("Glob", json!({"pattern": "*"}))]),
