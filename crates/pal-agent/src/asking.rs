@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pal_context::{FileRead, FileWanted, Order, Question, Reply};
 use pal_engine::{AfterCompaction, Answered, Asked, BeforeCompaction, Broke, Errands, Outcome, Outgoing};
-use pal_model::{Boundary, Source, Timestamp, Usage};
+use pal_model::{Block, BlockType, Boundary, Source, Timestamp, Usage};
 use pal_settings::Switch;
 use pal_view::{Request, View};
 use pal_wire::{Delta, Event as Heard, Failure, FailureKind};
@@ -15,6 +15,9 @@ use crate::event::Event;
 use crate::line::{Exchange, ExchangeEnd, Step};
 use crate::timing::Timed;
 use crate::words::way_on;
+
+/// Characters that are kept of an answer that is too large.
+const KEPT_CHARS: usize = 4_000;
 
 /// How often whoever waits for a summary is told that it is being written (§4.17).
 const TOLD_EVERY: Duration = Duration::from_secs(15);
@@ -140,9 +143,15 @@ impl Desk<'_> {
                 FailureKind::Invalid if started.is_none() && is_about_media(&failure.message) => {
                     Outcome::MediaRefused(failure.message)
                 }
-                _ => self.broke(started, blocks, with_way_on(&failure)),
+                FailureKind::AnswerTooLarge => {
+                    self.broke(started, first_words(&blocks), with_way_on(&failure), true)
+                }
+                kind => {
+                    let is_final = kind == FailureKind::Deadline;
+                    self.broke(started, blocks, with_way_on(&failure), is_final)
+                }
             },
-            ExchangeEnd::Cancelled => self.broke(started, blocks, String::from("interrupted")),
+            ExchangeEnd::Cancelled => self.broke(started, blocks, String::from("interrupted"), false),
         }
     }
 
@@ -150,8 +159,9 @@ impl Desk<'_> {
     fn broke(
         &self,
         started: Option<pal_wire::Started>,
-        blocks: Vec<pal_model::Block>,
+        blocks: Vec<Block>,
         why: String,
+        is_final: bool,
     ) -> Outcome {
         let Some(started) = started else { return Outcome::Failed(why) };
         let usage: Usage = started.usage;
@@ -165,7 +175,7 @@ impl Desk<'_> {
             cleared_tokens: 0,
             cache_miss: None,
         };
-        Outcome::Broke(Broke { answered, why })
+        Outcome::Broke(Broke { answered, why, is_final })
     }
 
     fn asked(&mut self, exchange: Exchange) -> Asked {
@@ -187,6 +197,19 @@ impl Desk<'_> {
                 Asked { reply: Reply::Failed(String::from("interrupted")), answered: None }
             }
         }
+    }
+}
+
+/// The beginning of an answer that is too large to be kept whole: every later request would carry it.
+fn first_words(blocks: &[Block]) -> Vec<Block> {
+    let texts = blocks.iter().filter(|block| block.kind() == BlockType::Text);
+    let texts: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
+    let beginning: String = texts.iter().flat_map(|text| text.chars()).take(KEPT_CHARS).collect();
+    match beginning.trim() {
+        "" => Vec::new(),
+        beginning => vec![Block::text(&format!(
+            "{beginning}\n[The rest of this answer was dropped: it was too large.]"
+        ))],
     }
 }
 

@@ -8,7 +8,6 @@ use pal_context::{FileRead, FileWanted, Question, Reply};
 use pal_engine::{Asked, Errands, Outcome, Outgoing};
 use pal_model::{Card, Timestamp, Usage};
 use pal_process::Cancel;
-use pal_provider::Policy;
 use pal_wire::{Call, Delta, Event, Failure as WireFailure, FailureKind};
 use smol_str::SmolStr;
 
@@ -16,7 +15,7 @@ use crate::arguments::ProviderName;
 use crate::aside;
 use crate::failure::Failure;
 use crate::progress::{Countdown, Elapsed};
-use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
 use crate::settings::Settings;
 use crate::table::harmless;
 
@@ -69,7 +68,8 @@ impl Helper {
             ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(&self.card)))?.0,
             _ => endpoint(name, settings)?,
         };
-        self.line = Some(Line::new(runtime, endpoint, Policy::patient()).map_err(Failure::new)?);
+        let policy = provider_policy(&endpoint, settings);
+        self.line = Some(Line::new(runtime, endpoint, policy).map_err(Failure::new)?);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Which provider a command talks to, and with which key. The only place that joins settings and `pal-provider`.
 
 use pal_model::{Caching, Card};
-use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRESS};
+use pal_provider::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, Key, OPENAI_ADDRESS, Policy, Timeouts};
 use pal_settings::Secrets;
 use pal_sim::{Extractive, LedgerTotals, Settings as SimSettings, Signatures, Simulator};
 use pal_sim_server::{Options, Speed, serve};
@@ -72,6 +72,22 @@ pub(crate) fn endpoint(name: ProviderName, settings: &Settings) -> Result<Endpoi
         Endpoint::new(dialect, address, key)
     };
     made.map_err(|error| bad_endpoint(&error, variables.1))
+}
+
+/// Limits on what an endpoint may take, as they are set.
+pub(crate) fn provider_policy(endpoint: &Endpoint, settings: &Settings) -> Policy {
+    let (limits, mut policy) = (&settings.answer_limits, Policy::suited_to(endpoint));
+    policy.timeouts = Timeouts {
+        connect: limits.connect,
+        send: limits.send,
+        first_byte: limits.headers.unwrap_or(policy.timeouts.first_byte),
+        first_event: limits.first_event,
+        idle: settings.silence_limit,
+        content_gap: limits.content_gap,
+        answer: limits.answer,
+    };
+    policy.answer_bytes_max = limits.bytes_max;
+    policy
 }
 
 /// The key for Claude, or the token in its place.

@@ -163,6 +163,13 @@ impl Driver<'_> {
                 self.answer = Some((answered, cache_break));
                 Ok(Input::Answered(answer))
             }
+            Err(EngineError::Broke(broke)) if broke.is_final => {
+                self.answer = Some((broke.answered, None));
+                let now = self.now();
+                self.record_answer(true, now)?;
+                self.session.settle(now)?;
+                Ok(Input::Failed(broke.why))
+            }
             Err(EngineError::Broke(broke)) => {
                 let answer = self.answer(&broke.answered);
                 if broke.answered.blocks.is_empty() {

@@ -111,6 +111,8 @@ pub struct Broke {
     pub answered: Answered,
     /// Why it broke off.
     pub why: String,
+    /// Whether to end the run: another answer would go the same way.
+    pub is_final: bool,
 }
 
 /// An answer of a model.

@@ -13,7 +13,6 @@ use pal_context::NotesCadence;
 use pal_model::{Body, Card, Content, DecisionKind, Entry, EntryId, Text};
 use pal_permissions::{Mode, Placed, Rule, Rules};
 use pal_prompt::Prompts;
-use pal_provider::Policy;
 use pal_sandbox::{Fence, SandboxProbe};
 use pal_session::{ProgressLimits, RunSettings};
 use pal_settings::{NotesBy, Resolved, SandboxWhen, Switch};
@@ -28,7 +27,7 @@ use super::signals::interrupt_on_signals;
 use crate::arguments::{Print, ProviderName};
 use crate::books::newest;
 use crate::failure::Failure;
-use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{card, lens};
 use crate::settings::Settings;
 use crate::stored::{cache_settings, find, policy};
@@ -387,9 +386,8 @@ fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure
         ProviderName::Sim => runtime.block_on(simulator(settings, usual_dialect(card)))?.0,
         _ => endpoint(name, settings)?,
     };
-    let mut policy = Policy::patient();
+    let mut policy = provider_policy(&endpoint, settings);
     policy.retries.retries = settings.retries_max;
-    policy.timeouts.idle = settings.silence_limit;
     Line::new(runtime, endpoint, policy).map_err(Failure::new)
 }
 

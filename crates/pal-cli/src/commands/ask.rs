@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use pal_agent::Voice;
 use pal_context::Standing;
 use pal_model::{Block, BlockType, Card, Draft, Entry, IdSource, Origin, Timestamp, escape_into};
-use pal_provider::{Client, Endpoint, Policy, Progress, Waiting, Whole};
+use pal_provider::{Client, Endpoint, Progress, Waiting, Whole};
 use pal_view::{RenderOptions, Request, Scope, View};
 use pal_wire::{Call, Delta, Event};
 use serde_json::json;
@@ -24,7 +24,7 @@ use crate::aside;
 use crate::carried::{Carried, cache_key, request_at};
 use crate::failure::Failure;
 use crate::progress::Countdown;
-use crate::provider::{endpoint, runtime, simulator, usual_dialect, usual_provider};
+use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{Session, card, lens};
 use crate::settings::Settings;
 use crate::table::{harmless, harmless_lines, usage_line};
@@ -62,11 +62,11 @@ pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> 
         match provider {
             ProviderName::Sim => {
                 let (endpoint, server) = simulator(settings, usual_dialect(&card)).await?;
-                let answered = desk.converse(endpoint, json, out).await;
+                let answered = desk.converse(endpoint, settings, json, out).await;
                 server.abort();
                 answered
             }
-            _ => desk.converse(endpoint(provider, settings)?, json, out).await,
+            _ => desk.converse(endpoint(provider, settings)?, settings, json, out).await,
         }
     })
 }
@@ -110,12 +110,13 @@ impl Desk<'_> {
     async fn converse(
         &self,
         endpoint: Endpoint,
+        settings: &Settings,
         json: bool,
         out: &mut dyn Write,
     ) -> Result<ExitCode, Failure> {
         let dialect = endpoint.dialect();
-        let client =
-            Client::new(endpoint, Policy::patient()).map_err(|error| Failure::new(error.to_string()))?;
+        let policy = provider_policy(&endpoint, settings);
+        let client = Client::new(endpoint, policy).map_err(|error| Failure::new(error.to_string()))?;
         let mut voice = Voice::new(self.card, dialect, self.cache_key.clone());
         let calls = self.forks.iter().map(|fork| voice.call(fork, &self.betas));
         let mut calls: Vec<Call> = calls.collect();
