@@ -30,6 +30,7 @@ use crate::listening::Listening;
 use crate::note_keeping::NoteKeeping;
 use crate::opening::{self, Opened, PERMISSIONS, Prefixing};
 use crate::options::{Beginning, Options};
+use crate::output_limit::OutputLimit;
 use crate::remembering::{MemoryKeeper, Remembering, Writing, memory_index};
 use crate::reminding::Reminding;
 use crate::servers::Served;
@@ -175,6 +176,10 @@ impl<'a> Agent<'a> {
             Some(_) => None,
         };
         gate.notes = note_keeping.as_ref().and_then(NoteKeeping::own_file);
+        let output_limit = match options.agent {
+            None => Some(OutputLimit::new(home, session.directory(), options.outputs.total_bytes_max)),
+            Some(_) => None,
+        };
         let warming = Warming::begin(&options, &engine, allowance);
         let (extraction, dreaming) =
             background::begin(&options, (session_folder, id.as_str()), &project, &workspace, &handle);
@@ -209,6 +214,7 @@ impl<'a> Agent<'a> {
             team,
             spent: Vec::new(),
             sources: options.sources,
+            output_limit,
             prefixing,
             switched,
             log,

@@ -27,6 +27,7 @@ use crate::line::Line;
 use crate::listening::Listening;
 use crate::note_keeping::{NOTES, NoteKeeping};
 use crate::opening::Prefixing;
+use crate::output_limit::OutputLimit;
 use crate::remembering::Remembering;
 use crate::reminding::{REMINDER, Reminding};
 use crate::servers::Served;
@@ -69,6 +70,8 @@ pub(crate) struct Desk<'a> {
     /// Where what is around the session is looked for, and what becomes of it.
     pub(crate) sources: pal_sources::Request,
     pub(crate) prefixing: Prefixing,
+    /// The limit on outputs; none for an agent that another sent, whose outputs are counted with those of the other.
+    pub(crate) output_limit: Option<OutputLimit>,
     /// The session's log, for looking back.
     pub(crate) log: PathBuf,
     /// What the model is to be told with the next request, and of which sort it is.
@@ -185,6 +188,16 @@ impl Desk<'_> {
                 }
                 Some(Input::Returned(*returned))
             }
+        }
+    }
+
+    /// Keeps outputs on disk within their limit.
+    fn limit_outputs(&mut self, now: Timestamp) {
+        let Some(limit) = &mut self.output_limit else { return };
+        let running = self.shell.background.list().into_iter();
+        let running = running.filter(|task| task.state == pal_process::State::Running).map(|task| task.file);
+        if let Some(notice) = limit.enforce(&running.collect::<Vec<_>>(), now) {
+            (self.sink)(Event::Notice(notice));
         }
     }
 
@@ -313,6 +326,7 @@ impl Hands for Desk<'_> {
     fn before_request(&mut self, session: &mut Session, now: Timestamp) -> Result<(), EngineError> {
         let finished = self.shell.finished_since_last_asked();
         self.notes.extend(finished.into_iter().map(|text| ("background", text)));
+        self.limit_outputs(now);
         self.tell_mode();
         self.book(session, now)?;
         self.go_on(session)?;

@@ -14,6 +14,7 @@ pub(crate) fn shell(options: &Options, workspace: &Workspace) -> Shell {
     let sandbox = options.fence.as_ref().map(|fencing| sandbox(fencing, workspace, &options.home).into());
     let mut shell = Shell::new(&workspace.session, sandbox, options.secret_variables.clone());
     shell.allows_background = !options.switches.is_off(Switch::Background);
+    shell.limit_outputs(options.outputs.command_bytes_max);
     shell
 }
 

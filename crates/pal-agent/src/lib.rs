@@ -25,6 +25,7 @@ mod listening;
 mod note_keeping;
 mod opening;
 mod options;
+mod output_limit;
 mod post;
 mod remembering;
 mod reminding;

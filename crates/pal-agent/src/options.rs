@@ -11,7 +11,7 @@ use pal_model::{EntryId, ToolUseId};
 use pal_permissions::{Mode, Rules};
 use pal_prompt::Prompts;
 use pal_session::RunSettings;
-use pal_settings::{NotesBy, Switch, Switches};
+use pal_settings::{NotesBy, OutputLimits, Switch, Switches};
 use pal_view::{Lens, Limits};
 use smol_str::SmolStr;
 
@@ -48,6 +48,8 @@ pub struct Options {
     pub today: fn() -> String,
     /// Limits of a prompt.
     pub run: RunSettings,
+    /// Limits on spilled results and outputs of commands on disk.
+    pub outputs: OutputLimits,
     /// The permission mode.
     pub mode: Mode,
     /// Whether it was chosen for this run, so that it counts more than what a resumed session was in.

@@ -6,6 +6,7 @@ mod config;
 mod context;
 mod demo;
 mod dream;
+mod gc;
 mod ledger;
 mod memory;
 mod print;
@@ -22,6 +23,7 @@ pub(crate) use config::Config;
 pub(crate) use context::{Context, PartName};
 pub(crate) use demo::Demo;
 pub(crate) use dream::Dream;
+pub(crate) use gc::Gc;
 pub(crate) use ledger::{Breaks, Cost};
 pub(crate) use memory::{KindName, Memory, MemoryCommand, ScopeName};
 pub(crate) use print::{InputFormat, OutputFormat, PermissionMode, Print};
@@ -57,6 +59,7 @@ pub(crate) enum Command {
     Agents(Agents),
     Send(Send),
     Acp(Acp),
+    Gc(Gc),
     Export(Export),
     Import(Import),
     Tokens(Tokens),

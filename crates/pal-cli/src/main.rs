@@ -65,6 +65,7 @@ fn run(arguments: Arguments, settings: &Settings, out: &mut dyn Write) -> Result
         Command::Send(send) => commands::send(&send, settings, out),
         Command::Acp(acp) => commands::acp(&acp, arguments.settings, &arguments.print),
         Command::Sessions(sessions) => commands::sessions(&sessions, settings, out),
+        Command::Gc(gc) => commands::gc(&gc, settings, out),
         Command::Export(export) => commands::export(&export, settings, out),
         Command::Import(import) => commands::import(&import, settings, out),
         Command::Tokens(tokens) => commands::tokens(&tokens, settings, out),

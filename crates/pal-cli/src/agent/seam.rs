@@ -276,6 +276,7 @@ pub(crate) fn options_at(directory: &Path, print: &Print, settings: &Settings) -
         version: env!("CARGO_PKG_VERSION").to_owned(),
         today,
         run: run_settings(settings, &card),
+        outputs: settings.output_limits,
         rules,
         asking: None,
         hooks,

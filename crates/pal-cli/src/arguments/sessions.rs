@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// List the sessions that are kept of this project, the newest first
 ///
 /// A project is a repository with all its worktrees, else a directory. Each session has its title (else how its first prompt
-/// begins), when something last happened in it, how many entries and bytes its log has, the tokens that went through its
+/// begins), when something last happened in it, how many entries its log has, how much room it takes on disk, the tokens that went through its
 /// requests, what they cost, the model, and the beginning of its id. Logs that are damaged are listed with what is wrong.
 #[derive(Args)]
 #[command(

@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct Row {
     kept: Kept,
     digest: Digest,
+    /// Size of the session's folder: its log, outputs, notes and subagents.
+    disk_bytes: u64,
     /// When something last happened in it.
     active: Timestamp,
 }
@@ -52,6 +54,7 @@ pub(crate) fn sessions(
         (Some(project), sessions)
     };
     let mut rows = newest_first(read(&sessions, &settings.cards));
+    let (count, disk_bytes) = (rows.len(), rows.iter().map(|row| row.disk_bytes).sum());
     let hidden = rows.len().saturating_sub(arguments.limit.unwrap_or(usize::MAX));
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
     if arguments.json {
@@ -77,6 +80,16 @@ pub(crate) fn sessions(
     if hidden > 0 {
         writeln!(out, "… and {hidden} older")?;
     }
+    let outputs = pal_store::total_bytes(&pal_store::list_outputs(home));
+    let limit = settings.output_limits.total_bytes_max;
+    writeln!(
+        out,
+        "{}: {} on disk; outputs of all projects: {} of {} (`pal gc`)",
+        counted(count, "session"),
+        format_bytes(disk_bytes),
+        format_bytes(outputs),
+        format_bytes(limit)
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,7 +126,7 @@ pub(crate) fn session_rows_of(
     let row = |row: Row| SessionRow {
         title: row.digest.title.clone().unwrap_or_else(|| String::from("(no prompt yet)")),
         ago: ago(row.active, now),
-        facts: facts(&row.digest),
+        facts: facts(&row.digest, row.disk_bytes),
         directory: row.digest.session.as_ref().and_then(|session| session.cwd.clone()).map(PathBuf::from),
         active: row.active,
         id: row.kept.id,
@@ -145,7 +158,8 @@ fn read(sessions: &[Kept], cards: &Cards) -> Vec<Row> {
         while let Some(kept) = sessions.get(next.fetch_add(1, Ordering::Relaxed)) {
             let digest = digest::of(&kept.log, cards);
             let active = digest.last.unwrap_or_else(|| written(&kept.log));
-            rows.push(Row { kept: kept.clone(), digest, active });
+            let disk_bytes = kept.log.parent().map_or(0, pal_store::directory_bytes);
+            rows.push(Row { kept: kept.clone(), digest, disk_bytes, active });
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             if tells && started.elapsed() > PATIENCE {
                 eprint!("\r\x1b[2Kreading sessions: {count} of {} …", sessions.len());
@@ -184,11 +198,11 @@ fn distinct(mut ids: Vec<String>) -> usize {
 
 /// A session for programs.
 fn object(row: &Row) -> Value {
-    let Row { kept, digest, active } = row;
+    let Row { kept, digest, disk_bytes, active } = row;
     let spent = &digest.spent;
     json!({
         "id": kept.id, "title": digest.title, "last_active": active, "entries": digest.entries, "bytes": digest.bytes,
-        "responses": spent.responses, "tokens": digest.tokens(),
+        "disk_bytes": disk_bytes, "responses": spent.responses, "tokens": digest.tokens(),
         "usage": {
             "input_tokens": spent.input_tokens, "cache_creation_input_tokens": spent.cache_creation_input_tokens,
             "cache_read_input_tokens": spent.cache_read_input_tokens, "output_tokens": spent.output_tokens,
@@ -213,7 +227,7 @@ struct Page {
 
 impl Page {
     fn row(&self, row: &Row, out: &mut dyn Write) -> Result<(), Failure> {
-        let Row { kept, digest, active } = row;
+        let Row { kept, digest, disk_bytes, active } = row;
         let id: String = kept.id.chars().take(self.id).collect();
         let indent = " ".repeat(id.chars().count() + 2);
         let ago = ago(*active, self.now);
@@ -227,7 +241,7 @@ impl Page {
             self.colours.bold(&title),
             self.colours.dim(&ago)
         )?;
-        let facts = clipped(&facts(digest), self.columns - indent.len());
+        let facts = clipped(&facts(digest, *disk_bytes), self.columns - indent.len());
         writeln!(out, "{indent}{}", self.colours.dim(&facts))?;
         if let Some(cwd) =
             digest.session.as_ref().and_then(|session| session.cwd.as_ref()).filter(|_| self.is_all)
@@ -248,7 +262,7 @@ impl Page {
 }
 
 /// What is known of a session, in one line.
-fn facts(digest: &Digest) -> String {
+fn facts(digest: &Digest, disk_bytes: u64) -> String {
     // What matters most stands first: the end is cut where a line does not fit.
     let mut facts = Vec::new();
     if digest.spent.responses > 0 {
@@ -261,7 +275,7 @@ fn facts(digest: &Digest) -> String {
         1 => String::from("1 entry"),
         entries => format!("{} entries", thousands(entries)),
     });
-    facts.push(bytes(digest.bytes));
+    facts.push(format!("{} on disk", format_bytes(disk_bytes)));
     facts.extend(digest.model.as_ref().map(ToString::to_string));
     facts.join(" · ")
 }
@@ -277,7 +291,8 @@ fn short(count: u64) -> String {
     }
 }
 
-fn bytes(count: u64) -> String {
+/// A size in three digits or so.
+pub(super) fn format_bytes(count: u64) -> String {
     if count < 1_000 { format!("{count} B") } else { format!("{}B", short(count)) }
 }
 
@@ -300,7 +315,7 @@ mod tests {
     #[test]
     fn numbers_and_times_are_short() {
         assert_eq!([999, 1_234, 12_345_678, 3_000_000_000].map(short), ["999", "1.2 K", "12.3 M", "3.0 G"]);
-        assert_eq!([7, 1_234].map(bytes), ["7 B", "1.2 KB"]);
+        assert_eq!([7, 1_234].map(format_bytes), ["7 B", "1.2 KB"]);
         let now: Timestamp = "2026-11-16T12:00:00.000Z".parse().unwrap();
         let before = [
             "2026-11-16T12:00:30.000Z",

@@ -1,0 +1,145 @@
+//! `pal gc`: removes the oldest outputs of commands and spilled results.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use pal_store::{
+    OutputCleanup, OutputFile, choose_outputs_to_remove, list_outputs, remove_outputs, total_bytes,
+};
+use serde_json::json;
+
+use super::sessions::format_bytes;
+use crate::arguments::Gc;
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::stored::now;
+use crate::table::{Table, counted};
+
+/// Sessions that are named one by one; the others are counted.
+const SESSIONS_SHOWN: usize = 20;
+
+pub(crate) fn gc(arguments: &Gc, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let Some(home) = settings.home.as_deref() else {
+        return Err(Failure::with_hint(
+            "no home is known",
+            "set HOME, or PAL_HOME to where pal keeps its files",
+        ));
+    };
+    let bytes_max = match arguments.keep_mb {
+        Some(megabytes) => megabytes.saturating_mul(1 << 20),
+        None => settings.output_limits.total_bytes_max,
+    };
+    let files = list_outputs(home);
+    let total = total_bytes(&files);
+    let chosen = choose_outputs_to_remove(&files, bytes_max);
+    if arguments.json {
+        return write_json(arguments, (files.len(), total, bytes_max), chosen, out);
+    }
+    writeln!(
+        out,
+        "{} in {} (limit {})",
+        format_bytes(total),
+        counted(files.len(), "output"),
+        format_bytes(bytes_max)
+    )?;
+    if chosen.is_empty() {
+        writeln!(out, "Nothing to remove. `--keep-mb N` keeps less than the limit.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    write_plan(&chosen, home, out)?;
+    if !arguments.yes && !is_confirmed(out)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let cleanup = remove_outputs(chosen, None, now());
+    write_result(&cleanup, out)
+}
+
+/// Shows what would be removed, session by session.
+fn write_plan(chosen: &[OutputFile], home: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut by_session: BTreeMap<&PathBuf, (usize, u64)> = BTreeMap::new();
+    for file in chosen {
+        let (count, bytes) = by_session.entry(&file.session).or_default();
+        *count += 1;
+        *bytes += file.bytes;
+    }
+    let mut sessions: Vec<_> = by_session.into_iter().collect();
+    sessions.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+    let mut table = Table::new(&["session", "files", "size"], &[0]);
+    for (session, (count, bytes)) in sessions.iter().take(SESSIONS_SHOWN) {
+        let path = session.strip_prefix(home.join("projects")).unwrap_or(session);
+        table.row(vec![path.display().to_string(), count.to_string(), format_bytes(*bytes)]);
+    }
+    table.write(out)?;
+    if sessions.len() > SESSIONS_SHOWN {
+        writeln!(out, "… and {}", counted(sessions.len() - SESSIONS_SHOWN, "other session"))?;
+    }
+    let (count, bytes) = (counted(chosen.len(), "output"), format_bytes(total_bytes(chosen)));
+    writeln!(out, "Would remove the oldest {count}, {bytes}. Logs stay.")?;
+    Ok(())
+}
+
+/// Asks on a terminal; elsewhere says how to confirm.
+fn is_confirmed(out: &mut dyn Write) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        writeln!(out, "Nothing was removed: add --yes to remove them.")?;
+        return Ok(false);
+    }
+    write!(out, "Remove them? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    let is_confirmed = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    if !is_confirmed {
+        writeln!(out, "Nothing was removed.")?;
+    }
+    Ok(is_confirmed)
+}
+
+fn write_result(cleanup: &OutputCleanup, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    writeln!(
+        out,
+        "Removed {}, {}.",
+        counted(cleanup.removed.len(), "output"),
+        format_bytes(cleanup.freed())
+    )?;
+    if !cleanup.open.is_empty() {
+        let (count, bytes) =
+            (counted(cleanup.open.len(), "output"), format_bytes(total_bytes(&cleanup.open)));
+        writeln!(out, "Left {count}, {bytes}, of sessions that are open in another process.")?;
+    }
+    let Some((file, error)) = cleanup.failed.first() else { return Ok(ExitCode::SUCCESS) };
+    Err(Failure::with_hint(
+        format!(
+            "{} could not be removed, the first of them {}: {error}",
+            counted(cleanup.failed.len(), "output"),
+            file.path.display()
+        ),
+        "check who owns the file, then run pal gc again",
+    ))
+}
+
+fn write_json(
+    arguments: &Gc,
+    (count, total, bytes_max): (usize, u64, u64),
+    chosen: Vec<OutputFile>,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let would_free = total_bytes(&chosen);
+    let cleanup = match arguments.yes {
+        true => remove_outputs(chosen.clone(), None, now()),
+        false => OutputCleanup::default(),
+    };
+    let paths = |files: &[OutputFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+    let failed =
+        cleanup.failed.iter().map(|(file, error)| json!({"path": file.path, "error": error.to_string()}));
+    let object = json!({
+        "outputs": count, "total_bytes": total, "limit_bytes": bytes_max,
+        "would_free_bytes": would_free, "would_remove": paths(&chosen),
+        "is_dry_run": !arguments.yes, "freed_bytes": cleanup.freed(), "removed": paths(&cleanup.removed),
+        "open": paths(&cleanup.open), "failed": failed.collect::<Vec<_>>(),
+    });
+    writeln!(out, "{object}")?;
+    Ok(if cleanup.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
