@@ -29,6 +29,7 @@
 //! ```
 
 mod confinement;
+mod explain;
 mod ground;
 mod judge;
 mod mode;
@@ -41,6 +42,7 @@ mod shell;
 mod verdict;
 
 pub use confinement::{ConfinedPart, Confinement, confine};
+pub use explain::{CommandMark, CommandMarkKind, explain_command, explain_need, reveal, reveal_character};
 pub use ground::Ground;
 pub use judge::{Request, judge, may_concern};
 pub use mode::{Mode, UnknownMode};

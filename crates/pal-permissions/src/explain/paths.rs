@@ -1,0 +1,128 @@
+//! Paths in a command or a call, compared with what lies where.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::{CommandMark, CommandMarkKind, reveal};
+use crate::sensitive::{credential, protected};
+use crate::{Ground, Target};
+
+/// Files of the system that only swallow or pass on what is written to them.
+const STREAMS: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom"];
+
+/// Directories of programs: a command that is named by its path there is an ordinary one.
+const PROGRAM_DIRECTORIES: [&str; 6] =
+    ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+
+/// Whether a command named so is a program of the system.
+pub(super) fn is_system_program(named: &str) -> bool {
+    Path::new(named)
+        .parent()
+        .is_some_and(|parent| PROGRAM_DIRECTORIES.iter().any(|directory| parent == Path::new(directory)))
+}
+
+/// Marks of the file that a tool reads or writes.
+pub(super) fn marks_of_target(target: &Target, is_write: bool, ground: &Ground<'_>) -> Vec<CommandMark> {
+    let reasons = reasons(&target.named, &[target.clone()], is_write, ground);
+    let range = 0..target.named.len();
+    reasons.into_iter().map(|(kind, sentence)| CommandMark { range: range.clone(), kind, sentence }).collect()
+}
+
+/// What is to be said of a path in a command that may run in several directories.
+pub(super) fn reasons_of_word(
+    named: &str,
+    directories: &[PathBuf],
+    is_write: bool,
+    ground: &Ground<'_>,
+) -> Vec<(CommandMarkKind, String)> {
+    let targets: Vec<Target> = directories.iter().map(|directory| ground.target(named, directory)).collect();
+    reasons(named, &targets, is_write, ground)
+}
+
+fn reasons(
+    named: &str,
+    targets: &[Target],
+    is_write: bool,
+    ground: &Ground<'_>,
+) -> Vec<(CommandMarkKind, String)> {
+    let mut reasons = Vec::new();
+    let shown = reveal(named);
+    let is_stream = |target: &Target| STREAMS.iter().any(|stream| target.real == Path::new(stream));
+    let targets: Vec<&Target> = targets.iter().filter(|target| !is_stream(target)).collect();
+    let faces = |target: &Target| {
+        let [real, called] = ground.faces(target);
+        [below(&real, ground), below(&called, ground)]
+    };
+    let is_memory = |target: &Target| ground.is_memory(&target.real);
+    let secret = targets
+        .iter()
+        .filter(|target| !is_memory(target))
+        .find_map(|target| faces(target).iter().find_map(|path| credential(path)));
+    if let Some(name) = secret {
+        let sentence = format!("`{shown}` may hold credentials (`{}`)", reveal(&name));
+        reasons.push((CommandMarkKind::CredentialPath, sentence));
+    }
+    let guarded = targets.iter().find_map(|target| faces(target).iter().find_map(|path| protected(path)));
+    if let Some(name) = guarded.filter(|_| is_write) {
+        let sentence = format!("changing `{shown}` may change what programs run (`{}`)", reveal(&name));
+        reasons.push((CommandMarkKind::GuardedPath, sentence));
+    }
+    let is_own = |target: &&&Target| {
+        ground.is_own(&target.real) && !ground.is_of_session(&target.real) && !is_memory(target)
+    };
+    if let Some(target) = targets.iter().find(is_own) {
+        let sentence = format!("`{shown}` belongs to the program itself ({})", path_text(&target.real));
+        reasons.push((CommandMarkKind::GuardedPath, sentence));
+    }
+    let is_outside = |target: &&&Target| {
+        !ground.is_inside(&target.real) && !ground.is_of_session(&target.real) && !is_memory(target)
+    };
+    if let Some(target) = targets.iter().find(is_outside) {
+        let real = path_text(&target.real);
+        let sentence = match real == shown {
+            true => format!("`{shown}` is outside the project"),
+            false => format!("`{shown}` is outside the project ({real})"),
+        };
+        reasons.push((CommandMarkKind::OutsidePath, sentence));
+    }
+    reasons
+}
+
+fn path_text(path: &Path) -> String {
+    reveal(&path.display().to_string())
+}
+
+/// A path from the root that it lies in.
+fn below(path: &Path, ground: &Ground<'_>) -> PathBuf {
+    let rests = ground.roots.iter().filter_map(|root| path.strip_prefix(root).ok());
+    rests.min_by_key(|rest| rest.as_os_str().len()).unwrap_or(path).to_owned()
+}
+
+/// Parts of a word that may be paths, with their place in the decoded text of the word.
+pub(super) fn path_candidates(text: &str) -> Vec<Range<usize>> {
+    let end = text.len();
+    if text.contains("://") || text.chars().any(char::is_whitespace) || text.is_empty() {
+        return Vec::new();
+    }
+    let value = text.find('=').map(|at| at + 1);
+    if text.starts_with('-') {
+        if let Some(start) = value {
+            return vec![start..end];
+        }
+        // The value of a single letter may be joined to it: `-C/etc`.
+        let joined = text.char_indices().nth(2).map(|(at, _)| at);
+        let is_path = |at: &usize| text[*at..].starts_with(['/', '~', '.']);
+        return joined.filter(is_path).map(|at| at..end).into_iter().collect();
+    }
+    let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    match value {
+        Some(start) if text[..start - 1].chars().all(is_name) => vec![start..end],
+        _ => vec![0..end],
+    }
+}
+
+/// Whether a text is written as a path, not as a mere name.
+pub(super) fn is_written_as_path(text: &str) -> bool {
+    text.starts_with(['/', '~', '.']) || text.contains('/')
+}
