@@ -123,7 +123,11 @@ impl Hooks {
             limit: Some(limit(command, event)),
         };
         match run(spec, cancel, &|_| {}) {
-            Ok(finished) => Answer::read(event, &finished),
+            Ok(mut finished) => {
+                // The user is told at the end of the session.
+                pal_process::tell_later(std::mem::take(&mut finished.ended));
+                Answer::read(event, &finished)
+            }
             Err(error) => Answer::failed(error.to_string()),
         }
     }

@@ -63,6 +63,8 @@ impl Process {
             .env_clear()
             .envs(around.variables.iter().map(|(name, value)| (name, value)))
             .envs(variables)
+            // Whatever the server starts is recognised at the end of the program, or at the start of the next one.
+            .env(pal_process::COMMAND_VARIABLE, pal_process::owner_mark())
             .current_dir(&directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

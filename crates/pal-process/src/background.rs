@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::capture::create;
 use crate::group::{GRACE, Group, KILL_TIME, Waiter};
+use crate::leftovers::{CommandMark, EndedProcess};
 use crate::{Cancel, NotStarted, Program, Status};
 
 pub use news::News;
@@ -46,6 +47,8 @@ pub struct Task {
     pub took: Duration,
     /// Whether it left processes behind, which were ended.
     pub left_processes: bool,
+    /// Those of them that could be named, wherever they had gone.
+    pub ended: Vec<EndedProcess>,
 }
 
 /// How a command in the background is.
@@ -106,7 +109,7 @@ impl Background {
         let what = what.to_owned();
         let spawned = thread::Builder::new()
             .name("pal-background".to_owned())
-            .spawn(move || keeper.keep(&program, what, &tell));
+            .spawn(move || keeper.keep(program, what, &tell));
         let answer =
             spawned.and_then(|_| started.recv().unwrap_or_else(|_| Err(io::Error::other("it panicked"))));
         answer.map_err(|cause| NotStarted { program: name, cause })
@@ -197,8 +200,8 @@ impl Shared {
         each(Group::ask_to_end);
         if !self.wait_until(GRACE, have_ended) {
             each(Group::kill);
-            // What ignores even this is left to the system; leftovers have a time of grace of their own.
-            self.wait_until(GRACE + KILL_TIME, have_ended);
+            // What ignores even this is left to the system; leftovers have times of grace of their own.
+            self.wait_until(2 * (GRACE + KILL_TIME), have_ended);
         }
     }
 }
@@ -221,8 +224,10 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn keep(&self, program: &Program, what: String, tell: &SyncSender<io::Result<Task>>) {
-        let (number, group, ended) = match self.start(program, what) {
+    fn keep(&self, mut program: Program, what: String, tell: &SyncSender<io::Result<Task>>) {
+        let mark = CommandMark::next();
+        program.environment.push(mark.variable());
+        let (number, group, ended) = match self.start(&program, what, &mark) {
             Ok((number, group, ended)) => {
                 let task = self.shared.tasks().get(&number).map(Known::now);
                 // Whoever asked is waiting for it.
@@ -241,13 +246,14 @@ impl Keeper {
                 Err(RecvTimeoutError::Timeout) => self.check_size(number),
             }
         };
-        self.finish(number, group, child);
+        self.finish(number, group, child, &mark);
     }
 
     fn start(
         &self,
         program: &Program,
         what: String,
+        mark: &CommandMark,
     ) -> io::Result<(u64, Group, std::sync::mpsc::Receiver<Child>)> {
         let waiter = Waiter::ready(None)?;
         let mut command = program.command();
@@ -258,10 +264,11 @@ impl Keeper {
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let started = command.spawn().inspect_err(|_| _ = std::fs::remove_file(&file));
         let child = started?;
+        mark.contain(child.id());
         let group = Group::of(&child);
         let id = format!("task_{number}");
         let (state, took) = (State::Running, Duration::ZERO);
-        let task = Task { id, what, file, state, took, left_processes: false };
+        let task = Task { id, what, file, state, took, left_processes: false, ended: Vec::new() };
         let known = Known {
             task,
             started: Instant::now(),
@@ -298,7 +305,7 @@ impl Keeper {
         }
     }
 
-    fn finish(&self, number: u64, group: Group, child: Option<Child>) {
+    fn finish(&self, number: u64, group: Group, child: Option<Child>, mark: &CommandMark) {
         let mut status = Status::Unknown;
         {
             // Once it is reaped its number may be another's: nobody may signal it between.
@@ -310,12 +317,14 @@ impl Keeper {
                 known.group = None;
             }
         }
-        let left_processes = group.end_leftovers();
+        let left = group.end_leftovers();
+        let escaped = mark.end_leftovers();
         self.cut_output(number);
         if let Some(known) = self.shared.tasks().get_mut(&number) {
             known.task.state = known.killed.unwrap_or(State::Ended(status));
             known.task.took = known.started.elapsed();
-            known.task.left_processes = left_processes;
+            known.task.left_processes = left.is_some() || !escaped.is_empty();
+            known.task.ended = left.into_iter().flatten().chain(escaped).collect();
         }
         self.shared.changed.notify_all();
     }

@@ -10,6 +10,9 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
 };
 
+use crate::leftovers::EndedProcess;
+use crate::process_table::ProcessTable;
+
 /// How long a group may take to end by itself after it was asked to.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
@@ -17,7 +20,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 pub(crate) const KILL_TIME: Duration = Duration::from_secs(2);
 
 /// How long processes that are about to end anyhow may take: the kernel ends a sandbox's own ones only after the command.
-const SETTLE: Duration = Duration::from_millis(500);
+pub(crate) const SETTLE: Duration = Duration::from_millis(500);
 
 /// How often a group that shall end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -42,19 +45,25 @@ impl Group {
         self.signal(Signal::KILL);
     }
 
-    /// Ends what a child left behind that was reaped; whether there was anything.
+    /// Ends what a child left behind that was reaped; none if there was nothing. What the system does not list is ended, too,
+    /// but not named.
     ///
     /// The number of a group is not given away while the group has a member, so that nobody else is hit.
-    pub(crate) fn end_leftovers(self) -> bool {
+    pub(crate) fn end_leftovers(self) -> Option<Vec<EndedProcess>> {
         if self.is_gone_within(SETTLE) {
-            return false;
+            return None;
         }
+        let members = ProcessTable::read().group_members(self.0.as_raw_nonzero().get());
+        let ended = members
+            .into_iter()
+            .map(|key| EndedProcess { pid: key.pid, command: key.command_line() })
+            .collect();
         self.ask_to_end();
         if !self.is_gone_within(GRACE) {
             self.kill();
             self.is_gone_within(KILL_TIME);
         }
-        true
+        Some(ended)
     }
 
     fn is_gone_within(self, time: Duration) -> bool {

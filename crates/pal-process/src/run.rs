@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::capture::{Capture, Captured, Keep};
 use crate::group::{GRACE, Group, KILL_TIME, Waiter};
+use crate::leftovers::{CommandMark, EndedProcess};
 use crate::pump::{Feed, Pump, Stream};
 use crate::{Cancel, Input, Spec, Status, Streams};
 
@@ -39,6 +40,8 @@ pub struct Finished {
     pub report: Vec<u8>,
     /// Whether it left processes behind, which were ended.
     pub left_processes: bool,
+    /// Those of them that could be named, wherever they had gone.
+    pub ended: Vec<EndedProcess>,
     /// How long it took.
     pub took: Duration,
 }
@@ -74,20 +77,25 @@ impl std::error::Error for NotStarted {
 }
 
 /// Runs a command to its end, its limit or a wish to stop. `progress` gets what it prints, while it does.
-pub fn run(spec: Spec, cancel: &Cancel, progress: &dyn Fn(&[u8])) -> Result<Finished, NotStarted> {
+pub fn run(mut spec: Spec, cancel: &Cancel, progress: &dyn Fn(&[u8])) -> Result<Finished, NotStarted> {
     let began = Instant::now();
     if cancel.is_cancelled() {
         return Ok(never_ran());
     }
     let program = spec.program.path.to_string_lossy().into_owned();
     let deadline = spec.limit.and_then(|limit| began.checked_add(limit));
-    let mut running = start(spec, cancel).map_err(|cause| NotStarted { program, cause })?;
+    let mark = CommandMark::next();
+    spec.program.environment.push(mark.variable());
+    let mut running = start(spec, cancel, &mark).map_err(|cause| NotStarted { program, cause })?;
     let (child, stopped) = running.drive(deadline, cancel, progress);
     let group = running.group;
-    let (status, left_processes) = match child {
+    let (status, left) = match child {
         Some(mut child) => (child.wait().map_or(Status::Unknown, Status::from), group.end_leftovers()),
-        None => (Status::Unknown, true),
+        None => (Status::Unknown, Some(Vec::new())),
     };
+    let escaped = mark.end_leftovers();
+    let left_processes = left.is_some() || !escaped.is_empty();
+    let ended = left.into_iter().flatten().chain(escaped).collect();
     let pump = running.pump;
     let report = pump.report.capture.finish();
     Ok(Finished {
@@ -97,6 +105,7 @@ pub fn run(spec: Spec, cancel: &Cancel, progress: &dyn Fn(&[u8])) -> Result<Fini
         errors: pump.errors.capture.finish(),
         report: if report.left_out == 0 { report.head } else { report.tail },
         left_processes,
+        ended,
         took: began.elapsed(),
     })
 }
@@ -109,6 +118,7 @@ fn never_ran() -> Finished {
         errors: Captured::default(),
         report: Vec::new(),
         left_processes: false,
+        ended: Vec::new(),
         took: Duration::ZERO,
     }
 }
@@ -121,7 +131,7 @@ struct Running {
     _watch: crate::Watch,
 }
 
-fn start(spec: Spec, cancel: &Cancel) -> io::Result<Running> {
+fn start(spec: Spec, cancel: &Cancel, mark: &CommandMark) -> io::Result<Running> {
     let mut command = spec.program.command();
     let (wake, waker) = pipe()?;
     rustix::io::ioctl_fionbio(&wake, true)?;
@@ -164,6 +174,7 @@ fn start(spec: Spec, cancel: &Cancel) -> io::Result<Running> {
     };
     let watch = cancel.watch(move || _ = (&waker).write(&[0]));
     let child = command.spawn()?;
+    mark.contain(child.id());
     // Our copies of the ends that the child writes to go with the command: else no pipe would ever end.
     drop(command);
     Ok(Running { pump, group: Group::of(&child), ended: waiter.wait_for(child), _watch: watch })

@@ -126,7 +126,10 @@ impl Bash {
         let mut done =
             run(spec, running.cancel, &|bytes| shown.push(bytes)).map_err(|error| error.to_string())?;
         // Bubblewrap ends what is left behind with the command; what is still going then is its own.
-        done.left_processes &= !self.0.is_bubblewrapped(running.confinement);
+        if self.0.is_bubblewrapped(running.confinement) {
+            done.left_processes = false;
+            done.ended.clear();
+        }
         shown.finish();
 
         let mut text = told::captured(&done.output);
@@ -222,8 +225,9 @@ fn endings(done: &Finished, limit: Duration) -> Vec<String> {
         (None, Status::Exited(0)) => {}
         (None, status) => notes.push(status.to_string()),
     }
-    if done.left_processes && done.stopped.is_none() {
-        notes.push("processes that it left running were ended: `run_in_background` keeps them".to_owned());
+    // What a command that was stopped had started in its own group was stopped with it; what had left the group is news.
+    if done.left_processes && (done.stopped.is_none() || !done.ended.is_empty()) {
+        notes.push(told::left_behind(&done.ended));
     }
     notes
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pal_permissions::{Confinement, SandboxLevel};
-use pal_process::{Background, Program};
+use pal_process::{Background, ProcessSession, Program, SESSION_VARIABLE};
 use pal_sandbox::{Fence, NoFence};
 
 use crate::Tool;
@@ -51,6 +51,8 @@ pub struct Shell {
     pub background: Background,
     /// Whether commands may be left in the background.
     pub allows_background: bool,
+    /// The mark of all processes that the session starts.
+    processes: ProcessSession,
     program: PathBuf,
     places: places::Places,
     told_of_landlock: AtomicBool,
@@ -66,6 +68,7 @@ impl Shell {
             hidden_variables,
             background,
             allows_background: true,
+            processes: ProcessSession::default(),
             program: script::shell(),
             places: places::Places::default(),
             told_of_landlock: AtomicBool::new(false),
@@ -115,6 +118,7 @@ impl Shell {
     ) -> Result<(Program, Option<Holding<'_>>), NoFence> {
         let line = self.confined_parts(command, confinement)?;
         let mut environment = environment::changes(std::env::vars_os(), &self.hidden_variables);
+        environment.push((SESSION_VARIABLE.into(), Some(self.processes.mark().into())));
         if confinement.level == SandboxLevel::ReadOnly {
             environment.extend(environment::neutral());
         }

@@ -87,10 +87,11 @@ impl Shell {
         moved
     }
 
-    /// Ends all commands in the background, and takes away what the fence needed. A program that exits without dropping
-    /// this value calls it first.
+    /// Ends all commands in the background and every process that commands left behind, and takes away what the fence needed.
+    /// A program that exits without dropping this value calls it first.
     pub fn end(&self) {
         self.background.end_all();
+        self.processes.end_leftovers();
         self.tidy();
     }
 }

@@ -389,3 +389,13 @@ fn commands_run_behind_the_fence() {
     }
     assert!(!desk.root.join("ran").exists());
 }
+
+#[test]
+fn a_process_that_left_its_group_is_ended_and_named() {
+    let desk = Desk::new();
+    let line = "setsid sleep 86561 >/dev/null 2>&1 & (setsid sleep 86561 >/dev/null 2>&1 &) & sleep 86562 & sleep 0.3; echo over";
+    let output = desk.call("Bash", &json!({"command": line}));
+    let told: String = output.content.iter().filter_map(|block| block.string("text")).collect();
+    assert!(told.starts_with("over\n[3 processes that it left running were ended: "), "{told}");
+    assert!(told.contains("`sleep 86561` (2 times), `sleep 86562` (pid "), "{told}");
+}

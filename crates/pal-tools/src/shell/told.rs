@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pal_process::{Captured, News, State, Task};
+use pal_process::{Captured, EndedProcess, EndedProcesses, News, State, Task};
 
 /// A command line as it is named in a sentence.
 const LINE_CHARACTERS_MAX: usize = 80;
@@ -24,8 +24,25 @@ pub(super) fn task(task: &Task) -> String {
             format!("was ended after {time} because it printed more than max_command_output_mb allows")
         }
     };
-    let left = if task.left_processes { " Processes that it left running were ended." } else { "" };
+    let left = match task.left_processes {
+        false => String::new(),
+        true if task.ended.is_empty() => " Processes that it left running were ended.".to_owned(),
+        true => format!(" Processes that it left running were ended: {}.", EndedProcesses(&task.ended)),
+    };
     format!("{id} ({}) {how}.{left} Its output is in {}", line(&task.what), task.file.display())
+}
+
+/// What is said of processes that a command left behind.
+pub(super) fn left_behind(ended: &[EndedProcess]) -> String {
+    let keeps = "`run_in_background` keeps a command running";
+    match ended {
+        [] => format!("processes that it left running were ended: {keeps}"),
+        [_] => format!("a process that it left running was ended: {}. {keeps}", EndedProcesses(ended)),
+        several => {
+            let count = several.len();
+            format!("{count} processes that it left running were ended: {}. {keeps}", EndedProcesses(ended))
+        }
+    }
 }
 
 /// What is said of a file that no command may make.

@@ -1,0 +1,145 @@
+//! Control groups for commands (cgroup v2), where the one that we run in was delegated to us.
+//!
+//! A process cannot leave its control group by itself, whatever it does to its session, its parent or its environment, and all
+//! of a group is killed at once. Where none can be made, or the kernel is older than `cgroup.kill`, commands run without.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// Beginning of the names of our groups; the owner and the number of the command follow.
+const PREFIX: &str = "pal-";
+
+/// How often the removal of a group is tried whose last processes are ending.
+const REMOVALS: usize = 20;
+const REMOVE_EVERY: Duration = Duration::from_millis(5);
+
+/// A control group that holds one command with all that it starts. It is killed and removed with this value.
+#[derive(Debug)]
+pub(crate) struct ControlGroup {
+    path: PathBuf,
+}
+
+impl ControlGroup {
+    /// A new group for the command with this mark; none where that cannot be done.
+    pub(crate) fn create(mark: &str) -> Option<ControlGroup> {
+        let parent = own_directory()?;
+        ControlGroup::create_in(parent, mark).ok()
+    }
+
+    fn create_in(parent: &Path, mark: &str) -> io::Result<ControlGroup> {
+        let path = parent.join(format!("{PREFIX}{mark}"));
+        fs::create_dir(&path)?;
+        let group = ControlGroup { path };
+        // Before Linux 5.14 a group cannot be killed as one.
+        match group.path.join("cgroup.kill").exists() {
+            true => Ok(group),
+            false => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        }
+    }
+
+    /// Moves a process into the group, soon: the kernel may take tens of milliseconds for it, and nobody waits. What the process
+    /// starts from then on is in the group, too; what it started before is found by its mark and its parents.
+    pub(crate) fn add(&self, pid: i32) {
+        let members = self.path.join("cgroup.procs");
+        let _ = thread::Builder::new()
+            .name("pal-cgroup".to_owned())
+            .spawn(move || fs::write(members, pid.to_string()));
+    }
+
+    /// Numbers of the processes in it.
+    pub(crate) fn members(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Kills every process in it.
+    pub(crate) fn kill(&self) {
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        for _ in 0..REMOVALS {
+            if fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            self.kill();
+            thread::sleep(REMOVE_EVERY);
+        }
+    }
+}
+
+/// Groups beside ours whose owner is gone: their marks, and the groups.
+pub(crate) fn abandoned(is_gone: impl Fn(&str) -> bool) -> Vec<ControlGroup> {
+    let entries = own_directory().and_then(|parent| fs::read_dir(parent).ok());
+    let groups = entries.into_iter().flatten().flatten();
+    let is_abandoned = |path: &PathBuf| {
+        let mark = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
+        mark.is_some_and(&is_gone)
+    };
+    groups.map(|entry| entry.path()).filter(is_abandoned).map(|path| ControlGroup { path }).collect()
+}
+
+/// The directory of the control group that this process runs in, if groups can be made in it.
+fn own_directory() -> Option<&'static Path> {
+    static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    DIRECTORY
+        .get_or_init(|| {
+            let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+            let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+            directory_of(&mounts, &groups).filter(|directory| directory.join("cgroup.procs").exists())
+        })
+        .as_deref()
+}
+
+/// The directory of a control group, by what the system says of mounts and groups.
+fn directory_of(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let (root, point) = mounts.lines().find_map(|line| {
+        // Identifiers, device, root of the mount, mount point; the type stands behind a dash.
+        let (before, after) = line.split_once(" - ")?;
+        let mut fields = before.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        after.starts_with("cgroup2 ").then_some((root, point))
+    })?;
+    let below = Path::new(own).strip_prefix(root).ok()?;
+    Some(Path::new(point).join(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_is_found_by_mount_and_group() {
+        let plain = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
+        let scope = "0::/user.slice/user-1000.slice/app.scope\n";
+        let expected = "/sys/fs/cgroup/user.slice/user-1000.slice/app.scope";
+        assert_eq!(directory_of(plain, scope), Some(PathBuf::from(expected)));
+        let hybrid = "1 2 0:1 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
+                      2 2 0:2 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let both = "5:pids:/x\n0::/\n";
+        assert_eq!(directory_of(hybrid, both), Some(PathBuf::from("/sys/fs/cgroup/unified/")));
+        let container = "2 2 0:2 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(directory_of(container, "0::/docker/abc/x\n"), Some(PathBuf::from("/sys/fs/cgroup/x")));
+        assert_eq!(directory_of(container, "0::/elsewhere\n"), None);
+        assert_eq!(
+            directory_of("1 2 0:1 / /x rw - cgroup cgroup rw\n", "0::/\n"),
+            None,
+            "only the first version"
+        );
+        assert_eq!(directory_of(plain, "5:pids:/x\n"), None);
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_killed_as_one_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(ControlGroup::create_in(folder.path(), "1-2.3").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "and nothing of it stays");
+    }
+}
