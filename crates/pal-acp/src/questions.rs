@@ -8,12 +8,15 @@ use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     Notice, NoticeSeverity, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
-    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields,
+    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, ToolCallContent, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields,
 };
 use pal_agent::{Answer, Asked, Asking};
+use pal_permissions::{reveal, reveal_character};
+use serde_json::Value;
 
 use crate::calls::Called;
+use crate::content::fenced;
 use crate::teller::{Abilities, update};
 
 const ONCE: &str = "allow-once";
@@ -113,6 +116,7 @@ impl Questions {
         chosen
     }
 
+    /// The call as the client shows it with the question: all of it, its marks in words, the reason and the rule.
     fn shown(&self, asked: &Asked) -> ToolCallUpdate {
         let called = Called {
             id: asked.call.as_str(),
@@ -121,7 +125,11 @@ impl Questions {
             directory: &self.directory,
         };
         let mut shown = called.shown(true);
-        shown.content.push(asked.why.clone().into());
+        if let Some(command) = asked.command() {
+            // A title stands for the call in many clients: what is to be allowed is not cut there either.
+            shown.title = format!("`{}`", reveal(&command));
+        }
+        shown.content.extend(consent_texts(asked).into_iter().map(ToolCallContent::from));
         if let Some(agent) = &asked.agent {
             shown.title = format!("{agent}: {}", shown.title);
         }
@@ -153,13 +161,124 @@ impl Questions {
     }
 }
 
+/// Texts of a question, each in full: what is called with, where no change says it; marks; reason; rule. Characters that cannot
+/// be seen are spelt out.
+fn consent_texts(asked: &Asked) -> Vec<String> {
+    let mut texts = Vec::new();
+    match asked.command() {
+        Some(command) => texts.push(fenced(&reveal(&command))),
+        // Their changes stand in the question as such.
+        None if matches!(asked.tool.as_str(), "Edit" | "Write") => {}
+        None => {
+            let input: Result<Value, _> = serde_json::from_str(&asked.input);
+            let pretty = input.and_then(|input| serde_json::to_string_pretty(&input));
+            texts.push(fenced(&reveal(&pretty.unwrap_or_else(|_| asked.input.clone()))));
+        }
+    }
+    let mut sentences: Vec<String> = asked
+        .mark_sentences()
+        .into_iter()
+        .map(|sentence| match sentence.is_dangerous {
+            true => format!("- **{}**", sentence.text),
+            false => format!("- {}", sentence.text),
+        })
+        .collect();
+    let hidden = hidden_characters(&asked.input);
+    if asked.command().is_none() && !hidden.is_empty() {
+        sentences.push(format!("- **it holds characters that cannot be seen: {}**", hidden.join(" ")));
+    }
+    if !sentences.is_empty() {
+        texts.push(format!("Look at this before you allow it:\n{}", sentences.join("\n")));
+    }
+    texts.push(format!("Why you are asked: {}", reveal(&asked.why)));
+    if !asked.rule.is_empty() {
+        texts.push(format!(
+            "\"Always allow\" stores this rule for the project:\n{}",
+            fenced(&reveal(&asked.rule))
+        ));
+    }
+    texts
+}
+
+/// Characters in the strings of a JSON text that cannot be seen, each once.
+fn hidden_characters(json: &str) -> Vec<String> {
+    fn collect(value: &Value, found: &mut Vec<String>) {
+        let mut add = |text: &str| {
+            for name in text.chars().filter_map(reveal_character) {
+                if !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+        };
+        match value {
+            Value::String(text) => add(text),
+            Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    collect(&Value::from(name.as_str()), found);
+                    collect(value, found);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(value) = serde_json::from_str(json) {
+        collect(&value, &mut found);
+    }
+    found
+}
+
 /// What can be answered. Where no rule would cover the call, it cannot be allowed for good.
 fn options(asked: &Asked) -> Vec<PermissionOption> {
     let always = (!asked.rule.is_empty()).then(|| {
-        let name = format!("Always allow {} in this project", asked.rule);
+        let name = format!("Always allow {} in this project", reveal(&asked.rule));
         PermissionOption::new(ALWAYS, name, PermissionOptionKind::AllowAlways)
     });
     let once = PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce);
     let no = PermissionOption::new(NO, "Reject", PermissionOptionKind::RejectOnce);
     [Some(once), always, Some(no)].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(tool: &str, input: &Value, rule: &str) -> Asked {
+        Asked {
+            agent: None,
+            call: "call".into(),
+            tool: tool.to_owned(),
+            input: input.to_string(),
+            why: String::from("no rule allows it"),
+            rule: rule.to_owned(),
+            marks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_question_carries_the_whole_call_its_marks_and_the_rule() {
+        let command = format!("bash <<END\n{}rm -rf ~/x\u{202e}\nEND", "echo fine\n".repeat(300));
+        let mut bash = asked("Bash", &serde_json::json!({ "command": command }), "Bash(bash:*)");
+        bash.marks.push(pal_agent::ConsentMark {
+            start: command.find("rm").unwrap_or_default(),
+            end: command.len() - 4,
+            kind: String::from("deletion"),
+            is_dangerous: true,
+            sentence: String::from("`rm -rf ~/x` deletes files"),
+        });
+        let texts = consent_texts(&bash);
+        assert_eq!(texts[0].matches("echo fine\n").count(), 300);
+        assert!(texts[0].contains("rm -rf ~/x⟨U+202E⟩\nEND"), "{}", texts[0]);
+        assert!(texts[1].contains("- **line 302: `rm -rf ~/x` deletes files**"), "{}", texts[1]);
+        assert!(texts[3].contains("Bash(bash:*)"), "{texts:?}");
+        let long = "y".repeat(5_000);
+        let input = serde_json::json!({"query": long, "deep": {"list": ["a\u{200b}b"]}});
+        let texts = consent_texts(&asked("mcp__db__query", &input, ""));
+        assert!(texts[0].contains(&long) && texts[0].contains("a⟨U+200B⟩b"), "{}", texts[0]);
+        assert!(texts[1].contains("cannot be seen: ⟨U+200B⟩"), "{}", texts[1]);
+        let edit = serde_json::json!({"file_path": "x", "old_string": "a", "new_string": "b\u{202e}"});
+        let texts = consent_texts(&asked("Edit", &edit, ""));
+        assert!(texts[0].contains("cannot be seen: ⟨U+202E⟩"), "{texts:?}");
+    }
 }

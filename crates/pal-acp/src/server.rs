@@ -59,17 +59,23 @@ pub fn serve(host: Arc<dyn Host>) -> Result<(), ServeError> {
 struct Stop {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Stop {
     fn new() -> std::io::Result<Stop> {
-        Ok(Stop { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Stop {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     async fn wanted(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

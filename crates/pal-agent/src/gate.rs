@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pal_model::{Text, ToolUseId};
 use pal_permissions::{
     Confinement, Ground, Mode, Need, Request, Rules, SandboxLevel, SandboxPolicy, SandboxState, Target,
-    Verdict, confine, holds_credentials, judge, may_concern,
+    Verdict, confine, explain_need, holds_credentials, judge, may_concern,
 };
 use pal_process::Cancel;
 use pal_session::{Call, Ruling};
@@ -14,6 +14,7 @@ use pal_tools::{Hidden, Input, Shell, Tool, Workspace};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
+use crate::consent::ConsentMark;
 use crate::event::Denial;
 use crate::fencing::sandbox_policy;
 use crate::inner::is_inner;
@@ -40,6 +41,9 @@ pub struct Asked {
     pub why: String,
     /// The rule that would allow it from now on.
     pub rule: String,
+    /// Parts of the command, or of the path of a file tool, that the person should look at.
+    #[serde(default)]
+    pub marks: Vec<ConsentMark>,
 }
 
 /// What a person answers.
@@ -175,7 +179,11 @@ impl Gate {
         let needs = needs.unwrap_or_default();
         let is_unasked = self.judged(call, &needs, workspace) == Verdict::Allow;
         let confinement = self.confinement(&needs, is_unasked, workspace);
-        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some());
+        let marks = match &verdict {
+            Verdict::Ask { .. } => consent_marks(&needs, self.own.clone(), workspace),
+            _ => Vec::new(),
+        };
+        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some(), marks);
         Judged { ruling, denial, notes: spoken.notes, needs, confinement }
     }
 
@@ -264,6 +272,7 @@ impl Gate {
         input: Text,
         verdict: Verdict,
         is_changed: bool,
+        marks: Vec<ConsentMark>,
     ) -> (Ruling, Option<Denial>) {
         match verdict {
             Verdict::Allow => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
@@ -271,7 +280,7 @@ impl Gate {
                 let denial = denial(call, &input, &why, None);
                 (Ruling::Refused(format!("Not carried out: {why}")), Some(denial))
             }
-            Verdict::Ask { why, rule } => self.asked(call, input, why, rule, is_changed),
+            Verdict::Ask { why, rule } => self.asked(call, input, (why, rule, marks), is_changed),
         }
     }
 
@@ -280,13 +289,12 @@ impl Gate {
         &mut self,
         call: &Call,
         input: Text,
-        why: String,
-        rule: String,
+        (why, rule, marks): (String, String, Vec<ConsentMark>),
         is_changed: bool,
     ) -> (Ruling, Option<Denial>) {
         let agent = self.agent.clone();
         let (id, tool) = (call.id.clone(), call.name.to_string());
-        let asked = Asked { agent, call: id, tool, input: input.to_string(), why, rule };
+        let asked = Asked { agent, call: id, tool, input: input.to_string(), why, rule, marks };
         let answer = self.asking.as_ref().map_or(Answer::Nobody, |asking| asking(&asked));
         match answer {
             Answer::Once => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
@@ -355,6 +363,13 @@ pub(crate) fn hidden(rules: &Rules, own: &Path, workspace: &Workspace) -> Hidden
         let target = Target { named: real.display().to_string(), real: real.to_owned() };
         rules.denies_reading(&target, &ground).is_some()
     }))
+}
+
+/// What a person should look at before they allow a call.
+fn consent_marks(needs: &[Need], own: Option<PathBuf>, workspace: &Workspace) -> Vec<ConsentMark> {
+    on_ground(own, SandboxPolicy::default(), workspace, |ground| {
+        needs.iter().flat_map(|need| explain_need(need, ground)).map(ConsentMark::from).collect()
+    })
 }
 
 /// What permissions say to a call in this workspace.

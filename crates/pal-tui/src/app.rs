@@ -16,7 +16,7 @@ use crate::editor::Editor;
 use crate::files::Files;
 use crate::history::History;
 use crate::keys::{Inbox, parts};
-use crate::live::{Parts, composed};
+use crate::live::{Parts, composed, note_question_shown, question_rows};
 use crate::modes::Modes;
 use crate::picker::Picker;
 use crate::screen::Screen;
@@ -247,6 +247,10 @@ impl App {
             self.status.background = (facts.background)().len();
         }
         let finished = self.transcript.take_finished();
+        let (columns, rows) = (self.screen.columns(), self.screen.rows());
+        if let Some(question) = self.questions.first_mut() {
+            question.lay_out(columns, question_rows(rows), self.theme);
+        }
         let working = self.working();
         let hint = self.hint();
         let parts = Parts {
@@ -259,8 +263,12 @@ impl App {
             working,
             hint: hint.as_deref(),
         };
-        let live = composed(&parts, self.screen.columns(), self.screen.rows(), self.theme);
-        self.screen.frame(&finished, &live)
+        let (live, question_at) = composed(&parts, columns, rows, self.theme);
+        self.screen.frame(&finished, &live)?;
+        if let Some((question, first)) = self.questions.first_mut().zip(question_at) {
+            note_question_shown(question, first, &live, rows);
+        }
+        Ok(())
     }
 
     fn working(&self) -> Option<String> {

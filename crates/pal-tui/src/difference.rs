@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use crate::paint::{chopped, harmless};
+use crate::paint::{chopped, harmless, spelt_out};
 use crate::theme::Theme;
 
 /// Lines around a change that stay as they are.
@@ -19,22 +19,48 @@ pub(crate) fn of_call(
     most: usize,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
-    let lines = match tool {
-        "Edit" => changes(text("old_string"), text("new_string"), width, theme),
-        "MultiEdit" => {
-            let edits = input.get("edits").and_then(Value::as_array).into_iter().flatten();
-            let each = edits.map(|edit| {
-                let text = |name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default();
-                changes(text("old_string"), text("new_string"), width, theme)
-            });
-            each.collect::<Vec<_>>().join(&Line::from(Span::styled("  ⋯", theme.dim())))
-        }
-        "Write" => changes("", text("content"), width, theme),
-        "NotebookEdit" => changes("", text("new_source"), width, theme),
-        _ => Vec::new(),
-    };
+    let each = replacements(tool, input).into_iter();
+    let each = each.map(|(old, new)| changes(&harmless(old), &harmless(new), width, theme, false));
+    let lines = each.collect::<Vec<_>>().join(&Line::from(Span::styled("  ⋯", theme.dim())));
     capped(lines, most, theme)
+}
+
+/// Every change that a call of a tool makes to its file, in full; what stays is left out with its number of lines. Characters
+/// that cannot be seen are spelt out. `before` is the present content of a file that is written anew.
+pub(crate) fn whole_of_call(
+    tool: &str,
+    input: &Value,
+    before: Option<&str>,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let each = replacements(tool, input);
+    let count = each.len();
+    let mut lines = Vec::new();
+    for (at, (old, new)) in each.into_iter().enumerate() {
+        if count > 1 {
+            lines.push(Line::from(Span::styled(format!("  change {} of {count}:", at + 1), theme.dim())));
+        }
+        let old = before.filter(|_| tool == "Write").unwrap_or(old);
+        lines.extend(changes(&spelt_out(old), &spelt_out(new), width, theme, true));
+    }
+    lines
+}
+
+/// Old and new texts of the changes that a call makes to its file.
+fn replacements<'a>(tool: &str, input: &'a Value) -> Vec<(&'a str, &'a str)> {
+    let text = |value: &'a Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    match tool {
+        "Edit" | "MultiEdit" => match input.get("edits").and_then(Value::as_array) {
+            Some(edits) => {
+                edits.iter().map(|edit| (text(edit, "old_string"), text(edit, "new_string"))).collect()
+            }
+            None => vec![(text(input, "old_string"), text(input, "new_string"))],
+        },
+        "Write" => vec![("", text(input, "content"))],
+        "NotebookEdit" => vec![("", text(input, "new_source"))],
+        _ => Vec::new(),
+    }
 }
 
 /// The style of a line of a unified diff.
@@ -47,15 +73,23 @@ pub(crate) fn diff_style(line: &str, theme: Theme) -> Style {
     }
 }
 
-/// The changes that make one text the other, with the lines around them.
-fn changes(old: &str, new: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let (old, new) = (harmless(old), harmless(new));
-    let diff = TextDiff::from_lines(&old, &new);
+/// The changes that make one text the other, with the lines around them. Whether the lines left out are counted.
+fn changes(old: &str, new: &str, width: usize, theme: Theme, is_counted: bool) -> Vec<Line<'static>> {
+    let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();
+    let mut shown_to = 0;
+    let left_out = |count: usize| {
+        let unchanged = if count == 1 { "unchanged line" } else { "unchanged lines" };
+        Line::from(Span::styled(format!("  ⋯ {count} {unchanged}"), theme.dim()))
+    };
     for (at, group) in diff.grouped_ops(AROUND).iter().enumerate() {
-        if at > 0 {
+        let first = group.first().map_or(shown_to, |operation| operation.old_range().start);
+        if is_counted && first > shown_to {
+            lines.push(left_out(first - shown_to));
+        } else if at > 0 {
             lines.push(Line::from(Span::styled("  ⋯", theme.dim())));
         }
+        shown_to = group.last().map_or(shown_to, |operation| operation.old_range().end);
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
             let (mark, style) = match change.tag() {
                 ChangeTag::Delete => ("  - ", theme.bad()),
@@ -66,6 +100,10 @@ fn changes(old: &str, new: &str, width: usize, theme: Theme) -> Vec<Line<'static
             let (first, rest) = (Span::styled(mark, style), Span::raw("    "));
             lines.extend(chopped(&[Span::styled(text, style)], &[first], &[rest], width.max(12)));
         }
+    }
+    let n_old = diff.old_len();
+    if is_counted && n_old > shown_to {
+        lines.push(left_out(n_old - shown_to));
     }
     lines
 }

@@ -4,12 +4,13 @@
 //! Nothing here knows how an agent is made. [`run`] gets an [`Origin`] of what happens ([`Told`]) and a place for what the
 //! user wants ([`Wish`]); commands are answered by [`Commands`]. What is finished is printed once and never touched again, so
 //! the scrollback stays whole whatever the window does. What is shown is computed by pure parts (`transcript`, `markdown`,
-//! `difference`, `editor`, `picker`, `asking`); only `screen` writes, only `app` waits.
+//! `difference`, `editor`, `picker`, `asking`, `consent_document`); only `screen` writes, only `app` waits.
 
 mod ansi;
 mod app;
 mod asking;
 mod attach;
+mod consent_document;
 mod difference;
 mod editor;
 mod files;

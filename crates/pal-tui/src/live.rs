@@ -36,8 +36,14 @@ pub(crate) fn typed_columns(width: usize) -> usize {
     width.saturating_sub(columns(PROMPT)).max(1)
 }
 
-/// The region in so many columns and at most so many rows.
-pub(crate) fn composed(parts: &Parts<'_>, width: usize, rows: usize, theme: Theme) -> Live {
+/// Rows that a question may take of a region: a blank line stands above it, the status line below.
+pub(crate) fn question_rows(rows: usize) -> usize {
+    rows.saturating_sub(2)
+}
+
+/// The region in so many columns and at most so many rows, and the row that a question begins in. The question was laid out
+/// before.
+pub(crate) fn composed(parts: &Parts<'_>, width: usize, rows: usize, theme: Theme) -> (Live, Option<usize>) {
     let (below, cursor) = below(parts, width, rows, theme);
     let room = rows.saturating_sub(below.len() + 2);
     let mut lines = parts.transcript.live(room.min(rows / 2));
@@ -56,7 +62,14 @@ pub(crate) fn composed(parts: &Parts<'_>, width: usize, rows: usize, theme: Them
     }
     let above = lines.len();
     lines.extend(below);
-    Live { lines, cursor: cursor.map(|(row, column)| (row + above, column)) }
+    let live = Live { lines, cursor: cursor.map(|(row, column)| (row + above, column)) };
+    (live, parts.question.filter(|_| parts.picker.is_none()).map(|_| above))
+}
+
+/// Notes which lines of a question a frame has brought on screen: of a region that is too high only its end is seen.
+pub(crate) fn note_question_shown(question: &mut Question, first: usize, live: &Live, rows: usize) {
+    let n_cut = live.lines.len().saturating_sub(rows);
+    question.note_shown(|row| first + row >= n_cut);
 }
 
 type Drawn = (Vec<Line<'static>>, Option<(usize, usize)>);
@@ -68,7 +81,10 @@ fn below(parts: &Parts<'_>, width: usize, rows: usize, theme: Theme) -> Drawn {
         return (lines, Some(cursor));
     }
     let (mut lines, cursor) = match parts.question {
-        Some(question) => question.lines(width, theme),
+        Some(question) => {
+            let drawn = question.drawn(theme);
+            (drawn.lines, drawn.cursor)
+        }
         None => typed(parts.editor, width, theme),
     };
     if let Some((suggestions, selected)) = parts.suggestions.filter(|_| parts.question.is_none()) {

@@ -34,7 +34,12 @@ pub(crate) fn harmless(text: &str) -> String {
     clean
 }
 
-/// The same in one line.
+/// A text in which every character that drives a terminal or cannot be seen is spelt out; lines stay.
+pub(crate) fn spelt_out(text: &str) -> String {
+    pal_permissions::reveal(text).replace('\t', TAB)
+}
+
+/// The same as [`harmless`] in one line.
 pub(crate) fn harmless_line(text: &str) -> String {
     harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

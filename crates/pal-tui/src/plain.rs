@@ -8,8 +8,8 @@ use pal_agent::{Asked, Event};
 use ratatui_core::text::Line;
 
 use crate::ansi;
-use crate::asking::{Question, plan};
 use crate::attach::content;
+use crate::consent_document::{PriorContent, consent_document, rule_lines};
 use crate::status::Status;
 use crate::theme::Theme;
 use crate::told::{
@@ -56,6 +56,7 @@ pub fn run_plain(start: Start, origin: Origin) -> io::Result<Option<String>> {
         wishes: origin.wishes,
         facts: None,
         questions: Vec::new(),
+        unprinted: Vec::new(),
         choices: Vec::new(),
         outstanding: 0,
         is_leaving: false,
@@ -86,6 +87,37 @@ fn width() -> usize {
     crossterm::terminal::size().map_or(80, |(width, _)| usize::from(width).max(20))
 }
 
+/// Lines of a question that are printed at once: they stay on screen with the line that is typed.
+fn page_rows() -> usize {
+    crossterm::terminal::size().map_or(20, |(_, height)| usize::from(height).saturating_sub(4).max(5))
+}
+
+/// What a typed line answers to a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum PlainAnswer {
+    Once,
+    Always,
+    /// Nothing was typed.
+    ReadOn,
+    /// Anything else refuses; what stands behind its first word is the reason.
+    No(Option<String>),
+}
+
+fn read_answer(line: &str) -> PlainAnswer {
+    match line.split_once(' ').unwrap_or((line, "")) {
+        ("", "") => PlainAnswer::ReadOn,
+        ("y" | "yes", _) => PlainAnswer::Once,
+        ("a" | "always", _) => PlainAnswer::Always,
+        (_, why) => PlainAnswer::No(Some(why.trim().to_owned()).filter(|why| !why.is_empty())),
+    }
+}
+
+/// How a question is answered.
+fn answers(has_rule: bool) -> String {
+    let always = if has_rule { ", a for always in this project (the rule above)" } else { "" };
+    format!("Type y for once{always}, or n and why not.")
+}
+
 struct Plain {
     out: io::Stdout,
     transcript: Transcript,
@@ -95,6 +127,8 @@ struct Plain {
     wishes: mpsc::Sender<Wish>,
     facts: Option<Facts>,
     questions: Vec<(Asked, mpsc::Sender<Consent>)>,
+    /// Lines of the first question that were not printed yet.
+    unprinted: Vec<Line<'static>>,
     choices: Vec<Choice>,
     outstanding: usize,
     is_leaving: bool,
@@ -148,12 +182,24 @@ impl Plain {
     }
 
     fn answered(&mut self, line: &str) {
-        let (_, answer) = self.questions.remove(0);
-        let consent = match line.split_once(' ').unwrap_or((line, "")) {
-            ("y" | "yes", _) => Consent::Once,
-            ("a" | "always", _) => Consent::Project,
-            (_, why) => Consent::No(Some(why.trim().to_owned()).filter(|why| !why.is_empty())),
+        let has_rule = self.questions.first().is_some_and(|(asked, _)| !asked.rule.is_empty());
+        let consent = match (read_answer(line), self.unprinted.len()) {
+            (PlainAnswer::ReadOn, 1..) => return self.print_page(),
+            (PlainAnswer::Once | PlainAnswer::Always, left @ 1..) => {
+                return self.transcript.note(&format!(
+                    "not allowed yet: {left} more lines were not printed; press Enter to read on, or type n to refuse"
+                ));
+            }
+            (PlainAnswer::ReadOn, 0) => return self.transcript.note(&answers(has_rule)),
+            (PlainAnswer::Always, 0) if !has_rule => {
+                return self.transcript.note(&format!("no rule covers this call. {}", answers(false)));
+            }
+            (PlainAnswer::Once, 0) => Consent::Once,
+            (PlainAnswer::Always, 0) => Consent::Project,
+            (PlainAnswer::No(why), _) => Consent::No(why),
         };
+        let (_, answer) = self.questions.remove(0);
+        self.unprinted.clear();
         // Whoever asked may have been stopped meanwhile.
         let _ = answer.send(consent);
         self.ask_next();
@@ -193,7 +239,7 @@ impl Plain {
 
     /// Stops what goes on. Whoever waits for an answer hears a no.
     fn stop(&mut self) {
-        self.questions.clear();
+        self.forget_questions();
         if let Some(facts) = &self.facts {
             facts.handle.interrupt();
         }
@@ -202,12 +248,18 @@ impl Plain {
     /// Nothing more is typed. Whoever hung up wants nothing any more; what came through a pipe is worked off.
     fn closed(&mut self) {
         self.is_closed = true;
-        self.questions.clear();
+        self.forget_questions();
         if io::stdin().is_terminal() {
             return self.leave();
         }
         self.is_leaving = true;
         self.wish(Wish::Leave);
+    }
+
+    /// Whoever asks hears a no.
+    fn forget_questions(&mut self) {
+        self.questions.clear();
+        self.unprinted.clear();
     }
 
     fn leave(&mut self) {
@@ -277,21 +329,33 @@ impl Plain {
         self.transcript.apply(event);
     }
 
+    /// Prints the first question whole, a screen at a time: it is answered when all of it was printed.
     fn ask_next(&mut self) {
         let Some((asked, _)) = self.questions.first() else { return };
-        let (answer, _) = mpsc::channel();
-        let question = Question::new(asked.clone(), answer);
-        let mut lines = plan(asked, width()).unwrap_or_default();
-        lines.push(Line::from(format!("{} wants your consent:", asked.tool)));
-        lines.extend(question.subject(width(), Theme));
-        lines.push(Line::from(asked.why.clone()));
-        lines.push(Line::from("Type y for once, a for always in this project, or n and why not."));
-        self.transcript.add(lines);
+        let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme);
+        let has_rule = !asked.rule.is_empty();
+        if has_rule {
+            lines.extend(rule_lines(asked, width(), Theme));
+        }
+        lines.push(Line::from(answers(has_rule)));
+        self.unprinted = lines;
+        self.print_page();
+    }
+
+    fn print_page(&mut self) {
+        let count = page_rows().min(self.unprinted.len());
+        let rest = self.unprinted.split_off(count);
+        let page = std::mem::replace(&mut self.unprinted, rest);
+        self.transcript.add(page);
+        if !self.unprinted.is_empty() {
+            let left = self.unprinted.len();
+            self.transcript.note(&format!("{left} more lines: press Enter to read on, or type n to refuse"));
+        }
     }
 
     fn rests(&mut self) {
         self.outstanding = self.outstanding.saturating_sub(1);
-        self.questions.clear();
+        self.forget_questions();
         if self.outstanding == 0 && self.transcript.has_unheard() {
             return self.wish(Wish::Heed);
         }

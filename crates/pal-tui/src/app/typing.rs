@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::App;
 use crate::ansi;
-use crate::asking::Answered;
+use crate::asking::{Answered, plan};
 use crate::attach::{content, pasted_picture};
 use crate::live::typed_columns;
 use crate::picker::{Picked, Picker};
@@ -25,12 +25,9 @@ impl App {
         if let Some(question) = self.questions.first_mut() {
             match question.key(key) {
                 Answered::Open => return,
-                Answered::Done => {
-                    self.questions.remove(0);
-                    return;
-                }
+                Answered::Done => return self.close_question(),
                 Answered::Stopped => {
-                    self.questions.remove(0);
+                    self.close_question();
                     return self.interrupt();
                 }
                 Answered::NotMeant => {}
@@ -40,6 +37,14 @@ impl App {
             self.editing_key(key);
         }
         self.suggest();
+    }
+
+    /// Takes the question away that was answered. A plan stays in the conversation.
+    fn close_question(&mut self) {
+        let question = self.questions.remove(0);
+        if let Some(plan) = plan(&question.asked, self.screen.columns()) {
+            self.transcript.add(plan);
+        }
     }
 
     pub(super) fn pasted(&mut self, text: &str) {

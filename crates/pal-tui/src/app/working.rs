@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::App;
 use crate::ansi;
-use crate::asking::{Question, plan};
+use crate::asking::Question;
 use crate::paint::{clipped, harmless_line};
 use crate::told::{Facts, Told, Wish};
 
@@ -14,12 +14,7 @@ impl App {
         match told {
             Told::Event(event) => self.event(&event),
             Told::Ready(facts) => self.ready(*facts),
-            Told::Ask(asked, answer) => {
-                if let Some(plan) = plan(&asked, self.screen.columns()) {
-                    self.transcript.add(plan);
-                }
-                self.questions.push(Question::new(asked, answer));
-            }
+            Told::Ask(asked, answer) => self.questions.push(Question::new(asked, answer)),
             Told::Printed(text) => self.transcript.add(ansi::lines(&text)),
             Told::Failed(why) => self.transcript.complain(&why),
             Told::Fill(text) => self.editor.set(&text),

@@ -1,0 +1,268 @@
+//! The document that a person reads before they allow a call: the whole call, what in it matters in words, and the rule.
+//!
+//! Nothing is cut. What a model wrote stands behind a gutter, so that it cannot pass for a line of ours, and characters that
+//! drive a terminal or cannot be seen are spelt out.
+
+use std::path::Path;
+
+use pal_agent::{Asked, ConsentMark};
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::text::{Line, Span};
+use serde_json::Value;
+
+use crate::difference::whole_of_call;
+use crate::paint::{chopped, line_columns, spelt_out, wrapped};
+use crate::theme::Theme;
+
+/// Files with more bytes are not compared with what is written over them.
+const PRIOR_BYTES_MAX: u64 = 256 << 10;
+
+/// Columns from which on lines of a command have a gutter.
+const GUTTER_COLUMNS_MIN: usize = 20;
+
+/// The present content of a file that a call writes over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PriorContent {
+    /// There is no such file, or which one is meant is not known here.
+    None,
+    /// Its text.
+    Text(String),
+    /// It has this many bytes, and is too large or no text.
+    Other(u64),
+}
+
+impl PriorContent {
+    /// Reads the file that a call of Write replaces.
+    pub(crate) fn read(asked: &Asked) -> PriorContent {
+        let input: Value = serde_json::from_str(&asked.input).unwrap_or(Value::Null);
+        let path = input.get("file_path").and_then(Value::as_str).map(Path::new);
+        // Where the session stands is not known here: a relative path could be another file.
+        let Some(path) = path.filter(|path| asked.tool == "Write" && path.is_absolute()) else {
+            return PriorContent::None;
+        };
+        match path.metadata() {
+            Ok(file) if file.is_file() && file.len() <= PRIOR_BYTES_MAX => {
+                std::fs::read_to_string(path).map_or(PriorContent::Other(file.len()), PriorContent::Text)
+            }
+            Ok(file) if file.is_file() => PriorContent::Other(file.len()),
+            _ => PriorContent::None,
+        }
+    }
+}
+
+/// The whole of what a person is asked, in lines of at most `width` columns.
+pub(crate) fn consent_document(
+    asked: &Asked,
+    prior: &PriorContent,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let tool = one_line(&asked.tool);
+    let title = match &asked.agent {
+        Some(agent) => format!("{tool} of the agent {} wants your consent", one_line(agent)),
+        None => format!("{tool} wants your consent"),
+    };
+    let strong = theme.warning().patch(theme.strong());
+    let mut lines = wrapped(&[Span::styled(title, strong)], &[], &[Span::raw("  ")], width);
+    lines.extend(call_lines(asked, prior, width, theme));
+    lines.extend(mark_lines(asked, width, theme));
+    let indent = [Span::raw("  ")];
+    let why = [Span::styled(format!("Why you are asked: {}", one_line(&asked.why)), theme.dim())];
+    lines.extend(wrapped(&why, &indent, &indent, width));
+    lines.into_iter().flat_map(|line| fitted(line, width)).collect()
+}
+
+/// A line in as many as it takes: one that the screen would cut could never be read.
+fn fitted(line: Line<'static>, width: usize) -> Vec<Line<'static>> {
+    match line_columns(&line) <= width {
+        true => vec![line],
+        false => chopped(&line.spans, &[], &[], width),
+    }
+}
+
+/// The rule that is stored if the call is allowed for good, to the letter.
+pub(crate) fn rule_lines(asked: &Asked, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let indent = [Span::raw("  ")];
+    let head = [Span::styled("\"Always\" stores this rule for the project:", theme.dim())];
+    let mut lines = wrapped(&head, &indent, &indent, width);
+    lines.extend(block(&asked.rule, &[], width, theme));
+    lines.into_iter().flat_map(|line| fitted(line, width)).collect()
+}
+
+/// The call: its command, its change, its plan, or all that it is called with.
+fn call_lines(asked: &Asked, prior: &PriorContent, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let parsed: Result<Value, _> = serde_json::from_str(&asked.input);
+    let Ok(input @ Value::Object(_)) = parsed else { return block(&asked.input, &[], width, theme) };
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    let mut lines = Vec::new();
+    let shown: &[&str] = match (text("command"), text("file_path"), text("plan")) {
+        (Some(command), _, _) if asked.tool == "Bash" => {
+            lines.extend(block(command, &asked.marks, width, theme));
+            &["command"]
+        }
+        (_, Some(path), _) if is_change(&asked.tool) => {
+            lines.extend(block(path, &asked.marks, width, theme));
+            lines.extend(change_lines(asked, &input, prior, width, theme));
+            &["file_path", "old_string", "new_string", "edits", "content", "new_source"]
+        }
+        (_, _, Some(plan)) if asked.tool == "ExitPlanMode" => {
+            lines.push(Line::from("  The plan:"));
+            lines.extend(block(plan, &[], width, theme));
+            &["plan"]
+        }
+        _ => &[],
+    };
+    lines.extend(field_lines(&input, shown, width, theme));
+    lines
+}
+
+fn is_change(tool: &str) -> bool {
+    matches!(tool, "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
+}
+
+fn change_lines(
+    asked: &Asked,
+    input: &Value,
+    prior: &PriorContent,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let before = match prior {
+        PriorContent::Text(text) => Some(text.as_str()),
+        PriorContent::None | PriorContent::Other(_) => None,
+    };
+    let note = match prior {
+        PriorContent::Text(text) if text.is_empty() => "  It replaces an empty file:".to_owned(),
+        PriorContent::Text(_) => "  It replaces the file; this is what changes:".to_owned(),
+        PriorContent::Other(bytes) => {
+            format!(
+                "  It replaces a file of {bytes} bytes, too large or no text to compare with; its new content:"
+            )
+        }
+        PriorContent::None if asked.tool == "Write" => "  Its content:".to_owned(),
+        PriorContent::None => String::new(),
+    };
+    let mut lines = Vec::new();
+    if !note.is_empty() {
+        lines.extend(wrapped(&[Span::styled(note, theme.dim())], &[], &[Span::raw("  ")], width));
+    }
+    let changes = whole_of_call(&asked.tool, input, before, width, theme);
+    if changes.is_empty() {
+        let is_same = before.is_some_and(|text| !text.is_empty());
+        let note = if is_same { "  nothing: the content is the same" } else { "  (nothing: it is empty)" };
+        lines.push(Line::from(Span::styled(note, theme.warning())));
+    }
+    lines.extend(changes);
+    // Unlike everything else in a change these decide how often it is made.
+    let edits = input.get("edits").and_then(Value::as_array).into_iter().flatten();
+    for (at, edit) in edits.enumerate() {
+        if edit.get("replace_all").is_some_and(|all| all != &Value::Bool(false)) {
+            lines.push(Line::from(Span::styled(
+                format!("  change {} replaces every occurrence", at + 1),
+                theme.warning(),
+            )));
+        }
+    }
+    lines
+}
+
+/// Fields of a call, each in full, but for those that were shown already.
+fn field_lines(input: &Value, shown: &[&str], width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let fields = input.as_object().into_iter().flatten();
+    for (name, value) in fields.filter(|(name, _)| !shown.contains(&name.as_str())) {
+        let head = Span::styled(format!("{}: ", one_line(name)), theme.accent());
+        let indent = [Span::raw("  ")];
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => serde_json::to_string_pretty(other).unwrap_or_default(),
+        };
+        if text.contains('\n') {
+            lines.extend(chopped(&[head], &indent, &indent, width));
+            lines.extend(block(&text, &[], width, theme));
+        } else {
+            let text = Span::raw(spelt_out(&text));
+            lines.extend(chopped(&[head, text], &indent, &[Span::raw("    ┊ ")], width));
+        }
+    }
+    lines
+}
+
+/// A text as it is written, line by line behind a gutter, its marked parts in styles of their own.
+fn block(text: &str, marks: &[ConsentMark], width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let levels = levels(text, marks);
+    let count = text.split('\n').count();
+    let digits = if count > 1 { count.to_string().len() } else { 0 };
+    let has_gutter = width >= GUTTER_COLUMNS_MIN + digits;
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for (at, line) in text.split('\n').enumerate() {
+        let number = if digits > 0 { format!("{:>digits$}", at + 1) } else { String::new() };
+        let gutter = |text: String| match has_gutter {
+            true => vec![Span::styled(text, theme.dim())],
+            false => Vec::new(),
+        };
+        let first = gutter(format!("  {number}│ "));
+        let rest = gutter(format!("  {}┊ ", " ".repeat(digits)));
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        for (offset, character) in line.char_indices() {
+            let level = levels.get(start + offset).copied().unwrap_or(0);
+            let piece = spelt_out(character.encode_utf8(&mut [0; 4]));
+            let is_spelt = piece.chars().ne([character]) && character != '\t';
+            let style = style_of(if is_spelt { DANGER } else { level }, theme);
+            match spans.last_mut() {
+                Some(last) if last.style == style => last.content.to_mut().push_str(&piece),
+                _ => spans.push(Span::styled(piece, style)),
+            }
+        }
+        start += line.len() + 1;
+        lines.extend(chopped(&spans, &first, &rest, width));
+    }
+    lines
+}
+
+/// Levels of marked bytes: nothing, to be noticed, dangerous.
+const NOTICE: u8 = 1;
+const DANGER: u8 = 2;
+
+fn levels(text: &str, marks: &[ConsentMark]) -> Vec<u8> {
+    let mut levels = vec![0; text.len()];
+    for mark in marks {
+        let level = if mark.is_dangerous { DANGER } else { NOTICE };
+        // A mark over several lines would drown those inside of it; it is named in words.
+        let is_one_line = text.get(mark.start..mark.end).is_some_and(|part| !part.contains('\n'));
+        if let Some(marked) = levels.get_mut(mark.start..mark.end).filter(|_| is_one_line) {
+            marked.iter_mut().for_each(|known| *known = level.max(*known));
+        }
+    }
+    levels
+}
+
+fn style_of(level: u8, theme: Theme) -> Style {
+    match level {
+        DANGER => theme.bad().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+        NOTICE => theme.warning().add_modifier(Modifier::UNDERLINED),
+        _ => Style::new(),
+    }
+}
+
+/// The marks in words, the dangerous ones first; the same one in several lines once.
+fn mark_lines(asked: &Asked, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let sentences = asked.mark_sentences();
+    let mut lines = Vec::new();
+    if !sentences.is_empty() {
+        lines.push(Line::from(Span::styled("  Look at this before you allow it:", theme.strong())));
+    }
+    for sentence in sentences {
+        let (sign, style) =
+            if sentence.is_dangerous { ("  ! ", theme.bad()) } else { ("  · ", theme.warning()) };
+        let text = [Span::raw(one_line(&sentence.text))];
+        lines.extend(wrapped(&text, &[Span::styled(sign, style)], &[Span::raw("    ")], width));
+    }
+    lines
+}
+
+/// A text in one line, with characters that cannot be seen spelt out.
+fn one_line(text: &str) -> String {
+    spelt_out(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
