@@ -10,6 +10,7 @@ mod commands;
 mod errands;
 mod failure;
 mod kept;
+mod leftovers;
 mod own;
 mod progress;
 mod provider;

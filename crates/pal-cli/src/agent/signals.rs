@@ -30,6 +30,7 @@ pub(super) fn interrupt_on_signals(
             // Everything that was said is in the log already; whatever runs is given up.
             servers.stop();
             shell.end();
+            crate::leftovers::end_and_tell();
             std::process::exit(INTERRUPTED);
         }
     });
@@ -40,16 +41,26 @@ pub(crate) fn on_wishes_to_end(mut heed: impl FnMut() + Send + 'static) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
+            use tokio::signal::unix::{Signal, SignalKind, signal};
             let (Ok(mut interrupt), Ok(mut terminate)) =
                 (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
             else {
                 return;
             };
+            // Who started the program with `nohup` wants it to go on.
+            let mut hangup = match pal_process::is_hangup_ignored() {
+                true => None,
+                false => signal(SignalKind::hangup()).ok(),
+            };
+            let hung_up = async |hangup: &mut Option<Signal>| match hangup {
+                Some(hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            };
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
+                    () = hung_up(&mut hangup) => {}
                 }
                 heed();
             }

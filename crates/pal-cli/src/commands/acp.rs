@@ -13,6 +13,7 @@ use crate::agent::options_at;
 use crate::arguments::{Acp, PermissionMode, Print};
 use crate::failure::Failure;
 use crate::kept;
+use crate::leftovers::LeftoverGuard;
 use crate::own::{self, Own};
 use crate::provider::{has_access, usual_provider};
 use crate::session::card;
@@ -27,6 +28,7 @@ pub(crate) fn acp(arguments: &Acp, given: Option<String>, print: &Print) -> Resu
         no_sandbox: arguments.no_sandbox,
         ..print.clone()
     };
+    let _guard = LeftoverGuard::begin();
     serve(Arc::new(Editors { given, print })).map_err(|error| Failure::new(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ use crate::agent::{Json, Lines, Show, StreamJson, Task, Text, work, work_as_team
 use crate::arguments::{Arguments, InputFormat, OutputFormat, Print};
 use crate::aside;
 use crate::failure::Failure;
+use crate::leftovers::LeftoverGuard;
 use crate::settings::Settings;
 use crate::stored::{chance, now};
 use crate::terminal;
@@ -24,6 +25,7 @@ const INPUT_BYTES_MAX: u64 = 16 << 20;
 const INPUT_PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) fn print(print: &Print, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let _guard = LeftoverGuard::begin();
     if print.is_teammate {
         return work_as_teammate(print, settings);
     }

@@ -84,6 +84,40 @@ fn a_call_is_asked_about_and_shown_from_wish_to_result() {
 }
 
 #[test]
+fn a_question_carries_the_whole_command_and_its_marks() {
+    let lines = "echo fine\n".repeat(400);
+    let command = format!("bash <<'END'\n{lines}rm -rf ~/important\u{202e}\nEND");
+    let asked = command.clone();
+    let world = World::new(Made::answers(move |at, _| match at {
+        0 => calls("I run.", &[bash(&asked)]),
+        _ => says("Over."),
+    }));
+    edit_as(&world, Consent::Reject, async |editor: Editor| {
+        let session = editor.session().await;
+        editor.prompt(&session, "go").await.unwrap();
+        let questions = editor.questions();
+        let fields = &questions[0].tool_call.fields;
+        assert_eq!(fields.raw_input.as_ref().unwrap()["command"], command.as_str());
+        let shown = command.replace('\u{202e}', "⟨U+202E⟩");
+        assert_eq!(fields.title.as_deref(), Some(format!("`{shown}`").as_str()));
+        let content = serde_json::to_string(fields.content.as_ref().unwrap()).unwrap();
+        assert!(
+            content.contains(&serde_json::to_string(&shown).unwrap().trim_matches('"').to_owned()),
+            "{content}"
+        );
+        for mark in [
+            "line 402: `rm -rf ~/important⟨U+202E⟩` deletes files",
+            "is outside the project",
+            "the text is run by `bash` as commands",
+            "⟨U+202E⟩ is a character that cannot be seen",
+            "stores this rule for the project",
+        ] {
+            assert!(content.contains(mark), "{mark}: {content}");
+        }
+    });
+}
+
+#[test]
 fn what_is_rejected_is_not_done_and_what_is_always_allowed_is_asked_once() {
     let made = || {
         Made::answers(|at, _| match at % 2 {

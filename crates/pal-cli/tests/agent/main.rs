@@ -8,6 +8,7 @@ mod commanding;
 mod editors;
 mod faults;
 mod kills;
+mod leftovers;
 mod limits;
 mod memories;
 mod notes;
