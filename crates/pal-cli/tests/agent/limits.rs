@@ -214,11 +214,12 @@ fn noisy_commands_stay_within_the_limits_on_the_disk() {
         0..=3 => calls("", &[("Bash", noisy(char::from(b'a' + at as u8)))]),
         _ => says("Done."),
     }));
-    let mut command = world.command(&[&["-p"], &FREELY[..], &["go"]].concat());
+    let told = ["-p", "--output-format", "stream-json", "--verbose"];
+    let mut command = world.command(&[&told[..], &FREELY, &["go"]].concat());
     command.env("PAL_MAX_COMMAND_OUTPUT_MB", "2").env("PAL_MAX_OUTPUTS_MB", "5");
     let said = finish(command.spawn().unwrap());
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("disk limit: removed"), "the user is told: {}", said.err);
+    assert!(said.out.contains("disk limit: removed"), "the user is told: {}", said.out);
     let sizes: Vec<u64> = outputs(&world).into_iter().map(|(_, bytes)| bytes).collect();
     assert_eq!(sizes.len(), 4);
     assert!(sizes.iter().sum::<u64>() <= 5 << 20, "{sizes:?}");
@@ -245,7 +246,7 @@ fn outputs_are_removed_by_hand_and_never_those_of_an_open_session() {
     assert_eq!(outputs(&world)[0].1, 3_000_000, "a look changes nothing");
     let listed = finish(world.command(&["sessions"]).spawn().unwrap());
     assert!(
-        listed.out.contains("MB on disk") && listed.out.contains("1 session: 3.0 MB on disk"),
+        listed.out.contains("MB on disk") && listed.out.contains("1 session: 3.1 MB on disk"),
         "{}",
         listed.out
     );

@@ -34,7 +34,7 @@ fn rounds(most: usize, mut aside: impl FnMut(&Ask<'_>) -> Option<pal_sim::Answer
         let thought: String = (0..250).map(words).collect();
         match at > most {
             true => says("All parts are read."),
-            false => calls(&thought, &[("Bash", json!({"command": "true"}))]),
+            false => calls(&thought, &[("Bash", json!({"command": format!("true {at}")}))]),
         }
     })
 }
