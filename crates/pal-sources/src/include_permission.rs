@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_permissions::{Ground, Mode, Need, Request, Target, Verdict, holds_credentials, judge};
+use pal_permissions::{
+    Ground, Mode, Need, Request, SandboxPolicy, Target, Verdict, holds_credentials, judge,
+};
 
 use crate::walk::{Candidate, Walk};
 use crate::words::shown;
@@ -32,6 +34,8 @@ impl Walk {
             memory: None,
             directory: project.directory.clone(),
             resolve: &|named, directory| directory.join(named),
+            is_folder: &Path::is_dir,
+            sandbox: SandboxPolicy::default(),
         };
         let target = Target { named: shown(&candidate.path), real: real.to_owned() };
         if let Some(rule) = self.search.rules.denies_reading(&target, &ground) {

@@ -35,7 +35,7 @@ pub(crate) fn gc(arguments: &Gc, settings: &Settings, out: &mut dyn Write) -> Re
     let total = total_bytes(&files);
     let chosen = choose_outputs_to_remove(&files, bytes_max);
     if arguments.json {
-        return write_json(arguments, (files.len(), total, bytes_max), chosen, out);
+        return write_json(arguments, (files.len(), total, bytes_max), &chosen, out);
     }
     writeln!(
         out,
@@ -123,12 +123,12 @@ fn write_result(cleanup: &OutputCleanup, out: &mut dyn Write) -> Result<ExitCode
 fn write_json(
     arguments: &Gc,
     (count, total, bytes_max): (usize, u64, u64),
-    chosen: Vec<OutputFile>,
+    chosen: &[OutputFile],
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let would_free = total_bytes(&chosen);
+    let would_free = total_bytes(chosen);
     let cleanup = match arguments.yes {
-        true => remove_outputs(chosen.clone(), None, now()),
+        true => remove_outputs(chosen.to_owned(), None, now()),
         false => OutputCleanup::default(),
     };
     let paths = |files: &[OutputFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
@@ -136,7 +136,7 @@ fn write_json(
         cleanup.failed.iter().map(|(file, error)| json!({"path": file.path, "error": error.to_string()}));
     let object = json!({
         "outputs": count, "total_bytes": total, "limit_bytes": bytes_max,
-        "would_free_bytes": would_free, "would_remove": paths(&chosen),
+        "would_free_bytes": would_free, "would_remove": paths(chosen),
         "is_dry_run": !arguments.yes, "freed_bytes": cleanup.freed(), "removed": paths(&cleanup.removed),
         "open": paths(&cleanup.open), "failed": failed.collect::<Vec<_>>(),
     });

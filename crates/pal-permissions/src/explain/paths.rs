@@ -24,7 +24,7 @@ pub(super) fn is_system_program(named: &str) -> bool {
 
 /// Marks of the file that a tool reads or writes.
 pub(super) fn marks_of_target(target: &Target, is_write: bool, ground: &Ground<'_>) -> Vec<CommandMark> {
-    let reasons = reasons(&target.named, &[target.clone()], is_write, ground);
+    let reasons = reasons(&target.named, std::slice::from_ref(target), is_write, ground);
     let range = 0..target.named.len();
     reasons.into_iter().map(|(kind, sentence)| CommandMark { range: range.clone(), kind, sentence }).collect()
 }
@@ -108,7 +108,7 @@ pub(super) fn path_candidates(text: &str) -> Vec<Range<usize>> {
     let value = text.find('=').map(|at| at + 1);
     if text.starts_with('-') {
         if let Some(start) = value {
-            return vec![start..end];
+            return std::iter::once(start..end).collect();
         }
         // The value of a single letter may be joined to it: `-C/etc`.
         let joined = text.char_indices().nth(2).map(|(at, _)| at);
@@ -117,8 +117,8 @@ pub(super) fn path_candidates(text: &str) -> Vec<Range<usize>> {
     }
     let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
     match value {
-        Some(start) if text[..start - 1].chars().all(is_name) => vec![start..end],
-        _ => vec![0..end],
+        Some(start) if text[..start - 1].chars().all(is_name) => std::iter::once(start..end).collect(),
+        _ => std::iter::once(0..end).collect(),
     }
 }
 

@@ -372,7 +372,7 @@ impl<'a> Explainer<'a> {
             }
             self.nested(here, &ranges[start..], walked, is_head);
         }
-        let is_look = shell::look(words).is_some();
+        let is_look = shell::read_only_operands(words).is_some();
         for (idx, word) in words.iter().enumerate() {
             self.word(word, ranges[idx].clone(), walked, (idx == 0, deletes, !is_look));
         }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use pal_permissions::{
-    CommandMark, CommandMarkKind as Kind, Ground, Need, Target, explain_command, explain_need,
+    CommandMark, CommandMarkKind as Kind, Ground, Need, SandboxPolicy, Target, explain_command, explain_need,
 };
 use proptest::prelude::*;
 
@@ -20,6 +20,8 @@ fn with_ground<T>(ask: impl FnOnce(&Ground<'_>) -> T) -> T {
         memory: None,
         directory: PathBuf::from("/project"),
         resolve: &resolve,
+        is_folder: &|_| false,
+        sandbox: SandboxPolicy::default(),
     })
 }
 

@@ -18,11 +18,14 @@ struct Outcome {
     notes: Vec<String>,
 }
 
+/// What becomes of a call.
+type CallResult = Box<dyn FnMut(&Call, u64) -> Returned>;
+
 /// The world around a run; each function gets the number of the request.
 struct World {
     reply: Box<dyn FnMut(u64) -> Input>,
     judge: Box<dyn FnMut(&Call) -> Ruling>,
-    result: Box<dyn FnMut(&Call, u64) -> Returned>,
+    result: CallResult,
     stop: Box<dyn FnMut(u64) -> Input>,
 }
 

@@ -147,7 +147,7 @@ fn events() -> Vec<Event> {
             Event::Void { .. } | Event::Waiting { .. } | Event::Notice(_) | Event::Ended(_) => {}
             Event::ToolBegan { .. } | Event::ToolPrinted { .. } | Event::ToolEnded { .. } => {}
             Event::Compacted(_) | Event::CacheBroke(_) | Event::Exchanged(_) | Event::Mode(_) => {}
-            Event::Doing { .. } | Event::Compacting { .. } => {}
+            Event::Doing { .. } | Event::Compacting { .. } | Event::Warning(_) => {}
         }
     }
     events
