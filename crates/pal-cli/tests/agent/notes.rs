@@ -114,7 +114,7 @@ fn a_full_window_takes_the_notes_and_asks_no_model() {
     let folder = world.logs()[0].parent().unwrap().join("notes");
     let notes = std::fs::read_to_string(folder.join("notes.md")).unwrap();
     assert_eq!(notes.lines().filter(|line| line.starts_with("# ")).count(), 10, "{notes}");
-    assert!(notes.contains("- ran `true`"), "{notes}");
+    assert!(notes.contains("- ran `true "), "{notes}");
     let ledger = finish(world.command(&["memory", "ledger", "--json"]).spawn().unwrap());
     let ledger: Value = serde_json::from_str(&ledger.out).unwrap();
     let row = &ledger["rows"][0];
