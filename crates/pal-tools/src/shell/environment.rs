@@ -240,7 +240,8 @@ fn is_hidden(name: &OsStr, value: &OsStr, hidden: &[String]) -> bool {
         return false;
     }
     let large = String::from_utf8_lossy(bytes).to_ascii_uppercase();
-    if OPEN.contains(&large.as_str()) {
+    // Names of settings that the user gave git, numbered.
+    if OPEN.contains(&large.as_str()) || large.starts_with("GIT_CONFIG_KEY_") {
         return false;
     }
     HIDDEN.iter().any(|pattern| matches(large.as_bytes(), pattern.as_bytes()))
