@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pal_permissions::{SandboxPolicy, SandboxState};
-use pal_sandbox::{Fence, Policy};
+use pal_sandbox::Policy;
 use pal_settings::Switch;
 use pal_tools::{SandboxConfig, Shell, Workspace};
 
@@ -59,9 +59,9 @@ pub(crate) fn sandbox_policy(shell: &Shell, runs_command: bool) -> SandboxPolicy
     let Some(sandbox) = &shell.sandbox else {
         return SandboxPolicy { state: SandboxState::Off, ..SandboxPolicy::default() };
     };
-    let state = match runs_command.then(|| sandbox.fence()) {
-        Some(Fence::None { .. }) => SandboxState::Unavailable,
-        _ => SandboxState::Available,
+    let state = match !runs_command || sandbox.holds_read_only() {
+        true => SandboxState::Available,
+        false => SandboxState::Unavailable,
     };
     let policy = &sandbox.config().policy;
     SandboxPolicy { state, writable: policy.writable.clone(), network: policy.network }

@@ -144,6 +144,7 @@ impl Hooks {
             arguments,
             directory: self.existing(directory),
             environment: variables.map(|name| (name.into(), Some(project.to_owned()))).into(),
+            thread_setup: None,
         }
     }
 

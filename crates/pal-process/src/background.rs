@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use crate::capture::create;
 use crate::group::{GRACE, Group, KILL_TIME, Waiter};
 use crate::leftovers::{CommandMark, EndedProcess};
+use crate::spec::spawn;
 use crate::{Cancel, NotStarted, Program, Status};
 
 pub use news::News;
@@ -262,7 +263,8 @@ impl Keeper {
         let first = tasks.last_key_value().map_or(1, |(number, _)| number + 1);
         let (number, file, output) = create_next(&self.folder, first)?;
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-        let started = command.spawn().inspect_err(|_| _ = std::fs::remove_file(&file));
+        let started = spawn(&mut command, program.thread_setup.as_ref())
+            .inspect_err(|_| _ = std::fs::remove_file(&file));
         let child = started?;
         mark.contain(child.id());
         let group = Group::of(&child);

@@ -24,5 +24,5 @@ pub use leftovers::{
     end_abandoned, end_descendants, is_hangup_ignored, owner_mark, take_untold, tell_later,
 };
 pub use run::{Finished, NotStarted, Stopped, run};
-pub use spec::{Input, Program, Spec, Streams};
+pub use spec::{Input, Program, Spec, Streams, ThreadSetup};
 pub use status::{Status, signal_name};

@@ -14,6 +14,7 @@ use crate::capture::{Capture, Captured, Keep};
 use crate::group::{GRACE, Group, KILL_TIME, Waiter};
 use crate::leftovers::{CommandMark, EndedProcess};
 use crate::pump::{Feed, Pump, Stream};
+use crate::spec::spawn;
 use crate::{Cancel, Input, Spec, Status, Streams};
 
 /// After the end of a process its pipes are silent when nothing came for so long.
@@ -173,7 +174,7 @@ fn start(spec: Spec, cancel: &Cancel, mark: &CommandMark) -> io::Result<Running>
         buffer: vec![0; 64 * 1024],
     };
     let watch = cancel.watch(move || _ = (&waker).write(&[0]));
-    let child = command.spawn()?;
+    let child = spawn(&mut command, spec.program.thread_setup.as_ref())?;
     mark.contain(child.id());
     // Our copies of the ends that the child writes to go with the command: else no pipe would ever end.
     drop(command);

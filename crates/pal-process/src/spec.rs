@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use crate::Keep;
 
@@ -19,6 +21,43 @@ pub struct Program {
     pub directory: PathBuf,
     /// What its environment has otherwise than ours: a value, or none where a variable is taken away. Later wins.
     pub environment: Vec<(OsString, Option<OsString>)>,
+    /// What the thread does to itself that starts the program, which inherits it.
+    pub thread_setup: Option<ThreadSetup>,
+}
+
+/// Something that a thread does to itself before it starts a program, such as giving up rights. The thread does nothing
+/// else and ends with the start.
+#[derive(Clone)]
+pub struct ThreadSetup(Arc<dyn Fn() -> io::Result<()> + Send + Sync>);
+
+impl ThreadSetup {
+    /// Nothing is started if it fails.
+    pub fn new(setup: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> ThreadSetup {
+        ThreadSetup(Arc::new(setup))
+    }
+}
+
+impl PartialEq for ThreadSetup {
+    fn eq(&self, other: &ThreadSetup) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ThreadSetup {}
+
+impl fmt::Debug for ThreadSetup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ThreadSetup")
+    }
+}
+
+/// Starts a command, on a thread of its own if that has something to do to itself first.
+pub(crate) fn spawn(command: &mut Command, setup: Option<&ThreadSetup>) -> io::Result<Child> {
+    let Some(setup) = setup else { return command.spawn() };
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| (setup.0)().and_then(|()| command.spawn()));
+        started.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it broke down")))
+    })
 }
 
 impl Program {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pal_process::{Cancel, Input, Keep, Program, Spec, Streams, run};
-use pal_sandbox::{Fence, Policy};
+use pal_sandbox::{Fence, Policy, SandboxProbe, confine_by_thread};
 
 const ROUNDS: usize = 200;
 
@@ -16,6 +16,9 @@ fn main() {
     let helper = std::env::var_os("PAL")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_pal-fenced")), PathBuf::from);
     let mut ways = vec![("no sandbox", None)];
+    if SandboxProbe::default().has_thread_sandbox() {
+        ways.push(("by thread", Some(Fence::None { why: String::new() })));
+    }
     ways.extend(Fence::detect_landlock().ok().map(|fence| ("Landlock", Some(fence))));
     ways.extend(
         Some(Fence::detect())
@@ -44,9 +47,11 @@ fn once(fence: Option<&Fence>, project: &Path, helper: &Path) {
         arguments: vec!["-c".into(), "cat Cargo.toml".into()],
         directory: project.to_owned(),
         environment: Vec::new(),
+        thread_setup: None,
     };
     let policy = Policy::read_only(&[project.to_owned()]);
     let program = match fence {
+        Some(Fence::None { .. }) => confine_by_thread(program, &policy),
         Some(fence) => match fence.wrap(program, &policy, helper) {
             Ok(program) => program,
             Err(error) => panic!("{error}"),

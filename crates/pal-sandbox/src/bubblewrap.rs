@@ -23,6 +23,7 @@ pub(crate) fn try_out() -> Result<PathBuf, String> {
             arguments,
             directory: PathBuf::from("/"),
             environment: Vec::new(),
+            thread_setup: None,
         },
         input: Input::Nothing,
         streams: Streams::Merged,

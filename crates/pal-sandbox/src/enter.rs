@@ -54,7 +54,7 @@ pub(crate) fn try_out() -> Result<u8, String> {
 
 /// Binds this thread; what Landlock is able to, 0 if it was not wanted.
 #[cfg(target_os = "linux")]
-fn enter(order: &Order) -> Result<u8, String> {
+pub(crate) fn enter(order: &Order) -> Result<u8, String> {
     let abi = if order.landlock { crate::landlocked::restrict(&order.policy)? } else { 0 };
     crate::powers::give_up()?;
     // Without that right in Landlock, a call that needs no open file could cut files anywhere.
@@ -66,6 +66,6 @@ fn enter(order: &Order) -> Result<u8, String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enter(_: &Order) -> Result<u8, String> {
+pub(crate) fn enter(_: &Order) -> Result<u8, String> {
     Err("Landlock and seccomp are parts of Linux".to_owned())
 }

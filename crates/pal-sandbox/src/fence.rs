@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use pal_process::Program;
+use pal_process::{Program, ThreadSetup};
 
 use crate::enter::{HELPER_ARGUMENT, Order};
 use crate::{Policy, bubblewrap};
@@ -62,6 +62,7 @@ impl Fence {
             arguments: Vec::new(),
             directory: PathBuf::new(),
             environment: Vec::new(),
+            thread_setup: None,
         };
         let wrapped = self.wrap(nothing, policy, helper)?;
         let mut words = vec![wrapped.path];
@@ -104,21 +105,50 @@ impl Fence {
     }
 }
 
-/// The fence of this machine, found when it is first asked for: trying it out takes as long as starting a few programs.
+/// What this machine can do, found when it is first asked for: trying it out takes as long as starting a few programs.
 #[derive(Clone, Debug, Default)]
-pub struct SandboxProbe(Arc<OnceLock<Fence>>);
+pub struct SandboxProbe(Arc<Probed>);
+
+#[derive(Debug, Default)]
+struct Probed {
+    fence: OnceLock<Fence>,
+    landlock: OnceLock<Option<u8>>,
+}
 
 impl SandboxProbe {
-    /// The fence.
+    /// The fence around commands.
     pub fn fence(&self) -> &Fence {
-        self.0.get_or_init(Fence::detect)
+        self.0.fence.get_or_init(Fence::detect)
+    }
+
+    /// Whether the kernel alone can hold a read-only command: its Landlock keeps signals and abstract sockets inside, too.
+    /// Then the command needs no program around it, which would take longer to start than the command itself.
+    pub fn has_thread_sandbox(&self) -> bool {
+        let abi = self.0.landlock.get_or_init(|| crate::enter::try_out().ok());
+        abi.is_some_and(|abi| abi >= THREAD_ABI)
     }
 }
 
+/// The Landlock that first kept signals and abstract sockets inside.
+const THREAD_ABI: u8 = 6;
+
 impl From<Fence> for SandboxProbe {
     fn from(fence: Fence) -> SandboxProbe {
-        SandboxProbe(Arc::new(OnceLock::from(fence)))
+        let landlock = match fence {
+            Fence::Landlock { abi } => Some(abi),
+            Fence::Bubblewrap { .. } | Fence::None { .. } => None,
+        };
+        SandboxProbe(Arc::new(Probed { fence: OnceLock::from(fence), landlock: OnceLock::from(landlock) }))
     }
+}
+
+/// A program that the thread which starts it shuts in by Landlock and seccomp. Only for policies that change nothing
+/// ([`Policy::read_only`]), on a machine that has it ([`SandboxProbe::has_thread_sandbox`]).
+pub fn confine_by_thread(program: Program, policy: &Policy) -> Program {
+    let order = Order { landlock: true, policy: policy.clone() };
+    let setup =
+        ThreadSetup::new(move || crate::enter::enter(&order).map(drop).map_err(std::io::Error::other));
+    Program { thread_setup: Some(setup), ..program }
 }
 
 impl fmt::Display for Fence {

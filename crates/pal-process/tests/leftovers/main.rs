@@ -22,6 +22,7 @@ fn shell(line: &str) -> Program {
         arguments: vec!["-c".into(), line.into()],
         directory: PathBuf::from("/"),
         environment: Vec::new(),
+        thread_setup: None,
     }
 }
 

@@ -17,6 +17,7 @@ fn shell(line: &str) -> Program {
         arguments: vec!["-c".into(), line.into()],
         directory: "/".into(),
         environment: Vec::new(),
+        thread_setup: None,
     }
 }
 

@@ -75,6 +75,7 @@ fn the_ways_out_are_real() {
             arguments: vec!["-c".into(), way.into()],
             directory: yard.root.clone(),
             environment: vec![("OUT".into(), Some(yard.outside.clone().into()))],
+            thread_setup: None,
         };
         program.environment.push(("GIT_CONFIG_GLOBAL".into(), Some("/dev/null".into())));
         let done = finished(program);
@@ -261,6 +262,7 @@ fn the_ways_to_plant_are_real() {
             arguments: vec!["-c".into(), way.into()],
             directory: yard.root.clone(),
             environment: vec![("OLDPWD".into(), Some(yard.root.clone().into()))],
+            thread_setup: None,
         });
         assert!(done.status.is_success(), "{way}: {}", done.output.text());
     }

@@ -12,7 +12,7 @@ use pal_permissions::{
     Ground, Mode, Need, Request, Rules, SandboxLevel, SandboxPolicy, SandboxState, Verdict, judge,
 };
 use pal_process::{Cancel, Finished, Input, Keep, Program, Spec, Streams, run};
-use pal_sandbox::{Fence, Planted, Policy, ProjectScan, home_credentials};
+use pal_sandbox::{Fence, Planted, Policy, ProjectScan, SandboxProbe, confine_by_thread, home_credentials};
 
 /// What only files with credentials, and variables, hold.
 pub(crate) const SECRET: &str = "CANARY-5f2e";
@@ -21,6 +21,8 @@ pub(crate) const SECRET: &str = "CANARY-5f2e";
 pub(crate) struct Fixture {
     _folder: tempfile::TempDir,
     pub(crate) fence: Fence,
+    /// Whether the thread that starts a command shuts it in.
+    is_by_thread: bool,
     pub(crate) project: PathBuf,
     pub(crate) home: PathBuf,
     pub(crate) outside: PathBuf,
@@ -46,7 +48,17 @@ impl Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("set");
         let victim = Command::new("sleep").arg("3600").spawn().expect("it starts");
-        let fixture = Fixture { _folder: folder, fence, project, home, outside, mask, listener, victim };
+        let fixture = Fixture {
+            _folder: folder,
+            fence,
+            is_by_thread: false,
+            project,
+            home,
+            outside,
+            mask,
+            listener,
+            victim,
+        };
         fixture.fill();
         fixture
     }
@@ -187,7 +199,7 @@ impl Fixture {
 
     /// Runs a line of the shell in the project, in the sandbox of a policy.
     pub(crate) fn shell(&self, line: &str, policy: &Policy) -> Finished {
-        self.shell_within(line, policy, Duration::from_secs(5))
+        self.shell_within(line, policy, Duration::from_secs(3))
     }
 
     pub(crate) fn shell_within(&self, line: &str, policy: &Policy, limit: Duration) -> Finished {
@@ -206,10 +218,14 @@ impl Fixture {
                 .iter()
                 .map(|(name, value)| ((*name).into(), Some((*value).into())))
                 .collect(),
+            thread_setup: None,
         };
         let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
         let spec = Spec {
-            program: self.fence.wrap(program, policy, helper).expect("a sandbox"),
+            program: match self.is_by_thread && policy.changes_nothing {
+                true => confine_by_thread(program, policy),
+                false => self.fence.wrap(program, policy, helper).expect("a sandbox"),
+            },
             input: Input::Nothing,
             streams: Streams::Merged,
             keep: Keep::up_to(200_000),
@@ -277,7 +293,12 @@ fn real(path: &Path) -> PathBuf {
 /// A fixture behind each fence of this machine.
 pub(crate) fn fixtures() -> Vec<Fixture> {
     let landlock = Fence::detect_landlock().expect("these tests need a kernel with Landlock and seccomp");
-    let mut fixtures = vec![Fixture::new(landlock)];
+    let mut fixtures = vec![Fixture::new(landlock.clone())];
+    if SandboxProbe::default().has_thread_sandbox() {
+        let mut fixture = Fixture::new(landlock);
+        fixture.is_by_thread = true;
+        fixtures.push(fixture);
+    }
     match Fence::detect() {
         bubblewrap @ Fence::Bubblewrap { .. } => fixtures.push(Fixture::new(bubblewrap)),
         _ => eprintln!("NOT TESTED: bubblewrap does not work on this machine"),

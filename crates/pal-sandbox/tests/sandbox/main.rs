@@ -57,6 +57,7 @@ impl Yard {
                 ("TMPDIR".into(), Some(self.temporary.clone().into())),
                 ("HOME".into(), Some(self.root.clone().into())),
             ],
+            thread_setup: None,
         };
         let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
         finished(self.fence.wrap(program, &self.policy, helper).expect("a fence"))

@@ -64,6 +64,7 @@ fn a_fenced_command_is_ended_with_all_that_it_started() {
             arguments: vec!["-c".into(), "trap 'echo bye; exit' TERM; sleep 987654 & wait".into()],
             directory: yard.root.clone(),
             environment: Vec::new(),
+            thread_setup: None,
         };
         let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
         let spec = Spec {
@@ -90,6 +91,7 @@ fn a_report_comes_through_the_fence() {
             arguments: vec!["-c".into(), "exec 9>&0 </dev/null; cat; pwd -P >&9".into()],
             directory: yard.root.clone(),
             environment: Vec::new(),
+            thread_setup: None,
         };
         let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
         let spec = Spec {
@@ -112,6 +114,7 @@ fn what_cannot_be_fenced_in_does_not_run() {
         arguments: vec!["-c".into(), "echo ran".into()],
         directory: "/".into(),
         environment: Vec::new(),
+        thread_setup: None,
     };
     let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
     let none = Fence::None { why: "this is a test".to_owned() };

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pal_permissions::{Confinement, SandboxLevel};
 use pal_process::{Background, ProcessSession, Program, SESSION_VARIABLE};
-use pal_sandbox::{Fence, NoFence};
+use pal_sandbox::{Fence, NoFence, confine_by_thread};
 
 use crate::Tool;
 use places::Holding;
@@ -34,6 +34,9 @@ pub use sandbox::{Sandbox, SandboxConfig};
 
 /// The folder of the session with the outputs of commands in the background.
 const BACKGROUND: &str = "background";
+
+/// The folder of the session with temporary files of read-only commands.
+const SCRATCH: &str = "scratch";
 
 /// Default for [`Shell::limit_outputs`].
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
@@ -56,6 +59,8 @@ pub struct Shell {
     program: PathBuf,
     places: places::Places,
     told_of_landlock: AtomicBool,
+    /// The folder that read-only commands may write to.
+    scratch: PathBuf,
     output_bytes_max: u64,
 }
 
@@ -72,6 +77,7 @@ impl Shell {
             program: script::shell(),
             places: places::Places::default(),
             told_of_landlock: AtomicBool::new(false),
+            scratch: session.join(SCRATCH),
             output_bytes_max: OUTPUT_BYTES_MAX,
         }
     }
@@ -94,7 +100,11 @@ impl Shell {
     fn is_bubblewrapped(&self, confinement: &Confinement) -> bool {
         let has_processes =
             matches!(confinement.level, SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite);
-        let is_bubblewrap = |sandbox: &Sandbox| matches!(sandbox.fence(), Fence::Bubblewrap { .. });
+        let is_bubblewrap = |sandbox: &Sandbox| {
+            let is_by_thread =
+                confinement.level == SandboxLevel::ReadOnly && sandbox.config().probe.has_thread_sandbox();
+            !is_by_thread && matches!(sandbox.fence(), Fence::Bubblewrap { .. })
+        };
         has_processes && self.sandbox.as_ref().is_some_and(is_bubblewrap)
     }
 
@@ -123,13 +133,27 @@ impl Shell {
             environment.extend(environment::neutral());
         }
         let arguments = vec!["-c".into(), frame(&line).into()];
-        let program = Program { path: self.program.clone().into(), arguments, directory, environment };
+        let mut program = Program {
+            path: self.program.clone().into(),
+            arguments,
+            directory,
+            environment,
+            thread_setup: None,
+        };
         let sandbox = match (&self.sandbox, confinement.level) {
             (_, SandboxLevel::Full) | (None, SandboxLevel::Guarded) => return Ok((program, None)),
             (None, _) => return Err(NoFence { why: "the sandbox is switched off".to_owned() }),
             (Some(sandbox), _) => sandbox,
         };
-        let (policy, never) = sandbox.policy(confinement.level, &confinement.readable);
+        let (mut policy, never) = sandbox.policy(confinement.level, &confinement.readable);
+        if confinement.level == SandboxLevel::ReadOnly && sandbox.config().probe.has_thread_sandbox() {
+            // Texts that are too long for a pipe, and what is sorted, go to a folder of the session.
+            if let Some(scratch) = self.make_scratch() {
+                program.environment.push(("TMPDIR".into(), Some(scratch.clone().into())));
+                policy.writable.push(scratch);
+            }
+            return Ok((confine_by_thread(program, &policy), None));
+        }
         match (sandbox.fence(), confinement.level) {
             // A rule allows it: without a sandbox it runs as it would have anyway.
             (Fence::None { .. }, SandboxLevel::Guarded) => Ok((program, None)),
@@ -140,6 +164,13 @@ impl Shell {
             }
             (fence, _) => Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, None)),
         }
+    }
+
+    /// The folder of the session that read-only commands may write to.
+    fn make_scratch(&self) -> Option<PathBuf> {
+        use std::os::unix::fs::DirBuilderExt;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.scratch);
+        made.ok().and_then(|()| self.scratch.canonicalize().ok())
     }
 
     /// A line whose stricter parts run in sandboxes of their own: the words that put a program there stand before them.

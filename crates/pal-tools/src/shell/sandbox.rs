@@ -63,6 +63,11 @@ impl Sandbox {
         })
     }
 
+    /// Whether commands that nobody allowed can be put into a sandbox.
+    pub fn holds_read_only(&self) -> bool {
+        self.config.probe.has_thread_sandbox() || !matches!(self.fence(), Fence::None { .. })
+    }
+
     fn is_helper_writable(&self) -> bool {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let helper = real(&self.config.helper);
