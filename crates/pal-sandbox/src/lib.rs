@@ -36,6 +36,6 @@ mod seccomp;
 pub use enter::{HELPER_ARGUMENT, enter_and_exec};
 pub use fence::{Fence, NoFence, SandboxProbe, confine_by_thread};
 pub use guarded_home::{home_credentials, home_startup_files};
-pub use planted::{Planted, dangers_of_repository, repository_elsewhere};
+pub use planted::{Planted, dangers_of_repository, enclosing_repository, repository_elsewhere};
 pub use policy::Policy;
 pub use project_scan::{ProjectFindings, ProjectScan};

@@ -152,6 +152,14 @@ pub fn repository_elsewhere(root: &Path) -> Vec<PathBuf> {
     folders
 }
 
+/// The top of the repository that a folder lies in, if it is above that folder. One that holds the user's home, or is it,
+/// is none: it would show everything there.
+pub fn enclosing_repository(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let top = folder.ancestors().find(|folder| folder.join(".git").exists())?;
+    let holds_home = home.is_some_and(|home| home.starts_with(top));
+    (top != folder && !holds_home && top.parent().is_some()).then(|| top.to_owned())
+}
+
 /// What in a repository that a command made runs programs: its configuration, and its hooks.
 pub fn dangers_of_repository(git: &Path) -> Vec<PathBuf> {
     let mut dangers = Vec::new();

@@ -235,3 +235,18 @@ fn without_a_sandbox_read_only_commands_ask() {
     assert_eq!(denials(&said), 1, "{}", said.out);
     assert!(said.out.contains("the sandbox is switched off"), "{}", said.out);
 }
+
+#[test]
+fn git_works_in_a_folder_of_a_repository() {
+    let world = world(vec![bash("git status --short"), bash("git log --oneline"), bash("cat ../README.md")]);
+    world.git(&["add", "README.md", "src"]);
+    world.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "First"]);
+    world.file("src/lib.rs", "changed\n");
+    let mut command = world.command(&["-p", "--output-format", "json", "go"]);
+    let said = crate::world::finish(command.current_dir(world.repository().join("src")).spawn().unwrap());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let results = results(&world);
+    assert!(results[0].0.contains(" M lib.rs") || results[0].0.contains(" M src/lib.rs"), "{results:?}");
+    assert!(results[1].0.ends_with("First"), "{results:?}");
+    assert!(results[2].1, "what lies above is asked about: {results:?}");
+}

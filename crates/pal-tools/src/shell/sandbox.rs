@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pal_permissions::SandboxLevel;
 use pal_sandbox::{
-    Fence, Planted, Policy, ProjectFindings, ProjectScan, SandboxProbe, home_credentials, home_startup_files,
-    repository_elsewhere,
+    Fence, Planted, Policy, ProjectFindings, ProjectScan, SandboxProbe, enclosing_repository,
+    home_credentials, home_startup_files, repository_elsewhere,
 };
 
 /// What the sandbox of a session lets through.
@@ -96,7 +96,8 @@ impl Sandbox {
         let mut policy = match level {
             SandboxLevel::ReadOnly => {
                 let mut visible = self.config.guarded.clone();
-                visible.extend(self.config.guarded.iter().flat_map(|root| repository_elsewhere(root)));
+                visible.extend(self.repositories_above());
+                visible.extend(visible.clone().iter().flat_map(|root| repository_elsewhere(root)));
                 visible.extend(self.config.visible.iter().chain(readable).cloned());
                 // A rule that names a file with credentials opens it.
                 hidden.retain(|path| !readable.contains(path));
@@ -127,12 +128,18 @@ impl Sandbox {
         (policy, never)
     }
 
+    /// The repositories that roots lie in: git looks at all of their files.
+    fn repositories_above(&self) -> Vec<PathBuf> {
+        let home = self.config.home.as_deref();
+        self.config.guarded.iter().filter_map(|root| enclosing_repository(root, home)).collect()
+    }
+
     /// Credentials and repositories in the roots.
     pub(super) fn findings(&self) -> ProjectFindings {
         let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = ProjectFindings::default();
-        for root in &self.config.guarded {
-            let found = scan.scan(root);
+        for root in self.config.guarded.iter().cloned().chain(self.repositories_above()) {
+            let found = scan.scan(&root);
             all.credentials.extend(found.credentials);
             all.repositories.extend(found.repositories);
             all.is_cut |= found.is_cut;
