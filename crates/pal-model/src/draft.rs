@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::json::{escape_into, fields};
 use crate::{
     Aftermath, Boundary, Content, Decision, Entry, EntryError, EntryId, FORMAT_VERSION, Origin, Prefix,
-    RequestSent, ResponseGot, ResponseId, Session, Text, Timestamp,
+    Repair, RequestSent, ResponseGot, ResponseId, Session, Text, Timestamp,
 };
 
 /// An entry without its place in a log.
@@ -134,10 +134,15 @@ impl Draft {
         draft
     }
 
+    /// How a branch continues across damage of the log.
+    pub fn repair(repair: &Repair) -> Draft {
+        Draft::of_kind("repair", 128).with(repair)
+    }
+
     /// An entry of another log once more: its id and everything it says, unknown fields included. What it says of
     /// places in its own log goes along as it stands.
     pub fn copy_of(entry: &Entry) -> Draft {
-        const ENVELOPE: [&str; 5] = ["v", "id", "parent", "parent_offset", "at"];
+        const ENVELOPE: [&str; 6] = ["v", "id", "parent", "parent_offset", "at", "checksum"];
         let mut draft = Draft { payload: String::with_capacity(entry.line.len()), id: Some(entry.id) };
         // A line that became an entry is an object.
         for (name, value) in fields(&entry.line).unwrap_or_default() {

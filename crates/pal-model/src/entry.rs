@@ -2,8 +2,8 @@
 
 use crate::json::{Field, fields, unescape};
 use crate::{
-    Assistant, Attachment, Boundary, Content, Decision, DecisionKind, EntryId, Origin, Prefix, RequestSent,
-    ResponseGot, Session, Text, Timestamp, User,
+    Assistant, Attachment, Boundary, Content, Decision, DecisionKind, EntryId, Origin, Prefix, Repair,
+    RequestSent, ResponseGot, Session, Text, Timestamp, User,
 };
 use smol_str::SmolStr;
 
@@ -52,6 +52,8 @@ pub enum Body {
     Virtual,
     /// Kept from elsewhere; never leaves.
     Internal,
+    /// How the branch continues across damage of the log.
+    Repair(Box<Repair>),
     /// A kind, or a form of a known kind, that this program does not know.
     Unknown,
 }
@@ -100,6 +102,29 @@ impl Entry {
                 .map(SmolStr::new)
         });
         Kind(kind.unwrap_or_default())
+    }
+
+    /// Drops the body if it hides other entries from the view, for an entry whose line was altered: what it says may be
+    /// wrong, and nothing that is intact may disappear because of it. Any other body stays.
+    pub fn disarm(&mut self) {
+        use DecisionKind::{CacheEdit, Clear, Fold, ProviderClear, Snip, Spill, Strip};
+        let hides = match &self.body {
+            Body::Boundary(_) | Body::Repair(_) => true,
+            Body::Decision(decision) => matches!(
+                decision.kind,
+                Spill { .. }
+                    | Snip { .. }
+                    | Clear { .. }
+                    | Fold { .. }
+                    | Strip { .. }
+                    | CacheEdit { .. }
+                    | ProviderClear { .. }
+            ),
+            _ => false,
+        };
+        if hides {
+            self.body = Body::Unknown;
+        }
     }
 
     /// The entry's decision, if it is one.
@@ -190,6 +215,8 @@ impl Envelope {
             "response" => serde_json::from_str(line).map_or(Body::Unknown, Body::Response),
             "virtual" => Body::Virtual,
             "internal" => Body::Internal,
+            "repair" => serde_json::from_str(line)
+                .map_or(Body::Unknown, |repair: Repair| Body::Repair(Box::new(repair))),
             kind if DecisionKind::NAMES.contains(&kind) => {
                 serde_json::from_str(line).map_or(Body::Unknown, Body::Decision)
             }
@@ -233,6 +260,27 @@ mod tests {
     }
 
     #[test]
+    fn only_a_body_that_hides_others_is_disarmed() {
+        for payload in [
+            r#""kind":"clear","tool_use_ids":["a"],"text":"gone""#,
+            r#""kind":"snip","entries":["01890000-0000-7000-8000-000000000002"]"#,
+            r#""kind":"boundary","summary":"all of it","snapshot":{}"#,
+            r#""kind":"repair","crlf_before":7"#,
+        ] {
+            let mut entry = parse(payload);
+            assert!(!matches!(entry.body, Body::Unknown), "{payload}");
+            entry.disarm();
+            assert!(matches!(entry.body, Body::Unknown), "{payload}");
+        }
+        let undo = r#""kind":"undo","target":"01890000-0000-7000-8000-000000000002""#;
+        for payload in [undo, r#""kind":"pin","text":"a""#, r#""kind":"user","content":"a""#] {
+            let mut entry = parse(payload);
+            entry.disarm();
+            assert!(!matches!(entry.body, Body::Unknown), "{payload}");
+        }
+    }
+
+    #[test]
     fn a_newer_format_is_refused() {
         let line = r#"{"v":2,"id":"01890000-0000-7000-8000-000000000001","at":"2026-11-15T09:00:00.000Z","kind":"user"}"#;
         assert!(matches!(Entry::parse(Text::from(line)), Err(EntryError::Version(2))));
@@ -244,6 +292,9 @@ mod tests {
     fn a_copy_says_the_same_under_the_same_id_elsewhere() {
         let original =
             parse(r#""kind":"user","origin":"person","content":"a \u00e9","mood":[1e2, {"x" : 1}]"#);
+        let sealed = parse(r#""kind":"user","content":"a","checksum":"0123456789abcdef""#);
+        let copy = Draft::copy_of(&sealed).into_line(sealed.id, None, sealed.at, None);
+        assert!(!copy.contains("checksum"), "the checksum of another line: {copy}");
         let draft = Draft::copy_of(&original);
         assert_eq!(draft.id(), Some(original.id));
         let at: Timestamp = "2026-11-16T10:00:00.000Z".parse().unwrap();

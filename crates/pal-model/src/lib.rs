@@ -27,6 +27,7 @@ mod json;
 mod nearest;
 mod parts;
 mod pings;
+mod repair;
 mod rhythm;
 mod said;
 mod text;
@@ -58,6 +59,7 @@ pub use json::{
 pub use nearest::{meant, nearest};
 pub use parts::{Part, Parts};
 pub use pings::Pings;
+pub use repair::{DamagedRange, Repair, RepairLink};
 pub use rhythm::{PAUSES, Rhythm};
 pub use said::{
     Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,

@@ -94,7 +94,7 @@ pub fn replay_watched(
             Body::Boundary(boundary) => run.boundary(at, entry, boundary)?,
             Body::Decision(decision) => run.decision(entry, decision)?,
             // Requests of other threads are none of the conversation's; what was kept from elsewhere never leaves.
-            Body::Request(_) | Body::Response(_) | Body::Internal | Body::Unknown => {}
+            Body::Request(_) | Body::Response(_) | Body::Internal | Body::Repair(_) | Body::Unknown => {}
             _ => run.copy(entry)?,
         }
     }

@@ -3,6 +3,7 @@
 //! [`FileError`] is what the system refused, in one shape for all operations; the enums above it name what a
 //! caller may branch on.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -102,12 +103,50 @@ pub enum AppendError {
     /// The system refused; nothing was lost, and a later append may succeed.
     #[error("{0}; nothing was lost")]
     File(#[from] FileError),
+    /// The log is no longer the file that was opened. Nothing was written.
+    #[error("{} was {change} while the session was running", .path.display())]
+    Changed {
+        /// The log.
+        path: PathBuf,
+        /// What happened to it.
+        change: LogChange,
+        /// The lines that were to be appended, each with its line end.
+        lines: String,
+    },
     /// An earlier append failed halfway and could not be taken back.
     #[error("an earlier write to {} failed halfway and could not be taken back; close the session and open it again: the broken line is then set aside, and nothing else is lost", .path.display())]
     Broken {
         /// The log.
         path: PathBuf,
     },
+}
+
+/// What another program did to a log that was open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogChange {
+    /// It, or a folder that it is in, is gone.
+    Deleted,
+    /// Another file stands in its place.
+    Replaced,
+    /// Something was cut off it or added to it.
+    Resized {
+        /// Bytes that were written.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+}
+
+impl fmt::Display for LogChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogChange::Deleted => formatter.write_str("deleted"),
+            LogChange::Replaced => formatter.write_str("replaced by another file"),
+            LogChange::Resized { expected, found } => {
+                write!(formatter, "changed by another program (it has {found} bytes instead of {expected})")
+            }
+        }
+    }
 }
 
 /// A rewind that was not made. The log goes on from where it was.
@@ -141,6 +180,9 @@ pub enum Why {
     /// Its text is no entry.
     #[error(transparent)]
     NotAnEntry(#[from] EntryError),
+    /// It was altered, and what is left is no entry.
+    #[error("it was altered: its checksum does not match")]
+    Checksum,
 }
 
 /// A line that is no entry. It stays in the file as it is.
@@ -157,23 +199,112 @@ pub struct BadLine {
     pub why: Why,
 }
 
-/// Something that a branch should have and the file no longer gives. What is there was read all the same.
+/// A line of a log and where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinePosition {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Where it starts.
+    pub offset: u64,
+    /// Its length, without its line end.
+    pub bytes: u64,
+}
+
+impl fmt::Display for LinePosition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LinePosition { number, offset, bytes } = self;
+        write!(formatter, "line {number} (byte {offset}, {bytes} bytes)")
+    }
+}
+
+/// Damage of a log, or something that a branch should have and the file no longer gives. Everything that is intact was
+/// read all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// A line of the branch was skipped.
+    /// A line was skipped.
     #[error("skipped {0}")]
     Skipped(BadLine),
-    /// An entry's parent is nowhere before it, so the branch begins with that entry.
+    /// A line no longer matches its checksum.
+    #[error("{line} was altered after it was written (its checksum does not match): {}", treated(*.is_used))]
+    Altered {
+        /// The line.
+        line: LinePosition,
+        /// Whether its content is used as it stands; what hides other entries is not.
+        is_used: bool,
+    },
+    /// A line has no checksum, although lines before it have.
     #[error(
-        "entry {entry} (byte {offset}) follows {parent}, which is not in the log: what came before is missing"
+        "{line} lost its checksum, or an earlier version of pal wrote it: its content is used as it stands"
     )]
-    LostParent {
+    Unsealed {
+        /// The line.
+        line: LinePosition,
+    },
+    /// A line is no entry because a line end was lost, but holds whole ones.
+    #[error("{line} lost a line end: {} in it read all the same", intact(*.entries))]
+    Merged {
+        /// The line.
+        line: LinePosition,
+        /// How many whole entries it holds.
+        entries: usize,
+    },
+    /// An entry stands in the log more than once.
+    #[error("{line} repeats entry {entry}: the copy was not used")]
+    Repeated {
+        /// The line of the copy.
+        line: LinePosition,
         /// The entry.
         entry: EntryId,
-        /// Where it starts.
-        offset: u64,
+    },
+    /// An entry stands before the one that it follows.
+    #[error("{line} stands before line {parent}, although it follows it: the order was restored")]
+    Misplaced {
+        /// The line.
+        line: LinePosition,
+        /// The number of the line that it follows.
+        parent: u64,
+    },
+    /// An entry does not stand behind its parent, nor names the offset of it.
+    #[error("{line} is not where the entry before it left off: lines before it were moved, removed or added")]
+    Shifted {
+        /// The line.
+        line: LinePosition,
+    },
+    /// A second log begins in the middle of the file.
+    #[error("{line} is the first entry of another log: it was read as following line {before}")]
+    Joined {
+        /// The line.
+        line: LinePosition,
+        /// The number of the line that it was read as following.
+        before: u64,
+    },
+    /// Lines end with CRLF.
+    #[error("{line} and {} end with CRLF, so a program converted the file: they were read all the same", others(*.lines))]
+    Crlf {
+        /// The first such line.
+        line: LinePosition,
+        /// How many lines there are.
+        lines: u64,
+    },
+    /// An entry's parent is not in the file.
+    #[error(
+        "{line} follows entry {parent}, which is not in the log: {}", continued(*.before)
+    )]
+    LostParent {
+        /// The line of the entry.
+        line: LinePosition,
         /// Its parent.
         parent: EntryId,
+        /// The number of the line that the branch continues with, in the order of the file; none if there is none.
+        before: Option<u64>,
+    },
+    /// The end of the log was no entry and was moved to a file of its own.
+    #[error("{line} at the end was no entry: moved to {}", .path.display())]
+    Torn {
+        /// The first line that was moved; its length is that of everything that was.
+        line: LinePosition,
+        /// The file that has it now.
+        path: PathBuf,
     },
     /// The messages that a boundary keeps are not on its branch.
     #[error(
@@ -197,6 +328,76 @@ pub enum Problem {
         /// The prefix.
         prefix: EntryId,
     },
+}
+
+impl Problem {
+    /// The damaged line; none if the damage is that something is missing altogether.
+    pub fn line(&self) -> Option<LinePosition> {
+        match self {
+            Problem::Skipped(bad) => {
+                Some(LinePosition { number: bad.number, offset: bad.offset, bytes: bad.bytes })
+            }
+            Problem::Altered { line, .. }
+            | Problem::Unsealed { line }
+            | Problem::Merged { line, .. }
+            | Problem::Repeated { line, .. }
+            | Problem::Misplaced { line, .. }
+            | Problem::Shifted { line }
+            | Problem::Joined { line, .. }
+            | Problem::Crlf { line, .. }
+            | Problem::LostParent { line, .. }
+            | Problem::Torn { line, .. } => Some(*line),
+            Problem::LostPreserved { .. } | Problem::LostPrefix { .. } => None,
+        }
+    }
+
+    /// A word for programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Problem::Skipped(_) => "skipped",
+            Problem::Altered { .. } => "altered",
+            Problem::Unsealed { .. } => "unsealed",
+            Problem::Merged { .. } => "merged",
+            Problem::Repeated { .. } => "repeated",
+            Problem::Misplaced { .. } => "misplaced",
+            Problem::Shifted { .. } => "shifted",
+            Problem::Joined { .. } => "joined",
+            Problem::Crlf { .. } => "crlf",
+            Problem::LostParent { .. } => "lost_parent",
+            Problem::Torn { .. } => "torn",
+            Problem::LostPreserved { .. } => "lost_preserved",
+            Problem::LostPrefix { .. } => "lost_prefix",
+        }
+    }
+}
+
+fn treated(is_used: bool) -> &'static str {
+    match is_used {
+        true => "its content is used as it stands",
+        false => "it hides other entries, so it is not applied",
+    }
+}
+
+fn intact(entries: usize) -> String {
+    match entries {
+        1 => String::from("the intact entry was"),
+        _ => format!("the {entries} intact entries were"),
+    }
+}
+
+fn others(lines: u64) -> String {
+    match lines {
+        0 | 1 => String::from("no other"),
+        2 => String::from("1 other"),
+        _ => format!("{} others", lines - 1),
+    }
+}
+
+fn continued(before: Option<u64>) -> String {
+    match before {
+        Some(line) => format!("continued with line {line}, in the order of the file"),
+        None => String::from("what came before is missing"),
+    }
 }
 
 fn by(pid: Option<u32>) -> String {

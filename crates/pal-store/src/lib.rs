@@ -19,16 +19,20 @@
 //! assert_eq!(opened.branch.entries[0].line, entry.line);
 //! ```
 
+mod checksum;
 mod error;
 mod file;
 mod held;
-mod index;
 mod line;
 mod log;
 mod outputs;
 mod paths;
 mod read;
+mod repairs;
+mod rescue;
 mod resume;
+mod salvage;
+mod scan;
 mod segment;
 mod strict_modes;
 mod tail;
@@ -36,7 +40,9 @@ mod walk;
 mod whole;
 mod writer;
 
-pub use error::{AppendError, BadLine, FileError, OpenError, Problem, RewindError, Why};
+pub use error::{
+    AppendError, BadLine, FileError, LinePosition, LogChange, OpenError, Problem, RewindError, Why,
+};
 pub use file::create_private_directory;
 pub use held::{LockedFile, NotOwn, if_there, open_own_directory, open_regular_file};
 pub use line::append_private_line;
@@ -46,7 +52,7 @@ pub use outputs::{
     list_session_outputs, remove_outputs, total_bytes,
 };
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
-pub use read::{Line, Lines, ReadError, Reader};
+pub use read::{Line, Lines, LogCheck, ReadError, Reader};
 pub use strict_modes::{UnsafeHome, check_owner_and_mode};
 pub use tail::Torn;
 pub use whole::{replace_private_file, write_whole};

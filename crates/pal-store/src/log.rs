@@ -10,13 +10,15 @@ use std::thread::JoinHandle;
 use pal_model::{Draft, Entry, EntryId, IdSource, Text, Timestamp};
 use rustc_hash::FxHashMap;
 
-use crate::error::{AppendError, FileError, OpenError, Problem, RewindError};
+use crate::checksum::seal;
+use crate::error::{AppendError, FileError, LogChange, OpenError, Problem, RewindError};
 use crate::file;
 use crate::held::LockedFile;
-use crate::resume::{Resumed, resume};
-use crate::segment::{LINE_BYTES_MAX, Located, Source};
+use crate::rescue;
+use crate::resume::{Resumed, Start, resume};
+use crate::scan::Scan;
+use crate::segment::{LINE_BYTES_MAX, Located, Source, read_entry};
 use crate::tail::{Torn, find_tail, mend};
-use crate::walk::Walk;
 use crate::writer::{WriteError, Writer};
 
 /// The single writer of one log. Dropping it lets the next one in.
@@ -30,6 +32,8 @@ pub struct Log {
     last_line: Option<u64>,
     offsets: FxHashMap<EntryId, u64>,
     is_directory_synced: bool,
+    /// Where the session was saved, because the file is not what it was.
+    rescued: Option<PathBuf>,
 }
 
 /// A log that was opened, with what its session needs to go on.
@@ -67,15 +71,15 @@ impl Log {
         // Read first, mend then: a log that is refused stays as it was.
         let start = match tail.last.take() {
             Some(last) => {
-                let head = (last.entry.id, last.offset);
-                Some((head, resume(Source { file: &file, path, end: tail.end }, last)?))
+                let offset = last.offset;
+                Some((offset, resume(Source { file: &file, path, end: tail.end }, &Start::Last(last))?))
             }
             None => None,
         };
         let (torn, end) = mend(&file, path, &tail)?;
         let mut log = Log::new(path, Writer::new(file, end), ids);
-        log.last_line = start.as_ref().map(|((_, offset), _)| *offset);
-        let branch = start.map_or(Branch::default(), |(head, resumed)| log.go_on(head, resumed));
+        log.last_line = start.as_ref().map(|(offset, _)| *offset);
+        let branch = start.map_or(Branch::default(), |(_, resumed)| log.go_on(resumed));
         tracing::debug!(
             bytes = end,
             entries = branch.entries.len(),
@@ -110,6 +114,9 @@ impl Log {
             batch.add(&self.path, offset, line)?;
             head = Some((id, offset));
         }
+        if let Some(change) = self.find_change()? {
+            return Err(AppendError::Changed { path: self.path.clone(), change, lines: batch.bytes });
+        }
         self.writer.append(batch.bytes.as_bytes()).map_err(|error| self.refused(error))?;
         for located in &batch.located {
             self.offsets.insert(located.entry.id, located.offset);
@@ -117,6 +124,24 @@ impl Log {
         }
         self.head = head;
         Ok(batch.located.into_iter().map(|located| located.entry).collect())
+    }
+
+    /// Finds out whether the file at the path still is the one that this log writes, as long as it left it.
+    pub fn find_change(&self) -> Result<Option<LogChange>, FileError> {
+        rescue::find_change(self.writer.sink(), &self.path, self.writer.length())
+            .map_err(|error| FileError::new("read", &self.path, error))
+    }
+
+    /// Saves a log that was deleted, replaced or cut to a new file beside it, and behind it `lines` that could not be
+    /// appended. `entries` are what is at hand of it, for the case that the file has lost them. Returns the new file,
+    /// which is the same for later calls.
+    pub fn rescue(&mut self, entries: &[Entry], lines: &str) -> Result<PathBuf, FileError> {
+        if let Some(path) = &self.rescued {
+            rescue::save_more(path, lines)?;
+            return Ok(path.clone());
+        }
+        let path = rescue::save(self.source(), entries, lines)?;
+        Ok(self.rescued.insert(path).clone())
     }
 
     /// Waits until everything appended so far is on the disk.
@@ -127,6 +152,11 @@ impl Log {
             self.is_directory_synced = true;
         }
         Ok(())
+    }
+
+    /// Whether everything appended so far is known to be on the disk.
+    pub fn is_synced(&self) -> bool {
+        self.writer.is_synced() && self.is_directory_synced
     }
 
     /// Begins to bring everything appended so far to the disk, while the caller does something else; [`Log::finish_sync`]
@@ -157,14 +187,13 @@ impl Log {
     /// needs there. Until something is appended the file knows nothing of it.
     pub fn rewind(&mut self, to: EntryId) -> Result<Branch, RewindError> {
         let found = {
-            let mut walk = Walk::new(self.source());
             let known = match self.offset(to) {
-                Some(offset) => walk.entry_at(to, offset)?,
+                Some(offset) => self.source().line_at(offset)?.and_then(|line| line.parse().ok()),
                 None => None,
             };
-            match known {
+            match known.filter(|located| located.entry.id == to) {
                 Some(located) => Some(located),
-                None => walk.find(to)?,
+                None => self.find(to)?,
             }
         };
         let located = found.ok_or_else(|| RewindError::NoSuchEntry { path: self.path.clone(), id: to })?;
@@ -195,6 +224,7 @@ impl Log {
             last_line: None,
             offsets: FxHashMap::default(),
             is_directory_synced: false,
+            rescued: None,
         }
     }
 
@@ -203,13 +233,21 @@ impl Log {
     }
 
     fn go_on_from(&mut self, located: Located) -> Result<Branch, OpenError> {
-        let head = (located.entry.id, located.offset);
-        let resumed = resume(self.source(), located)?;
-        Ok(self.go_on(head, resumed))
+        let resumed = resume(self.source(), &Start::Chosen(located))?;
+        Ok(self.go_on(resumed))
     }
 
-    fn go_on(&mut self, head: (EntryId, u64), resumed: Resumed) -> Branch {
-        let Resumed { located, problems } = resumed;
+    /// The newest entry `id`, wherever it stands in the file.
+    fn find(&self, id: EntryId) -> Result<Option<Located>, OpenError> {
+        let source = self.source();
+        let Some(found) = Scan::read(source)?.find(id) else { return Ok(None) };
+        let bytes = source.read(found.offset, found.offset + found.bytes)?;
+        let text = std::str::from_utf8(&bytes).ok();
+        Ok(text.and_then(|text| read_entry(found.offset, &Text::from(text)).ok()))
+    }
+
+    fn go_on(&mut self, resumed: Resumed) -> Branch {
+        let Resumed { located, problems, head } = resumed;
         self.head = Some(head);
         self.offsets.extend(located.iter().map(|located| (located.entry.id, located.offset)));
         Branch { entries: located.into_iter().map(|located| located.entry).collect(), problems }
@@ -250,7 +288,8 @@ struct Batch {
 
 impl Batch {
     /// Adds a line that can be read back.
-    fn add(&mut self, path: &Path, offset: u64, line: String) -> Result<(), AppendError> {
+    fn add(&mut self, path: &Path, offset: u64, mut line: String) -> Result<(), AppendError> {
+        seal(&mut line);
         let bytes = line.len() as u64 + 1;
         if bytes > LINE_BYTES_MAX {
             return Err(AppendError::TooLong { path: path.to_owned(), bytes, limit: LINE_BYTES_MAX });
@@ -263,7 +302,14 @@ impl Batch {
             self.bytes.push_str(&line);
         }
         self.bytes.push('\n');
-        self.located.push(Located { offset, entry });
+        self.located.push(Located {
+            offset,
+            entry,
+            is_altered: false,
+            has_crlf: false,
+            has_checksum: true,
+            is_salvaged: false,
+        });
         Ok(())
     }
 }

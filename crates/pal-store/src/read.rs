@@ -1,17 +1,18 @@
 //! Reading a log without writing it, for tools. No lock is needed and nothing is changed: a torn last line, or one
 //! that a live session is just writing, is reported like any other bad line.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pal_model::Entry;
+use pal_model::{Entry, Repair};
 
 use crate::error::{BadLine, FileError, OpenError, Problem};
 use crate::file;
-use crate::index::line_number;
 use crate::log::Branch;
-use crate::resume::{Resumed, resume, whole_branch};
-use crate::segment::{Forward, Located, Source};
+use crate::resume::{Resumed, Start, resume, whole_branch};
+use crate::scan::{Scan, line_number};
+use crate::segment::{Bad, Forward, Located, RawLine, Source};
 use crate::tail::find_tail;
 
 /// A log as it stood when it was opened to be read.
@@ -28,8 +29,32 @@ pub struct Line {
     pub number: u64,
     /// Where it starts.
     pub offset: u64,
+    /// Where reading can go on behind it: the start of the next line. An entry that shares a damaged line with others
+    /// has the start of that line here, whose end a [`ReadError::Bad`] gives.
+    pub next: u64,
     /// What it says.
     pub entry: Entry,
+    /// Whether the line no longer matches its checksum; what would hide other entries is then left out of `entry`.
+    pub is_altered: bool,
+}
+
+/// What a full check of a log found.
+#[derive(Debug)]
+pub struct LogCheck {
+    /// Length of the file in bytes.
+    pub bytes: u64,
+    /// Lines of the file, bad ones included.
+    pub lines: u64,
+    /// Entries that can be read.
+    pub entries: u64,
+    /// Entries that carry a checksum.
+    pub sealed: u64,
+    /// Entries of the newest branch.
+    pub branch: u64,
+    /// Damage that no repair names yet, in the order of the file.
+    pub problems: Vec<Problem>,
+    /// The entry that repairs the log when it is appended; none if nothing is to be repaired.
+    pub repair: Option<Repair>,
 }
 
 /// A line that could not be read.
@@ -58,7 +83,31 @@ impl Reader {
 
     /// All lines in the order of the file, whatever their branch; bad ones as errors.
     pub fn lines(&self) -> Lines<'_> {
-        Lines { forward: Forward::new(self.source(self.length), 0), number: 0, has_failed: false }
+        Lines::new(Forward::new(self.source(self.length), 0))
+    }
+
+    /// Reads all of the file and verifies every line and every link between them.
+    pub fn check(&self) -> Result<LogCheck, OpenError> {
+        let source = self.source(self.length);
+        // A file of something else is refused like anywhere.
+        find_tail(source)?;
+        let scan = Scan::read(source)?;
+        let counts = scan.counts();
+        let newest = scan.newest().map_or(0, |newest| newest.offset);
+        let branch = scan.branch(newest);
+        let length = branch.entries.len() as u64;
+        let beside = scan.damage_beside(&branch);
+        let (mut problems, repair) = scan.damage_and_repair(source, branch, beside)?;
+        problems.reverse();
+        Ok(LogCheck {
+            bytes: self.length,
+            lines: counts.lines,
+            entries: counts.entries,
+            sealed: counts.sealed,
+            branch: length,
+            problems,
+            repair,
+        })
     }
 
     /// The lines from one on, numbered from it; none if no line starts at `offset`.
@@ -67,8 +116,7 @@ impl Reader {
         // Behind the last line there is nothing yet, and a line of its own begins there.
         let is_start =
             source.is_line_start(offset)? || (offset == self.length && self.ends_a_line(offset)?);
-        let lines = || Lines { forward: Forward::new(source, offset), number: 0, has_failed: false };
-        Ok(is_start.then(lines))
+        Ok(is_start.then(|| Lines::new(Forward::new(source, offset))))
     }
 
     /// The entry whose line starts at `offset`; none if there is none.
@@ -108,12 +156,12 @@ impl Reader {
 
     fn branch_by(
         &self,
-        select: impl Fn(Source<'_>, Located) -> Result<Resumed, OpenError>,
+        select: impl Fn(Source<'_>, &Start) -> Result<Resumed, OpenError>,
     ) -> Result<Branch, OpenError> {
         let tail = find_tail(self.source(self.length))?;
         let mut branch = Branch::default();
         if let Some(last) = tail.last {
-            let Resumed { located, problems } = select(self.source(tail.end), last)?;
+            let Resumed { located, problems, .. } = select(self.source(tail.end), &Start::Last(last))?;
             branch.entries = located.into_iter().map(|located| located.entry).collect();
             branch.problems = problems;
         }
@@ -136,12 +184,42 @@ pub struct Lines<'a> {
     forward: Forward<'a>,
     number: u64,
     has_failed: bool,
+    /// What else a line holds that was damaged.
+    waiting: VecDeque<Result<Line, ReadError>>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(forward: Forward<'a>) -> Lines<'a> {
+        Lines { forward, number: 0, has_failed: false, waiting: VecDeque::new() }
+    }
+
+    fn read(&mut self, line: RawLine) -> Result<Line, ReadError> {
+        let (number, next) = (self.number, line.end);
+        let line_of = |located: Located, next| {
+            let Located { offset, entry, is_altered, .. } = located;
+            Line { number, offset, next, entry, is_altered }
+        };
+        match line.parse() {
+            Ok(located) => Ok(line_of(located, next)),
+            Err(Bad { offset, end, why, found }) => {
+                let bad = ReadError::from(BadLine { number, offset, bytes: end - offset, why });
+                let mut found = found.into_iter().map(|located| line_of(located, offset));
+                let Some(first) = found.next() else { return Err(bad) };
+                self.waiting.extend(found.map(Ok));
+                self.waiting.push_back(Err(bad));
+                Ok(first)
+            }
+        }
+    }
 }
 
 impl Iterator for Lines<'_> {
     type Item = Result<Line, ReadError>;
 
     fn next(&mut self) -> Option<Result<Line, ReadError>> {
+        if let Some(line) = self.waiting.pop_front() {
+            return Some(line);
+        }
         if self.has_failed {
             return None;
         }
@@ -153,13 +231,6 @@ impl Iterator for Lines<'_> {
             }
         };
         self.number += 1;
-        let number = self.number;
-        Some(match line.parse() {
-            Ok(Located { offset, entry }) => Ok(Line { number, offset, entry }),
-            Err(bad) => {
-                let bytes = bad.end - bad.offset;
-                Err(BadLine { number, offset: bad.offset, bytes, why: bad.why }.into())
-            }
-        })
+        Some(self.read(line))
     }
 }

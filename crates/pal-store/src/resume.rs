@@ -2,51 +2,126 @@
 //!
 //! The branch is followed back to the newest boundary in force, and on to the first message which that boundary
 //! keeps; the prefix comes straight from the offset that it carries. So the work follows the tail, not the file. An
-//! offset that does not lead to what it should is not used: the walk goes on along the branch instead.
+//! offset that does not lead to what it should is not used: the walk goes on along the branch instead. Where the file
+//! is damaged, the same is done along a branch that was recovered from all of it.
 
 use pal_model::{Body, Boundary, DecisionKind, EntryId, Preserved};
 use rustc_hash::FxHashSet;
 
 use crate::error::{OpenError, Problem};
-use crate::segment::{Located, Source};
-use crate::walk::Walk;
+use crate::segment::{Cursor, Located, Source};
+use crate::walk::{Stop, Walk};
 
-/// Entries in the order of the file, and what could not be found.
+/// Entries in the order of their branch, and what could not be found.
 pub(crate) struct Resumed {
     pub(crate) located: Vec<Located>,
     pub(crate) problems: Vec<Problem>,
+    /// The newest entry, which the next one follows.
+    pub(crate) head: (EntryId, u64),
 }
 
-/// The part of the branch of `last` that the view needs.
-pub(crate) fn resume(source: Source<'_>, last: Located) -> Result<Resumed, OpenError> {
+/// Where a branch is read from.
+#[derive(Clone)]
+pub(crate) enum Start {
+    /// The last entry of the file.
+    Last(Located),
+    /// An entry that was chosen.
+    Chosen(Located),
+}
+
+/// The part of the branch that the view needs.
+pub(crate) fn resume(source: Source<'_>, start: &Start) -> Result<Resumed, OpenError> {
+    read(source, start, select)
+}
+
+/// The branch from its very start.
+pub(crate) fn whole_branch(source: Source<'_>, start: &Start) -> Result<Resumed, OpenError> {
+    read(source, start, |walk, newest| {
+        let mut found = Vec::new();
+        let mut next = Some(newest);
+        while let Some(located) = next {
+            walk.take(&located)?;
+            next = walk.parent_of(&located)?;
+            found.push(located);
+        }
+        found.reverse();
+        Ok(found)
+    })
+}
+
+/// Reads from the end; and again along a recovered branch if the file is found to be damaged on the way.
+fn read<'a>(
+    source: Source<'a>,
+    start: &Start,
+    select: impl Fn(&mut Walk<'a>, Located) -> Result<Vec<Located>, Stop>,
+) -> Result<Resumed, OpenError> {
+    let (newest, chosen) = match start {
+        Start::Last(last) => (last, None),
+        Start::Chosen(chosen) => (chosen, Some(chosen.offset)),
+    };
     let mut walk = Walk::new(source);
+    let is_last = chosen.is_some() || !may_be_a_copy(source, newest)?;
+    let found = if is_last { select(&mut walk, newest.clone()) } else { Err(Stop::Unclear) };
+    match found {
+        Ok(located) => {
+            let head = (newest.entry.id, newest.offset);
+            return Ok(Resumed { located, problems: walk.problems, head });
+        }
+        Err(Stop::Refused(error)) => return Err(error),
+        Err(Stop::Unclear) => {}
+    }
+    let head = (newest.entry.id, newest.offset);
+    let Some((mut walk, newest)) = Walk::recovered(source, chosen)? else {
+        return Ok(Resumed { located: Vec::new(), problems: Vec::new(), head });
+    };
+    let head = (newest.entry.id, newest.offset);
+    match select(&mut walk, newest) {
+        Ok(located) => Ok(Resumed { located, problems: walk.problems, head }),
+        Err(Stop::Refused(error)) => Err(error),
+        // A recovered walk never is.
+        Err(Stop::Unclear) => Ok(Resumed { located: Vec::new(), problems: walk.problems, head }),
+    }
+}
+
+/// Whether the last entry is older than the line before it, as a line that was moved or repeated there is. One that
+/// follows the line before it is checked by that.
+fn may_be_a_copy(source: Source<'_>, last: &Located) -> Result<bool, OpenError> {
+    if last.entry.parent_offset.is_none() {
+        return Ok(false);
+    }
+    let before = Cursor::new(source).ending_at(last.offset)?;
+    let age = |located: &Located| (located.entry.at, located.entry.id);
+    Ok(before.and_then(|line| line.parse().ok()).is_some_and(|before| age(&before) > age(last)))
+}
+
+fn select(walk: &mut Walk<'_>, newest: Located) -> Result<Vec<Located>, Stop> {
     let mut undone = FxHashSet::default();
     let mut found = Vec::new();
-    let mut next = Some(last);
-    while let Some(located) = next {
+    let mut kept = Kept::default();
+    let mut next = Some(newest);
+    while let Some(mut located) = next {
+        walk.take(&located)?;
         let is_start = begins_the_view(&located, &mut undone);
         next = if is_start { None } else { walk.parent_of(&located)? };
-        found.push(located);
         if is_start {
-            add_kept(&mut walk, &mut found)?;
+            kept = kept_by(walk, &located)?;
+            if let Body::Boundary(boundary) = &mut located.entry.body
+                && let Some(ends) = kept.ends
+                && let Some(preserved) = &mut boundary.preserved
+            {
+                (preserved.head, preserved.tail) = ends;
+            }
         }
-    }
-    found.sort_unstable_by_key(|located| located.offset);
-    found.dedup_by_key(|located| located.offset);
-    Ok(Resumed { located: found, problems: walk.problems })
-}
-
-/// The branch of `last` from its very start.
-pub(crate) fn whole_branch(source: Source<'_>, last: Located) -> Result<Resumed, OpenError> {
-    let mut walk = Walk::new(source);
-    let mut found = Vec::new();
-    let mut next = Some(last);
-    while let Some(located) = next {
-        next = walk.parent_of(&located)?;
         found.push(located);
+    }
+    found.append(&mut kept.stretch);
+    if let Some(prefix) = kept.prefix
+        && !found.iter().any(|located| located.offset == prefix.offset)
+    {
+        found.push(prefix);
     }
     found.reverse();
-    Ok(Resumed { located: found, problems: walk.problems })
+    Ok(found)
 }
 
 /// Whether this is a boundary in force. Seen newest first, each undo comes before what it undoes, an undo of an
@@ -67,20 +142,40 @@ fn begins_the_view(located: &Located, undone: &mut FxHashSet<EntryId>) -> bool {
     }
 }
 
-/// Adds what the boundary, which is the last of `found`, keeps of what lies before it.
-fn add_kept(walk: &mut Walk<'_>, found: &mut Vec<Located>) -> Result<(), OpenError> {
-    let Some(start) = found.last().cloned() else { return Ok(()) };
-    let Body::Boundary(boundary) = &start.entry.body else { return Ok(()) };
+/// What a boundary keeps of what lies before it.
+#[derive(Default)]
+struct Kept {
+    /// From just before the boundary to the first preserved entry.
+    stretch: Vec<Located>,
+    /// First and last entry of the stretch, where one that the boundary names is lost.
+    ends: Option<(EntryId, EntryId)>,
+    prefix: Option<Located>,
+}
+
+impl Kept {
+    /// Keeps what is left of a stretch of which one end is lost.
+    fn keep_rest(&mut self, stretch: Vec<Located>) {
+        if let (Some(newest), Some(oldest)) = (stretch.first(), stretch.last()) {
+            self.ends = Some((oldest.entry.id, newest.entry.id));
+            self.stretch = stretch;
+        }
+    }
+}
+
+fn kept_by(walk: &mut Walk<'_>, start: &Located) -> Result<Kept, Stop> {
+    let mut kept = Kept::default();
+    let Body::Boundary(boundary) = &start.entry.body else { return Ok(kept) };
     let mut missing = Missing::of(boundary);
     if let Some(reference) = boundary.snapshot.prefix
         && let Some(offset) = reference.offset.filter(|offset| *offset < start.offset)
         && let Some(prefix) = walk.entry_at(reference.id, offset)?
     {
-        found.push(prefix);
+        walk.accept(&prefix)?;
+        kept.prefix = Some(prefix);
         missing.prefix = None;
     }
     if missing.is_any() {
-        walk_to_kept(walk, &start, &mut missing, found)?;
+        walk_to_kept(walk, start, &mut missing, &mut kept)?;
     }
     let boundary = start.entry.id;
     if let Some(Preserved { head, tail, .. }) = missing.preserved {
@@ -89,7 +184,7 @@ fn add_kept(walk: &mut Walk<'_>, found: &mut Vec<Located>) -> Result<(), OpenErr
     if let Some(prefix) = missing.prefix {
         walk.problems.push(Problem::LostPrefix { boundary, prefix });
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// What a boundary keeps and has not been read yet.
@@ -115,27 +210,44 @@ fn walk_to_kept(
     walk: &mut Walk<'_>,
     start: &Located,
     missing: &mut Missing,
-    found: &mut Vec<Located>,
-) -> Result<(), OpenError> {
+    kept: &mut Kept,
+) -> Result<(), Stop> {
     let floor = head_offset(walk, missing.preserved.as_ref(), start.offset)?;
     let mut wanted = missing.preserved.clone();
     let mut stretch = Vec::new();
     let mut seen_tail = false;
     let mut at = start.clone();
     while wanted.is_some() || missing.prefix.is_some() {
-        let Some(located) = walk.parent_of(&at)? else { return Ok(()) };
+        let Some(located) = walk.parent_of(&at)? else {
+            // The head is lost, but not what follows it.
+            if let Some(Preserved { head, offset, .. }) = wanted.filter(|_| seen_tail) {
+                // Ids grow with time. Offsets may have moved.
+                let is_behind = |located: &Located| {
+                    located.entry.id > head || offset.is_some_and(|offset| located.offset >= offset)
+                };
+                if let Some(oldest) = stretch.iter().rposition(is_behind) {
+                    stretch.truncate(oldest + 1);
+                    missing.preserved = None;
+                    kept.keep_rest(stretch);
+                }
+            }
+            return Ok(());
+        };
+        walk.take(&located)?;
         let id = located.entry.id;
         if missing.prefix == Some(id) {
             missing.prefix = None;
-            found.push(located.clone());
+            kept.prefix = Some(located.clone());
         }
         if let Some(Preserved { head, tail, .. }) = wanted {
             seen_tail |= id == tail;
             stretch.push(located.clone());
             let is_head = id == head;
-            if is_head && seen_tail {
+            if is_head {
                 missing.preserved = None;
-                found.append(&mut stretch);
+                let stretch = std::mem::take(&mut stretch);
+                // Without its tail it ends with the boundary.
+                if seen_tail { kept.stretch = stretch } else { kept.keep_rest(stretch) }
             }
             // Behind its own place the head is not to be found: it is on another branch.
             if is_head || floor.is_some_and(|floor| located.offset <= floor) {
@@ -148,12 +260,8 @@ fn walk_to_kept(
 }
 
 /// Where the first preserved entry stands, if the offset that the boundary carries leads to it.
-fn head_offset(
-    walk: &mut Walk<'_>,
-    preserved: Option<&Preserved>,
-    before: u64,
-) -> Result<Option<u64>, OpenError> {
-    let Some(preserved) = preserved else { return Ok(None) };
+fn head_offset(walk: &mut Walk<'_>, preserved: Option<&Preserved>, before: u64) -> Result<Option<u64>, Stop> {
+    let Some(preserved) = preserved.filter(|_| !walk.is_recovered()) else { return Ok(None) };
     let Some(offset) = preserved.offset.filter(|offset| *offset < before) else { return Ok(None) };
     Ok(walk.entry_at(preserved.head, offset)?.map(|_| offset))
 }

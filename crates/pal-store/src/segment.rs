@@ -11,7 +11,9 @@ use std::path::Path;
 
 use pal_model::{Entry, Text};
 
+use crate::checksum::{Seal, verify};
 use crate::error::{FileError, OpenError, Why};
+use crate::salvage::salvage;
 
 /// How much is read at a time.
 pub(crate) const SEGMENT_BYTES: u64 = 256 << 10;
@@ -44,8 +46,8 @@ pub(crate) struct RawLine {
     pub(crate) offset: u64,
     /// Just behind its line end.
     pub(crate) end: u64,
-    /// None if it is no UTF-8.
-    text: Option<Text>,
+    /// Its bytes if they are no UTF-8.
+    text: Result<Text, Vec<u8>>,
 }
 
 /// An entry and where its line starts.
@@ -53,6 +55,21 @@ pub(crate) struct RawLine {
 pub(crate) struct Located {
     pub(crate) offset: u64,
     pub(crate) entry: Entry,
+    /// Whether the line no longer matches its checksum. Its body then hides nothing.
+    pub(crate) is_altered: bool,
+    /// Whether the line ends with CRLF, which nothing here ever writes.
+    pub(crate) has_crlf: bool,
+    /// Whether the line carries a checksum.
+    pub(crate) has_checksum: bool,
+    /// Whether it was found inside of a line that is no entry itself.
+    pub(crate) is_salvaged: bool,
+}
+
+impl Located {
+    /// Length in bytes, without the line end.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.entry.line.len() as u64
+    }
 }
 
 /// A line that is no entry.
@@ -60,6 +77,8 @@ pub(crate) struct Bad {
     pub(crate) offset: u64,
     pub(crate) end: u64,
     pub(crate) why: Why,
+    /// Entries that stand in it whole.
+    pub(crate) found: Vec<Located>,
 }
 
 impl<'a> Source<'a> {
@@ -71,6 +90,11 @@ impl<'a> Source<'a> {
         let mut before = [0];
         self.fill(offset - 1, &mut before)?;
         Ok(before[0] == b'\n')
+    }
+
+    /// The line that starts at `offset`; none if no line does.
+    pub(crate) fn line_at(self, offset: u64) -> Result<Option<RawLine>, FileError> {
+        Cursor::new(self).starting_at(offset)
     }
 
     /// The last whole lines before `end`, which must be just behind a line.
@@ -189,8 +213,11 @@ impl Segment {
         let inner_to = if bytes[from..to].ends_with(b"\n") { to - 1 } else { to };
         let text = match &self.bytes {
             // A line end is a whole character, so a cut beside one is never inside another.
-            Bytes::Text(text) => Some(text.slice_of(&text.as_str()[from..inner_to])),
-            Bytes::Raw(bytes) => std::str::from_utf8(&bytes[from..inner_to]).ok().map(Text::from),
+            Bytes::Text(text) => Ok(text.slice_of(&text.as_str()[from..inner_to])),
+            Bytes::Raw(bytes) => match std::str::from_utf8(&bytes[from..inner_to]) {
+                Ok(text) => Ok(Text::from(text)),
+                Err(_) => Err(bytes[from..inner_to].to_vec()),
+            },
         };
         RawLine { offset: self.start + from as u64, end: self.start + to as u64, text }
     }
@@ -200,11 +227,35 @@ impl RawLine {
     /// Reads the entry.
     pub(crate) fn parse(self) -> Result<Located, Bad> {
         let RawLine { offset, end, text } = self;
-        let entry = text.ok_or(Why::NotUtf8).and_then(|text| Ok(Entry::parse(text)?));
-        match entry {
-            Ok(entry) => Ok(Located { offset, entry }),
-            Err(why) => Err(Bad { offset, end, why }),
+        let bad = |why, line: &[u8]| {
+            let is_newer = matches!(why, Why::NotAnEntry(pal_model::EntryError::Version(_)));
+            let found = if is_newer { Vec::new() } else { salvage(offset, line) };
+            Bad { offset, end, why, found }
+        };
+        match text {
+            Ok(text) => read_entry(offset, &text).map_err(|why| bad(why, text.as_bytes())),
+            Err(bytes) => Err(bad(Why::NotUtf8, &bytes)),
         }
+    }
+}
+
+/// Reads the entry of a line that starts at `offset` and compares it with its checksum.
+pub(crate) fn read_entry(offset: u64, line: &Text) -> Result<Located, Why> {
+    let inner = line.strip_suffix('\r').unwrap_or(line);
+    let has_crlf = inner.len() < line.len();
+    let seal = verify(inner.as_bytes());
+    match Entry::parse(line.slice_of(inner)) {
+        Ok(mut entry) => {
+            let is_altered = seal == Seal::Broken;
+            if is_altered {
+                entry.disarm();
+            }
+            let has_checksum = seal != Seal::Absent;
+            Ok(Located { offset, entry, is_altered, has_crlf, has_checksum, is_salvaged: false })
+        }
+        // Damage may have hit the version: that is not the word of a newer program.
+        Err(pal_model::EntryError::Version(_)) if seal == Seal::Broken => Err(Why::Checksum),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -6,18 +6,31 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::error::{FileError, OpenError};
+use crate::error::{FileError, LinePosition, OpenError, Problem};
 use crate::file;
+use crate::scan::line_number;
 use crate::segment::{Bad, Cursor, Located, RawLine, Source};
 use crate::writer::{WriteError, Writer};
 
 /// Bytes that were cut off the end of a log because they are no entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
+    /// The number of the first line that was cut off, from 1.
+    pub number: u64,
+    /// Where it started.
+    pub offset: u64,
     /// How many.
     pub bytes: u64,
     /// The file that has them now, at its end.
     pub path: PathBuf,
+}
+
+impl Torn {
+    /// The same as a problem of the log.
+    pub fn into_problem(self) -> Problem {
+        let Torn { number, offset, bytes, path } = self;
+        Problem::Torn { line: LinePosition { number, offset, bytes }, path }
+    }
 }
 
 /// How a log ends.
@@ -47,6 +60,13 @@ pub(crate) fn find_tail(source: Source<'_>) -> Result<Tail, OpenError> {
                 tail.lacks_line_end =
                     tail.end == length && source.read(length - 1, length)?.as_slice() != b"\n".as_slice();
                 tail.last = Some(located);
+                return Ok(tail);
+            }
+            Err(mut bad) if !bad.found.is_empty() => {
+                // Only line ends were lost: what stands in the line is whole and stays.
+                tail.lacks_line_end =
+                    tail.end == length && source.read(length - 1, length)?.as_slice() != b"\n".as_slice();
+                tail.last = bad.found.pop();
                 return Ok(tail);
             }
             Err(bad) => {
@@ -79,8 +99,10 @@ pub(crate) fn mend(file: &File, path: &Path, tail: &Tail) -> Result<(Option<Torn
     if tail.end == tail.length {
         return Ok((None, tail.end));
     }
-    let torn = Torn { bytes: tail.length - tail.end, path: torn_path(path) };
-    set_aside(Source { file, path, end: tail.length }, tail.end, &torn.path)?;
+    let source = Source { file, path, end: tail.length };
+    let number = line_number(source, tail.end)?;
+    let torn = Torn { number, offset: tail.end, bytes: tail.length - tail.end, path: torn_path(path) };
+    set_aside(source, tail.end, &torn.path)?;
     file.set_len(tail.end).map_err(|error| FileError::new("cut the torn end off", path, error))?;
     Ok((Some(torn), tail.end))
 }
@@ -122,7 +144,7 @@ fn torn_path(path: &Path) -> PathBuf {
 fn check_first_line(source: Source<'_>) -> Result<(), OpenError> {
     let first = Cursor::new(source).starting_at(0)?;
     match first.map(RawLine::parse) {
-        Some(Err(bad)) => {
+        Some(Err(bad)) if bad.found.is_empty() => {
             let Bad { why, .. } = bad.unless_newer(source.path)?;
             Err(OpenError::NotALog { path: source.path.to_owned(), why })
         }

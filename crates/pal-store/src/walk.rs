@@ -1,56 +1,165 @@
 //! From an entry to its parent, over and over: a branch, newest first.
 //!
-//! The parent is the previous line, or the line at the offset that the entry carries. Both are checked by id.
-//! Where the file does not keep that promise, the parent is looked up by id in an index of the whole file, built
-//! once. Each step leads to an earlier line, so a walk ends whatever the file says.
+//! The parent is the previous line, or the line at the offset that the entry carries, or what a repair says. All are
+//! checked by id. Where the file does not keep that promise, or a line was altered, the read stops as
+//! [`Stop::Unclear`], and the branch is recovered from a [`Scan`] of the whole file.
 
-use pal_model::EntryId;
+use pal_model::{Body, EntryId, RepairLink, Text};
+use rustc_hash::FxHashMap;
 
-use crate::error::{OpenError, Problem};
-use crate::index::Index;
-use crate::segment::{Cursor, Located, RawLine, Source};
+use crate::error::{FileError, OpenError, Problem};
+use crate::repairs::Repairs;
+use crate::scan::{Scan, Scanned};
+use crate::segment::{Cursor, Located, RawLine, Source, read_entry};
+
+/// Why a walk ended before it was done.
+pub(crate) enum Stop {
+    /// The file is damaged here: only a scan of all of it helps.
+    Unclear,
+    /// The log cannot be read.
+    Refused(OpenError),
+}
+
+impl From<OpenError> for Stop {
+    fn from(error: OpenError) -> Stop {
+        Stop::Refused(error)
+    }
+}
+
+impl From<FileError> for Stop {
+    fn from(error: FileError) -> Stop {
+        Stop::Refused(error.into())
+    }
+}
 
 /// The steps back along one branch, and what was missing on the way.
 pub(crate) struct Walk<'a> {
     source: Source<'a>,
     cursor: Cursor<'a>,
-    index: Option<Index>,
+    repairs: Repairs,
+    recovered: Option<Recovered>,
+    /// Offset and length of the last entry on the way, if it has no checksum.
+    unsealed: Option<(u64, u64)>,
     pub(crate) problems: Vec<Problem>,
 }
 
+/// A branch that a scan found, by what each entry follows.
+struct Recovered {
+    parents: FxHashMap<u64, Scanned>,
+    by_id: FxHashMap<EntryId, Scanned>,
+}
+
 impl<'a> Walk<'a> {
+    /// A walk that believes the file, and stops where it cannot.
     pub(crate) fn new(source: Source<'a>) -> Walk<'a> {
-        Walk { source, cursor: Cursor::new(source), index: None, problems: Vec::new() }
+        Walk {
+            source,
+            cursor: Cursor::new(source),
+            repairs: Repairs::default(),
+            recovered: None,
+            unsealed: None,
+            problems: Vec::new(),
+        }
+    }
+
+    /// A walk along a branch of a damaged file: that of the newest entry, or of the one at `start`. None if the file has
+    /// no entry.
+    pub(crate) fn recovered(
+        source: Source<'a>,
+        start: Option<u64>,
+    ) -> Result<Option<(Walk<'a>, Located)>, OpenError> {
+        let scan = Scan::read(source)?;
+        let start = start.or_else(|| scan.newest().map(|newest| newest.offset));
+        let branch = scan.branch(start.unwrap_or(0));
+        let Some(newest) = branch.entries.first().copied() else { return Ok(None) };
+        let pairs = branch.entries.iter().zip(branch.entries.iter().skip(1));
+        let parents = pairs.map(|(child, parent)| (child.offset, *parent)).collect();
+        let by_id = branch.entries.iter().map(|entry| (entry.id, *entry)).collect();
+        let mut walk = Walk::new(source);
+        walk.recovered = Some(Recovered { parents, by_id });
+        walk.problems = scan.unknown_damage(source, branch)?;
+        let newest = walk.load(newest.offset, newest.bytes)?;
+        Ok(newest.map(|newest| (walk, newest)))
+    }
+
+    pub(crate) fn is_recovered(&self) -> bool {
+        self.recovered.is_some()
+    }
+
+    /// Takes in the next entry on the way; damage that no repair has named yet is where the walk ends.
+    pub(crate) fn take(&mut self, located: &Located) -> Result<(), Stop> {
+        self.accept(located)?;
+        let place = (located.offset, located.bytes());
+        // Once lines carry checksums, all later ones do.
+        let newer = std::mem::replace(&mut self.unsealed, (!located.has_checksum).then_some(place));
+        if !self.is_recovered()
+            && located.has_checksum
+            && let Some((offset, bytes)) = newer
+            && !self.repairs.knows(self.source, offset, bytes)?
+        {
+            return Err(Stop::Unclear);
+        }
+        Ok(())
+    }
+
+    /// The same for an entry beside the way.
+    pub(crate) fn accept(&mut self, located: &Located) -> Result<(), Stop> {
+        if self.is_recovered() {
+            return Ok(());
+        }
+        if let Body::Repair(repair) = &located.entry.body {
+            self.repairs.add(repair);
+        }
+        let has_strange_end = located.has_crlf && located.offset >= self.repairs.crlf_before();
+        let is_strange =
+            located.is_altered && !self.repairs.knows(self.source, located.offset, located.bytes())?;
+        if has_strange_end || is_strange || located.is_salvaged { Err(Stop::Unclear) } else { Ok(()) }
     }
 
     /// The parent of `child`; none where the branch begins.
-    pub(crate) fn parent_of(&mut self, child: &Located) -> Result<Option<Located>, OpenError> {
-        let Some(parent) = child.entry.parent else { return Ok(None) };
-        if self.index.is_none() {
-            let line = match child.entry.parent_offset {
-                None => self.cursor.ending_at(child.offset)?,
-                Some(offset) if offset < child.offset => self.cursor.starting_at(offset)?,
-                Some(_) => None,
-            };
-            if let Some(found) = self.entry_in(line, parent)? {
-                return Ok(Some(found));
-            }
+    pub(crate) fn parent_of(&mut self, child: &Located) -> Result<Option<Located>, Stop> {
+        if let Some(recovered) = &self.recovered {
+            let Some(parent) = recovered.parents.get(&child.offset).copied() else { return Ok(None) };
+            return Ok(self.load(parent.offset, parent.bytes)?);
         }
-        self.indexed_parent(child, parent)
+        if let Some(RepairLink { parent, parent_offset, parent_bytes, .. }) = self.repairs.link(child.offset)
+        {
+            let linked = self.load(parent_offset, parent_bytes)?;
+            return linked.filter(|found| found.entry.id == parent).map(Some).ok_or(Stop::Unclear);
+        }
+        if self.repairs.is_start(child.offset) {
+            return Ok(None);
+        }
+        let Some(parent) = child.entry.parent else {
+            // Only the first line of a file follows nothing.
+            return if child.offset == 0 { Ok(None) } else { Err(Stop::Unclear) };
+        };
+        let line = match child.entry.parent_offset {
+            None => self.cursor.ending_at(child.offset)?,
+            Some(offset) if offset < child.offset => self.cursor.starting_at(offset)?,
+            Some(_) => None,
+        };
+        self.entry_in(line, parent)?.map(Some).ok_or(Stop::Unclear)
     }
 
     /// The entry `id` whose line starts at `offset`; none if the file has something else there.
     pub(crate) fn entry_at(&mut self, id: EntryId, offset: u64) -> Result<Option<Located>, OpenError> {
+        if let Some(recovered) = &self.recovered {
+            // Offsets may have moved.
+            let Some(found) = recovered.by_id.get(&id).copied() else { return Ok(None) };
+            return self.load(found.offset, found.bytes);
+        }
         let line = self.cursor.starting_at(offset)?;
         self.entry_in(line, id)
     }
 
-    /// The newest entry `id` of the whole file.
-    pub(crate) fn find(&mut self, id: EntryId) -> Result<Option<Located>, OpenError> {
-        match self.index()?.newest(id, u64::MAX) {
-            Some(offset) => self.entry_at(id, offset),
-            None => Ok(None),
-        }
+    fn load(&self, offset: u64, bytes: u64) -> Result<Option<Located>, OpenError> {
+        let Some(end) = offset.checked_add(bytes).filter(|end| *end <= self.source.end) else {
+            return Ok(None);
+        };
+        let read = self.source.read(offset, end)?;
+        let text = std::str::from_utf8(&read).ok();
+        Ok(text.and_then(|text| read_entry(offset, &Text::from(text)).ok()))
     }
 
     fn entry_in(&self, line: Option<RawLine>, id: EntryId) -> Result<Option<Located>, OpenError> {
@@ -58,53 +167,6 @@ impl<'a> Walk<'a> {
             Some(Ok(located)) if located.entry.id == id => Ok(Some(located)),
             Some(Err(bad)) => bad.unless_newer(self.source.path).map(|_| None),
             _ => Ok(None),
-        }
-    }
-
-    fn indexed_parent(&mut self, child: &Located, parent: EntryId) -> Result<Option<Located>, OpenError> {
-        let index = self.index()?;
-        let named = child.entry.parent_offset.filter(|offset| *offset < child.offset);
-        let place = named.filter(|offset| index.stands_at(parent, *offset));
-        if let Some(place) = place.or_else(|| index.newest(parent, child.offset)) {
-            return self.entry_at(parent, place);
-        }
-        // The parent is lost. If a bad line stands where it should be, that was the parent, and the line before
-        // it was most likely the parent's parent.
-        let bad = match named {
-            Some(offset) => index.bad_starting(offset),
-            None => index.bad_ending(child.offset),
-        };
-        match bad {
-            Some(offset) => self.before_bad(offset),
-            None => {
-                let (entry, offset) = (child.entry.id, child.offset);
-                self.problems.push(Problem::LostParent { entry, offset, parent });
-                Ok(None)
-            }
-        }
-    }
-
-    /// The nearest entry before the bad line at `offset`; all bad lines on the way are reported.
-    fn before_bad(&mut self, offset: u64) -> Result<Option<Located>, OpenError> {
-        let mut line = self.cursor.starting_at(offset)?;
-        while let Some(raw) = line {
-            let end = raw.offset;
-            match raw.parse() {
-                Ok(located) => return Ok(Some(located)),
-                Err(bad) => {
-                    let skipped = self.index()?.numbered(bad);
-                    self.problems.push(Problem::Skipped(skipped));
-                }
-            }
-            line = self.cursor.ending_at(end)?;
-        }
-        Ok(None)
-    }
-
-    fn index(&mut self) -> Result<&Index, OpenError> {
-        match &mut self.index {
-            Some(index) => Ok(index),
-            index => Ok(index.insert(Index::read(self.source)?)),
         }
     }
 }

@@ -7,6 +7,8 @@
 mod common;
 #[path = "store/crash.rs"]
 mod crash;
+#[path = "store/damage.rs"]
+mod damage;
 #[path = "store/disk.rs"]
 mod disk;
 #[path = "store/naive.rs"]

@@ -155,7 +155,7 @@ impl Writing {
                 self.responses += 1;
             }
             Body::Session(_) | Body::Prefix(_) | Body::Request(_) => {}
-            Body::Virtual | Body::Internal | Body::Unknown => {}
+            Body::Virtual | Body::Internal | Body::Repair(_) | Body::Unknown => {}
         }
     }
 
