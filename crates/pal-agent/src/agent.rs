@@ -444,6 +444,9 @@ impl<'a> Agent<'a> {
     }
 }
 
+/// Damaged places of a log that are named one by one when its session begins.
+const DAMAGE_SHOWN_MAX: usize = 5;
+
 impl Desk<'_> {
     fn began(&mut self, session: &Session, id: &str, is_resumed: bool, version: &str) {
         (self.sink)(Event::Began(Began {
@@ -456,8 +459,8 @@ impl Desk<'_> {
             is_resumed,
             version: version.to_owned(),
         }));
-        for problem in session.problems() {
-            (self.sink)(Event::Notice(problem.to_string()));
+        for warning in damage_warnings(session.problems(), id) {
+            (self.sink)(Event::Warning(warning));
         }
     }
 
@@ -475,6 +478,23 @@ impl Desk<'_> {
         self.took_provider = Duration::ZERO;
         self.denials.clear();
     }
+}
+
+/// What the user is told of damage to the log: the first places, and where to see all of them.
+fn damage_warnings(problems: &[pal_store::Problem], id: &str) -> Vec<String> {
+    let mut warnings: Vec<String> =
+        problems.iter().take(DAMAGE_SHOWN_MAX).map(|problem| format!("damaged log: {problem}")).collect();
+    if !problems.is_empty() {
+        let more = match problems.len().saturating_sub(DAMAGE_SHOWN_MAX) {
+            0 => String::new(),
+            more => format!("{more} more; "),
+        };
+        warnings.push(format!(
+            "damaged log: {more}everything that is intact was read; `pal check {id}` lists the damage, \
+             `pal check {id} --repair` repairs it by appending"
+        ));
+    }
+    warnings
 }
 
 fn workspace(options: &Options, session: &Session, log: &std::path::Path, is_foreign: bool) -> Workspace {

@@ -110,7 +110,7 @@ pub enum Event {
     Mode(SmolStr),
     /// A line for the user.
     Notice(String),
-    /// A line that the user has to see whole, whatever else is shown: something was refused or is not trusted.
+    /// A line that the user must see in every form of output: something is damaged, was refused or is not trusted.
     Warning(String),
     /// A prompt was worked off, or could not be. Comes once for each prompt.
     Ended(Ended),

@@ -177,22 +177,30 @@ pub(crate) struct Render {
     pub(crate) json: bool,
 }
 
-/// Validate the body of a Messages request as strictly as the provider does
+/// Verify the log of a session, or judge a request body as the provider would
 ///
-/// Prints what the request holds, or the provider's error and exits with 1.
+/// A session is given by its id, its folder or its log: every line is verified by its checksum and every entry by what it
+/// follows. Exits with 1 if the log is damaged; --repair then appends an entry that says how it continues across the damage.
+/// Nothing that is in the file is ever changed. Any other file, or - for standard input, is judged as a request body: prints
+/// what it holds, or the provider's error and exits with 1.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pal check body.json\n  pal render session.jsonl | pal check -")]
+#[command(
+    after_help = "Examples:\n  pal check 0199a8f2\n  pal check 0199a8f2 --repair\n  pal check body.json\n  pal render session.jsonl | pal check -"
+)]
 pub(crate) struct Check {
-    /// The body; - for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Take the rules of this model instead of the one that the body names
+    /// The session, or the file of a request body; - for a body from standard input
+    #[arg(value_name = "SESSION|FILE")]
+    pub(crate) subject: String,
+    /// Repair a damaged log by appending to it
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// For a request body: take the rules of this model instead of the one that it names
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Switch on a beta by its `anthropic-beta` value; may be repeated
+    /// For a request body: switch on a beta by its `anthropic-beta` value; may be repeated
     #[arg(long = "beta", value_name = "NAME")]
     pub(crate) betas: Vec<String>,
-    /// Print JSON: the counts, or the error as the provider sends it
+    /// Print JSON: the counts and the damage, or the error as the provider sends it
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,12 +1,13 @@
 //! Sessions from files: a log of ours as it is, another agent's file imported in memory.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use pal_import::{Format, Measure, Options, detect};
 use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
-use pal_store::{OpenError, ReadError, Reader};
+use pal_store::{Line, OpenError, ReadError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
 use crate::aside;
@@ -29,6 +30,9 @@ pub(crate) struct Session {
 impl Session {
     /// Reads a session file of any format.
     pub(crate) fn read(path: &Path, settings: &Settings) -> Result<Session, Failure> {
+        if is_log(path) {
+            return Session::read_log(path).map_err(|error| Failure::new(error.to_string()));
+        }
         let source = read_file(path)?;
         if detect(&source) == Some(Format::Palimpsest) {
             drop(source);
@@ -39,19 +43,30 @@ impl Session {
 
     /// Reads all entries of a session file of any format, those of branches that were left included.
     pub(crate) fn read_all(path: &Path, settings: &Settings) -> Result<Session, Failure> {
-        let source = read_file(path)?;
-        if detect(&source) != Some(Format::Palimpsest) {
-            return Session::imported(path, &source, settings);
+        if !is_log(path) {
+            let source = read_file(path)?;
+            if detect(&source) != Some(Format::Palimpsest) {
+                return Session::imported(path, &source, settings);
+            }
         }
-        drop(source);
         let log = Reader::open(path).map_err(|error| Failure::new(error.to_string()))?;
         let mut whole = Session { branch: Vec::new(), problems: Vec::new() };
+        let mut ids = HashSet::new();
+        let mut is_damaged = false;
         for line in log.lines() {
             match line {
-                Ok(line) => whole.branch.push(line.entry),
-                Err(ReadError::Bad(bad)) => whole.problems.push(bad.to_string()),
+                Ok(Line { entry, offset, is_altered, .. }) => {
+                    let follows = entry.parent.map_or(offset == 0, |parent| ids.contains(&parent));
+                    is_damaged |= is_altered || !follows || !ids.insert(entry.id);
+                    whole.branch.push(entry);
+                }
+                Err(ReadError::Bad(_)) => is_damaged = true,
                 Err(error) => return Err(Failure::new(error.to_string())),
             }
+        }
+        if is_damaged {
+            let checked = log.check().map_err(|error| Failure::new(error.to_string()))?;
+            whole.problems = checked.problems.iter().map(ToString::to_string).collect();
         }
         Ok(whole)
     }
@@ -73,6 +88,13 @@ impl Session {
     /// Reads a log of ours, whole.
     pub(crate) fn read_log(path: &Path) -> Result<Session, OpenError> {
         let branch = Reader::open(path)?.whole_branch()?;
+        let problems = branch.problems.iter().map(ToString::to_string).collect();
+        Ok(Session { branch: branch.entries, problems })
+    }
+
+    /// Reads of a log of ours what the next request needs, however long the log is.
+    pub(crate) fn read_resumed(path: &Path) -> Result<Session, OpenError> {
+        let branch = Reader::open(path)?.branch()?;
         let problems = branch.problems.iter().map(ToString::to_string).collect();
         Ok(Session { branch: branch.entries, problems })
     }
@@ -130,13 +152,20 @@ impl Session {
             }
             _ => None,
         };
-        let chosen = |entry: &Entry| match entry.decision() {
-            Some(DecisionKind::Model { model }) => Some(model.to_string()),
+        let chosen = |entry: &Entry| match (entry.decision(), &entry.body) {
+            (Some(DecisionKind::Model { model }), _) => Some(model.to_string()),
+            // Its snapshot knows what was chosen before it.
+            (_, Body::Boundary(boundary)) => boundary.snapshot.model.as_ref().map(ToString::to_string),
             _ => model(entry),
         };
         let (before, after) = self.branch.split_at(end);
         after.iter().find_map(model).or_else(|| before.iter().rev().find_map(chosen))
     }
+}
+
+/// Finds out whether a file is a log of ours, by its first and last lines.
+pub(crate) fn is_log(path: &Path) -> bool {
+    Reader::open(path).and_then(|reader| reader.is_log()).unwrap_or(false)
 }
 
 /// Imports a source that was read.

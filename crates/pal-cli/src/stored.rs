@@ -9,9 +9,9 @@ use pal_context::cache::Eligibility;
 use pal_context::thrifty::Thrift;
 use pal_context::{Place, Policy};
 use pal_engine::{CacheSettings, Engine, EngineError};
-use pal_model::{Body, Card, IdSource, Timestamp};
+use pal_model::{Body, Card, Entry, IdSource, Timestamp};
 use pal_settings::PolicyName;
-use pal_store::OpenError;
+use pal_store::{OpenError, Reader};
 use pal_view::{CacheLifetime, Limits, Scope};
 use smol_str::SmolStr;
 
@@ -41,14 +41,21 @@ impl Stored {
     /// Opens a log of ours. Other programs can read it meanwhile, none can write.
     pub(crate) fn open(name: &str, model: Option<&str>, settings: &Settings) -> Result<Stored, Failure> {
         let path = find(name, settings)?;
-        let whole = session::Session::read_log(&path).map_err(|error| not_ours(&path, &error))?;
-        let card = model_card(&whole, model, settings)?;
-        let cwd = whole.branch.iter().find_map(|entry| match &entry.body {
+        let refuse = |error: OpenError| not_ours(&path, &error);
+        let resumed = session::Session::read_resumed(&path).map_err(refuse)?;
+        let card = model_card(&resumed, model, settings)?;
+        drop(resumed);
+        let first = Reader::open(&path).and_then(|reader| Ok(reader.entry_at(0)?)).map_err(refuse)?;
+        let first: Vec<Entry> = match first {
+            Some(first) => vec![first],
+            // The first line is damaged.
+            None => session::Session::read_log(&path).map_err(refuse)?.branch,
+        };
+        let cwd = first.iter().find_map(|entry| match &entry.body {
             Body::Session(session) => session.cwd.clone().map(PathBuf::from),
             _ => None,
         });
-        let cache_key = cache_key(&whole.branch);
-        drop(whole);
+        let cache_key = cache_key(&first);
         let files = match (cwd, std::env::current_dir()) {
             (Some(cwd), Ok(current)) => directory_around(&current, &cwd),
             (None, _) => Err(String::from("the log does not say which directory the session worked in")),

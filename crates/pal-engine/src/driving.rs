@@ -122,7 +122,14 @@ impl Driver<'_> {
                     self.heed(run);
                     run.handle(Input::Judged(call.id, ruling));
                 }
-                Output::Carry(call) => self.hands.carry(self.session, self.engine, call),
+                Output::Carry(call) => {
+                    // After a loss of power the log must know of every call that may have had an effect. All calls of an
+                    // answer, and what was recorded since, share one sync; a call that only reads needs none.
+                    if !call.only_looks && !self.session.is_synced() {
+                        self.session.sync()?;
+                    }
+                    self.hands.carry(self.session, self.engine, call);
+                }
                 Output::Cancel => self.hands.cancel(),
                 Output::CheckStop { last, is_repeated } => {
                     let checked = self.hands.check_stop(self.session, &last, is_repeated);

@@ -1,5 +1,9 @@
 //! What can go wrong for a session, and what to do about it.
 
+use std::path::PathBuf;
+
+use pal_store::LogChange;
+
 /// Why a session cannot go on for now. The log is whole in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -12,6 +16,30 @@ pub enum EngineError {
     /// The log cannot be appended to.
     #[error(transparent)]
     Append(#[from] pal_store::AppendError),
+    /// Another program deleted or changed the log while the session was running.
+    #[error(
+        "{} was {change} while the session was running, so the session stops here. Everything up to now is saved in {}: \
+         continue with `pal --resume {}`",
+        .path.display(), .saved.display(), .saved.display()
+    )]
+    LogChanged {
+        /// The log.
+        path: PathBuf,
+        /// What happened to it.
+        change: LogChange,
+        /// The file that has the session now.
+        saved: PathBuf,
+    },
+    /// The same, and the session could not be saved anywhere else.
+    #[error("{} was {change} while the session was running, and saving the session elsewhere failed: {error}", .path.display())]
+    LogLost {
+        /// The log.
+        path: PathBuf,
+        /// What happened to it.
+        change: LogChange,
+        /// Why it could not be saved.
+        error: pal_store::FileError,
+    },
     /// The disk does not take what was appended.
     #[error(transparent)]
     File(#[from] pal_store::FileError),

@@ -8,7 +8,7 @@ use pal_model::{
     Block, BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp,
     ToolUseId, escape_into, raw_list,
 };
-use pal_store::{Log, Problem};
+use pal_store::{AppendError, Log, Problem, Torn};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
@@ -91,7 +91,8 @@ impl Session {
         let opened = Log::open(path, ids)?;
         let view = View::of(lens, opened.branch.entries);
         let watched = Watched::of(view.branch(), &view.lens().card);
-        let problems = opened.branch.problems;
+        let mut problems = opened.branch.problems;
+        problems.extend(opened.torn.map(Torn::into_problem));
         Ok(Session { log: opened.log, view, directory: folder(path), watched, problems })
     }
 
@@ -125,7 +126,7 @@ impl Session {
 
     /// Appends an entry to the log and to the view.
     pub fn append(&mut self, draft: Draft, at: Timestamp) -> Result<Entry, EngineError> {
-        let entry = self.log.append(draft, at)?;
+        let entry = self.log.append(draft, at).map_err(|error| self.rescued(error))?;
         match self.view.push(entry.clone()) {
             Pushed::Added => Ok(entry),
             Pushed::Repeated | Pushed::NeedsHistory => {
@@ -192,9 +193,31 @@ impl Session {
         Ok(open.len())
     }
 
-    /// Waits until everything is on the disk.
+    /// Waits until everything is on the disk. A log that is no longer where it was is an error: what it holds would be
+    /// lost with this process.
     pub fn sync(&mut self) -> Result<(), EngineError> {
+        if let Some(change) = self.log.find_change()? {
+            let path = self.log.path().to_owned();
+            return Err(self.rescued(AppendError::Changed { path, change, lines: String::new() }));
+        }
         Ok(self.log.sync()?)
+    }
+
+    /// Whether everything that was appended is known to be on the disk.
+    pub fn is_synced(&self) -> bool {
+        self.log.is_synced()
+    }
+
+    /// Saves the session beside its log if that is no longer the file that was opened.
+    fn rescued(&mut self, error: AppendError) -> EngineError {
+        let AppendError::Changed { path, change, lines } = error else { return error.into() };
+        match self.log.rescue(self.view.branch(), &lines) {
+            Ok(saved) => {
+                tracing::error!(%change, log = %path.display(), saved = %saved.display(), "the log was changed");
+                EngineError::LogChanged { path, change, saved }
+            }
+            Err(error) => EngineError::LogLost { path, change, error },
+        }
     }
 
     /// Goes back to an entry: the next one that is appended follows it, on a branch of its own. Nothing is lost; until

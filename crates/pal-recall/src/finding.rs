@@ -120,19 +120,7 @@ pub struct Entries {
 impl Recall {
     /// The passages that fit best. Looks at what is indexed: [`Recall::update`] comes first.
     pub fn search(&mut self, wanted: &Wanted<'_>) -> Result<Found, SearchError> {
-        self.with_index(|index, sessions| {
-            let mut looking = Looking::new(index, sessions, wanted);
-            let strict = looking.places(&looking.hits(Fit::All)?);
-            if !strict.is_empty() {
-                return Ok(looking.best(strict, false));
-            }
-            let mut hits = looking.hits(Fit::Any)?;
-            if hits.is_empty() {
-                hits = looking.hits(Fit::Beginnings)?;
-            }
-            let places = looking.places(&hits);
-            Ok(looking.best(places, true))
-        })
+        self.with_index(|index, sessions| search_index(index, sessions, wanted))
     }
 
     /// An entry with those before and after it that say something, as they stand in its log; none if there is no such entry.
@@ -149,6 +137,25 @@ impl Recall {
             around_entry(&self.sessions.join(spot.name), spot.name, spot.offset, (before, after))
         }))
     }
+}
+
+/// The passages of an index that fit best.
+pub(crate) fn search_index(
+    index: &Index,
+    sessions: &Path,
+    wanted: &Wanted<'_>,
+) -> Result<Found, SearchError> {
+    let mut looking = Looking::new(index, sessions, wanted);
+    let strict = looking.places(&looking.hits(Fit::All)?);
+    if !strict.is_empty() {
+        return Ok(looking.best(strict, false));
+    }
+    let mut hits = looking.hits(Fit::Any)?;
+    if hits.is_empty() {
+        hits = looking.hits(Fit::Beginnings)?;
+    }
+    let places = looking.places(&hits);
+    Ok(looking.best(places, true))
 }
 
 /// Where a document stands, as its key says.

@@ -33,6 +33,7 @@ mod passage;
 mod places;
 mod said;
 mod telling;
+mod unindexed;
 mod updating;
 
 pub use about::About;

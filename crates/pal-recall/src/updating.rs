@@ -17,6 +17,8 @@ use crate::{FIELDS, Recall};
 const STRETCH: u64 = 1 << 20;
 /// Bytes of the beginning of a file by which it is known again.
 const HEAD: u64 = 120;
+/// Damaged lines of one file that are remembered.
+const DAMAGED_MAX: usize = 20;
 
 /// How far the index is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +36,8 @@ pub struct Updated {
     pub bytes: u64,
     /// Files that could not be read, and why.
     pub unread: Vec<String>,
+    /// Damaged lines of logs, by file; what is intact is found all the same.
+    pub damaged: Vec<String>,
     /// Whether it was stopped, or another process was at it for too long: what is newest may be missing.
     pub is_behind: bool,
 }
@@ -55,6 +59,30 @@ impl Recall {
     }
 }
 
+/// Up to where a file is indexed; nothing of it if another stands in its place.
+pub(crate) fn indexed_to(index: &Index, source: &Source) -> Result<u64, SearchError> {
+    let name = note_name(&source.name);
+    let known = Known::read(index.notes(&name)?.get(&name).map(String::as_str));
+    let is_same = Reader::open(&source.path).is_ok_and(|reader| known.is_same(&reader));
+    Ok(if is_same { known.to } else { 0 })
+}
+
+/// Copies what is known of sessions to another index.
+pub(crate) fn copy_abouts(from: &Index, to: &mut Index) -> Result<(), SearchError> {
+    let abouts = from.notes("session:")?;
+    to.change(|changing| abouts.iter().try_for_each(|(name, note)| changing.set_note(name, note)))
+}
+
+/// What is known of damage in these files, in their order.
+fn damaged_files(index: &Index, sources: &[Source]) -> Result<Vec<String>, SearchError> {
+    let notes = index.notes("damaged:")?;
+    let of = |source: &Source| {
+        let lines = notes.get(&damaged_name(&source.name))?;
+        Some(lines.lines().map(|line| format!("{}: {line}", source.path.display())).collect::<Vec<_>>())
+    };
+    Ok(sources.iter().filter_map(of).flatten().collect())
+}
+
 /// The note about a file.
 fn note_name(name: &str) -> String {
     format!("file:{name}#")
@@ -70,6 +98,11 @@ fn spilled_name(name: &str) -> String {
     format!("spilled:{name}#")
 }
 
+/// The note about damaged lines of a file.
+fn damaged_name(name: &str) -> String {
+    format!("damaged:{name}#")
+}
+
 /// Forgets files that are not there any more.
 fn forget_gone(index: &mut Index, sources: &[Source]) -> Result<(), SearchError> {
     let there: std::collections::HashSet<&str> = sources.iter().map(|source| source.name.as_str()).collect();
@@ -78,6 +111,7 @@ fn forget_gone(index: &mut Index, sources: &[Source]) -> Result<(), SearchError>
     for gone in names.filter(|name| !there.contains(name)) {
         index.change(|changing| {
             changing.remove_beginning(&format!("{gone}#"))?;
+            changing.remove_beginning(&damaged_name(gone))?;
             changing.remove_beginning(&note_name(gone))
         })?;
     }
@@ -147,6 +181,7 @@ impl Updating<'_> {
             }
         }
         self.updated.bytes = self.done;
+        self.updated.damaged = damaged_files(self.index, sources)?;
         Ok(self.updated)
     }
 
@@ -191,6 +226,7 @@ impl Step {
         if !known.is_same(reader) {
             // Another file stands in its place: nothing that was known of it counts.
             changing.remove_beginning(&format!("{}#", source.name))?;
+            changing.remove_beginning(&damaged_name(&source.name))?;
             known = Known::default();
         }
         if known.head.is_empty() {
@@ -227,21 +263,33 @@ impl Step {
         let until = before + STRETCH;
         let mut is_last = true;
         let mut problem = None;
+        let mut damaged = Vec::new();
         for line in lines {
             let end = match line {
                 Ok(line) => {
-                    let end = line.offset + line.entry.line.len() as u64 + 1;
-                    if end > reader.length() {
+                    if line.offset + line.entry.line.len() as u64 + 1 > reader.length() {
                         // Without its end it may still be written.
                         break;
                     }
+                    if line.is_altered {
+                        let number = reader.number_at(line.offset).unwrap_or_default();
+                        damaged.push(format!(
+                            "line {number} (byte {}) was altered after it was written (its checksum does not match)",
+                            line.offset
+                        ));
+                    }
+                    let end = line.next;
                     about.hear(&line.entry);
                     index_entry(changing, source, &line)?;
                     end
                 }
                 // A torn last line is looked at again; any other is passed over.
                 Err(ReadError::Bad(bad)) if bad.offset + bad.bytes >= reader.length() => break,
-                Err(ReadError::Bad(bad)) => bad.offset + bad.bytes,
+                Err(ReadError::Bad(mut bad)) => {
+                    bad.number = reader.number_at(bad.offset).unwrap_or_default();
+                    damaged.push(bad.to_string());
+                    bad.offset + bad.bytes
+                }
                 Err(ReadError::File(error)) => {
                     problem = Some(error.to_string());
                     break;
@@ -254,6 +302,7 @@ impl Step {
             }
         }
         about.write(changing, session)?;
+        note_damage(changing, source, damaged)?;
         Ok(Step { is_last, problem, bytes: known.to - before })
     }
 
@@ -290,7 +339,29 @@ impl Step {
     }
 }
 
-fn index_entry(changing: &mut Changing<'_>, source: &Source, line: &Line) -> Result<(), SearchError> {
+/// Remembers damaged lines of a log: whoever searches it is told every time, not only when they are first read.
+fn note_damage(
+    changing: &mut Changing<'_>,
+    source: &Source,
+    damaged: Vec<String>,
+) -> Result<(), SearchError> {
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    let name = damaged_name(&source.name);
+    let known = changing.note(&name)?.unwrap_or_default();
+    let mut lines: Vec<String> = known.lines().map(str::to_owned).collect();
+    lines.extend(damaged);
+    lines.dedup();
+    lines.truncate(DAMAGED_MAX);
+    changing.set_note(&name, &lines.join("\n"))
+}
+
+pub(crate) fn index_entry(
+    changing: &mut Changing<'_>,
+    source: &Source,
+    line: &Line,
+) -> Result<(), SearchError> {
     note_spilled(changing, source, &line.entry)?;
     let entry = line.entry.id.to_string();
     for (part, said) in said(&line.entry).iter().enumerate() {

@@ -331,3 +331,51 @@ fn whatever_is_asked_something_sensible_comes_back() {
     let begun = world.found("expon");
     assert!(begun.is_loose && begun.places.len() == 1, "{begun:?}");
 }
+
+#[test]
+fn what_is_not_indexed_yet_is_found_by_its_bytes() {
+    let world = World::new();
+    world.say("one", &["The walrus lives on ice.", "The heron stands in water.", "Nothing of note."]);
+    world.say("two", &["A walrus and a heron met."]);
+    let mut recall = world.recall();
+    let updated = recall.update(&mut |_| false).unwrap();
+    assert!(updated.is_behind && updated.bytes == 0, "{updated:?}");
+    let wanted = |query, session| Wanted { query, session, most: 5, around: 0, now: now() };
+    assert!(recall.search(&wanted("walrus", None)).unwrap().places.is_empty(), "nothing is indexed");
+    let texts = |found: &Found| -> Vec<String> {
+        found.places.iter().map(|place| place.passage.text.clone()).collect()
+    };
+    let found = recall.search_unindexed(&wanted("heron walrus", None)).unwrap();
+    assert_eq!((texts(&found), found.is_loose), (vec![String::from("A walrus and a heron met.")], false));
+    assert_eq!((found.places[0].line, found.places[0].session.as_str()), (1, "two"));
+    let found = recall.search_unindexed(&wanted("herons", Some("one"))).unwrap();
+    assert_eq!(texts(&found), ["The heron stands in water."]);
+    let found = recall.search_unindexed(&wanted("walrus zebra", Some("one"))).unwrap();
+    assert_eq!((texts(&found), found.is_loose), (vec![String::from("The walrus lives on ice.")], true));
+    // What is indexed is not searched a second time.
+    recall.update(&mut |_| true).unwrap();
+    assert!(recall.search_unindexed(&wanted("walrus", None)).unwrap().places.is_empty());
+}
+
+#[test]
+fn damaged_lines_are_named_every_time_and_the_others_are_found() {
+    let world = World::new();
+    world.say("one", &["walrus", "heron", "otter", "marmot"]);
+    let path = log_path(&world.session("one"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[1].insert(0, '[');
+    lines[2] = lines[2].replace("otter", "beaver");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    for _ in 0..2 {
+        let updated = world.recall().update(&mut |_| true).unwrap();
+        assert_eq!(updated.damaged.len(), 2, "{updated:?}");
+        assert!(updated.damaged[0].contains("line 2 (byte "), "{updated:?}");
+        assert!(updated.damaged[1].contains("line 3 (byte ") && updated.damaged[1].contains("altered"));
+    }
+    assert_eq!(world.texts("marmot"), ["marmot"]);
+    assert_eq!(world.texts("walrus"), ["walrus"]);
+    // Line ends of another system move nothing.
+    std::fs::write(&path, text.replace('\n', "\r\n")).unwrap();
+    assert_eq!(world.texts("otter"), ["otter"]);
+}

@@ -34,6 +34,7 @@ mod resume;
 mod salvage;
 mod scan;
 mod segment;
+mod skim;
 mod strict_modes;
 mod tail;
 mod walk;
@@ -53,6 +54,7 @@ pub use outputs::{
 };
 pub use paths::{home, home_from_environment, log_path, project_directory, session_directory, slug};
 pub use read::{Line, Lines, LogCheck, ReadError, Reader};
+pub use skim::EntryHead;
 pub use strict_modes::{UnsafeHome, check_owner_and_mode};
 pub use tail::Torn;
 pub use whole::{replace_private_file, write_whole};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pal_model::{Entry, Repair};
+use pal_model::{Entry, EntryId, Repair};
 
 use crate::error::{BadLine, FileError, OpenError, Problem};
 use crate::file;
@@ -13,6 +13,7 @@ use crate::log::Branch;
 use crate::resume::{Resumed, Start, resume, whole_branch};
 use crate::scan::{Scan, line_number};
 use crate::segment::{Bad, Forward, Located, RawLine, Source};
+use crate::skim::{EntryHead, skim_ancestors};
 use crate::tail::find_tail;
 
 /// A log as it stood when it was opened to be read.
@@ -84,6 +85,20 @@ impl Reader {
     /// All lines in the order of the file, whatever their branch; bad ones as errors.
     pub fn lines(&self) -> Lines<'_> {
         Lines::new(Forward::new(self.source(self.length), 0))
+    }
+
+    /// Visits what stands before an entry on its branch, newest first, without reading what it says.
+    pub fn skim_ancestors(&self, id: EntryId, visit: &mut dyn FnMut(&EntryHead)) -> Result<(), FileError> {
+        skim_ancestors(self.source(self.length), id, visit)
+    }
+
+    /// Finds out whether this is a log, damaged or not, rather than a file of something else.
+    pub fn is_log(&self) -> Result<bool, OpenError> {
+        match find_tail(self.source(self.length)) {
+            Ok(tail) => Ok(tail.last.is_some()),
+            Err(OpenError::NotALog { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads all of the file and verifies every line and every link between them.

@@ -151,7 +151,8 @@ impl Transcript {
             Event::Doing { agent, doing } => {
                 self.doing.insert(harmless_line(agent), harmless_line(doing));
             }
-            Event::Notice(text) | Event::Warning(text) => self.note(text),
+            Event::Notice(text) => self.note(text),
+            Event::Warning(text) => self.complain(text),
             Event::Ended(ended) => self.ended(ended),
         }
     }

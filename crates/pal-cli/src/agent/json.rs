@@ -7,6 +7,7 @@ use pal_agent::{Ended, Event};
 use super::{Lines, Show, exit_code};
 use crate::aside;
 use crate::failure::Failure;
+use crate::table::harmless;
 
 /// Keeps how the last prompt ended, and prints that.
 pub(crate) struct Json<'a> {
@@ -25,6 +26,10 @@ impl Show for Json<'_> {
         match event {
             Event::Began(began) => self.lines.belong_to(began),
             Event::Ended(ended) => self.ended = Some(ended.clone()),
+            Event::Warning(text) => {
+                aside::tell(harmless(text));
+                self.lines.warn(text);
+            }
             _ => {}
         }
         Ok(())

@@ -17,6 +17,8 @@ pub(crate) struct Lines<'a> {
     session: String,
     /// The most turns that were allowed: ending at them is told apart from other limits.
     turns_max: Option<u64>,
+    /// What the user must know of the session, for results.
+    warnings: Vec<String>,
 }
 
 impl<'a> Lines<'a> {
@@ -27,12 +29,24 @@ impl<'a> Lines<'a> {
         now: fn() -> Timestamp,
         turns_max: Option<u64>,
     ) -> Lines<'a> {
-        Lines { out, ids: IdSource::seeded(seed), now, session: String::new(), turns_max }
+        Lines {
+            out,
+            ids: IdSource::seeded(seed),
+            now,
+            session: String::new(),
+            turns_max,
+            warnings: Vec::new(),
+        }
     }
 
     /// The lines that follow belong to this session.
     pub(super) fn belong_to(&mut self, began: &Began) {
         self.session.clone_from(&began.session_id);
+    }
+
+    /// Adds a warning to the results that follow.
+    pub(super) fn warn(&mut self, text: &str) {
+        self.warnings.push(text.to_owned());
     }
 
     /// An id for a line that is no entry of the log.
@@ -79,7 +93,7 @@ impl<'a> Lines<'a> {
             "usage": usage(&ended.spent),
             "permission_denials": ended.denials.iter().map(denial).collect::<Vec<_>>(),
         });
-        self.write(object)
+        self.write(self.with_warnings(object))
     }
 
     /// A failure that came before or after all prompts, in the form of a result.
@@ -91,7 +105,14 @@ impl<'a> Lines<'a> {
             "duration_api_ms": 0, "total_cost_usd": 0.0, "usage": usage(&Totals::default()),
             "permission_denials": [],
         });
-        self.write(object)
+        self.write(self.with_warnings(object))
+    }
+
+    fn with_warnings(&self, mut object: Value) -> Value {
+        if !self.warnings.is_empty() {
+            object["warnings"] = json!(self.warnings);
+        }
+        object
     }
 }
 

@@ -175,7 +175,8 @@ impl Show for StreamJson<'_> {
             Event::Doing { agent, doing } => {
                 self.system("agent_doing", json!({"agent": agent, "doing": doing}))
             }
-            Event::Notice(text) | Event::Warning(text) => self.system("notice", json!({"text": text})),
+            Event::Notice(text) => self.system("notice", json!({"text": text})),
+            Event::Warning(text) => self.system("warning", json!({"text": text})),
             Event::Ended(ended) => {
                 self.grown = None;
                 self.code = exit_code(&ended.end);

@@ -1,4 +1,6 @@
-//! `pal check`: a request body judged by the strict validator.
+//! `pal check`: the log of a session verified and repaired, or a request body judged by the strict validator.
+
+mod log;
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -22,8 +24,17 @@ pub(crate) fn check(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let body =
-        if arguments.file == Path::new("-") { read_standard_input()? } else { read_file(&arguments.file)? };
+    if let Some(path) = log::find_log(arguments, settings)? {
+        return log::check_log(&path, arguments, out);
+    }
+    if arguments.repair {
+        return Err(Failure::wrong_use(
+            format!("`{}` is not a log of pal, and only those are repaired", arguments.subject),
+            "give the id of a session, or the path of its log",
+        ));
+    }
+    let file = Path::new(&arguments.subject);
+    let body = if file == Path::new("-") { read_standard_input()? } else { read_file(file)? };
     let mut rules = match arguments.model.clone().or_else(|| model_of(&body)) {
         Some(model) => Rules::from(&card(settings, &model)),
         None => Rules::newest(),

@@ -24,6 +24,8 @@ use page::Page;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Where nobody looks at a terminal, it is said that often.
 const TOLD_EVERY: Duration = Duration::from_secs(15);
+/// How long one search indexes what is new. What remains is searched by its bytes.
+const INDEXING_MAX: Duration = Duration::from_millis(1_500);
 
 pub(crate) fn recall(
     arguments: &arguments::Recall,
@@ -35,14 +37,22 @@ pub(crate) fn recall(
     let mut telling = Telling::new();
     let mut found = Found::default();
     for recall in &mut recalls {
-        let updated =
-            recall.update(&mut |progress| telling.tell(progress)).map_err(|error| failure(&error))?;
+        let begun = Instant::now();
+        let updated = recall
+            .update(&mut |progress| telling.tell(progress) && begun.elapsed() < INDEXING_MAX)
+            .map_err(|error| failure(&error))?;
         telling.end();
         for problem in &updated.unread {
             eprintln!("pal: {}", harmless(problem));
         }
+        for damaged in &updated.damaged {
+            eprintln!("pal: damaged log: {}", harmless(damaged));
+        }
         if updated.is_behind {
-            eprintln!("pal: another process is indexing these sessions: what is newest may be missing");
+            eprintln!(
+                "pal: not all sessions are indexed yet: the rest of their logs is searched by its words, and indexed with the \
+                 next searches"
+            );
         }
         let wanted = Wanted {
             query: &query,
@@ -52,6 +62,9 @@ pub(crate) fn recall(
             now: now(),
         };
         found.join(recall.search(&wanted).map_err(|error| failure(&error))?, arguments.limit);
+        if updated.is_behind {
+            found.join(recall.search_unindexed(&wanted).map_err(|error| failure(&error))?, arguments.limit);
+        }
     }
     if arguments.json {
         let list: Vec<Value> = found.places.iter().map(|place| object(place, found.is_loose)).collect();

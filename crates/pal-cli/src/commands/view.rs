@@ -4,18 +4,21 @@ mod json;
 mod margin;
 mod page;
 
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use pal_context::{LAYERS, What};
 use pal_engine::{Engine, pin_tokens};
-use pal_model::{Body, Entry};
+use pal_model::{Body, Entry, EntryId};
+use pal_store::Reader;
 use pal_view::{Scope, View as ContextView};
 
 use crate::arguments::View;
 use crate::colour::Colours;
 use crate::failure::Failure;
-use crate::session::{Session, card, lens};
+use crate::session::{Session, card, is_log, lens};
 use crate::settings::Settings;
 use crate::stored::{engine, find, now};
 use margin::Margin;
@@ -31,6 +34,8 @@ struct Page<'a> {
     layers: Vec<LayerLine>,
     pins: Vec<(String, u64)>,
     is_full: bool,
+    /// Damage of the log.
+    problems: &'a [String],
 }
 
 /// What lies before the boundary in force.
@@ -49,7 +54,13 @@ struct LayerLine {
 
 pub(crate) fn view(arguments: &View, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let path = find(&arguments.session, settings)?;
-    let session = Session::read(&path, settings)?;
+    // The view as it is now needs the end of a log only.
+    let session = match arguments.at {
+        None if is_log(&path) => {
+            Session::read_resumed(&path).map_err(|error| Failure::new(error.to_string()))?
+        }
+        _ => Session::read(&path, settings)?,
+    };
     let (end, model) = session.looked_at(arguments.at, arguments.model.as_ref())?;
     let card = card(settings, &model);
     let engine = engine(&card, &path, settings);
@@ -62,7 +73,8 @@ pub(crate) fn view(arguments: &View, settings: &Settings, out: &mut dyn Write) -
     };
     let page = Page {
         margin: Margin::of(&view),
-        hidden: hidden(&view),
+        hidden: hidden(&view, &path)?,
+        problems: &session.problems,
         layers: layers(&view, &engine, moment),
         pins: view
             .state()
@@ -104,10 +116,29 @@ fn layers(view: &ContextView, engine: &Engine, moment: pal_model::Timestamp) -> 
         .collect()
 }
 
-/// What the boundary in force hides, if the file still has it.
-fn hidden(view: &ContextView) -> Option<Hidden> {
-    let boundary = view.boundary()?.id;
-    let shown: std::collections::BTreeSet<_> = view.shown().map(|shown| shown.entry.id).collect();
+/// What the boundary in force hides, if the file still has it. Of a log that was read from its end, the lines before are
+/// skimmed.
+fn hidden(view: &ContextView, path: &Path) -> Result<Option<Hidden>, Failure> {
+    let Some(boundary) = view.boundary().map(|boundary| boundary.id) else { return Ok(None) };
+    if !is_log(path) {
+        return Ok(Some(hidden_in(view, boundary)));
+    }
+    let shown: BTreeSet<_> = view.shown().map(|shown| shown.entry.id).collect();
+    let mut hidden = Hidden { messages: 0, by_people: 0, bytes: 0 };
+    let reader = Reader::open(path).map_err(|error| Failure::new(error.to_string()))?;
+    let skimmed = reader.skim_ancestors(boundary, &mut |head| {
+        if matches!(head.kind.as_str(), "user" | "assistant" | "attachment") && !shown.contains(&head.id) {
+            hidden.messages += 1;
+            hidden.by_people += usize::from(head.kind == "user" && head.origin.as_deref() == Some("person"));
+            hidden.bytes += head.bytes as usize;
+        }
+    });
+    skimmed.map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Some(hidden))
+}
+
+fn hidden_in(view: &ContextView, boundary: EntryId) -> Hidden {
+    let shown: BTreeSet<_> = view.shown().map(|shown| shown.entry.id).collect();
     let mut hidden = Hidden { messages: 0, by_people: 0, bytes: 0 };
     for entry in view.branch().iter().take_while(|entry| entry.id != boundary) {
         if is_said(entry) && !shown.contains(&entry.id) {
@@ -116,7 +147,7 @@ fn hidden(view: &ContextView) -> Option<Hidden> {
             hidden.bytes += entry.line.len();
         }
     }
-    Some(hidden)
+    hidden
 }
 
 fn is_said(entry: &Entry) -> bool {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod checking;
 mod commands;
 mod compacting;
 mod comparing;
@@ -14,6 +15,7 @@ mod demonstrating;
 mod exporting;
 mod filled;
 mod forks;
+mod large;
 mod pinning;
 mod printing;
 mod program;

@@ -6,6 +6,7 @@
 mod announcing;
 mod cached;
 mod disk;
+mod durable;
 mod length;
 mod played;
 mod refused;

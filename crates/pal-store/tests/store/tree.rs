@@ -457,3 +457,25 @@ fn lines_of_any_length_are_read_at_the_edges() {
     let read: Vec<Entry> = reader.lines().map(|line| line.unwrap().entry).collect();
     assert_eq!(lines(&read), lines(&all));
 }
+
+#[test]
+fn what_stands_before_an_entry_is_skimmed_along_its_branch() {
+    let place = Place::new();
+    let mut log = place.create();
+    let first = log.append(said("one"), now()).unwrap().id;
+    let second = log.append(said(&"long ".repeat(2_000_000)), now()).unwrap().id;
+    log.append(said("left"), now()).unwrap();
+    log.rewind(second).unwrap();
+    let last = log.append_all(vec![undo(first), said("two"), said("three")], now()).unwrap();
+    drop(log);
+    let reader = Reader::open(&place.path).unwrap();
+    let mut heads = Vec::new();
+    reader.skim_ancestors(last[2].id, &mut |head| heads.push(head.clone())).unwrap();
+    let ids: Vec<EntryId> = heads.iter().map(|head| head.id).collect();
+    assert_eq!(ids, [last[1].id, last[0].id, second, first]);
+    let kinds: Vec<&str> = heads.iter().map(|head| head.kind.as_str()).collect();
+    assert_eq!(kinds, ["user", "undo", "user", "user"]);
+    assert_eq!((heads[0].origin.as_deref(), heads[1].origin.as_deref()), (Some("person"), None));
+    let bytes = reader.branch().unwrap().entries[1].line.len() as u64;
+    assert_eq!((heads[2].id, heads[2].bytes), (second, bytes));
+}

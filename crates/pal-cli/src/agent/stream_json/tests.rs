@@ -133,6 +133,7 @@ fn events() -> Vec<Event> {
         Event::CacheBroke(Box::new(fall)),
         Event::Doing { agent: "scout".into(), doing: "Reading tests".into() },
         Event::Notice("look".into()),
+        Event::Warning("damaged".into()),
         Event::Mode("plan".into()),
         ended(End::Done, 2),
         ended(End::Refused("no".into()), 2),

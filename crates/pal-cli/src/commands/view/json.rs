@@ -62,6 +62,7 @@ pub(super) fn print(page: &Page<'_>, out: &mut dyn Write) -> Result<(), Failure>
         "percent_left": limits.fill(size.tokens).percent_left, "hidden": hidden, "messages": messages,
         "decisions": page.margin.others.iter().map(|decision| words(decision)).collect::<Vec<_>>(),
         "pins": pins, "pin_budget": page.engine.pin_budget(), "layers": layers,
+        "problems": page.problems,
     });
     writeln!(out, "{report}")?;
     Ok(())
