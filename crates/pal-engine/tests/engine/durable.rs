@@ -107,6 +107,10 @@ impl Hands for Recorder {
         self.returned.pop_front().unwrap()
     }
 
+    fn back_off(&mut self, _: std::time::Duration) -> Option<Input> {
+        None
+    }
+
     fn meanwhile(&mut self) -> Option<Input> {
         None
     }
