@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::capture::create;
 use crate::group::{GRACE, Group, KILL_TIME, Waiter};
-use crate::leftovers::{CommandMark, EndedProcess};
+use crate::leftovers::{CommandTag, EndedProcess};
 use crate::spec::spawn;
 use crate::{Cancel, NotStarted, Program, Status};
 
@@ -226,7 +226,7 @@ struct Keeper {
 
 impl Keeper {
     fn keep(&self, mut program: Program, what: String, tell: &SyncSender<io::Result<Task>>) {
-        let mark = CommandMark::next();
+        let mark = CommandTag::next();
         program.environment.push(mark.variable());
         let (number, group, ended) = match self.start(&program, what, &mark) {
             Ok((number, group, ended)) => {
@@ -254,7 +254,7 @@ impl Keeper {
         &self,
         program: &Program,
         what: String,
-        mark: &CommandMark,
+        mark: &CommandTag,
     ) -> io::Result<(u64, Group, std::sync::mpsc::Receiver<Child>)> {
         let waiter = Waiter::ready(None)?;
         let mut command = program.command();
@@ -307,7 +307,7 @@ impl Keeper {
         }
     }
 
-    fn finish(&self, number: u64, group: Group, child: Option<Child>, mark: &CommandMark) {
+    fn finish(&self, number: u64, group: Group, child: Option<Child>, mark: &CommandTag) {
         let mut status = Status::Unknown;
         {
             // Once it is reaped its number may be another's: nobody may signal it between.

@@ -163,7 +163,7 @@ impl ProcessSession {
 
 /// A command that runs, as far as it concerns the processes that it leaves behind.
 #[derive(Debug)]
-pub(crate) struct CommandMark {
+pub(crate) struct CommandTag {
     number: u64,
     /// The control group that holds it, where there are such groups.
     control_group: Option<ControlGroup>,
@@ -171,16 +171,16 @@ pub(crate) struct CommandMark {
     was_alone: bool,
 }
 
-impl CommandMark {
+impl CommandTag {
     /// A mark for a command that is about to start.
-    pub(crate) fn next() -> CommandMark {
+    pub(crate) fn next() -> CommandTag {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let was_alone = with_shared(|shared| {
             shared.running.insert(number);
             shared.running.len() == 1
         });
         let control_group = ControlGroup::create(&mark_of(number));
-        CommandMark { number, control_group, was_alone }
+        CommandTag { number, control_group, was_alone }
     }
 
     /// Notes the process that was started for the command.
@@ -233,7 +233,7 @@ impl CommandMark {
     }
 }
 
-impl Drop for CommandMark {
+impl Drop for CommandTag {
     fn drop(&mut self) {
         with_shared(|shared| shared.running.remove(&self.number));
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::capture::{Capture, Captured, Keep};
 use crate::group::{GRACE, Group, KILL_TIME, Waiter};
-use crate::leftovers::{CommandMark, EndedProcess};
+use crate::leftovers::{CommandTag, EndedProcess};
 use crate::pump::{Feed, Pump, Stream};
 use crate::spec::spawn;
 use crate::{Cancel, Input, Spec, Status, Streams};
@@ -85,7 +85,7 @@ pub fn run(mut spec: Spec, cancel: &Cancel, progress: &dyn Fn(&[u8])) -> Result<
     }
     let program = spec.program.path.to_string_lossy().into_owned();
     let deadline = spec.limit.and_then(|limit| began.checked_add(limit));
-    let mark = CommandMark::next();
+    let mark = CommandTag::next();
     spec.program.environment.push(mark.variable());
     let mut running = start(spec, cancel, &mark).map_err(|cause| NotStarted { program, cause })?;
     let (child, stopped) = running.drive(deadline, cancel, progress);
@@ -132,7 +132,7 @@ struct Running {
     _watch: crate::Watch,
 }
 
-fn start(spec: Spec, cancel: &Cancel, mark: &CommandMark) -> io::Result<Running> {
+fn start(spec: Spec, cancel: &Cancel, mark: &CommandTag) -> io::Result<Running> {
     let mut command = spec.program.command();
     let (wake, waker) = pipe()?;
     rustix::io::ioctl_fionbio(&wake, true)?;

@@ -107,7 +107,7 @@ impl Page {
         let (first, last) = (self.top + 1, (self.top + self.rows).min(total));
         let text = match (self.is_refused, self.seen.iter().position(|is_seen| !is_seen)) {
             (true, Some(at)) => format!(
-                "  scroll to the end first: {unseen} of {total} lines were not on screen yet, from line {} on (PgDn, ↓)",
+                "  scroll to the end first (PgDn): {unseen} of {total} lines not seen, from line {} on",
                 at + 1
             ),
             (_, Some(_)) => {

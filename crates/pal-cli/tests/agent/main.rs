@@ -5,6 +5,7 @@
 
 mod agents;
 mod commanding;
+mod consenting;
 mod damage;
 mod editors;
 mod faults;

@@ -99,27 +99,22 @@ fn below(path: &Path, ground: &Ground<'_>) -> PathBuf {
     rests.min_by_key(|rest| rest.as_os_str().len()).unwrap_or(path).to_owned()
 }
 
-/// Parts of a word that may be paths, with their place in the decoded text of the word.
-pub(super) fn path_candidates(text: &str) -> Vec<Range<usize>> {
+/// The part of a word that may be a path, by its place in the decoded text of the word.
+pub(super) fn path_candidate(text: &str) -> Option<Range<usize>> {
     let end = text.len();
     if text.contains("://") || text.chars().any(char::is_whitespace) || text.is_empty() {
-        return Vec::new();
+        return None;
     }
     let value = text.find('=').map(|at| at + 1);
     if text.starts_with('-') {
-        if let Some(start) = value {
-            return std::iter::once(start..end).collect();
-        }
         // The value of a single letter may be joined to it: `-C/etc`.
         let joined = text.char_indices().nth(2).map(|(at, _)| at);
         let is_path = |at: &usize| text[*at..].starts_with(['/', '~', '.']);
-        return joined.filter(is_path).map(|at| at..end).into_iter().collect();
+        return value.or_else(|| joined.filter(is_path)).map(|start| start..end);
     }
     let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    match value {
-        Some(start) if text[..start - 1].chars().all(is_name) => std::iter::once(start..end).collect(),
-        _ => std::iter::once(0..end).collect(),
-    }
+    let is_setting = |start: &usize| text[..start - 1].chars().all(is_name);
+    Some(value.filter(is_setting).unwrap_or(0)..end)
 }
 
 /// Whether a text is written as a path, not as a mere name.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tree_sitter::{Node, Parser};
 
-use super::paths::{is_system_program, is_written_as_path, path_candidates, reasons_of_word};
+use super::paths::{is_system_program, is_written_as_path, path_candidate, reasons_of_word};
 use super::programs;
 use super::{CommandMark, CommandMarkKind, reveal};
 use crate::Ground;
@@ -399,7 +399,7 @@ impl<'a> Explainer<'a> {
         if is_name && (!text.contains('/') || is_system_program(&text)) {
             return;
         }
-        for candidate in path_candidates(&text) {
+        if let Some(candidate) = path_candidate(&text) {
             let named = &text[candidate];
             let is_path = is_written_as_path(named) || deletes;
             for (kind, sentence) in reasons_of_word(named, &self.directories, may_write, self.ground) {
