@@ -151,7 +151,7 @@ fn a_log_that_is_deleted_under_a_run_ends_it_and_nothing_is_lost() {
     played.say("Before.");
     let log = played.log.clone();
     let answers = [vec![("w1", "Write")], vec![("w2", "Write")]];
-    let mut hands = Recorder { answers: answers.into(), deletes: Some(log.clone()), ..Recorder::default() };
+    let mut hands = Recorder { answers: answers.into(), deletes: Some(log), ..Recorder::default() };
     let error = run(&mut played, &mut hands).unwrap_err();
     let EngineError::LogChanged { saved, .. } = &error else { panic!("{error}") };
     let words = error.to_string();
