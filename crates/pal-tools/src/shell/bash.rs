@@ -130,6 +130,8 @@ impl Bash {
             done.left_processes = false;
             done.ended.clear();
         }
+        // The model reads it in the result, the user when the program ends.
+        pal_process::tell_later(done.ended.clone());
         shown.finish();
 
         let mut text = told::captured(&done.output);
