@@ -18,6 +18,11 @@ pub(crate) struct Repairs {
 }
 
 impl Repairs {
+    /// Whether nothing was ever repaired.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.damage.is_empty() && self.starts.is_empty() && self.crlf_before == 0
+    }
+
     pub(crate) fn add(&mut self, repair: &Repair) {
         for link in &repair.links {
             // A newer repair is read first, going back; going forward they agree.

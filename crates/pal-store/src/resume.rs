@@ -220,7 +220,9 @@ fn walk_to_kept(
     while wanted.is_some() || missing.prefix.is_some() {
         let Some(located) = walk.parent_of(&at)? else {
             // The head is lost, but not what follows it.
-            if let Some(Preserved { head, offset, .. }) = wanted.filter(|_| seen_tail) {
+            if let Some(Preserved { head, offset, .. }) = wanted.filter(|_| seen_tail)
+                && walk.is_lost(head, offset)?
+            {
                 // Ids grow with time. Offsets may have moved.
                 let is_behind = |located: &Located| {
                     located.entry.id > head || offset.is_some_and(|offset| located.offset >= offset)
@@ -243,11 +245,13 @@ fn walk_to_kept(
             seen_tail |= id == tail;
             stretch.push(located.clone());
             let is_head = id == head;
-            if is_head {
+            if is_head && seen_tail {
                 missing.preserved = None;
-                let stretch = std::mem::take(&mut stretch);
+                kept.stretch = std::mem::take(&mut stretch);
+            } else if is_head && walk.is_lost(tail, None)? {
                 // Without its tail it ends with the boundary.
-                if seen_tail { kept.stretch = stretch } else { kept.keep_rest(stretch) }
+                missing.preserved = None;
+                kept.keep_rest(std::mem::take(&mut stretch));
             }
             // Behind its own place the head is not to be found: it is on another branch.
             if is_head || floor.is_some_and(|floor| located.offset <= floor) {

@@ -99,6 +99,11 @@ impl Scan {
         Ok(scan)
     }
 
+    /// The entries of all branches.
+    pub(crate) fn ids(&self) -> FxHashSet<EntryId> {
+        self.entries.iter().map(|entry| entry.id).collect()
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }

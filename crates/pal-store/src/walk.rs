@@ -5,7 +5,7 @@
 //! [`Stop::Unclear`], and the branch is recovered from a [`Scan`] of the whole file.
 
 use pal_model::{Body, EntryId, RepairLink, Text};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{FileError, OpenError, Problem};
 use crate::repairs::Repairs;
@@ -47,6 +47,8 @@ pub(crate) struct Walk<'a> {
 struct Recovered {
     parents: FxHashMap<u64, Scanned>,
     by_id: FxHashMap<EntryId, Scanned>,
+    /// The entries of all branches.
+    in_file: FxHashSet<EntryId>,
 }
 
 impl<'a> Walk<'a> {
@@ -75,11 +77,27 @@ impl<'a> Walk<'a> {
         let pairs = branch.entries.iter().zip(branch.entries.iter().skip(1));
         let parents = pairs.map(|(child, parent)| (child.offset, *parent)).collect();
         let by_id = branch.entries.iter().map(|entry| (entry.id, *entry)).collect();
+        let in_file = scan.ids();
         let mut walk = Walk::new(source);
-        walk.recovered = Some(Recovered { parents, by_id });
+        walk.recovered = Some(Recovered { parents, by_id, in_file });
         walk.problems = scan.unknown_damage(source, branch)?;
         let newest = walk.load(newest.offset, newest.bytes)?;
         Ok(newest.map(|newest| (walk, newest)))
+    }
+
+    /// Whether an entry is in the file no more, on no branch. Only a damaged file loses one; of a repaired file, what does
+    /// not stand at the offset that it had is taken for lost.
+    pub(crate) fn is_lost(&mut self, id: EntryId, offset: Option<u64>) -> Result<bool, Stop> {
+        if let Some(recovered) = &self.recovered {
+            return Ok(!recovered.in_file.contains(&id));
+        }
+        if self.repairs.is_empty() {
+            return Ok(false);
+        }
+        match offset {
+            Some(offset) => Ok(self.entry_at(id, offset)?.is_none()),
+            None => Ok(true),
+        }
     }
 
     pub(crate) fn is_recovered(&self) -> bool {

@@ -275,7 +275,7 @@ fn facts(digest: &Digest, disk_bytes: u64) -> String {
         1 => String::from("1 entry"),
         entries => format!("{} entries", thousands(entries)),
     });
-    facts.push(format!("{} on disk", format_bytes(disk_bytes)));
+    facts.push(format_bytes(disk_bytes));
     facts.extend(digest.model.as_ref().map(ToString::to_string));
     facts.join(" · ")
 }

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::program::Home;
 
+const MODEL: &str = "claude-opus-4-6";
+
 const ID: &str = "0199a8f2-7b10-7000-9c1e-5a2f4d6e8b01";
 
 /// A session that is kept, with one prompt and some answers.
@@ -84,7 +86,7 @@ fn a_log_is_verified_and_repaired_by_appending() {
     assert!(after.starts_with(&before) && after.len() > before.len(), "only appends");
     let said = home.run(&["check", ID]);
     assert!(said.code == 0 && said.out.contains("no damage"), "{}", said.out);
-    let said = home.run(&["view", ID]);
+    let said = home.run(&["view", ID, "--model", MODEL]);
     assert!(
         !said.err.contains("damaged") && said.out.contains("walrus") && said.out.contains("badger"),
         "{}",
@@ -101,13 +103,13 @@ fn every_command_that_reads_a_damaged_log_says_so_and_hides_nothing() {
         text.lines().filter(|line| !line.contains("heron")).map(|line| format!("{line}\n")).collect();
     std::fs::write(&log, damaged.replace("marmot", "badger")).unwrap();
     let commands: [&[&str]; 7] = [
-        &["view", ID],
-        &["view", ID, "--json"],
+        &["view", ID, "--model", MODEL],
+        &["view", ID, "--model", MODEL, "--json"],
         &["export", ID],
         &["export", ID, "-f", "json"],
         &["export", ID, "-f", "html"],
-        &["context", ID, "--json"],
-        &["render", ID],
+        &["context", "--session", ID, "--model", MODEL, "--json"],
+        &["render", ID, "--model", MODEL],
     ];
     for command in commands {
         let said = home.run(command);
@@ -119,7 +121,9 @@ fn every_command_that_reads_a_damaged_log_says_so_and_hides_nothing() {
         );
         assert!(said.err.contains("which is not in the log"), "{command:?}: {}", said.err);
     }
-    for command in [["view", ID].as_slice(), &["export", ID], &["render", ID]] {
+    for command in
+        [["view", ID, "--model", MODEL].as_slice(), &["export", ID], &["render", ID, "--model", MODEL]]
+    {
         let said = home.run(command);
         assert!(
             said.out.contains("walrus prompt") && said.out.contains("otter prompt"),
@@ -136,7 +140,7 @@ fn every_command_that_reads_a_damaged_log_says_so_and_hides_nothing() {
             said.err
         );
     }
-    let json: Value = serde_json::from_str(&home.run(&["view", ID, "--json"]).out).unwrap();
+    let json: Value = serde_json::from_str(&home.run(&["view", ID, "--model", MODEL, "--json"]).out).unwrap();
     assert_eq!(json["problems"].as_array().map(Vec::len), Some(2), "{}", json["problems"]);
 }
 

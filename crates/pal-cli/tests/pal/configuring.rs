@@ -109,10 +109,17 @@ fn a_project_is_trusted_by_the_words_of_the_notice() {
     let said = project.run(&["config", "--json", "sandbox"]);
     assert_eq!(value(&said), "auto");
     assert!(said.err.contains("sandbox is ignored"), "{}", said.err);
-    let quoted = said.err.split("add ").nth(1).unwrap().split(" to the list").next().unwrap();
-    project.home.file("pal/settings.toml", format!("trusted = [{quoted}]\n"));
+    assert!(said.err.contains("`pal trust` in "), "{}", said.err);
+    let said = project.run(&["trust"]);
+    assert!(said.code != 0 && said.out.contains("sandbox = \"off\""), "{}", said.out);
+    assert_eq!(project.run(&["trust", "--yes"]).code, 0);
     let said = project.run(&["config", "--json", "sandbox"]);
     assert_eq!((value(&said), said.err.as_str()), (serde_json::json!("off"), ""));
+    // Trust is in what the files say.
+    project.home.file("project/.mcp.json", "{\"mcpServers\":{}}");
+    let said = project.run(&["config", "--json", "sandbox"]);
+    assert_eq!(value(&said), "auto");
+    assert!(said.err.contains(".mcp.json changed since you trusted this project"), "{}", said.err);
 }
 
 #[test]

@@ -50,6 +50,10 @@ const ONE_BY_ONE: [&str; 31] = [
 /// The narrowest sensible rule that would allow a command; nothing if only the whole line can be allowed.
 pub(crate) fn rule_for(words: &[Word]) -> Option<String> {
     let name = words.first()?.text()?;
+    // It runs what it reads: its name alone would allow anything.
+    if is_interpreter(name) && words.len() == 1 {
+        return None;
+    }
     let n_known = words.iter().take_while(|word| word.text().is_some()).count();
     let is_plain =
         |idx: usize| words.get(idx).is_some_and(|word| word.is_plain() && !word.raw.starts_with('-'));

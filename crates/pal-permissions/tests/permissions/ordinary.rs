@@ -124,6 +124,7 @@ const ASKED: &[(&str, &str)] = &[
     ("python3 --version", "Bash(python3 --version)"),
     ("sed -i s/a/b/ src/x.rs", "Bash(sed -i s/a/b/ src/x.rs)"),
     ("cp a b", "Bash(cp a b)"),
+    ("bash <<< ls", "Bash(bash <<< ls)"),
     ("python3 -m pytest -q", "Bash(python3 -m pytest:*)"),
     ("rm -rf target", "Bash(rm -rf target)"),
     ("mv a b", "Bash(mv a b)"),

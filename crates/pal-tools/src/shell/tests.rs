@@ -246,7 +246,8 @@ fn what_it_leaves_running_is_ended_and_told() {
     let began = Instant::now();
     let text = desk.well("sleep 1000 & echo $!");
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-    assert!(text.contains("`run_in_background` keeps them"), "{text}");
+    assert!(text.contains("a process that it left running was ended: `sleep 1000` (pid "), "{text}");
+    assert!(text.contains("`run_in_background` keeps a command running"), "{text}");
     assert!(!is_alive(text.lines().next().unwrap()));
 }
 
