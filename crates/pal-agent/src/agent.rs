@@ -333,13 +333,16 @@ impl<'a> Agent<'a> {
         self.desk.team.is_at_work()
     }
 
-    /// Waits until something is said; false if somebody wants an end to that.
+    /// Waits until something is said, or an agent that was sent is gone; false if somebody wants an end to that.
     pub fn rest(&mut self) -> Result<bool, AgentError> {
         while self.unheard.is_empty() {
             // The desk holds a handle itself, so the channel does not close.
             let Ok(signal) = self.desk.signals.recv() else { return Ok(false) };
             if matches!(signal, Signal::Said(Input::Interrupt)) {
                 return Ok(false);
+            }
+            if matches!(signal, Signal::AgentLeft) {
+                return Ok(true);
             }
             self.keep(signal);
             self.desk.book(&mut self.session, self.desk.clock.now())?;

@@ -156,6 +156,7 @@ impl Desk<'_> {
                 (self.sink)(Event::ToolPrinted { call, text });
                 None
             }
+            Signal::AgentLeft => None,
             Signal::Doing { agent, doing } => {
                 (self.sink)(Event::Doing { agent, doing });
                 None

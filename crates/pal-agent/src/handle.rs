@@ -40,6 +40,8 @@ pub(crate) enum Signal {
     Returned(Box<Returned>, Vec<std::path::PathBuf>),
     /// An agent that was sent has asked the provider something.
     Exchanged(Box<Exchanged>),
+    /// An agent that was sent is gone.
+    AgentLeft,
     /// An agent that was sent does something.
     Doing {
         /// The agent.

@@ -102,7 +102,7 @@ impl CommandMarkKind {
 /// Explains a command line: its marks in the order of the text, wider ones before those inside of them.
 ///
 /// ```
-/// use pal_permissions::{CommandMarkKind, Ground, explain_command};
+/// use pal_permissions::{CommandMarkKind, Ground, SandboxPolicy, explain_command};
 /// use std::path::{Path, PathBuf};
 ///
 /// let ground = Ground {
@@ -113,6 +113,8 @@ impl CommandMarkKind {
 ///     memory: None,
 ///     directory: PathBuf::from("/project"),
 ///     resolve: &|named: &str, directory: &Path| directory.join(named),
+///     is_folder: &|_| false,
+///     sandbox: SandboxPolicy::default(),
 /// };
 /// let command = "bash <<'END'\nls\nrm -rf ~/important\nEND";
 /// let marks = explain_command(command, &ground);

@@ -38,15 +38,33 @@ pub(crate) fn resume(source: Source<'_>, start: &Start) -> Result<Resumed, OpenE
 pub(crate) fn whole_branch(source: Source<'_>, start: &Start) -> Result<Resumed, OpenError> {
     read(source, start, |walk, newest| {
         let mut found = Vec::new();
-        let mut next = Some(newest);
+        let mut next = Some(newest.clone());
         while let Some(located) = next {
             walk.take(&located)?;
             next = walk.parent_of(&located)?;
             found.push(located);
         }
         found.reverse();
+        if walk.may_have_lost() {
+            keep_as_resumed(walk, newest, &mut found)?;
+        }
         Ok(found)
     })
+}
+
+/// Lets the boundary in force keep what it keeps for a session that is resumed: both show the same.
+fn keep_as_resumed(walk: &mut Walk<'_>, newest: Located, found: &mut [Located]) -> Result<(), Stop> {
+    let n_problems = walk.problems.len();
+    let resumed = select(walk, newest)?;
+    // They are told to those who resume.
+    walk.problems.truncate(n_problems);
+    for kept in resumed.iter().filter(|located| matches!(located.entry.body, Body::Boundary(_))) {
+        let same = found.iter_mut().find(|located| located.offset == kept.offset);
+        if let Some(located) = same {
+            located.entry.body.clone_from(&kept.entry.body);
+        }
+    }
+    Ok(())
 }
 
 /// Reads from the end; and again along a recovered branch if the file is found to be damaged on the way.

@@ -85,6 +85,11 @@ impl<'a> Walk<'a> {
         Ok(newest.map(|newest| (walk, newest)))
     }
 
+    /// Whether the file is or was damaged, so that entries may be lost.
+    pub(crate) fn may_have_lost(&self) -> bool {
+        self.is_recovered() || !self.repairs.is_empty()
+    }
+
     /// Whether an entry is in the file no more, on no branch. Only a damaged file loses one; of a repaired file, what does
     /// not stand at the offset that it had is taken for lost.
     pub(crate) fn is_lost(&mut self, id: EntryId, offset: Option<u64>) -> Result<bool, Stop> {

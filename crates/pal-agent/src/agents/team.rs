@@ -243,6 +243,8 @@ impl Team {
             member.place = Place::Ended;
         }
         self.ended.notify_all();
+        // One that ends well says nothing more: whoever waits for its words waits no longer.
+        self.sender.send(Signal::AgentLeft);
     }
 
     /// Whether there is one of this name.

@@ -102,6 +102,7 @@ fn every_command_that_reads_a_damaged_log_says_so_and_hides_nothing() {
     let damaged: String =
         text.lines().filter(|line| !line.contains("heron")).map(|line| format!("{line}\n")).collect();
     std::fs::write(&log, damaged.replace("marmot", "badger")).unwrap();
+    let path = log.display().to_string();
     let commands: [&[&str]; 7] = [
         &["view", ID, "--model", MODEL],
         &["view", ID, "--model", MODEL, "--json"],
@@ -109,7 +110,7 @@ fn every_command_that_reads_a_damaged_log_says_so_and_hides_nothing() {
         &["export", ID, "-f", "json"],
         &["export", ID, "-f", "html"],
         &["context", "--session", ID, "--model", MODEL, "--json"],
-        &["render", ID, "--model", MODEL],
+        &["render", &path, "--model", MODEL],
     ];
     for command in commands {
         let said = home.run(command);
@@ -122,7 +123,7 @@ fn every_command_that_reads_a_damaged_log_says_so_and_hides_nothing() {
         assert!(said.err.contains("which is not in the log"), "{command:?}: {}", said.err);
     }
     for command in
-        [["view", ID, "--model", MODEL].as_slice(), &["export", ID], &["render", ID, "--model", MODEL]]
+        [["view", ID, "--model", MODEL].as_slice(), &["export", ID], &["render", &path, "--model", MODEL]]
     {
         let said = home.run(command);
         assert!(
