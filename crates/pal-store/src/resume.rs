@@ -45,9 +45,7 @@ pub(crate) fn whole_branch(source: Source<'_>, start: &Start) -> Result<Resumed,
             found.push(located);
         }
         found.reverse();
-        if walk.may_have_lost() {
-            keep_as_resumed(walk, newest, &mut found)?;
-        }
+        keep_as_resumed(walk, newest, &mut found)?;
         Ok(found)
     })
 }
@@ -55,6 +53,7 @@ pub(crate) fn whole_branch(source: Source<'_>, start: &Start) -> Result<Resumed,
 /// Lets the boundary in force keep what it keeps for a session that is resumed: both show the same.
 fn keep_as_resumed(walk: &mut Walk<'_>, newest: Located, found: &mut [Located]) -> Result<(), Stop> {
     let n_problems = walk.problems.len();
+    walk.restart();
     let resumed = select(walk, newest)?;
     // They are told to those who resume.
     walk.problems.truncate(n_problems);

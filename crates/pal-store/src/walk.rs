@@ -85,9 +85,9 @@ impl<'a> Walk<'a> {
         Ok(newest.map(|newest| (walk, newest)))
     }
 
-    /// Whether the file is or was damaged, so that entries may be lost.
-    pub(crate) fn may_have_lost(&self) -> bool {
-        self.is_recovered() || !self.repairs.is_empty()
+    /// Begins again at another entry.
+    pub(crate) fn restart(&mut self) {
+        self.unsealed = None;
     }
 
     /// Whether an entry is in the file no more, on no branch. Only a damaged file loses one; of a repaired file, what does
@@ -96,8 +96,9 @@ impl<'a> Walk<'a> {
         if let Some(recovered) = &self.recovered {
             return Ok(!recovered.in_file.contains(&id));
         }
+        // Whether it was lost or never was on this branch, only the whole file tells.
         if self.repairs.is_empty() {
-            return Ok(false);
+            return Err(Stop::Unclear);
         }
         match offset {
             Some(offset) => Ok(self.entry_at(id, offset)?.is_none()),
