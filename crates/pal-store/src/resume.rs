@@ -85,9 +85,11 @@ fn read<'a>(
             return Ok(Resumed { located, problems: walk.problems, head });
         }
         Err(Stop::Refused(error)) => return Err(error),
-        Err(Stop::Unclear) => {}
+        Err(Stop::Unclear | Stop::Elsewhere) => {}
     }
     let head = (newest.entry.id, newest.offset);
+    // Where the way so far was sound, the last entry is the newest.
+    let chosen = if matches!(found, Err(Stop::Elsewhere)) { Some(newest.offset) } else { chosen };
     let Some((mut walk, newest)) = Walk::recovered(source, chosen)? else {
         return Ok(Resumed { located: Vec::new(), problems: Vec::new(), head });
     };
@@ -96,7 +98,9 @@ fn read<'a>(
         Ok(located) => Ok(Resumed { located, problems: walk.problems, head }),
         Err(Stop::Refused(error)) => Err(error),
         // A recovered walk never is.
-        Err(Stop::Unclear) => Ok(Resumed { located: Vec::new(), problems: walk.problems, head }),
+        Err(Stop::Unclear | Stop::Elsewhere) => {
+            Ok(Resumed { located: Vec::new(), problems: walk.problems, head })
+        }
     }
 }
 
@@ -107,8 +111,9 @@ fn may_be_a_copy(source: Source<'_>, last: &Located) -> Result<bool, OpenError> 
         return Ok(false);
     }
     let before = Cursor::new(source).ending_at(last.offset)?;
-    let age = |located: &Located| (located.entry.at, located.entry.id);
-    Ok(before.and_then(|line| line.parse().ok()).is_some_and(|before| age(&before) > age(last)))
+    // A clock may have been set back; ids and times agree where a line was moved.
+    let is_newer = |before: &Located| before.entry.at > last.entry.at && before.entry.id > last.entry.id;
+    Ok(before.and_then(|line| line.parse().ok()).is_some_and(|before| is_newer(&before)))
 }
 
 fn select(walk: &mut Walk<'_>, newest: Located) -> Result<Vec<Located>, Stop> {

@@ -16,6 +16,8 @@ use crate::segment::{Cursor, Located, RawLine, Source, read_entry};
 pub(crate) enum Stop {
     /// The file is damaged here: only a scan of all of it helps.
     Unclear,
+    /// The file is sound so far, but only a scan of all of it tells where something is.
+    Elsewhere,
     /// The log cannot be read.
     Refused(OpenError),
 }
@@ -98,7 +100,7 @@ impl<'a> Walk<'a> {
         }
         // Whether it was lost or never was on this branch, only the whole file tells.
         if self.repairs.is_empty() {
-            return Err(Stop::Unclear);
+            return Err(Stop::Elsewhere);
         }
         match offset {
             Some(offset) => Ok(self.entry_at(id, offset)?.is_none()),
