@@ -36,34 +36,28 @@ pub(crate) fn resume(source: Source<'_>, start: &Start) -> Result<Resumed, OpenE
 
 /// The branch from its very start.
 pub(crate) fn whole_branch(source: Source<'_>, start: &Start) -> Result<Resumed, OpenError> {
-    read(source, start, |walk, newest| {
+    let mut whole = read(source, start, |walk, newest| {
         let mut found = Vec::new();
-        let mut next = Some(newest.clone());
+        let mut next = Some(newest);
         while let Some(located) = next {
             walk.take(&located)?;
             next = walk.parent_of(&located)?;
             found.push(located);
         }
         found.reverse();
-        keep_as_resumed(walk, newest, &mut found)?;
         Ok(found)
-    })
+    })?;
+    keep_as_resumed(&resume(source, start)?, &mut whole.located);
+    Ok(whole)
 }
 
 /// Lets the boundary in force keep what it keeps for a session that is resumed: both show the same.
-fn keep_as_resumed(walk: &mut Walk<'_>, newest: Located, found: &mut [Located]) -> Result<(), Stop> {
-    let n_problems = walk.problems.len();
-    walk.restart();
-    let resumed = select(walk, newest)?;
-    // They are told to those who resume.
-    walk.problems.truncate(n_problems);
-    for kept in resumed.iter().filter(|located| matches!(located.entry.body, Body::Boundary(_))) {
-        let same = found.iter_mut().find(|located| located.offset == kept.offset);
-        if let Some(located) = same {
+fn keep_as_resumed(resumed: &Resumed, found: &mut [Located]) {
+    for kept in resumed.located.iter().filter(|located| matches!(located.entry.body, Body::Boundary(_))) {
+        if let Some(located) = found.iter_mut().find(|located| located.offset == kept.offset) {
             located.entry.body.clone_from(&kept.entry.body);
         }
     }
-    Ok(())
 }
 
 /// Reads from the end; and again along a recovered branch if the file is found to be damaged on the way.
@@ -85,11 +79,9 @@ fn read<'a>(
             return Ok(Resumed { located, problems: walk.problems, head });
         }
         Err(Stop::Refused(error)) => return Err(error),
-        Err(Stop::Unclear | Stop::Elsewhere) => {}
+        Err(Stop::Unclear) => {}
     }
     let head = (newest.entry.id, newest.offset);
-    // Where the way so far was sound, the last entry is the newest.
-    let chosen = if matches!(found, Err(Stop::Elsewhere)) { Some(newest.offset) } else { chosen };
     let Some((mut walk, newest)) = Walk::recovered(source, chosen)? else {
         return Ok(Resumed { located: Vec::new(), problems: Vec::new(), head });
     };
@@ -98,9 +90,7 @@ fn read<'a>(
         Ok(located) => Ok(Resumed { located, problems: walk.problems, head }),
         Err(Stop::Refused(error)) => Err(error),
         // A recovered walk never is.
-        Err(Stop::Unclear | Stop::Elsewhere) => {
-            Ok(Resumed { located: Vec::new(), problems: walk.problems, head })
-        }
+        Err(Stop::Unclear) => Ok(Resumed { located: Vec::new(), problems: walk.problems, head }),
     }
 }
 

@@ -16,8 +16,6 @@ use crate::segment::{Cursor, Located, RawLine, Source, read_entry};
 pub(crate) enum Stop {
     /// The file is damaged here: only a scan of all of it helps.
     Unclear,
-    /// The file is sound so far, but only a scan of all of it tells where something is.
-    Elsewhere,
     /// The log cannot be read.
     Refused(OpenError),
 }
@@ -87,20 +85,14 @@ impl<'a> Walk<'a> {
         Ok(newest.map(|newest| (walk, newest)))
     }
 
-    /// Begins again at another entry.
-    pub(crate) fn restart(&mut self) {
-        self.unsealed = None;
-    }
-
     /// Whether an entry is in the file no more, on no branch. Only a damaged file loses one; of a repaired file, what does
     /// not stand at the offset that it had is taken for lost.
     pub(crate) fn is_lost(&mut self, id: EntryId, offset: Option<u64>) -> Result<bool, Stop> {
         if let Some(recovered) = &self.recovered {
             return Ok(!recovered.in_file.contains(&id));
         }
-        // Whether it was lost or never was on this branch, only the whole file tells.
         if self.repairs.is_empty() {
-            return Err(Stop::Elsewhere);
+            return Ok(false);
         }
         match offset {
             Some(offset) => Ok(self.entry_at(id, offset)?.is_none()),
