@@ -163,6 +163,8 @@ impl Gate {
             (Some(input), Some(tool)) => tool.needs(&Input(input.clone()), workspace),
             _ => needs,
         };
+        // Whether rules and mode alone allow it; what is denied below never runs.
+        let mut is_unasked = true;
         let verdict = match (&spoken.denied, &needs) {
             // Whoever asked for a plan wants no more than a plan.
             (None, Ok(_)) if call.name == EXIT_PLAN && self.usual == Mode::Plan => Verdict::Deny {
@@ -173,11 +175,12 @@ impl Gate {
                 Verdict::Deny { why: format!("this agent has {} for its memories alone", call.name) }
             }
             (None, Ok(needs)) => {
-                self.plan_verdict(call, self.verdict(call, needs, workspace, &spoken), &spoken)
+                let judged = self.judged(call, needs, workspace);
+                is_unasked = judged == Verdict::Allow;
+                self.plan_verdict(call, heard(judged, &spoken), &spoken)
             }
         };
         let needs = needs.unwrap_or_default();
-        let is_unasked = self.judged(call, &needs, workspace) == Verdict::Allow;
         let confinement = self.confinement(&needs, is_unasked, workspace);
         let marks = match &verdict {
             Verdict::Ask { .. } => consent_marks(&needs, self.own.clone(), workspace),
@@ -188,6 +191,9 @@ impl Gate {
     }
 
     fn judged(&self, call: &Call, needs: &[Need], workspace: &Workspace) -> Verdict {
+        if self.are_about_notes(needs) {
+            return by_rules_alone(&call.name, needs, &self.rules, workspace);
+        }
         judged(&call.name, needs, self.mode, &self.rules, (self.own.clone(), self.sandbox(needs)), workspace)
     }
 
@@ -225,22 +231,6 @@ impl Gate {
             _ => false,
         };
         self.memory_tools.contains(&call.name) && !needs.iter().all(is_memory)
-    }
-
-    fn verdict(&self, call: &Call, needs: &[Need], workspace: &Workspace, spoken: &Spoken) -> Verdict {
-        let verdict = match self.are_about_notes(needs) {
-            true => by_rules_alone(&call.name, needs, &self.rules, workspace),
-            false => self.judged(call, needs, workspace),
-        };
-        match verdict {
-            // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
-            Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
-            // No rule answers what a hook asks: it is asked behind all rules.
-            Verdict::Allow if let Some(why) = &spoken.asks => {
-                Verdict::Ask { why: why.clone(), rule: String::new() }
-            }
-            other => other,
-        }
     }
 
     /// Whether a call touches the notes of the session and nothing else.
@@ -315,6 +305,19 @@ impl Gate {
             }
             Answer::Nobody => not_asked(call, &input, &asked.why, &asked.rule),
         }
+    }
+}
+
+/// A verdict after the hooks were heard.
+fn heard(verdict: Verdict, spoken: &Spoken) -> Verdict {
+    match verdict {
+        // A hook may answer in the place of a person, and may want one to be asked; it cannot lift what is denied.
+        Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
+        // No rule answers what a hook asks: it is asked behind all rules.
+        Verdict::Allow if let Some(why) = &spoken.asks => {
+            Verdict::Ask { why: why.clone(), rule: String::new() }
+        }
+        other => other,
     }
 }
 

@@ -241,8 +241,7 @@ fn start_of_program(part: &Part, words: &[Word]) -> Option<usize> {
 fn level_by_rule(words: &[Word]) -> SandboxLevel {
     let name = words.first().and_then(Word::text).unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or(name);
-    let bare = name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
-    let is_guarded = GUARDED.contains(&name) || GUARDED.contains(&bare);
+    let is_guarded = GUARDED.contains(&name) || GUARDED.contains(&shell::unversioned(name));
     if is_guarded { SandboxLevel::Guarded } else { SandboxLevel::Full }
 }
 

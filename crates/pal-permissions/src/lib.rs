@@ -50,6 +50,6 @@ pub use need::{Need, Target};
 pub use rule::{Rule, RuleError};
 pub use rules::{Placed, Rules};
 pub use sandbox_policy::{SandboxLevel, SandboxPolicy, SandboxState};
-pub use sensitive::holds_credentials;
+pub use sensitive::{SHELL_START_FILES, holds_credentials};
 pub use shell::is_read_only;
 pub use verdict::Verdict;

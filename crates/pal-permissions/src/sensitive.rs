@@ -29,8 +29,23 @@ const CREDENTIALS: [&str; 20] = [
 /// Files that look like credentials and are examples by custom.
 const EXAMPLES: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
 
+/// Files in a home that shells read when they start.
+pub const SHELL_START_FILES: [&str; 11] = [
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".inputrc",
+];
+
 /// Names of files and folders whose change makes programs run something, now or later. In lower case.
-const PROTECTED: [&str; 31] = [
+const PROTECTED: [&str; 20] = [
     ".git",
     ".gitconfig",
     ".gitmodules",
@@ -47,17 +62,6 @@ const PROTECTED: [&str; 31] = [
     ".cargo",
     ".mcp.json",
     ".claude.json",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".inputrc",
     ".envrc",
     ".ripgreprc",
     ".pre-commit-config.yaml",
@@ -76,7 +80,7 @@ pub(crate) fn credential(path: &Path) -> Option<String> {
 
 /// The part of a path whose change makes programs run something.
 pub(crate) fn protected(path: &Path) -> Option<String> {
-    names(path).find(|name| is_in(&PROTECTED, name))
+    names(path).find(|name| is_in(&PROTECTED, name) || is_in(&SHELL_START_FILES, name))
 }
 
 fn names(path: &Path) -> impl Iterator<Item = String> + '_ {

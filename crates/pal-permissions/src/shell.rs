@@ -16,7 +16,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 pub(crate) use hatch::{
-    Inner, hatch, inner, is_interpreter, is_recursive_reader, peel, runs_another, shows_content,
+    Inner, file_name, hatch, inner, is_interpreter, is_recursive_reader, peel, runs_another, shows_content,
+    unversioned,
 };
 pub(crate) use naming::rule_for;
 pub(crate) use read_only::{Operand, OperandKind, Shown, is_builtin, read_only_operands, shown};

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pal_permissions::SHELL_START_FILES;
+
 /// Files and folders with credentials.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
@@ -51,20 +53,9 @@ const CREDENTIALS: &[&str] = &[
     ".gemini/oauth_creds.json",
 ];
 
-/// Files and folders whose change makes programs run something later.
+/// Files and folders whose change makes programs run something later, besides what shells start with.
 const STARTED_FROM: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
     ".zlogout",
-    ".inputrc",
     ".xprofile",
     ".xinitrc",
     ".pam_environment",
@@ -105,7 +96,9 @@ pub fn home_credentials(home: &Path) -> Vec<PathBuf> {
 
 /// The files and folders of a home from which programs run something later.
 pub fn home_startup_files(home: &Path) -> Vec<PathBuf> {
-    existing(home, STARTED_FROM)
+    let mut files = existing(home, &SHELL_START_FILES);
+    files.extend(existing(home, STARTED_FROM));
+    files
 }
 
 fn existing(home: &Path, names: &[&str]) -> Vec<PathBuf> {

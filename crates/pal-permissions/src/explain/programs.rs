@@ -1,6 +1,7 @@
 //! Programs by what they do to the machine, as far as the words of a command tell.
 
-use crate::shell::Word;
+pub(super) use crate::shell::file_name as name_of;
+use crate::shell::{Word, unversioned};
 
 /// Shells.
 const SHELLS: [&str; 14] = [
@@ -160,18 +161,12 @@ const STEERING: [&str; 22] = [
     "PERL5OPT",
 ];
 
-/// The name of a program without its folder.
-pub(super) fn name_of(word: &Word) -> Option<&str> {
-    word.text().map(|text| text.rsplit('/').next().unwrap_or(text))
-}
-
 pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
 pub(super) fn is_interpreter(name: &str) -> bool {
-    let bare = name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
-    INTERPRETERS.contains(&bare)
+    INTERPRETERS.contains(&unversioned(name))
 }
 
 /// Whether a variable decides which programs run.

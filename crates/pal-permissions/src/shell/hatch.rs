@@ -51,14 +51,9 @@ pub(crate) fn hatch(words: &[Word]) -> Option<(usize, String)> {
         _ if is_one_of(SHELLS, name) => {
             find(words, |text| is_letter_of(text, "csi") || text.starts_with("--"))
         }
-        _ if INTERPRETERS.contains(
-            &name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'),
-        ) =>
-        {
-            find(words, |text| {
-                is_letter_of(text, "ceEpr") || ["--eval", "--print"].iter().any(|long| text.starts_with(long))
-            })
-        }
+        _ if INTERPRETERS.contains(&unversioned(name)) => find(words, |text| {
+            is_letter_of(text, "ceEpr") || ["--eval", "--print"].iter().any(|long| text.starts_with(long))
+        }),
         _ => None,
     };
     let table = OPTIONS.iter().find(|options| options.names.contains(&name));
@@ -113,8 +108,12 @@ fn n_words_of_wrapper(name: &str, rest: &[Word]) -> Option<usize> {
 
 /// Whether a program runs a script that it is given.
 pub(crate) fn is_interpreter(name: &str) -> bool {
-    let bare = name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
-    is_one_of(SHELLS, name) || INTERPRETERS.contains(&bare)
+    is_one_of(SHELLS, name) || INTERPRETERS.contains(&unversioned(name))
+}
+
+/// The name of a program without the version at its end: `python` for `python3.11`.
+pub(crate) fn unversioned(name: &str) -> &str {
+    name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.')
 }
 
 /// Whether a program runs what stands behind its name.
@@ -157,7 +156,8 @@ pub(crate) fn is_recursive_reader(words: &[Word]) -> bool {
     }
 }
 
-pub(super) fn file_name(word: &Word) -> Option<&str> {
+/// The name of a program without its folder.
+pub(crate) fn file_name(word: &Word) -> Option<&str> {
     word.text().map(|name| name.rsplit('/').next().unwrap_or(name))
 }
 

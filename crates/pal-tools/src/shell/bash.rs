@@ -142,8 +142,8 @@ impl Bash {
             text.push_str(&format!("[{note}]\n"));
         };
         endings(&done, limit).into_iter().for_each(&mut note);
-        let removed = self.0.tidy();
         drop(holding);
+        let removed = self.0.tidy();
         removed.iter().map(|path| told::removed(path)).for_each(&mut note);
         if running.confinement.level == SandboxLevel::WorkspaceWrite {
             self.0.weakness().into_iter().for_each(&mut note);

@@ -25,6 +25,7 @@ use pal_sandbox::{Fence, NoFence, confine_by_thread};
 
 use crate::Tool;
 use places::Holding;
+use sandbox::CommandPolicy;
 
 pub use bash::Bash;
 pub use bash_output::BashOutput;
@@ -145,7 +146,8 @@ impl Shell {
             (None, _) => return Err(NoFence { why: "the sandbox is switched off".to_owned() }),
             (Some(sandbox), _) => sandbox,
         };
-        let (mut policy, never) = sandbox.policy(confinement.level, &confinement.readable);
+        let CommandPolicy { mut policy, never, repositories } =
+            sandbox.policy(confinement.level, &confinement.readable);
         if confinement.level == SandboxLevel::ReadOnly && sandbox.config().probe.has_thread_sandbox() {
             // Texts that are too long for a pipe, and what is sorted, go to a folder of the session.
             if let Some(scratch) = self.make_scratch() {
@@ -159,7 +161,7 @@ impl Shell {
             (Fence::None { .. }, SandboxLevel::Guarded) => Ok((program, None)),
             (fence, SandboxLevel::WorkspaceWrite) => {
                 // What is held can be closed only once it is there.
-                let holding = Holding::start(self, sandbox, &policy, never);
+                let holding = Holding::start(self, sandbox.fence(), &policy, (never, repositories));
                 Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, Some(holding)))
             }
             (fence, _) => Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, None)),
@@ -188,7 +190,7 @@ impl Shell {
             if part.level == SandboxLevel::Guarded && is_missing {
                 continue;
             }
-            let (policy, _) = sandbox.policy(part.level, &confinement.readable);
+            let CommandPolicy { policy, .. } = sandbox.policy(part.level, &confinement.readable);
             let mut words = sandbox.fence().prefix(&policy, &sandbox.config().helper)?;
             if part.level == SandboxLevel::ReadOnly {
                 words.push("env".into());

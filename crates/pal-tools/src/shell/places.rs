@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pal_sandbox::{Policy, dangers_of_repository};
+use pal_sandbox::{Fence, Policy, dangers_of_repository};
 
-use super::{Sandbox, Shell};
+use super::Shell;
 
 /// What the fence put into the workspace, and who needs it.
 #[derive(Debug, Default)]
@@ -29,25 +29,25 @@ impl Places {
     }
 }
 
-/// One command that is waited for, or being started: as long as it lives, the places are held.
+/// One command that is waited for, or being started: as long as it lives, the places are held. Whoever drops it calls
+/// [`Shell::tidy`] then.
 pub(super) struct Holding<'a>(&'a Shell);
 
 impl Holding<'_> {
-    /// Holds the places of a sandbox; `never` is what must not come to be.
+    /// Holds the places of a sandbox; `never` is what must not come to be, `repositories` are there already.
     pub(super) fn start<'a>(
         shell: &'a Shell,
-        sandbox: &Sandbox,
+        fence: &Fence,
         policy: &Policy,
-        never: Vec<PathBuf>,
+        (never, repositories): (Vec<PathBuf>, Vec<PathBuf>),
     ) -> Holding<'a> {
-        let repositories = sandbox.findings().repositories;
         let mut state = shell.places.state();
         let new: Vec<_> = never.into_iter().filter(|path| !state.never.contains(path)).collect();
         state.never.extend(new);
         if state.waited_for == 0 && !shell.is_anything_running() {
             state.repositories = repositories;
         }
-        let made = sandbox.fence().hold_places(policy);
+        let made = fence.hold_places(policy);
         state.made.extend(made);
         state.waited_for += 1;
         drop(state);
@@ -58,7 +58,6 @@ impl Holding<'_> {
 impl Drop for Holding<'_> {
     fn drop(&mut self) {
         self.0.places.state().waited_for -= 1;
-        self.0.tidy();
     }
 }
 

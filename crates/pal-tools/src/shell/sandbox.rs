@@ -38,6 +38,15 @@ pub struct Sandbox {
     checked: OnceLock<Fence>,
 }
 
+/// What one command may do, and what the project was like before it.
+pub(super) struct CommandPolicy {
+    pub(super) policy: Policy,
+    /// What must not come to be while the command runs.
+    pub(super) never: Vec<PathBuf>,
+    /// Repositories that are there.
+    pub(super) repositories: Vec<PathBuf>,
+}
+
 impl From<SandboxConfig> for Sandbox {
     fn from(config: SandboxConfig) -> Sandbox {
         Sandbox { config, scan: Mutex::default(), checked: OnceLock::new() }
@@ -75,8 +84,8 @@ impl Sandbox {
     }
 
     /// What a command of a level may do that starts now. Files outside the project that rules allow to read are
-    /// `readable`. What is returned beside it must not come to be while the command runs.
-    pub(super) fn policy(&self, level: SandboxLevel, readable: &[PathBuf]) -> (Policy, Vec<PathBuf>) {
+    /// `readable`.
+    pub(super) fn policy(&self, level: SandboxLevel, readable: &[PathBuf]) -> CommandPolicy {
         let found = self.findings();
         let mut hidden = found.credentials.clone();
         if level != SandboxLevel::ReadOnly {
@@ -125,7 +134,7 @@ impl Sandbox {
         policy.hidden.extend(hidden);
         policy.mask.clone_from(&self.config.mask);
         let never = if level == SandboxLevel::WorkspaceWrite { planted.never } else { Vec::new() };
-        (policy, never)
+        CommandPolicy { policy, never, repositories: found.repositories }
     }
 
     /// The repositories that roots lie in: git looks at all of their files.
@@ -163,7 +172,7 @@ mod tests {
             let helper = helper.clone();
             let config = SandboxConfig { probe: fence.into(), policy, helper, ..SandboxConfig::default() };
             let sandbox = Sandbox::from(config);
-            let (policy, _) = sandbox.policy(SandboxLevel::WorkspaceWrite, &[]);
+            let CommandPolicy { policy, .. } = sandbox.policy(SandboxLevel::WorkspaceWrite, &[]);
             (sandbox.fence().clone(), policy.read_only)
         };
         let elsewhere = root.join("elsewhere");

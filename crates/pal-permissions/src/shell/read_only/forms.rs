@@ -3,7 +3,7 @@
 //! The list is exact: an option that is not in it makes the command one that is asked about. Left out on purpose is
 //! every option that writes, runs a program, follows links, reads a list of files from a file, or never ends.
 
-use super::options::OptionTable;
+use super::options::{OptionTable, table};
 
 /// What a program shows of the files that it is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,20 +46,11 @@ const CONTENT: CommandForm = CommandForm {
 const NAMES: CommandForm = CommandForm { shows: Shows::Names, ..CONTENT };
 const NOTHING: CommandForm = CommandForm { shows: Shows::Nothing, ..CONTENT };
 
-const fn options(
-    letters: &'static str,
-    letters_with_value: &'static str,
-    long: &'static str,
-    long_with_value: &'static str,
-) -> OptionTable {
-    OptionTable { letters, letters_with_value, long, long_with_value }
-}
-
 /// The programs.
 pub(super) const FORMS: &[CommandForm] = &[
     CommandForm {
         names: &["cat"],
-        options: options(
+        options: table(
             "AbeEnstTuv",
             "",
             "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting",
@@ -67,27 +58,27 @@ pub(super) const FORMS: &[CommandForm] = &[
         ),
         ..CONTENT
     },
-    CommandForm { names: &["tac"], options: options("br", "s", "before regex", "separator"), ..CONTENT },
+    CommandForm { names: &["tac"], options: table("br", "s", "before regex", "separator"), ..CONTENT },
     CommandForm { names: &["rev"], ..CONTENT },
     CommandForm {
         names: &["nl"],
-        options: options("p", "bdfhilnsvw", "no-renumber", "body-numbering"),
+        options: table("p", "bdfhilnsvw", "no-renumber", "body-numbering"),
         ..CONTENT
     },
-    CommandForm { names: &["fold"], options: options("bs", "w", "bytes spaces", "width"), ..CONTENT },
+    CommandForm { names: &["fold"], options: table("bs", "w", "bytes spaces", "width"), ..CONTENT },
     CommandForm {
         names: &["comm"],
-        options: options("123z", "", "check-order nocheck-order total", "output-delimiter"),
+        options: table("123z", "", "check-order nocheck-order total", "output-delimiter"),
         ..CONTENT
     },
     CommandForm {
         names: &["cmp"],
-        options: options("bls", "in", "print-bytes verbose quiet silent", "ignore-initial bytes"),
+        options: table("bls", "in", "print-bytes verbose quiet silent", "ignore-initial bytes"),
         ..CONTENT
     },
     CommandForm {
         names: &["od"],
-        options: options(
+        options: table(
             "abcdfiloxsv",
             "AjNSt",
             "output-duplicates",
@@ -97,17 +88,17 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["head"],
-        options: options("qvz0123456789", "cn", "quiet silent verbose zero-terminated", "bytes lines"),
+        options: table("qvz0123456789", "cn", "quiet silent verbose zero-terminated", "bytes lines"),
         ..CONTENT
     },
     CommandForm {
         names: &["tail"],
-        options: options("qvz0123456789", "cn", "quiet silent verbose zero-terminated", "bytes lines"),
+        options: table("qvz0123456789", "cn", "quiet silent verbose zero-terminated", "bytes lines"),
         ..CONTENT
     },
     CommandForm {
         names: &["cut"],
-        options: options(
+        options: table(
             "snz",
             "bcdf",
             "complement only-delimited zero-terminated",
@@ -117,12 +108,12 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["paste"],
-        options: options("sz", "d", "serial zero-terminated", "delimiters"),
+        options: table("sz", "d", "serial zero-terminated", "delimiters"),
         ..CONTENT
     },
     CommandForm {
         names: &["column"],
-        options: options(
+        options: table(
             "tnxe",
             "csoNRl",
             "table",
@@ -132,7 +123,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["sort"],
-        options: options(
+        options: table(
             "bdfgiMhnRrVcCmsuz",
             "kt",
             "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting month-sort \
@@ -144,7 +135,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["uniq"],
-        options: options(
+        options: table(
             "cdDiuz",
             "fsw",
             "count repeated all-repeated ignore-case unique zero-terminated group",
@@ -155,7 +146,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["diff"],
-        options: options(
+        options: table(
             "ucqsyibBwEZadNtT",
             "UC",
             "unified context brief report-identical-files side-by-side ignore-case ignore-blank-lines \
@@ -168,19 +159,19 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum"],
-        options: options("btz", "", "binary text tag zero", ""),
+        options: table("btz", "", "binary text tag zero", ""),
         ..CONTENT
     },
     CommandForm { names: &["cksum"], ..CONTENT },
     CommandForm {
         names: &["wc"],
-        options: options("clLmw", "", "bytes chars lines max-line-length words", "total"),
+        options: table("clLmw", "", "bytes chars lines max-line-length words", "total"),
         globs: Globs::BelowFolder,
         ..NAMES
     },
     CommandForm {
         names: &["ls"],
-        options: options(
+        options: table(
             "1aAbBcCdDfFgGhHiklmnNopqQrRsStuUvxXZ",
             "ITw",
             "all almost-all author escape directory classify file-type full-time group-directories-first \
@@ -193,13 +184,13 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["stat"],
-        options: options("Lft", "c", "dereference file-system terse", "format printf"),
+        options: table("Lft", "c", "dereference file-system terse", "format printf"),
         globs: Globs::Any,
         ..NAMES
     },
     CommandForm {
         names: &["readlink"],
-        options: options(
+        options: table(
             "femnqsvz",
             "",
             "canonicalize canonicalize-existing canonicalize-missing no-newline zero",
@@ -210,7 +201,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["realpath"],
-        options: options(
+        options: table(
             "emLPqsz",
             "",
             "canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero",
@@ -220,7 +211,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["du"],
-        options: options(
+        options: table(
             "abchHklmsSx0",
             "Bdt",
             "all apparent-size bytes total human-readable si summarize separate-dirs one-file-system null inodes",
@@ -231,7 +222,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["file"],
-        options: options(
+        options: table(
             "bhikNnr0",
             "",
             "brief mime mime-type mime-encoding no-dereference keep-going no-pad",
@@ -241,7 +232,7 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["tree"],
-        options: options(
+        options: table(
             "adfiqNQpughDFsrtcUvnCAJ",
             "LPI",
             "dirsfirst filesfirst noreport prune gitignore matchdirs ignore-case si du",
@@ -250,16 +241,16 @@ pub(super) const FORMS: &[CommandForm] = &[
         ..NAMES
     },
     CommandForm { names: &["true", "false", ":", "whoami", "arch"], ..NOTHING },
-    CommandForm { names: &["pwd"], options: options("LP", "", "logical physical", ""), ..NOTHING },
+    CommandForm { names: &["pwd"], options: table("LP", "", "logical physical", ""), ..NOTHING },
     CommandForm {
         names: &["id"],
-        options: options("gGnruz", "", "user group groups name real zero", ""),
+        options: table("gGnruz", "", "user group groups name real zero", ""),
         ..NOTHING
     },
     CommandForm { names: &["groups"], ..NOTHING },
     CommandForm {
         names: &["uname"],
-        options: options(
+        options: table(
             "asnrvmpio",
             "",
             "all kernel-name nodename kernel-release kernel-version machine processor operating-system",
@@ -267,20 +258,20 @@ pub(super) const FORMS: &[CommandForm] = &[
         ),
         ..NOTHING
     },
-    CommandForm { names: &["nproc"], options: options("", "", "all", "ignore"), ..NOTHING },
-    CommandForm { names: &["uptime"], options: options("ps", "", "pretty since", ""), ..NOTHING },
+    CommandForm { names: &["nproc"], options: table("", "", "all", "ignore"), ..NOTHING },
+    CommandForm { names: &["uptime"], options: table("ps", "", "pretty since", ""), ..NOTHING },
     CommandForm {
         names: &["tr"],
-        options: options("cCdst", "", "complement delete squeeze-repeats truncate-set1", ""),
+        options: table("cCdst", "", "complement delete squeeze-repeats truncate-set1", ""),
         ..NOTHING
     },
-    CommandForm { names: &["basename"], options: options("az", "s", "multiple zero", "suffix"), ..NOTHING },
-    CommandForm { names: &["dirname"], options: options("z", "", "zero", ""), ..NOTHING },
-    CommandForm { names: &["which"], options: options("a", "", "all", ""), ..NOTHING },
-    CommandForm { names: &["type"], options: options("aftpP", "", "", ""), ..NOTHING },
+    CommandForm { names: &["basename"], options: table("az", "s", "multiple zero", "suffix"), ..NOTHING },
+    CommandForm { names: &["dirname"], options: table("z", "", "zero", ""), ..NOTHING },
+    CommandForm { names: &["which"], options: table("a", "", "all", ""), ..NOTHING },
+    CommandForm { names: &["type"], options: table("aftpP", "", "", ""), ..NOTHING },
     CommandForm {
         names: &["df"],
-        options: options(
+        options: table(
             "ahHiklPT",
             "Btx",
             "all human-readable si inodes local portability print-type total",
@@ -290,20 +281,16 @@ pub(super) const FORMS: &[CommandForm] = &[
     },
     CommandForm {
         names: &["free"],
-        options: options("bkmghltvw", "", "bytes kibi mebi gibi human lohi total wide", ""),
+        options: table("bkmghltvw", "", "bytes kibi mebi gibi human lohi total wide", ""),
         n_operands_max: 0,
         ..NOTHING
     },
-    CommandForm {
-        names: &["seq"],
-        options: options("w", "fs", "equal-width", "format separator"),
-        ..NOTHING
-    },
+    CommandForm { names: &["seq"], options: table("w", "fs", "equal-width", "format separator"), ..NOTHING },
     CommandForm { names: &["exit", "break", "continue"], n_operands_max: 1, ..NOTHING },
     CommandForm { names: &["sleep"], ..NOTHING },
     CommandForm {
         names: &["hostname"],
-        options: options("dfiIs", "", "domain fqdn short", ""),
+        options: table("dfiIs", "", "domain fqdn short", ""),
         n_operands_max: 0,
         ..NOTHING
     },

@@ -3,7 +3,7 @@
 //! Git takes its settings, and with them programs to run, from the folder that it is started in: a folder inside a
 //! project may be a repository that somebody else made. So these commands only look where a session may start.
 
-use super::options::{self, Argument, OptionTable};
+use super::options::{self, Argument, OptionTable, table};
 use super::{Operand, OperandKind, operand};
 
 /// Options by which commits are chosen, ordered and printed.
@@ -35,15 +35,6 @@ const CHANGES: OptionTable = OptionTable {
                       dst-prefix line-prefix ignore-submodules submodule stat-width stat-count color \
                       color-moved-ws ws-error-highlight",
 };
-
-const fn table(
-    letters: &'static str,
-    letters_with_value: &'static str,
-    long: &'static str,
-    long_with_value: &'static str,
-) -> OptionTable {
-    OptionTable { letters, letters_with_value, long, long_with_value }
-}
 
 /// The options of every command of git that only looks. What is not here is asked about: above all what runs programs
 /// (`--ext-diff`, `--textconv`, `--show-signature`, `--help`, `--open-files-in-pager`, `--alternate-refs`), writes

@@ -13,6 +13,16 @@ pub(super) struct OptionTable {
     pub(super) long_with_value: &'static str,
 }
 
+/// A table in the order of its fields.
+pub(super) const fn table(
+    letters: &'static str,
+    letters_with_value: &'static str,
+    long: &'static str,
+    long_with_value: &'static str,
+) -> OptionTable {
+    OptionTable { letters, letters_with_value, long, long_with_value }
+}
+
 impl OptionTable {
     /// No options at all.
     pub(super) const NONE: OptionTable =
