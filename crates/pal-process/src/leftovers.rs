@@ -218,9 +218,9 @@ impl CommandTag {
                 found.extend(with_descendants(table, table.entries().filter(is_member)));
             }
             // A process that took its mark off is recognised by where it is now.
-            if ADOPTS.load(Ordering::Relaxed) && is_alone() {
+            if let Some(own) = ProcessEntry::own().filter(|_| ADOPTS.load(Ordering::Relaxed) && is_alone()) {
                 let is_bare = |entry: &&ProcessEntry| {
-                    entry.is_adopted()
+                    entry.is_adopted_by(&own)
                         && !entry.is_zombie
                         && entry.key.variables(&[COMMAND_VARIABLE]).is_empty()
                 };
@@ -390,12 +390,15 @@ fn signal(key: ProcessKey, signal: Signal) {
 
 /// Whether an orphan was handed to us, alive or not reaped yet; yes where that cannot be told.
 fn has_adopted() -> bool {
-    own_children().is_none_or(|children| children.iter().any(ProcessEntry::is_adopted))
+    let Some(own) = ProcessEntry::own() else { return true };
+    own_children().is_none_or(|children| children.iter().any(|child| child.is_adopted_by(&own)))
 }
 
 /// Reaps orphans that were handed to us and have ended. Children that we started ourselves are left to who waits for them.
 fn reap_adopted() {
-    for entry in ProcessTable::read().entries().filter(|entry| entry.is_zombie && entry.is_adopted()) {
+    let Some(own) = ProcessEntry::own() else { return };
+    let is_ours = |entry: &&ProcessEntry| entry.is_zombie && entry.is_adopted_by(&own);
+    for entry in ProcessTable::read().entries().filter(is_ours) {
         if let Some(pid) = entry.key.as_pid() {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use rustix::process::{Pid, getpgrp, getpid, getsid};
+use rustix::process::{Pid, getpid};
 
 /// Characters of a command line that names a process.
 const COMMAND_CHARACTERS_MAX: usize = 80;
@@ -105,21 +105,24 @@ impl ProcessEntry {
         })
     }
 
-    /// Whether it is a child of this process that somebody else started: an orphan that was handed to us. What we start
-    /// ourselves is in our session, and in our group or at the head of its own.
-    pub(crate) fn is_adopted(&self) -> bool {
-        let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
-        let own_group = getpgrp().as_raw_nonzero().get();
+    /// This process. Session and group are zero where their leaders live in another space of process numbers.
+    pub(crate) fn own() -> Option<ProcessEntry> {
+        ProcessEntry::read(own_pid())
+    }
+
+    /// Whether it is a child of `own`, this process, that another process started: an orphan that the kernel handed to us.
+    /// What we start ourselves is in our session, and in our group or at the head of its own.
+    pub(crate) fn is_adopted_by(&self, own: &ProcessEntry) -> bool {
         let is_foreign =
-            self.session != own_session || (self.group != own_group && self.group != self.key.pid);
-        self.parent == own_pid() && is_foreign
+            self.session != own.session || (self.group != own.group && self.group != self.key.pid);
+        self.parent == own.key.pid && is_foreign
     }
 }
 
 impl ProcessKey {
     /// This process.
     pub(crate) fn own() -> ProcessKey {
-        ProcessEntry::read(own_pid()).map_or(ProcessKey { pid: own_pid(), start: 0 }, |entry| entry.key)
+        ProcessEntry::own().map_or(ProcessKey { pid: own_pid(), start: 0 }, |entry| entry.key)
     }
 
     pub(crate) fn as_pid(self) -> Option<Pid> {

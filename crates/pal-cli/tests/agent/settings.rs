@@ -36,24 +36,27 @@ impl World {
 fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
     let steps = || {
         vec![
-            ("Bash", json!({"command": "touch made.txt"})),
+            // In a folder below: Landlock alone lets commands make nothing new at the top.
+            ("Bash", json!({"command": "touch src/made.txt"})),
             ("Write", json!({"file_path": "new.txt", "content": "x"})),
         ]
     };
     let world = World::new(caller(steps()));
+    std::fs::create_dir(world.repository().join("src")).unwrap();
     let said = world.run(&["--output-format", "json", "make it"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let denials = said.lines()[0]["permission_denials"].as_array().cloned().unwrap();
     assert_eq!(denials.len(), 2, "{}", said.out);
     let rules: Vec<String> =
         denials.iter().map(|denial| denial["rule"].as_str().unwrap().to_owned()).collect();
-    assert_eq!((world.text("made.txt").len(), world.text("new.txt").len()), (0, 0));
-    assert!(!world.repository().join("made.txt").exists());
+    assert_eq!((world.text("src/made.txt").len(), world.text("new.txt").len()), (0, 0));
+    assert!(!world.repository().join("src/made.txt").exists());
     // With the very rules, everything runs.
     let world = World::new(caller(steps()));
+    std::fs::create_dir(world.repository().join("src")).unwrap();
     let said = world.run(&["--output-format", "json", "--allowed-tools", &rules.join(","), "make it"]);
     assert_eq!(said.lines()[0]["permission_denials"], json!([]), "{}", said.out);
-    assert!(world.repository().join("made.txt").exists());
+    assert!(world.repository().join("src/made.txt").exists(), "{}", world.newest());
     assert_eq!(world.text("new.txt"), "x");
 }
 

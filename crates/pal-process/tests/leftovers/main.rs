@@ -110,6 +110,27 @@ fn nothing_that_a_command_started_outlives_it() {
     the_program_ends_everything_below_it();
     what_a_killed_program_left_is_found_by_its_mark();
     strangers_are_never_touched();
+    the_same_holds_in_a_container();
+}
+
+/// In a container, the leaders of our session and group may have numbers that we do not see: the system says 0.
+fn the_same_holds_in_a_container() {
+    const INSIDE: &str = "PAL_TEST_IN_CONTAINER";
+    if std::env::var_os(INSIDE).is_some() {
+        return;
+    }
+    let unshare = |program: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", program]);
+        command
+    };
+    if !unshare("true").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED LOUDLY: no namespaces here, so this was not seen in a container");
+        return;
+    }
+    let test = std::env::current_exe().unwrap();
+    let output = unshare(test.to_str().unwrap()).env(INSIDE, "1").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 fn five_hundred_in_every_way() {
