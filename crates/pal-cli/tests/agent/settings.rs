@@ -42,7 +42,6 @@ fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
         ]
     };
     let world = World::new(caller(steps()));
-    std::fs::create_dir(world.repository().join("src")).unwrap();
     let said = world.run(&["--output-format", "json", "make it"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let denials = said.lines()[0]["permission_denials"].as_array().cloned().unwrap();
@@ -53,7 +52,6 @@ fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
     assert!(!world.repository().join("src/made.txt").exists());
     // With the very rules, everything runs.
     let world = World::new(caller(steps()));
-    std::fs::create_dir(world.repository().join("src")).unwrap();
     let said = world.run(&["--output-format", "json", "--allowed-tools", &rules.join(","), "make it"]);
     assert_eq!(said.lines()[0]["permission_denials"], json!([]), "{}", said.out);
     assert!(world.repository().join("src/made.txt").exists(), "{}", world.newest());
