@@ -309,6 +309,7 @@ impl Keeper {
 
     fn finish(&self, number: u64, group: Group, child: Option<Child>, mark: &CommandTag) {
         let mut status = Status::Unknown;
+        mark.close();
         {
             // Once it is reaped its number may be another's: nobody may signal it between.
             let mut tasks = self.shared.tasks();

@@ -3,15 +3,22 @@
 //! A process cannot leave its control group by itself, whatever it does to its session, its parent or its environment, and all
 //! of a group is killed at once. Where none can be made, or the kernel is older than `cgroup.kill`, commands run without.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::process_table::ProcessTable;
+
 /// Beginning of the names of our groups; the owner and the number of the command follow.
 const PREFIX: &str = "pal-";
+
+/// How long a command runs before it gets a group.
+const CONTAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// How often the removal of a group is tried whose last processes are ending.
 const REMOVALS: usize = 20;
@@ -25,7 +32,7 @@ pub(crate) struct ControlGroup {
 
 impl ControlGroup {
     /// A new group for the command with this mark; none where that cannot be done.
-    pub(crate) fn create(mark: &str) -> Option<ControlGroup> {
+    fn create(mark: &str) -> Option<ControlGroup> {
         let parent = own_directory()?;
         ControlGroup::create_in(parent, mark).ok()
     }
@@ -41,13 +48,13 @@ impl ControlGroup {
         }
     }
 
-    /// Moves a process into the group, soon: the kernel may take tens of milliseconds for it, and nobody waits. What the process
-    /// starts from then on is in the group, too; what it started before is found by its mark and its parents.
-    pub(crate) fn add(&self, pid: i32) {
+    /// Moves processes into the group. What they start from then on is in it, too.
+    fn add(&self, pids: impl IntoIterator<Item = i32>) {
         let members = self.path.join("cgroup.procs");
-        let _ = thread::Builder::new()
-            .name("pal-cgroup".to_owned())
-            .spawn(move || fs::write(members, pid.to_string()));
+        for pid in pids {
+            // One that has ended meanwhile needs no group.
+            let _ = fs::write(&members, pid.to_string());
+        }
     }
 
     /// Numbers of the processes in it.
@@ -72,6 +79,82 @@ impl Drop for ControlGroup {
             thread::sleep(REMOVE_EVERY);
         }
     }
+}
+
+/// The control group of a command that runs: made only when the command has run for [`CONTAIN_AFTER`], because moving a process
+/// holds up every other process for milliseconds. What a shorter command leaves is found by its mark and its parents.
+#[derive(Debug)]
+pub(crate) struct Containment {
+    state: Arc<Mutex<State>>,
+    /// Gone with this value, which ends the thread that waits.
+    _running: Sender<()>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Held(ControlGroup),
+    Ended,
+}
+
+impl Containment {
+    /// For the command with this mark, whose first process was just started.
+    pub(crate) fn of(mark: String, pid: i32) -> Option<Containment> {
+        own_directory()?;
+        let state = Arc::new(Mutex::new(State::Waiting));
+        let (running, ended) = channel();
+        let shared = Arc::clone(&state);
+        thread::Builder::new()
+            .name("pal-cgroup".to_owned())
+            .spawn(move || {
+                if ended.recv_timeout(CONTAIN_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    contain(&shared, &mark, pid);
+                }
+            })
+            .ok()?;
+        Some(Containment { state, _running: running })
+    }
+
+    /// Makes no group from now on. To be called before the command's first process is reaped, whose number may then be given
+    /// to another.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        if matches!(*state, State::Waiting) {
+            *state = State::Ended;
+        }
+    }
+
+    /// Numbers of the processes in the group.
+    pub(crate) fn members(&self) -> Vec<i32> {
+        match &*lock(&self.state) {
+            State::Held(group) => group.members(),
+            State::Waiting | State::Ended => Vec::new(),
+        }
+    }
+
+    /// Kills every process in the group.
+    pub(crate) fn kill(&self) {
+        if let State::Held(group) = &*lock(&self.state) {
+            group.kill();
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a process and all below it into a group of their own, unless its command has ended.
+fn contain(state: &Mutex<State>, mark: &str, pid: i32) {
+    let mut state = lock(state);
+    if !matches!(*state, State::Waiting) {
+        return;
+    }
+    let Some(group) = ControlGroup::create(mark) else { return };
+    // First the one that starts others, so that nothing new is missed.
+    group.add([pid]);
+    group.add(ProcessTable::read().descendants(&BTreeSet::from([pid])));
+    *state = State::Held(group);
 }
 
 /// Groups beside ours whose owner is gone: their marks, and the groups.

@@ -10,7 +10,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
 };
 
-use crate::leftovers::EndedProcess;
+use crate::leftovers::{EndedProcess, living_adopted};
 use crate::process_table::ProcessTable;
 
 /// How long a group may take to end by itself after it was asked to.
@@ -22,7 +22,8 @@ pub(crate) const KILL_TIME: Duration = Duration::from_secs(2);
 /// How long processes that are about to end anyhow may take: the kernel ends a sandbox's own ones only after the command.
 pub(crate) const SETTLE: Duration = Duration::from_millis(500);
 
-/// How often a group that shall end is looked at.
+/// Interval between looks at a group that is to end: short at first, because most are about to end anyhow.
+const LOOK_FIRST: Duration = Duration::from_millis(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The processes that came of one child, by the child's number.
@@ -68,40 +69,30 @@ impl Group {
 
     fn is_gone_within(self, time: Duration) -> bool {
         let until = Instant::now() + time;
+        let mut pause = LOOK_FIRST;
         while !self.is_gone() {
             if Instant::now() >= until {
                 return false;
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_EVERY);
         }
         true
     }
 
-    /// Whether nobody of it runs. Some systems take seconds to reap orphans, so that processes are looked at one by
-    /// one where that can be done.
+    /// Whether no process of it runs. Some systems take seconds to reap orphans, so that processes are looked at one by one
+    /// where that can be done.
     fn is_gone(self) -> bool {
-        test_kill_process_group(self.0) == Err(rustix::io::Errno::SRCH) || self.has_only_ended() == Some(true)
+        let is_empty = || test_kill_process_group(self.0) == Err(rustix::io::Errno::SRCH);
+        // Orphans that were handed to us stay in the group until we reap them.
+        is_empty() || (living_adopted() == Some(0) && is_empty()) || self.has_only_ended()
     }
 
-    /// Whether all members have ended and are only not reaped yet; none where the system does not list processes.
-    fn has_only_ended(self) -> Option<bool> {
-        let group = self.0.as_raw_nonzero().to_string();
-        let mut is_listed = false;
-        for process in std::fs::read_dir("/proc").ok()?.flatten() {
-            let name = process.file_name();
-            if !name.as_encoded_bytes().first()?.is_ascii_digit() {
-                continue;
-            }
-            let Ok(stat) = std::fs::read_to_string(process.path().join("stat")) else { continue };
-            // Behind the name, which may hold anything: state, parent, group.
-            let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-            let (state, _, its_group) = (fields.next()?, fields.next()?, fields.next()?);
-            is_listed = true;
-            if its_group == group && !matches!(state, "Z" | "X") {
-                return Some(false);
-            }
-        }
-        is_listed.then_some(true)
+    /// Whether all members have ended and are only not reaped yet.
+    fn has_only_ended(self) -> bool {
+        let table = ProcessTable::read();
+        let group = self.0.as_raw_nonzero().get();
+        table.entries().next().is_some() && table.group_members(group).is_empty()
     }
 
     fn signal(self, signal: Signal) {

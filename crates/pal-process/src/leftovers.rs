@@ -20,7 +20,7 @@ use rustix::process::{
     waitid,
 };
 
-use crate::control_group::{self, ControlGroup};
+use crate::control_group::{self, Containment, ControlGroup};
 use crate::group::{GRACE, KILL_TIME, SETTLE};
 use crate::process_table::{ProcessEntry, ProcessKey, ProcessTable, own_children, own_pid};
 
@@ -30,8 +30,12 @@ pub const COMMAND_VARIABLE: &str = "PAL_COMMAND";
 /// Variable of every process that a session started: owner and number of the session.
 pub const SESSION_VARIABLE: &str = "PAL_SESSION";
 
-/// Interval between looks at processes that are to end.
+/// Interval between looks at processes that are to end: short at first, because most are about to end anyhow.
+const LOOK_FIRST: Duration = Duration::from_millis(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long orphans may take to end by themselves before all processes are looked at.
+const ADOPTED_END: Duration = Duration::from_millis(10);
 
 /// A process that a command had left behind and that was ended.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -166,7 +170,7 @@ impl ProcessSession {
 pub(crate) struct CommandTag {
     number: u64,
     /// The control group that holds it, where there are such groups.
-    control_group: Option<ControlGroup>,
+    containment: OnceLock<Containment>,
     /// Whether another command ran meanwhile: an orphan without a mark may be of either.
     was_alone: bool,
 }
@@ -179,14 +183,20 @@ impl CommandTag {
             shared.running.insert(number);
             shared.running.len() == 1
         });
-        let control_group = ControlGroup::create(&mark_of(number));
-        CommandTag { number, control_group, was_alone }
+        CommandTag { number, containment: OnceLock::new(), was_alone }
     }
 
     /// Notes the process that was started for the command.
     pub(crate) fn contain(&self, pid: u32) {
-        if let Some(group) = &self.control_group {
-            group.add(pid.cast_signed());
+        if let Some(containment) = Containment::of(self.value(), pid.cast_signed()) {
+            let _ = self.containment.set(containment);
+        }
+    }
+
+    /// Notes that the process has ended and is about to be reaped.
+    pub(crate) fn close(&self) {
+        if let Some(containment) = self.containment.get() {
+            containment.close();
         }
     }
 
@@ -202,18 +212,18 @@ impl CommandTag {
     /// Ends every process that the command left behind, and gives them. The command itself has ended and was reaped.
     pub(crate) fn end_leftovers(&self) -> Vec<EndedProcess> {
         // What is left of a command whose first process is gone has been handed to us, or is below what was.
-        if ADOPTS.load(Ordering::Relaxed) && !has_adopted() {
+        if ADOPTS.load(Ordering::Relaxed) && have_adopted_ended() {
             return Vec::new();
         }
         let value = self.value();
         let is_alone = || {
             self.was_alone && with_shared(|shared| shared.running.iter().all(|number| *number == self.number))
         };
-        let kill_all = || self.control_group.as_ref().map_or((), ControlGroup::kill);
+        let kill_all = || self.containment.get().map_or((), Containment::kill);
         let ended = sweep_and(kill_all, |table| {
             let mut found = marked(table, &value);
-            if let Some(group) = &self.control_group {
-                let members: BTreeSet<i32> = group.members().into_iter().collect();
+            if let Some(containment) = self.containment.get() {
+                let members: BTreeSet<i32> = containment.members().into_iter().collect();
                 let is_member = |entry: &&ProcessEntry| members.contains(&entry.key.pid);
                 found.extend(with_descendants(table, table.entries().filter(is_member)));
             }
@@ -345,8 +355,10 @@ fn sweep_and(kill_all: impl Fn(), find: impl Fn(&ProcessTable) -> BTreeSet<Proce
     }
     // Some are about to end anyhow.
     let settled = Instant::now() + SETTLE;
+    let mut pause = LOOK_FIRST;
     while Instant::now() < settled {
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(pause);
+        pause = (pause * 2).min(LOOK_EVERY);
         found = look();
         if found.is_empty() {
             reap_adopted();
@@ -388,19 +400,39 @@ fn signal(key: ProcessKey, signal: Signal) {
     }
 }
 
-/// Whether an orphan was handed to us, alive or not reaped yet; yes where that cannot be told.
-fn has_adopted() -> bool {
-    let Some(own) = ProcessEntry::own() else { return true };
-    own_children().is_none_or(|children| children.iter().any(|child| child.is_adopted_by(&own)))
+/// Whether no orphan that was handed to us is left after a moment, in which a sandbox's own processes end; no where that cannot
+/// be told. Those that have ended are reaped.
+fn have_adopted_ended() -> bool {
+    let until = Instant::now() + ADOPTED_END;
+    loop {
+        match living_adopted() {
+            Some(0) => return true,
+            Some(_) if Instant::now() < until => thread::sleep(LOOK_FIRST),
+            Some(_) | None => return false,
+        }
+    }
+}
+
+/// The number of orphans that were handed to us and have not ended, where the system lists our children. Others are reaped.
+pub(crate) fn living_adopted() -> Option<usize> {
+    let own = ProcessEntry::own()?;
+    let (ended, living): (Vec<_>, Vec<_>) = own_children()?
+        .into_iter()
+        .filter(|child| child.is_adopted_by(&own))
+        .partition(|child| child.is_zombie);
+    ended.iter().for_each(reap);
+    Some(living.len())
 }
 
 /// Reaps orphans that were handed to us and have ended. Children that we started ourselves are left to who waits for them.
 fn reap_adopted() {
     let Some(own) = ProcessEntry::own() else { return };
     let is_ours = |entry: &&ProcessEntry| entry.is_zombie && entry.is_adopted_by(&own);
-    for entry in ProcessTable::read().entries().filter(is_ours) {
-        if let Some(pid) = entry.key.as_pid() {
-            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-        }
+    ProcessTable::read().entries().filter(is_ours).for_each(reap);
+}
+
+fn reap(entry: &ProcessEntry) {
+    if let Some(pid) = entry.key.as_pid() {
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, getpid};
@@ -92,7 +93,10 @@ impl ProcessTable {
 
 impl ProcessEntry {
     pub(crate) fn read(pid: i32) -> Option<ProcessEntry> {
-        let stat = fs::read_to_string(proc_path(pid, "stat")).ok()?;
+        // It is shorter than this, and the kernel gives all of it at once.
+        let mut buffer = [0; 1024];
+        let length = fs::File::open(proc_path(pid, "stat")).ok()?.read(&mut buffer).ok()?;
+        let stat = String::from_utf8_lossy(&buffer[..length]);
         // Behind the name, which may hold anything: state, parent, group, session; the start is the twentieth.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let number = |idx: usize| fields.get(idx).and_then(|field| field.parse::<i32>().ok());

@@ -90,6 +90,7 @@ pub fn run(mut spec: Spec, cancel: &Cancel, progress: &dyn Fn(&[u8])) -> Result<
     let mut running = start(spec, cancel, &mark).map_err(|cause| NotStarted { program, cause })?;
     let (child, stopped) = running.drive(deadline, cancel, progress);
     let group = running.group;
+    mark.close();
     let (status, left) = match child {
         Some(mut child) => (child.wait().map_or(Status::Unknown, Status::from), group.end_leftovers()),
         None => (Status::Unknown, Some(Vec::new())),

@@ -6,32 +6,32 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pal_process::{Cancel, Input, Keep, Program, Spec, Streams, run};
-use pal_sandbox::{Fence, Policy, SandboxProbe, confine_by_thread};
+use pal_process::{Cancel, Input, Keep, Program, Spec, Streams, adopt_orphans, run};
+use pal_sandbox::{Fence, Policy, SandboxProbe, ThreadSandbox};
 
 const ROUNDS: usize = 200;
 
 fn main() {
     let project = std::env::current_dir().unwrap_or_default();
+    // As a session does.
+    adopt_orphans(&project);
     let helper = std::env::var_os("PAL")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_pal-fenced")), PathBuf::from);
-    let mut ways = vec![("no sandbox", None)];
-    if SandboxProbe::default().has_thread_sandbox() {
-        ways.push(("by thread", Some(Fence::None { why: String::new() })));
-    }
-    ways.extend(Fence::detect_landlock().ok().map(|fence| ("Landlock", Some(fence))));
+    let mut ways = vec![("no sandbox", Way::Bare)];
+    ways.extend(SandboxProbe::default().thread_sandbox().map(|sandbox| ("by thread", Way::Thread(sandbox))));
+    ways.extend(Fence::detect_landlock().ok().map(|fence| ("Landlock", Way::Fence(fence))));
     ways.extend(
         Some(Fence::detect())
             .filter(|fence| matches!(fence, Fence::Bubblewrap { .. }))
-            .map(|fence| ("bubblewrap", Some(fence))),
+            .map(|fence| ("bubblewrap", Way::Fence(fence))),
     );
     let mut took: Vec<Vec<Duration>> = vec![Vec::new(); ways.len()];
     // Criterion's flags and test runs mean one round.
     let rounds = if std::env::args().any(|argument| argument == "--test") { 1 } else { ROUNDS };
     for _ in 0..rounds {
-        for ((_, fence), took) in ways.iter().zip(&mut took) {
+        for ((_, way), took) in ways.iter().zip(&mut took) {
             let begun = Instant::now();
-            once(fence.as_ref(), &project, &helper);
+            once(way, &project, &helper);
             took.push(begun.elapsed());
         }
     }
@@ -41,7 +41,14 @@ fn main() {
     }
 }
 
-fn once(fence: Option<&Fence>, project: &Path, helper: &Path) {
+/// How a command runs.
+enum Way {
+    Bare,
+    Thread(ThreadSandbox),
+    Fence(Fence),
+}
+
+fn once(way: &Way, project: &Path, helper: &Path) {
     let program = Program {
         path: "bash".into(),
         arguments: vec!["-c".into(), "cat Cargo.toml".into()],
@@ -50,13 +57,13 @@ fn once(fence: Option<&Fence>, project: &Path, helper: &Path) {
         thread_setup: None,
     };
     let policy = Policy::read_only(&[project.to_owned()]);
-    let program = match fence {
-        Some(Fence::None { .. }) => confine_by_thread(program, &policy),
-        Some(fence) => match fence.wrap(program, &policy, helper) {
+    let program = match way {
+        Way::Bare => program,
+        Way::Thread(sandbox) => sandbox.confine(program, &policy),
+        Way::Fence(fence) => match fence.wrap(program, &policy, helper) {
             Ok(program) => program,
             Err(error) => panic!("{error}"),
         },
-        None => program,
     };
     let spec = Spec {
         program,

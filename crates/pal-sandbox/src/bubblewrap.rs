@@ -107,13 +107,21 @@ fn of_visible(visible: &[PathBuf]) -> Vec<OsString> {
     let mounts = ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"];
     let mut arguments: Vec<OsString> = NAMESPACES.iter().chain(&mounts).map(OsString::from).collect();
     let paths: BTreeSet<&PathBuf> = visible.iter().collect();
+    let mut mounted: Vec<&Path> = Vec::new();
     for path in paths {
+        // Bubblewrap takes longer with every mount: none is for what another has brought along, or for nothing.
+        if mounted.iter().any(|above| path.starts_with(above)) || path.symlink_metadata().is_err() {
+            continue;
+        }
         match std::fs::read_link(path) {
             // `/bin` is a link into `/usr` on many systems.
             Ok(target) if path.components().count() == 2 => {
                 arguments.extend(["--symlink".into(), target.into(), path.into()]);
             }
-            _ => arguments.extend(["--ro-bind-try".into(), path.into(), path.into()]),
+            _ => {
+                arguments.extend(["--ro-bind-try".into(), path.into(), path.into()]);
+                mounted.push(path);
+            }
         }
     }
     arguments

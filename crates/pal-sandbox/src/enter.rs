@@ -15,8 +15,8 @@ pub const HELPER_ARGUMENT: &str = "__sandbox";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
-    /// Whether Landlock guards the files: not if bubblewrap did already.
-    pub(crate) landlock: bool,
+    /// The newest Landlock that may guard the files; none if bubblewrap did already.
+    pub(crate) landlock: Option<u8>,
     pub(crate) policy: Policy,
 }
 
@@ -46,7 +46,7 @@ pub fn enter_and_exec(arguments: impl IntoIterator<Item = OsString>) -> NoFence 
 /// Tries on a thread of its own whether this kernel can do it; what its Landlock is able to.
 pub(crate) fn try_out() -> Result<u8, String> {
     // Both bind the thread that asks for them, and go with it.
-    let order = Order { landlock: true, policy: Policy::default() };
+    let order = Order { landlock: Some(crate::NEWEST_LANDLOCK), policy: Policy::default() };
     let trial =
         std::thread::Builder::new().spawn(move || enter(&order)).map_err(|error| error.to_string())?;
     trial.join().unwrap_or_else(|_| Err("the trial of Landlock and seccomp failed".to_owned()))
@@ -55,14 +55,14 @@ pub(crate) fn try_out() -> Result<u8, String> {
 /// Binds this thread; what Landlock is able to, 0 if it was not wanted.
 #[cfg(target_os = "linux")]
 pub(crate) fn enter(order: &Order) -> Result<u8, String> {
-    let abi = if order.landlock { crate::landlocked::restrict(&order.policy)? } else { 0 };
+    let abi = order.landlock.map(|newest| crate::landlocked::restrict(&order.policy, newest)).transpose()?;
     crate::powers::give_up()?;
     // Without that right in Landlock, a call that needs no open file could cut files anywhere.
-    let deny_truncate = order.landlock && abi < 3;
+    let deny_truncate = abi.is_some_and(|abi| abi < 3);
     // Before that version, a command could end programs outside.
-    let deny_signals = order.landlock && abi < 6 && order.policy.changes_nothing;
+    let deny_signals = abi.is_some_and(|abi| abi < 6) && order.policy.changes_nothing;
     crate::seccomp::restrict(&order.policy, deny_truncate, deny_signals)?;
-    Ok(abi)
+    Ok(abi.unwrap_or(0))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -87,14 +87,18 @@ impl Fence {
             Fence::Landlock { .. } => {
                 let mut seen = policy.clone();
                 seen.visible.iter_mut().for_each(|visible| visible.push(helper.to_owned()));
-                (Order { landlock: true, policy: seen }, Vec::new(), OsString::from(helper))
+                (
+                    Order { landlock: Some(crate::NEWEST_LANDLOCK), policy: seen },
+                    Vec::new(),
+                    OsString::from(helper),
+                )
             }
             Fence::Bubblewrap { program: bwrap } => {
                 let mut seen = policy.clone();
                 seen.visible.iter_mut().for_each(|visible| visible.push(helper.to_owned()));
                 let mut arguments = bubblewrap::arguments(&seen);
                 arguments.extend(["--".into(), helper.into()]);
-                (Order { landlock: false, policy: policy.clone() }, arguments, OsString::from(bwrap))
+                (Order { landlock: None, policy: policy.clone() }, arguments, OsString::from(bwrap))
             }
         };
         let order = serde_json::to_string(&order)
@@ -121,16 +125,12 @@ impl SandboxProbe {
         self.0.fence.get_or_init(Fence::detect)
     }
 
-    /// Whether the kernel alone can hold a read-only command: its Landlock keeps signals and abstract sockets inside, too.
-    /// Then the command needs no program around it, which would take longer to start than the command itself.
-    pub fn has_thread_sandbox(&self) -> bool {
-        let abi = self.0.landlock.get_or_init(|| crate::enter::try_out().ok());
-        abi.is_some_and(|abi| abi >= THREAD_ABI)
+    /// The sandbox of read-only commands that the kernel alone puts up, if it can.
+    pub fn thread_sandbox(&self) -> Option<ThreadSandbox> {
+        let abi = (*self.0.landlock.get_or_init(|| crate::enter::try_out().ok()))?;
+        (abi >= ThreadSandbox::OLDEST).then_some(ThreadSandbox { abi })
     }
 }
-
-/// The Landlock that first kept signals and abstract sockets inside.
-const THREAD_ABI: u8 = 6;
 
 impl From<Fence> for SandboxProbe {
     fn from(fence: Fence) -> SandboxProbe {
@@ -142,13 +142,30 @@ impl From<Fence> for SandboxProbe {
     }
 }
 
-/// A program that the thread which starts it shuts in by Landlock and seccomp. Only for policies that change nothing
-/// ([`Policy::read_only`]), on a machine that has it ([`SandboxProbe::has_thread_sandbox`]).
-pub fn confine_by_thread(program: Program, policy: &Policy) -> Program {
-    let order = Order { landlock: true, policy: policy.clone() };
-    let setup =
-        ThreadSetup::new(move || crate::enter::enter(&order).map(drop).map_err(std::io::Error::other));
-    Program { thread_setup: Some(setup), ..program }
+/// The sandbox of a read-only command that the thread which starts it puts up by Landlock and seccomp: the command needs no
+/// program around it, which would take longer to start than the command itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadSandbox {
+    abi: u8,
+}
+
+impl ThreadSandbox {
+    /// The Landlock that first kept files from being cut. What later ones keep inside, signals and abstract sockets, seccomp
+    /// refuses.
+    pub const OLDEST: u8 = 3;
+
+    /// The same as an older kernel would put it up.
+    pub fn of_abi(self, abi: u8) -> ThreadSandbox {
+        ThreadSandbox { abi: self.abi.min(abi) }
+    }
+
+    /// The program in this sandbox. The policy must be one that changes nothing ([`Policy::read_only`]).
+    pub fn confine(self, program: Program, policy: &Policy) -> Program {
+        let order = Order { landlock: Some(self.abi), policy: policy.clone() };
+        let setup =
+            ThreadSetup::new(move || crate::enter::enter(&order).map(drop).map_err(std::io::Error::other));
+        Program { thread_setup: Some(setup), ..program }
+    }
 }
 
 impl fmt::Display for Fence {

@@ -10,7 +10,7 @@ use landlock::{
 use crate::Policy;
 
 /// The newest Landlock that these rules were written for.
-const NEWEST: ABI = ABI::V9;
+pub(crate) const NEWEST: u8 = ABI::V9 as u8;
 
 /// Devices that take anything and keep nothing.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -36,24 +36,24 @@ const READ_BY_PROGRAMS: [&str; 14] = [
 /// Where shared memory and semaphores of programs are: files that are temporary by nature.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Binds this thread; which Landlock it is.
-pub(crate) fn restrict(policy: &Policy) -> Result<u8, String> {
-    let status = rules(policy).and_then(RulesetCreated::restrict_self);
+/// Binds this thread by the newest Landlock up to a version; which one it is.
+pub(crate) fn restrict(policy: &Policy, newest: u8) -> Result<u8, String> {
+    let status = rules(policy, ABI::from(i32::from(newest))).and_then(RulesetCreated::restrict_self);
     let status = status.map_err(|error| format!("Landlock: {error}"))?;
     match (status.ruleset, status.landlock) {
         (
             RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
             LandlockStatus::Available { effective_abi, .. },
-        ) if status.no_new_privs => Ok(effective_abi as u8),
+        ) if status.no_new_privs => Ok(newest.min(effective_abi as u8)),
         (_, LandlockStatus::NotEnabled) => Err("Landlock is turned off in this kernel".to_owned()),
         (_, LandlockStatus::NotImplemented) => Err("this kernel has no Landlock".to_owned()),
         _ => Err("Landlock did not take the rules".to_owned()),
     }
 }
 
-fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
+fn rules(policy: &Policy, newest: ABI) -> Result<RulesetCreated, RulesetError> {
     // Devices are not made: whoever may make them, as root may, could write to disks through them.
-    let writing = AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let writing = AccessFs::from_write(newest) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     // Names of files are no secret where most files are open: listing them is then not held back, so that folders above
     // hidden files stay usable.
     let reading = match policy.visible {
@@ -66,8 +66,11 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(ABI::V1))?
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_write(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?;
+        .handle_access(AccessFs::from_write(newest))?;
+    let scopes = Scope::from_all(newest);
+    if !scopes.is_empty() {
+        rules = rules.scope(scopes)?;
+    }
     if hides {
         rules = rules.handle_access(reading)?;
     }
@@ -113,7 +116,8 @@ fn allow(
 ) -> Result<RulesetCreated, RulesetError> {
     // What is not there cannot be allowed, and needs no rule.
     let (Ok(opened), Ok(found)) = (PathFd::new(path), std::fs::metadata(path)) else { return Ok(rules) };
-    let access = if found.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+    let access =
+        if found.is_dir() { access } else { access & AccessFs::from_file(ABI::from(i32::from(NEWEST))) };
     if access.is_empty() {
         return Ok(rules);
     }

@@ -33,8 +33,14 @@ mod project_scan;
 #[cfg(target_os = "linux")]
 mod seccomp;
 
+/// The newest Landlock that is used.
+#[cfg(target_os = "linux")]
+const NEWEST_LANDLOCK: u8 = landlocked::NEWEST;
+#[cfg(not(target_os = "linux"))]
+const NEWEST_LANDLOCK: u8 = 0;
+
 pub use enter::{HELPER_ARGUMENT, enter_and_exec};
-pub use fence::{Fence, NoFence, SandboxProbe, confine_by_thread};
+pub use fence::{Fence, NoFence, SandboxProbe, ThreadSandbox};
 pub use guarded_home::{home_credentials, home_startup_files};
 pub use planted::{Planted, dangers_of_repository, enclosing_repository, repository_elsewhere};
 pub use policy::Policy;

@@ -168,7 +168,14 @@ fn refused(
         rules.insert(libc::SYS_truncate, Vec::new());
     }
     if deny_signals {
-        let calls = [libc::SYS_kill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_pidfd_send_signal];
+        let calls = [
+            libc::SYS_kill,
+            libc::SYS_tkill,
+            libc::SYS_tgkill,
+            libc::SYS_rt_sigqueueinfo,
+            libc::SYS_rt_tgsigqueueinfo,
+            libc::SYS_pidfd_send_signal,
+        ];
         rules.extend(calls.map(|call| (call, Vec::new())));
     }
     if policy.changes_nothing {

@@ -12,7 +12,7 @@ use pal_permissions::{
     Ground, Mode, Need, Request, Rules, SandboxLevel, SandboxPolicy, SandboxState, Verdict, judge,
 };
 use pal_process::{Cancel, Finished, Input, Keep, Program, Spec, Streams, run};
-use pal_sandbox::{Fence, Planted, Policy, ProjectScan, SandboxProbe, confine_by_thread, home_credentials};
+use pal_sandbox::{Fence, Planted, Policy, ProjectScan, SandboxProbe, ThreadSandbox, home_credentials};
 
 /// What only files with credentials, and variables, hold.
 pub(crate) const SECRET: &str = "CANARY-5f2e";
@@ -22,7 +22,7 @@ pub(crate) struct Fixture {
     _folder: tempfile::TempDir,
     pub(crate) fence: Fence,
     /// Whether the thread that starts a command shuts it in.
-    is_by_thread: bool,
+    by_thread: Option<ThreadSandbox>,
     pub(crate) project: PathBuf,
     pub(crate) home: PathBuf,
     pub(crate) outside: PathBuf,
@@ -51,7 +51,7 @@ impl Fixture {
         let fixture = Fixture {
             _folder: folder,
             fence,
-            is_by_thread: false,
+            by_thread: None,
             project,
             home,
             outside,
@@ -222,9 +222,9 @@ impl Fixture {
         };
         let helper = Path::new(env!("CARGO_BIN_EXE_pal-fenced"));
         let spec = Spec {
-            program: match self.is_by_thread && policy.changes_nothing {
-                true => confine_by_thread(program, policy),
-                false => self.fence.wrap(program, policy, helper).expect("a sandbox"),
+            program: match self.by_thread.filter(|_| policy.changes_nothing) {
+                Some(sandbox) => sandbox.confine(program, policy),
+                None => self.fence.wrap(program, policy, helper).expect("a sandbox"),
             },
             input: Input::Nothing,
             streams: Streams::Merged,
@@ -294,10 +294,13 @@ fn real(path: &Path) -> PathBuf {
 pub(crate) fn fixtures() -> Vec<Fixture> {
     let landlock = Fence::detect_landlock().expect("these tests need a kernel with Landlock and seccomp");
     let mut fixtures = vec![Fixture::new(landlock.clone())];
-    if SandboxProbe::default().has_thread_sandbox() {
-        let mut fixture = Fixture::new(landlock);
-        fixture.is_by_thread = true;
-        fixtures.push(fixture);
+    // What this kernel puts up by itself, and what the oldest one would that can.
+    if let Some(newest) = SandboxProbe::default().thread_sandbox() {
+        for sandbox in [newest, newest.of_abi(ThreadSandbox::OLDEST)] {
+            let mut fixture = Fixture::new(landlock.clone());
+            fixture.by_thread = Some(sandbox);
+            fixtures.push(fixture);
+        }
     }
     match Fence::detect() {
         bubblewrap @ Fence::Bubblewrap { .. } => fixtures.push(Fixture::new(bubblewrap)),

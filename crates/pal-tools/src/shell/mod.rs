@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pal_permissions::{Confinement, SandboxLevel};
 use pal_process::{Background, ProcessSession, Program, SESSION_VARIABLE};
-use pal_sandbox::{Fence, NoFence, confine_by_thread};
+use pal_sandbox::{Fence, NoFence, ThreadSandbox};
 
 use crate::Tool;
 use places::Holding;
@@ -102,9 +102,8 @@ impl Shell {
         let has_processes =
             matches!(confinement.level, SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite);
         let is_bubblewrap = |sandbox: &Sandbox| {
-            let is_by_thread =
-                confinement.level == SandboxLevel::ReadOnly && sandbox.config().probe.has_thread_sandbox();
-            !is_by_thread && matches!(sandbox.fence(), Fence::Bubblewrap { .. })
+            thread_sandbox(sandbox, confinement).is_none()
+                && matches!(sandbox.fence(), Fence::Bubblewrap { .. })
         };
         has_processes && self.sandbox.as_ref().is_some_and(is_bubblewrap)
     }
@@ -148,13 +147,13 @@ impl Shell {
         };
         let CommandPolicy { mut policy, never, repositories } =
             sandbox.policy(confinement.level, &confinement.readable);
-        if confinement.level == SandboxLevel::ReadOnly && sandbox.config().probe.has_thread_sandbox() {
+        if let Some(by_thread) = thread_sandbox(sandbox, confinement) {
             // Texts that are too long for a pipe, and what is sorted, go to a folder of the session.
             if let Some(scratch) = self.make_scratch() {
                 program.environment.push(("TMPDIR".into(), Some(scratch.clone().into())));
                 policy.writable.push(scratch);
             }
-            return Ok((confine_by_thread(program, &policy), None));
+            return Ok((by_thread.confine(program, &policy), None));
         }
         match (sandbox.fence(), confinement.level) {
             // A rule allows it: without a sandbox it runs as it would have anyway.
@@ -217,6 +216,12 @@ impl Shell {
         let is_news = is_weak && !self.told_of_landlock.swap(true, Ordering::Relaxed);
         is_news.then(|| told::LANDLOCK.to_owned())
     }
+}
+
+/// The sandbox that the kernel alone puts around a read-only command, if it can.
+fn thread_sandbox(sandbox: &Sandbox, confinement: &Confinement) -> Option<ThreadSandbox> {
+    let is_read_only = confinement.level == SandboxLevel::ReadOnly;
+    sandbox.config().probe.thread_sandbox().filter(|_| is_read_only)
 }
 
 fn is_running(task: &pal_process::Task) -> bool {

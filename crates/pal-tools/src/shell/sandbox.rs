@@ -74,7 +74,7 @@ impl Sandbox {
 
     /// Whether commands that nobody allowed can be put into a sandbox.
     pub fn holds_read_only(&self) -> bool {
-        self.config.probe.has_thread_sandbox() || !matches!(self.fence(), Fence::None { .. })
+        self.config.probe.thread_sandbox().is_some() || !matches!(self.fence(), Fence::None { .. })
     }
 
     fn is_helper_writable(&self) -> bool {
