@@ -465,6 +465,9 @@ impl Desk<'_> {
         for warning in damage_warnings(session.problems(), id) {
             (self.sink)(Event::Warning(warning));
         }
+        if let Some(left_out) = session.left_out() {
+            (self.sink)(Event::Warning(left_out.to_string()));
+        }
     }
 
     fn begin_prompt(&mut self) {

@@ -1,7 +1,11 @@
-//! What a waiting person is told on standard error: a countdown between attempts, the time that a summary takes.
+//! What a waiting person is told on standard error: a countdown between attempts, the time that a summary takes, how far long
+//! files are read.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use pal_provider::Waiting;
 
@@ -87,6 +91,87 @@ impl Elapsed {
             eprint!("\r\x1b[2K");
         }
     }
+}
+
+/// After this time, a waiting person is told what the program is doing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much of something long was read, told once it takes more than a second.
+pub(crate) struct BytesProgress {
+    what: &'static str,
+    is_terminal: bool,
+    begun: Instant,
+    told: Option<Instant>,
+}
+
+impl BytesProgress {
+    pub(crate) fn new(what: &'static str) -> BytesProgress {
+        let is_terminal = std::io::stderr().is_terminal();
+        BytesProgress { what, is_terminal, begun: Instant::now(), told: None }
+    }
+
+    /// Tells how far it is, if it is time to. Always true: who does not want to wait interrupts, and nothing is lost.
+    pub(crate) fn tell(&mut self, done: u64, total: u64) -> bool {
+        let every = if self.is_terminal { PATIENCE / 5 } else { TOLD_EVERY };
+        let is_time = self.told.is_none_or(|told| told.elapsed() >= every);
+        if self.begun.elapsed() >= PATIENCE && is_time {
+            self.told = Some(Instant::now());
+            let line = format!("{}: {} of {} MB", self.what, megabytes(done), megabytes(total));
+            match self.is_terminal {
+                true => eprint!("\r\x1b[2K{line} …"),
+                false => eprintln!("pal: {line}"),
+            }
+        }
+        true
+    }
+
+    /// Takes the line off the terminal.
+    pub(crate) fn end(&self) {
+        if self.is_terminal && self.told.is_some() {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
+
+/// A line about a log that is being read, told once it takes more than a second and taken back with this value.
+pub(crate) struct ReadingLog {
+    ended: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ReadingLog {
+    pub(crate) fn new(log: &Path) -> ReadingLog {
+        let bytes = log.metadata().map_or(0, |metadata| metadata.len());
+        let (ended, is_ended) = channel();
+        let tell = move || {
+            if is_ended.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let line = format!("reading a log of {} MB", megabytes(bytes));
+            if !std::io::stderr().is_terminal() {
+                eprintln!("pal: {line}");
+                return;
+            }
+            eprint!("\r\x1b[2K{line} …");
+            let _ = is_ended.recv();
+            eprint!("\r\x1b[2K");
+        };
+        let thread = std::thread::Builder::new().name(String::from("progress")).spawn(tell).ok();
+        ReadingLog { ended: Some(ended), thread }
+    }
+}
+
+impl Drop for ReadingLog {
+    fn drop(&mut self) {
+        self.ended.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e6)
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use pal_import::{Format, Measure, Options, detect};
 use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
-use pal_store::{Line, OpenError, ReadError, Reader};
+use pal_store::{LeftOut, Line, OpenError, ReadError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
 use crate::aside;
 use crate::failure::Failure;
+use crate::progress::ReadingLog;
 use crate::settings::{EstimatorName, Settings};
 
 /// Larger files are refused: a session of this size was not written by an agent.
@@ -20,11 +21,14 @@ const BYTES_MAX: u64 = 2 << 30;
 const FIRST_LINE_MAX: usize = 256 << 20;
 
 /// A session that was read.
+#[derive(Default)]
 pub(crate) struct Session {
     /// The branch of the last entry, whole.
     pub(crate) branch: Vec<Entry>,
     /// What could not be read.
     pub(crate) problems: Vec<String>,
+    /// What no context window holds and a resume therefore leaves out.
+    pub(crate) left_out: Option<LeftOut>,
 }
 
 impl Session {
@@ -50,7 +54,7 @@ impl Session {
             }
         }
         let log = Reader::open(path).map_err(|error| Failure::new(error.to_string()))?;
-        let mut whole = Session { branch: Vec::new(), problems: Vec::new() };
+        let mut whole = Session::default();
         let mut ids = HashSet::new();
         let mut is_damaged = false;
         for line in log.lines() {
@@ -65,7 +69,7 @@ impl Session {
             }
         }
         if is_damaged {
-            let checked = log.check().map_err(|error| Failure::new(error.to_string()))?;
+            let checked = log.check(&mut |_, _| ()).map_err(|error| Failure::new(error.to_string()))?;
             whole.problems = checked.problems.iter().map(ToString::to_string).collect();
         }
         Ok(whole)
@@ -82,21 +86,23 @@ impl Session {
             })?;
             branch.push(entry);
         }
-        Ok(Session { branch, problems: Vec::new() })
+        Ok(Session { branch, ..Session::default() })
     }
 
     /// Reads a log of ours, whole.
     pub(crate) fn read_log(path: &Path) -> Result<Session, OpenError> {
+        let _reading = ReadingLog::new(path);
         let branch = Reader::open(path)?.whole_branch()?;
         let problems = branch.problems.iter().map(ToString::to_string).collect();
-        Ok(Session { branch: branch.entries, problems })
+        Ok(Session { branch: branch.entries, problems, left_out: branch.left_out })
     }
 
     /// Reads of a log of ours what the next request needs, however long the log is.
     pub(crate) fn read_resumed(path: &Path) -> Result<Session, OpenError> {
+        let _reading = ReadingLog::new(path);
         let branch = Reader::open(path)?.branch()?;
         let problems = branch.problems.iter().map(ToString::to_string).collect();
-        Ok(Session { branch: branch.entries, problems })
+        Ok(Session { branch: branch.entries, problems, left_out: branch.left_out })
     }
 
     /// Where in the branch the requests of the conversation stand that got a response, in order.

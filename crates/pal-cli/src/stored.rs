@@ -67,6 +67,9 @@ impl Stored {
         for problem in session.problems() {
             aside::tell(problem);
         }
+        if let Some(left_out) = session.left_out() {
+            aside::tell(left_out);
+        }
         let engine = engine(&card, &path, settings);
         Ok(Stored { path, session, engine, card, cache_key, files })
     }

@@ -1,7 +1,9 @@
 //! Before a request: the layers, in their order, until the context is as it shall be.
 
 use pal_context::thrifty::Ping;
-use pal_context::{Act, Foreseen, LAYERS, Layer, Order, Proposal, Reach, Situation, Standing, Trigger, What};
+use pal_context::{
+    Act, Foreseen, How, LAYERS, Layer, Order, Proposal, Reach, Situation, Standing, Trigger, What,
+};
 use pal_model::{Decision, DecisionKind, LayerReport, Source, Timestamp};
 use pal_view::{RenderOptions, Request, View};
 use smol_str::SmolStr;
@@ -36,6 +38,7 @@ impl Session {
         now: Timestamp,
         errands: &mut dyn Errands,
     ) -> Result<Prepared, EngineError> {
+        self.compact_left_out(engine, now, errands)?;
         let mut reports = Vec::new();
         for layer in LAYERS {
             reports.push(self.run(layer, engine, now, errands)?);
@@ -50,6 +53,21 @@ impl Session {
             )));
         }
         Ok(self.rendered(engine, size, now, reports))
+    }
+
+    /// Compacts a conversation of which a resume left something out, without a model: no window holds it, whatever the
+    /// layers do, and with a boundary every later resume begins at the same place.
+    fn compact_left_out(
+        &mut self,
+        engine: &Engine,
+        now: Timestamp,
+        errands: &mut dyn Errands,
+    ) -> Result<(), EngineError> {
+        if self.left_out().is_some() && self.view.boundary().is_none() {
+            let order = Order { only: Some(vec![How::Extractive]), ..automatic(Trigger::Auto, engine) };
+            self.compact(order, engine, now, errands)?;
+        }
+        Ok(())
     }
 
     fn rendered(&self, engine: &Engine, size: u64, now: Timestamp, reports: Vec<LayerReport>) -> Prepared {

@@ -8,7 +8,7 @@ use pal_model::{
     Block, BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp,
     ToolUseId, escape_into, raw_list,
 };
-use pal_store::{AppendError, Log, Problem, Torn};
+use pal_store::{AppendError, Branch, LeftOut, Log, Problem, Torn};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
@@ -76,6 +76,7 @@ pub struct Session {
     /// The newest request of the conversation, for comparing the next one with.
     pub(crate) watched: Option<Watched>,
     problems: Vec<Problem>,
+    left_out: Option<LeftOut>,
 }
 
 impl Session {
@@ -83,17 +84,18 @@ impl Session {
     pub fn create(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let log = Log::create(path, ids)?;
         let (view, directory) = (View::new(lens), folder(path));
-        Ok(Session { log, view, directory, watched: None, problems: Vec::new() })
+        Ok(Session { log, view, directory, watched: None, problems: Vec::new(), left_out: None })
     }
 
     /// Opens a session: reads what its view needs.
     pub fn open(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let opened = Log::open(path, ids)?;
-        let view = View::of(lens, opened.branch.entries);
+        let Branch { entries, mut problems, left_out } = opened.branch;
+        let totals = left_out.as_ref().map(|left_out| left_out.totals.clone());
+        let view = View::resumed(lens, entries, totals);
         let watched = Watched::of(view.branch(), &view.lens().card);
-        let mut problems = opened.branch.problems;
         problems.extend(opened.torn.map(Torn::into_problem));
-        Ok(Session { log: opened.log, view, directory: folder(path), watched, problems })
+        Ok(Session { log: opened.log, view, directory: folder(path), watched, problems, left_out })
     }
 
     /// Lets go of everything and resumes from the file.
@@ -117,6 +119,11 @@ impl Session {
     /// What the log no longer gives.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// What no context window holds and the view therefore leaves out.
+    pub fn left_out(&self) -> Option<&LeftOut> {
+        self.left_out.as_ref()
     }
 
     /// The session's folder.
@@ -231,7 +238,8 @@ impl Session {
     /// Reads again what the view needs, back from the newest entry.
     pub(crate) fn read_back_from(&mut self, newest: EntryId) -> Result<(), EngineError> {
         let branch = self.log.rewind(newest)?;
-        self.view = View::of(self.view.lens().clone(), branch.entries);
+        let totals = branch.left_out.map(|left_out| left_out.totals);
+        self.view = View::resumed(self.view.lens().clone(), branch.entries, totals);
         self.problems.extend(branch.problems);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! read and ranked. So the first search of long sessions need not wait until all of them are indexed.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use memchr::memmem::Finder;
 use pal_model::{Entry, Text};
@@ -16,7 +17,7 @@ use crate::{FIELDS, Recall};
 /// Bytes that are read at a time, or one line where a line is longer.
 const CHUNK: u64 = 8 << 20;
 /// Bytes of lines that are read and ranked, the newest of each log: words that stand everywhere are found in these.
-const LINES_BYTES_MAX: usize = 4 << 20;
+const LINES_BYTES_MAX: u64 = 4 << 20;
 /// A longer beginning of a word is what its other forms share: `releasing` and `released`.
 const STEM_MOST: usize = 5;
 /// Most words that are looked for.
@@ -43,17 +44,25 @@ impl Recall {
                 }
             }
             for needs_all in [true, false] {
-                let mut found = Index::in_memory(FIELDS)?;
-                copy_abouts(index, &mut found)?;
-                for (source, from) in &behind {
-                    let lines = matching_lines(source, *from, &words, needs_all);
-                    found.change(|changing| {
-                        lines.iter().try_for_each(|line| index_entry(changing, source, line))
-                    })?;
-                }
-                let places = search_index(&found, sessions, wanted)?;
-                if !places.places.is_empty() {
-                    return Ok(places);
+                let matches: Vec<_> = behind
+                    .iter()
+                    .map(|(source, from)| (source, matching_lines(source, *from, &words, needs_all)))
+                    .collect();
+                // Lines that hold the very words leave none to those that hold others which begin like them.
+                for is_exact in [true, false] {
+                    let mut found = Index::in_memory(FIELDS)?;
+                    copy_abouts(index, &mut found)?;
+                    for (source, matching) in &matches {
+                        let lines = if is_exact { &matching.exact } else { &matching.similar };
+                        let lines = read_lines(source, lines);
+                        found.change(|changing| {
+                            lines.iter().try_for_each(|line| index_entry(changing, source, line))
+                        })?;
+                    }
+                    let places = search_index(&found, sessions, wanted)?;
+                    if !places.places.is_empty() && !(is_exact && places.is_loose) {
+                        return Ok(places);
+                    }
                 }
             }
             Ok(Found::default())
@@ -61,34 +70,78 @@ impl Recall {
     }
 }
 
-/// The words of a question as they are looked for: in small letters, and long ones without what may be an ending.
-fn words(query: &str) -> Vec<String> {
+/// A word of a question as it is looked for, in small letters.
+struct WordFinder {
+    /// All of it.
+    whole: Finder<'static>,
+    /// Without what may be an ending.
+    stem: Finder<'static>,
+}
+
+/// Where the newest lines of a log begin and end that hold words.
+#[derive(Default)]
+struct Matching {
+    /// Those that hold all words as they are.
+    exact: LineRanges,
+    /// Others, that hold words which begin alike.
+    similar: LineRanges,
+}
+
+/// Ranges of lines, of which the first ones are dropped when they are too many bytes.
+#[derive(Default)]
+struct LineRanges {
+    ranges: VecDeque<Range<u64>>,
+    bytes: u64,
+}
+
+impl LineRanges {
+    fn push(&mut self, range: Range<u64>) {
+        self.bytes += range.end - range.start;
+        self.ranges.push_back(range);
+        while self.bytes > LINES_BYTES_MAX && self.ranges.len() > 1 {
+            self.bytes -= self.ranges.pop_front().map_or(0, |range| range.end - range.start);
+        }
+    }
+}
+
+/// The words of a question as they are looked for, the longest first: it stands in the fewest places.
+fn words(query: &str) -> Vec<WordFinder> {
     let words = query.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    let mut words: Vec<String> = words
-        .map(|word| {
-            let word = word.to_lowercase();
-            let most = word.char_indices().nth(STEM_MOST).map_or(word.len(), |(at, _)| at);
-            word[..most].to_owned()
-        })
-        .collect();
-    // The longest stands in the fewest places.
+    let mut words: Vec<String> = words.map(str::to_lowercase).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     words.dedup();
     words.truncate(WORDS_MAX);
-    words
+    words.iter().map(|word| WordFinder::new(word)).collect()
+}
+
+impl WordFinder {
+    fn new(word: &str) -> WordFinder {
+        let most = word.char_indices().nth(STEM_MOST).map_or(word.len(), |(at, _)| at);
+        let finder = |text: &str| Finder::new(text.as_bytes()).into_owned();
+        WordFinder { whole: finder(word), stem: finder(&word[..most]) }
+    }
+
+    /// Whether a text holds the word as it is, and not only as a part of others.
+    fn stands_in(&self, text: &[u8]) -> bool {
+        let is_letter =
+            |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
+        let length = self.whole.needle().len();
+        self.whole.find_iter(text).any(|at| {
+            let before = at.checked_sub(1).and_then(|before| text.get(before));
+            !is_letter(before) && !is_letter(text.get(at + length))
+        })
+    }
 }
 
 /// The newest lines of a log from an offset on that hold all of the words, or any of them. What cannot be read is passed
 /// over: whoever brings the index up to date tells of it.
-fn matching_lines(source: &Source, from: u64, words: &[String], needs_all: bool) -> Vec<Line> {
-    let finders: Vec<Finder<'_>> = words.iter().map(|word| Finder::new(word.as_bytes())).collect();
-    let mut kept: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
-    let mut kept_bytes = 0;
-    let Ok(reader) = Reader::open(&source.path) else { return Vec::new() };
+fn matching_lines(source: &Source, from: u64, words: &[WordFinder], needs_all: bool) -> Matching {
+    let mut matching = Matching::default();
+    let Ok(reader) = Reader::open(&source.path) else { return matching };
     let mut at = from;
     let mut size = CHUNK;
     while at < reader.length() {
-        let Ok(bytes) = reader.bytes(at, at + size) else { break };
+        let Ok(mut bytes) = reader.bytes(at, at + size) else { break };
         let is_last = at + bytes.len() as u64 >= reader.length();
         let whole = match memchr::memrchr(b'\n', &bytes) {
             Some(newline) => newline + 1,
@@ -98,43 +151,50 @@ fn matching_lines(source: &Source, from: u64, words: &[String], needs_all: bool)
                 continue;
             }
         };
-        let small = bytes[..whole].to_ascii_lowercase();
-        for (start, end) in hits(&small, &finders, needs_all) {
-            kept_bytes += end - start;
-            kept.push_back((at + start as u64, bytes[start..end].to_vec()));
-            while kept_bytes > LINES_BYTES_MAX && kept.len() > 1 {
-                kept_bytes -= kept.pop_front().map_or(0, |(_, line)| line.len());
-            }
+        bytes.truncate(whole);
+        bytes.make_ascii_lowercase();
+        for line in hits(&bytes, words, needs_all) {
+            let text = &bytes[line.clone()];
+            let is_exact = needs_all && words.iter().all(|word| word.stands_in(text));
+            let range = at + line.start as u64..at + line.end as u64;
+            if is_exact { matching.exact.push(range) } else { matching.similar.push(range) }
         }
         at += whole as u64;
         size = CHUNK;
     }
-    let line = |(offset, bytes): (u64, Vec<u8>)| {
-        let entry = Entry::parse(Text::from(std::str::from_utf8(&bytes).ok()?.trim_end())).ok()?;
-        Some(Line { number: 0, offset, next: offset + bytes.len() as u64, entry, is_altered: false })
-    };
-    kept.into_iter().filter_map(line).collect()
+    matching
 }
 
-/// Where lines begin and end that hold the words.
-fn hits(text: &[u8], finders: &[Finder<'_>], needs_all: bool) -> Vec<(usize, usize)> {
-    let (first, others) = match finders.split_first() {
+/// The entries of lines.
+fn read_lines(source: &Source, lines: &LineRanges) -> Vec<Line> {
+    let Ok(reader) = Reader::open(&source.path) else { return Vec::new() };
+    let line = |range: &Range<u64>| {
+        let bytes = reader.bytes(range.start, range.end).ok()?;
+        let entry = Entry::parse(Text::from(std::str::from_utf8(&bytes).ok()?.trim_end())).ok()?;
+        Some(Line { number: 0, offset: range.start, next: range.end, entry, is_altered: false })
+    };
+    lines.ranges.iter().filter_map(line).collect()
+}
+
+/// Where lines begin and end that hold the words, or others that begin alike.
+fn hits(text: &[u8], words: &[WordFinder], needs_all: bool) -> Vec<Range<usize>> {
+    let (first, others) = match words.split_first() {
         Some((first, others)) if needs_all => (std::slice::from_ref(first), others),
-        _ => (finders, &[][..]),
+        _ => (words, &[][..]),
     };
     let mut found = Vec::new();
-    for finder in first {
+    for word in first {
         let mut from = 0;
-        while let Some(hit) = text.get(from..).and_then(|rest| finder.find(rest)).map(|hit| from + hit) {
+        while let Some(hit) = text.get(from..).and_then(|rest| word.stem.find(rest)).map(|hit| from + hit) {
             let start = memchr::memrchr(b'\n', &text[..hit]).map_or(0, |newline| newline + 1);
             let end = memchr::memchr(b'\n', &text[hit..]).map_or(text.len(), |newline| hit + newline + 1);
-            if others.iter().all(|other| other.find(&text[start..end]).is_some()) {
-                found.push((start, end));
+            if others.iter().all(|other| other.stem.find(&text[start..end]).is_some()) {
+                found.push(start..end);
             }
             from = end;
         }
     }
-    found.sort_unstable();
+    found.sort_unstable_by_key(|line| line.start);
     found.dedup();
     found
 }
@@ -147,12 +207,14 @@ mod tests {
     fn lines_are_found_by_all_words_or_by_any() {
         let text = b"the walrus and the heron\nonly a walrus\nnothing\na heron";
         let words = words("Herons WALRUS");
-        assert_eq!(words, ["heron", "walru"]);
-        let finders: Vec<Finder<'_>> = words.iter().map(|word| Finder::new(word.as_bytes())).collect();
+        let looked_for = |finder: &Finder<'_>| String::from_utf8(finder.needle().to_vec()).unwrap();
+        let stems: Vec<String> = words.iter().map(|word| looked_for(&word.stem)).collect();
+        assert_eq!(stems, ["heron", "walru"]);
+        assert_eq!(looked_for(&words[0].whole), "herons");
         let lines = |needs_all| -> Vec<&str> {
-            hits(text, &finders, needs_all)
+            hits(text, &words, needs_all)
                 .into_iter()
-                .map(|(start, end)| std::str::from_utf8(&text[start..end]).unwrap().trim_end())
+                .map(|line| std::str::from_utf8(&text[line]).unwrap().trim_end())
                 .collect()
         };
         assert_eq!(lines(true), ["the walrus and the heron"]);

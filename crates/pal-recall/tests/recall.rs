@@ -358,6 +358,18 @@ fn what_is_not_indexed_yet_is_found_by_its_bytes() {
 }
 
 #[test]
+fn the_very_word_is_found_among_megabytes_of_words_like_it() {
+    let world = World::new();
+    let filler = "a line that says nothing, again and again; ".repeat(20_000);
+    let said: Vec<String> = (1..=12).map(|number| format!("marmot{number} {filler}")).collect();
+    world.say("one", &said.iter().map(String::as_str).collect::<Vec<_>>());
+    let wanted = Wanted { query: "marmot1 again", session: None, most: 5, around: 0, now: now() };
+    let found = world.recall().search_unindexed(&wanted).unwrap();
+    assert_eq!((found.places.len(), found.is_loose), (1, false), "{found:?}");
+    assert!(found.places[0].passage.text.starts_with("marmot1 "), "{found:?}");
+}
+
+#[test]
 fn damaged_lines_are_named_every_time_and_the_others_are_found() {
     let world = World::new();
     world.say("one", &["walrus", "heron", "otter", "marmot"]);

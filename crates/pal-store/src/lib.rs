@@ -23,6 +23,7 @@ mod checksum;
 mod error;
 mod file;
 mod held;
+mod left_out;
 mod line;
 mod log;
 mod outputs;
@@ -46,6 +47,7 @@ pub use error::{
 };
 pub use file::create_private_directory;
 pub use held::{LockedFile, NotOwn, if_there, open_own_directory, open_regular_file};
+pub use left_out::LeftOut;
 pub use line::append_private_line;
 pub use log::{Branch, Log, Opened, Syncing};
 pub use outputs::{

@@ -14,6 +14,7 @@ use crate::checksum::seal;
 use crate::error::{AppendError, FileError, LogChange, OpenError, Problem, RewindError};
 use crate::file;
 use crate::held::LockedFile;
+use crate::left_out::LeftOut;
 use crate::rescue;
 use crate::resume::{Resumed, Start, resume};
 use crate::scan::Scan;
@@ -50,10 +51,13 @@ pub struct Opened {
 #[derive(Debug, Default)]
 pub struct Branch {
     /// The entries. For a session that goes on: the prefix in force, the messages that the newest boundary in
-    /// force keeps, that boundary, and all that follows it; without a boundary, the whole branch.
+    /// force keeps, that boundary, and all that follows it; without a boundary, the whole branch or what a window may
+    /// hold of it.
     pub entries: Vec<Entry>,
     /// What the file no longer gives.
     pub problems: Vec<Problem>,
+    /// What is left out because no context window holds it. There is none in a branch that is read whole.
+    pub left_out: Option<LeftOut>,
 }
 
 impl Log {
@@ -247,10 +251,10 @@ impl Log {
     }
 
     fn go_on(&mut self, resumed: Resumed) -> Branch {
-        let Resumed { located, problems, head } = resumed;
+        let Resumed { located, problems, head, left_out } = resumed;
         self.head = Some(head);
         self.offsets.extend(located.iter().map(|located| (located.entry.id, located.offset)));
-        Branch { entries: located.into_iter().map(|located| located.entry).collect(), problems }
+        Branch { entries: located.into_iter().map(|located| located.entry).collect(), problems, left_out }
     }
 
     /// A source seeded like an earlier one would repeat its ids.

@@ -101,12 +101,13 @@ impl Reader {
         }
     }
 
-    /// Reads all of the file and verifies every line and every link between them.
-    pub fn check(&self) -> Result<LogCheck, OpenError> {
+    /// Reads all of the file and verifies every line and every link between them. `progress` is told how many bytes were
+    /// read, of how many.
+    pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<LogCheck, OpenError> {
         let source = self.source(self.length);
         // A file of something else is refused like anywhere.
         find_tail(source)?;
-        let scan = Scan::read(source)?;
+        let scan = Scan::read_with(source, &mut |done| progress(done, self.length))?;
         let counts = scan.counts();
         let newest = scan.newest().map_or(0, |newest| newest.offset);
         let branch = scan.branch(newest);
@@ -176,9 +177,11 @@ impl Reader {
         let tail = find_tail(self.source(self.length))?;
         let mut branch = Branch::default();
         if let Some(last) = tail.last {
-            let Resumed { located, problems, .. } = select(self.source(tail.end), &Start::Last(last))?;
+            let Resumed { located, problems, left_out, .. } =
+                select(self.source(tail.end), &Start::Last(last))?;
             branch.entries = located.into_iter().map(|located| located.entry).collect();
             branch.problems = problems;
+            branch.left_out = left_out;
         }
         if let Some(bad) = tail.bad {
             let number = line_number(self.source(self.length), bad.offset)?;

@@ -3,12 +3,14 @@
 //! The branch is followed back to the newest boundary in force, and on to the first message which that boundary
 //! keeps; the prefix comes straight from the offset that it carries. So the work follows the tail, not the file. An
 //! offset that does not lead to what it should is not used: the walk goes on along the branch instead. Where the file
-//! is damaged, the same is done along a branch that was recovered from all of it.
+//! is damaged, the same is done along a branch that was recovered from all of it. Without a boundary the branch is read to its
+//! start, unless no context window could hold it ([`LeftOut`]).
 
 use pal_model::{Body, Boundary, DecisionKind, EntryId, Preserved};
 use rustc_hash::FxHashSet;
 
 use crate::error::{OpenError, Problem};
+use crate::left_out::{LeftOut, Visible, leave_out};
 use crate::segment::{Cursor, Located, Source};
 use crate::walk::{Stop, Walk};
 
@@ -18,6 +20,13 @@ pub(crate) struct Resumed {
     pub(crate) problems: Vec<Problem>,
     /// The newest entry, which the next one follows.
     pub(crate) head: (EntryId, u64),
+    pub(crate) left_out: Option<LeftOut>,
+}
+
+/// The part of a branch that was selected, in order.
+struct Selected {
+    located: Vec<Located>,
+    left_out: Option<LeftOut>,
 }
 
 /// Where a branch is read from.
@@ -45,7 +54,7 @@ pub(crate) fn whole_branch(source: Source<'_>, start: &Start) -> Result<Resumed,
             found.push(located);
         }
         found.reverse();
-        Ok(found)
+        Ok(Selected { located: found, left_out: None })
     })?;
     keep_as_resumed(&resume(source, start)?, &mut whole.located);
     Ok(whole)
@@ -64,7 +73,7 @@ fn keep_as_resumed(resumed: &Resumed, found: &mut [Located]) {
 fn read<'a>(
     source: Source<'a>,
     start: &Start,
-    select: impl Fn(&mut Walk<'a>, Located) -> Result<Vec<Located>, Stop>,
+    select: impl Fn(&mut Walk<'a>, Located) -> Result<Selected, Stop>,
 ) -> Result<Resumed, OpenError> {
     let (newest, chosen) = match start {
         Start::Last(last) => (last, None),
@@ -74,23 +83,27 @@ fn read<'a>(
     let is_last = chosen.is_some() || !may_be_a_copy(source, newest)?;
     let found = if is_last { select(&mut walk, newest.clone()) } else { Err(Stop::Unclear) };
     match found {
-        Ok(located) => {
+        Ok(Selected { located, left_out }) => {
             let head = (newest.entry.id, newest.offset);
-            return Ok(Resumed { located, problems: walk.problems, head });
+            return Ok(Resumed { located, problems: walk.problems, head, left_out });
         }
         Err(Stop::Refused(error)) => return Err(error),
         Err(Stop::Unclear) => {}
     }
     let head = (newest.entry.id, newest.offset);
     let Some((mut walk, newest)) = Walk::recovered(source, chosen)? else {
-        return Ok(Resumed { located: Vec::new(), problems: Vec::new(), head });
+        return Ok(Resumed { located: Vec::new(), problems: Vec::new(), head, left_out: None });
     };
     let head = (newest.entry.id, newest.offset);
     match select(&mut walk, newest) {
-        Ok(located) => Ok(Resumed { located, problems: walk.problems, head }),
+        Ok(Selected { located, left_out }) => {
+            Ok(Resumed { located, problems: walk.problems, head, left_out })
+        }
         Err(Stop::Refused(error)) => Err(error),
         // A recovered walk never is.
-        Err(Stop::Unclear) => Ok(Resumed { located: Vec::new(), problems: walk.problems, head }),
+        Err(Stop::Unclear) => {
+            Ok(Resumed { located: Vec::new(), problems: walk.problems, head, left_out: None })
+        }
     }
 }
 
@@ -106,14 +119,27 @@ fn may_be_a_copy(source: Source<'_>, last: &Located) -> Result<bool, OpenError> 
     Ok(before.and_then(|line| line.parse().ok()).is_some_and(|before| is_newer(&before)))
 }
 
-fn select(walk: &mut Walk<'_>, newest: Located) -> Result<Vec<Located>, Stop> {
+fn select(walk: &mut Walk<'_>, newest: Located) -> Result<Selected, Stop> {
     let mut undone = FxHashSet::default();
-    let mut found = Vec::new();
+    let mut found: Vec<Located> = Vec::new();
     let mut kept = Kept::default();
+    let mut visible = Visible::default();
+    let mut left_out = None;
     let mut next = Some(newest);
     while let Some(mut located) = next {
         walk.take(&located)?;
         let is_start = begins_the_view(&located, &mut undone);
+        if !undone.contains(&located.entry.id) {
+            visible.add(&located.entry);
+        }
+        if !is_start && visible.is_enough(&located.entry) {
+            found.push(located.clone());
+            let has_prefix = found.iter().any(|located| matches!(located.entry.body, Body::Prefix(_)));
+            let (mut taken, rest) = leave_out(walk, &located, has_prefix)?;
+            left_out = Some(rest);
+            found.append(&mut taken);
+            break;
+        }
         next = if is_start { None } else { walk.parent_of(&located)? };
         if is_start {
             kept = kept_by(walk, &located)?;
@@ -133,7 +159,7 @@ fn select(walk: &mut Walk<'_>, newest: Located) -> Result<Vec<Located>, Stop> {
         found.push(prefix);
     }
     found.reverse();
-    Ok(found)
+    Ok(Selected { located: found, left_out })
 }
 
 /// Whether this is a boundary in force. Seen newest first, each undo comes before what it undoes, an undo of an

@@ -65,6 +65,11 @@ pub(crate) struct RecoveredBranch {
 impl Scan {
     /// Reads all of `source`.
     pub(crate) fn read(source: Source<'_>) -> Result<Scan, OpenError> {
+        Scan::read_with(source, &mut |_| ())
+    }
+
+    /// The same; `progress` is told how many bytes were read.
+    pub(crate) fn read_with(source: Source<'_>, progress: &mut dyn FnMut(u64)) -> Result<Scan, OpenError> {
         let mut scan = Scan {
             entries: Vec::new(),
             by_id: Vec::new(),
@@ -78,6 +83,7 @@ impl Scan {
         while let Some(line) = lines.next_line()? {
             scan.counts.lines += 1;
             let end = line.end;
+            progress(end);
             match line.parse() {
                 Ok(located) => {
                     if located.has_crlf {

@@ -1,6 +1,9 @@
 //! A look at the beginnings of lines, from the last to the first, without reading what they say.
 
+use std::borrow::Cow;
+
 use pal_model::{Entry, EntryId, Text};
+use smol_str::SmolStr;
 
 use crate::error::FileError;
 use crate::segment::Source;
@@ -17,12 +20,35 @@ pub struct EntryHead {
     /// The entry that it follows.
     pub parent: Option<EntryId>,
     /// Its kind, as it stands in the log.
-    pub kind: String,
+    pub kind: SmolStr,
     /// Who said it, if the line says so right behind the kind.
-    pub origin: Option<String>,
+    pub origin: Option<SmolStr>,
     /// Length of the line, without its line end.
     pub bytes: u64,
 }
+
+/// A line that was looked at.
+pub(crate) struct SkimmedLine<'a> {
+    /// Where it starts.
+    pub(crate) offset: u64,
+    /// Just behind its line end.
+    end: u64,
+    /// As much of it as was read, and perhaps more.
+    bytes: &'a [u8],
+}
+
+impl SkimmedLine<'_> {
+    /// All of it, with its line end.
+    pub(crate) fn read(&self, source: Source<'_>) -> Result<Cow<'_, [u8]>, FileError> {
+        let length = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
+        match self.bytes.get(..length) {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => source.read(self.offset, self.end).map(Cow::Owned),
+        }
+    }
+}
+
+type Visit<'v> = dyn FnMut(&EntryHead, &SkimmedLine<'_>) -> Result<bool, FileError> + 'v;
 
 /// Visits the entries before `id` on its branch, newest first, by one pass over the file from its end. Bad lines end the
 /// branch.
@@ -31,23 +57,33 @@ pub(crate) fn skim_ancestors(
     id: EntryId,
     visit: &mut dyn FnMut(&EntryHead),
 ) -> Result<(), FileError> {
-    let mut wanted = Some(id);
     let mut is_found = false;
-    skim(source, &mut |head| {
-        if wanted != Some(head.id) {
-            return true;
+    skim_ancestors_of(source, id, &mut |head, _| {
+        if std::mem::replace(&mut is_found, true) {
+            visit(head);
         }
-        if is_found {
-            visit(&head);
+        Ok(())
+    })
+}
+
+/// Visits an entry and those before it on its branch.
+pub(crate) fn skim_ancestors_of(
+    source: Source<'_>,
+    id: EntryId,
+    visit: &mut dyn FnMut(&EntryHead, &SkimmedLine<'_>) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let mut wanted = Some(id);
+    skim(source, &mut |head, line| {
+        if wanted == Some(head.id) {
+            visit(head, line)?;
+            wanted = head.parent;
         }
-        is_found = true;
-        wanted = head.parent;
-        wanted.is_some()
+        Ok(wanted.is_some())
     })
 }
 
 /// Looks at all lines from the last to the first, until `visit` says that it is enough.
-fn skim(source: Source<'_>, visit: &mut dyn FnMut(EntryHead) -> bool) -> Result<(), FileError> {
+fn skim(source: Source<'_>, visit: &mut Visit<'_>) -> Result<(), FileError> {
     let mut end = source.end;
     let mut line_end = source.end;
     let mut carried = Vec::new();
@@ -57,11 +93,12 @@ fn skim(source: Source<'_>, visit: &mut dyn FnMut(EntryHead) -> bool) -> Result<
         let mut to = bytes.len();
         bytes.append(&mut carried);
         while let Some(newline) = memchr::memrchr(b'\n', &bytes[..to]) {
-            let begin = start + newline as u64 + 1;
-            if begin < line_end && !look(source, begin, line_end, &bytes[newline + 1..], visit)? {
+            let offset = start + newline as u64 + 1;
+            let line = SkimmedLine { offset, end: line_end, bytes: &bytes[newline + 1..] };
+            if offset < line_end && !look(source, &line, visit)? {
                 return Ok(());
             }
-            line_end = begin;
+            line_end = offset;
             to = newline;
         }
         bytes.truncate(HEAD_BYTES);
@@ -69,25 +106,19 @@ fn skim(source: Source<'_>, visit: &mut dyn FnMut(EntryHead) -> bool) -> Result<
         end = start;
     }
     if line_end > 0 {
-        look(source, 0, line_end, &carried, visit)?;
+        look(source, &SkimmedLine { offset: 0, end: line_end, bytes: &carried }, visit)?;
     }
     Ok(())
 }
 
-fn look(
-    source: Source<'_>,
-    begin: u64,
-    end: u64,
-    bytes: &[u8],
-    visit: &mut dyn FnMut(EntryHead) -> bool,
-) -> Result<bool, FileError> {
-    let length = end - begin;
-    let shown = bytes.len().min(HEAD_BYTES).min(usize::try_from(length).unwrap_or(usize::MAX));
-    let head = match read_head(&bytes[..shown], length.saturating_sub(1)) {
+fn look(source: Source<'_>, line: &SkimmedLine<'_>, visit: &mut Visit<'_>) -> Result<bool, FileError> {
+    let length = line.end - line.offset;
+    let shown = line.bytes.len().min(HEAD_BYTES).min(usize::try_from(length).unwrap_or(usize::MAX));
+    let head = match read_head(&line.bytes[..shown], length.saturating_sub(1)) {
         Some(head) => Some(head),
-        None => whole_head(source, begin, end)?,
+        None => whole_head(source, line)?,
     };
-    Ok(head.is_none_or(visit))
+    head.map_or(Ok(true), |head| visit(&head, line))
 }
 
 /// Reads the envelope in the order in which this program writes it.
@@ -108,8 +139,8 @@ fn read_head(bytes: &[u8], length: u64) -> Option<EntryHead> {
     };
     let (_, rest) = word(rest.strip_prefix(b",\"at\":\"")?)?;
     let (kind, rest) = word(rest.strip_prefix(b",\"kind\":\"")?)?;
-    let origin = rest.strip_prefix(b",\"origin\":\"").and_then(word).map(|(origin, _)| origin);
-    Some(EntryHead { id, parent, kind, origin, bytes: length })
+    let origin = rest.strip_prefix(b",\"origin\":\"").and_then(word).map(|(origin, _)| origin.into());
+    Some(EntryHead { id, parent, kind: kind.into(), origin, bytes: length })
 }
 
 fn id(bytes: &[u8]) -> Option<(EntryId, &[u8])> {
@@ -118,23 +149,23 @@ fn id(bytes: &[u8]) -> Option<(EntryId, &[u8])> {
 }
 
 /// The text up to a quote, if it has no escapes, and what follows the quote.
-fn word(bytes: &[u8]) -> Option<(String, &[u8])> {
+fn word(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let end = memchr::memchr2(b'"', b'\\', bytes).filter(|end| bytes[*end] == b'"')?;
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
-    Some((text.to_owned(), &bytes[end + 1..]))
+    Some((text, &bytes[end + 1..]))
 }
 
 /// The same for a line that another program wrote, which has to be read whole.
-fn whole_head(source: Source<'_>, begin: u64, end: u64) -> Result<Option<EntryHead>, FileError> {
-    let bytes = source.read(begin, end)?;
+fn whole_head(source: Source<'_>, line: &SkimmedLine<'_>) -> Result<Option<EntryHead>, FileError> {
+    let bytes = line.read(source)?;
     let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
     let entry = Entry::parse(Text::from(text.trim_end())).ok();
     Ok(entry.map(|entry| EntryHead {
         id: entry.id,
         parent: entry.parent,
-        kind: entry.kind().0.to_string(),
+        kind: entry.kind().0,
         origin: match &entry.body {
-            pal_model::Body::User(user) => Some(user.origin.name().to_owned()),
+            pal_model::Body::User(user) => Some(user.origin.name().into()),
             _ => None,
         },
         bytes: entry.line.len() as u64,

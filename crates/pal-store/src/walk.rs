@@ -100,6 +100,15 @@ impl<'a> Walk<'a> {
         }
     }
 
+    pub(crate) fn source(&self) -> Source<'a> {
+        self.source
+    }
+
+    /// Whether what the lines say of their parents is all there is to the branch.
+    pub(crate) fn follows_the_file(&self) -> bool {
+        !self.is_recovered() && self.repairs.is_empty()
+    }
+
     pub(crate) fn is_recovered(&self) -> bool {
         self.recovered.is_some()
     }

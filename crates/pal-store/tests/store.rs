@@ -11,6 +11,8 @@ mod crash;
 mod damage;
 #[path = "store/disk.rs"]
 mod disk;
+#[path = "store/left_out.rs"]
+mod left_out;
 #[path = "store/naive.rs"]
 mod naive;
 #[path = "store/open.rs"]

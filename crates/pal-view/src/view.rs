@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Prefix, Snapshot};
+use pal_model::{Body, DecisionKind, Entry, EntryId, Origin, Placement, Prefix, Snapshot, Totals};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clean::{Clean, Cleaner};
@@ -44,12 +44,23 @@ enum Shows {
     Restored,
 }
 
+/// What a resume left out of a branch that no window holds.
+#[derive(Clone, Debug)]
+struct Earlier {
+    /// What it used up.
+    totals: Totals,
+    /// Entries that were read with it: what the provider counted there was another conversation.
+    uncounted: usize,
+}
+
 /// What the model sees next.
 #[derive(Clone, Debug)]
 pub struct View {
     lens: Lens,
     branch: Vec<Entry>,
     positions: FxHashMap<EntryId, u32>,
+    /// What a resume left out, if something.
+    earlier: Option<Earlier>,
     derived: Derived,
 }
 
@@ -62,9 +73,20 @@ impl View {
     /// The view of a branch, derived in one pass. The entries are those of the branch in order, all of them or
     /// those that resume reads: the prefix in force, what the boundary in force keeps, and what follows.
     pub fn of(lens: Lens, branch: impl IntoIterator<Item = Entry>) -> View {
+        View::with_earlier(lens, branch.into_iter().collect(), None)
+    }
+
+    /// The same for a branch of which a resume left something out: what that used up is part of the totals.
+    pub fn resumed(lens: Lens, branch: impl IntoIterator<Item = Entry>, left_out: Option<Totals>) -> View {
         let branch: Vec<Entry> = branch.into_iter().collect();
+        let uncounted = branch.len();
+        let earlier = left_out.map(|totals| Earlier { totals, uncounted });
+        View::with_earlier(lens, branch, earlier)
+    }
+
+    fn with_earlier(lens: Lens, branch: Vec<Entry>, earlier: Option<Earlier>) -> View {
         let positions = branch.iter().enumerate().map(|(at, entry)| (entry.id, at as u32)).collect();
-        let mut view = View { lens, branch, positions, derived: Derived::default() };
+        let mut view = View { lens, branch, positions, earlier, derived: Derived::default() };
         view.derive();
         view
     }
@@ -81,7 +103,7 @@ impl View {
 
     /// The same branch seen through another lens.
     pub fn through(&self, lens: Lens) -> View {
-        View::of(lens, self.branch.iter().cloned())
+        View::with_earlier(lens, self.branch.clone(), self.earlier.clone())
     }
 
     /// The entries of the branch, as far as this view holds them.
@@ -198,6 +220,9 @@ impl View {
         let undone = self.undone();
         let counts = |entry: &Entry| !undone.contains(&entry.id);
         let mut derived = Derived::default();
+        if let Some(earlier) = &self.earlier {
+            derived.state.totals = earlier.totals.clone();
+        }
         derived.make_room(self.branch.len());
         let boundary = match self.lens.scope {
             Scope::Whole => None,
@@ -214,7 +239,8 @@ impl View {
                 derived.take_state(entry);
             }
         }
-        let anchor_from = boundary.map_or(0, |position| position + 1);
+        let uncounted = self.earlier.as_ref().map_or(0, |earlier| earlier.uncounted);
+        let anchor_from = boundary.map_or(uncounted, |position| position + 1);
         for (at, entry) in self.branch.iter().enumerate().skip(anchor_from).filter(|(_, entry)| counts(entry))
         {
             derived.take_anchor(entry, at as u32);

@@ -27,6 +27,7 @@ use super::signals::interrupt_on_signals;
 use crate::arguments::{Print, ProviderName};
 use crate::books::newest;
 use crate::failure::Failure;
+use crate::progress::ReadingLog;
 use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
 use crate::session::{card, lens};
 use crate::settings::Settings;
@@ -365,6 +366,7 @@ fn model(print: &Print, settings: &Settings, beginning: &Beginning) -> Result<Ca
 /// The model that a session asked last. Only what resuming needs is read, however long the log is.
 fn model_of(log: &Path) -> Result<Option<String>, Failure> {
     let failure = |error: pal_store::OpenError| Failure::new(error.to_string());
+    let _reading = ReadingLog::new(log);
     let branch = Reader::open(log).map_err(failure)?.branch().map_err(failure)?;
     let model = |entry: &Entry| match &entry.body {
         Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {

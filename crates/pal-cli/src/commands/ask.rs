@@ -35,7 +35,7 @@ const MODEL: &str = "claude-opus-5-5";
 pub(crate) fn ask(arguments: &Ask, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let session = match &arguments.session {
         Some(path) => Session::read(path, settings)?,
-        None => Session { branch: Vec::new(), problems: Vec::new() },
+        None => Session::default(),
     };
     for problem in &session.problems {
         aside::tell(problem);

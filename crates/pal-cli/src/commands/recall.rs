@@ -3,27 +3,24 @@
 mod page;
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use pal_recall::{Found, Place, Progress, Recall, SearchError, Wanted, project_and_session};
+use pal_recall::{Found, Place, Recall, SearchError, Wanted, project_and_session};
 use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::colour::{Colours, columns};
 use crate::failure::Failure;
 use crate::kept;
+use crate::progress::BytesProgress;
 use crate::settings::Settings;
 use crate::stored::{find, now};
 use crate::table::harmless;
 use page::Page;
 
-/// After so long, a person who waits is told what for.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Where nobody looks at a terminal, it is said that often.
-const TOLD_EVERY: Duration = Duration::from_secs(15);
 /// How long one search indexes what is new. What remains is searched by its bytes.
 const INDEXING_MAX: Duration = Duration::from_millis(1_500);
 
@@ -34,12 +31,14 @@ pub(crate) fn recall(
 ) -> Result<ExitCode, Failure> {
     let query = arguments.query.join(" ");
     let Searched { mut recalls, session, where_ } = searched(arguments, settings)?;
-    let mut telling = Telling::new();
+    let mut telling = BytesProgress::new("indexing sessions");
     let mut found = Found::default();
     for recall in &mut recalls {
         let begun = Instant::now();
         let updated = recall
-            .update(&mut |progress| telling.tell(progress) && begun.elapsed() < INDEXING_MAX)
+            .update(&mut |progress| {
+                telling.tell(progress.done, progress.total) && begun.elapsed() < INDEXING_MAX
+            })
             .map_err(|error| failure(&error))?;
         telling.end();
         for problem in &updated.unread {
@@ -154,42 +153,4 @@ fn failure(error: &SearchError) -> Failure {
         error.to_string(),
         "try again; if it stays so, delete recall.db in the folder of the project",
     )
-}
-
-/// Says how far the indexing is, to whoever waits for long.
-struct Telling {
-    is_terminal: bool,
-    begun: Instant,
-    told: Option<Instant>,
-}
-
-impl Telling {
-    fn new() -> Telling {
-        Telling { is_terminal: std::io::stderr().is_terminal(), begun: Instant::now(), told: None }
-    }
-
-    /// Always goes on: who does not want to wait interrupts, and nothing is lost.
-    fn tell(&mut self, progress: Progress) -> bool {
-        let every = if self.is_terminal { PATIENCE / 5 } else { TOLD_EVERY };
-        let is_time = self.told.is_none_or(|told| told.elapsed() >= every);
-        if self.begun.elapsed() < PATIENCE || !is_time {
-            return true;
-        }
-        self.told = Some(Instant::now());
-        let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-        let line =
-            format!("indexing sessions: {} of {} MB", megabytes(progress.done), megabytes(progress.total));
-        match self.is_terminal {
-            true => eprint!("\r\x1b[2K{line} …"),
-            false => eprintln!("pal: {line}"),
-        }
-        true
-    }
-
-    /// Takes the line off the terminal.
-    fn end(&self) {
-        if self.is_terminal && self.told.is_some() {
-            eprint!("\r\x1b[2K");
-        }
-    }
 }

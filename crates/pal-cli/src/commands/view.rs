@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use pal_context::{LAYERS, What};
 use pal_engine::{Engine, pin_tokens};
 use pal_model::{Body, Entry, EntryId};
-use pal_store::Reader;
+use pal_store::{LeftOut, Reader};
 use pal_view::{Scope, View as ContextView};
 
 use crate::arguments::View;
@@ -29,7 +29,7 @@ struct Page<'a> {
     engine: &'a Engine,
     /// Decisions by what they act on.
     margin: Margin<'a>,
-    /// Messages of the branch that the view does not show, because a boundary hides them.
+    /// Messages of the branch that the view does not show, because a boundary hides them or no window holds them.
     hidden: Option<Hidden>,
     layers: Vec<LayerLine>,
     pins: Vec<(String, u64)>,
@@ -38,11 +38,23 @@ struct Page<'a> {
     problems: &'a [String],
 }
 
-/// What lies before the boundary in force.
+/// What lies before the boundary in force, or before what a window may hold.
 struct Hidden {
     messages: usize,
     by_people: usize,
     bytes: usize,
+    why: &'static str,
+}
+
+impl From<&LeftOut> for Hidden {
+    fn from(left_out: &LeftOut) -> Hidden {
+        Hidden {
+            messages: left_out.messages as usize,
+            by_people: left_out.by_people as usize,
+            bytes: left_out.bytes as usize,
+            why: "that no context window holds",
+        }
+    }
 }
 
 /// What a layer would do.
@@ -64,8 +76,12 @@ pub(crate) fn view(arguments: &View, settings: &Settings, out: &mut dyn Write) -
     let (end, model) = session.looked_at(arguments.at, arguments.model.as_ref())?;
     let card = card(settings, &model);
     let engine = engine(&card, &path, settings);
-    let view =
-        ContextView::of(lens(&card, settings.estimator, Scope::Current), session.branch[..end].to_vec());
+    let totals = session.left_out.as_ref().map(|left_out| left_out.totals.clone());
+    let view = ContextView::resumed(
+        lens(&card, settings.estimator, Scope::Current),
+        session.branch[..end].to_vec(),
+        totals,
+    );
     // A look back is a look with the eyes of then.
     let moment = match arguments.at {
         Some(_) => session.branch.get(end).map_or_else(now, |entry| entry.at),
@@ -73,7 +89,10 @@ pub(crate) fn view(arguments: &View, settings: &Settings, out: &mut dyn Write) -
     };
     let page = Page {
         margin: Margin::of(&view),
-        hidden: hidden(&view, &path)?,
+        hidden: match &session.left_out {
+            Some(left_out) => Some(Hidden::from(left_out)),
+            None => hidden(&view, &path)?,
+        },
         problems: &session.problems,
         layers: layers(&view, &engine, moment),
         pins: view
@@ -124,7 +143,7 @@ fn hidden(view: &ContextView, path: &Path) -> Result<Option<Hidden>, Failure> {
         return Ok(Some(hidden_in(view, boundary)));
     }
     let shown: BTreeSet<_> = view.shown().map(|shown| shown.entry.id).collect();
-    let mut hidden = Hidden { messages: 0, by_people: 0, bytes: 0 };
+    let mut hidden = Hidden { messages: 0, by_people: 0, bytes: 0, why: "before the compaction" };
     let reader = Reader::open(path).map_err(|error| Failure::new(error.to_string()))?;
     let skimmed = reader.skim_ancestors(boundary, &mut |head| {
         if matches!(head.kind.as_str(), "user" | "assistant" | "attachment") && !shown.contains(&head.id) {
@@ -139,7 +158,7 @@ fn hidden(view: &ContextView, path: &Path) -> Result<Option<Hidden>, Failure> {
 
 fn hidden_in(view: &ContextView, boundary: EntryId) -> Hidden {
     let shown: BTreeSet<_> = view.shown().map(|shown| shown.entry.id).collect();
-    let mut hidden = Hidden { messages: 0, by_people: 0, bytes: 0 };
+    let mut hidden = Hidden { messages: 0, by_people: 0, bytes: 0, why: "before the compaction" };
     for entry in view.branch().iter().take_while(|entry| entry.id != boundary) {
         if is_said(entry) && !shown.contains(&entry.id) {
             hidden.messages += 1;

@@ -1,5 +1,6 @@
 //! Sessions of hundreds of megabytes: what `pal` takes to resume, view, search and check them. Ignored, since it writes
-//! gigabytes: `cargo test -p pal-cli --test pal large -- --ignored --nocapture`. `PAL_LARGE_MB` sets the size.
+//! gigabytes: `cargo test -p pal-cli --test pal large -- --ignored --nocapture`. `PAL_LARGE_MB` sets the size, `PAL` another
+//! program than that of the tests, such as a release build; `PAL_LARGE_KEEP` keeps what was written.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -128,10 +129,10 @@ fn compact(log: &mut Log, prefix: EntryId, tail: EntryId, now: Timestamp) {
 
 /// Time and most memory of a run; the output must hold `expected`.
 fn measure(home: &Home, arguments: &[&str], expected: &str) -> (Duration, u64) {
-    let program = env!("CARGO_BIN_EXE_pal");
+    let program = std::env::var("PAL").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pal").to_owned());
     let begun = Instant::now();
     let mut command = Command::new("/usr/bin/time");
-    command.args(["-f", "peak %M KB", program]).args(arguments).current_dir(home.path().join("project"));
+    command.args(["-f", "peak %M KB", &program]).args(arguments).current_dir(home.path().join("project"));
     command.env_clear().env("PAL_HOME", home.path().join("pal")).env("HOME", home.path());
     let output = command.stdin(Stdio::null()).output().unwrap();
     let took = begun.elapsed();
@@ -166,6 +167,10 @@ fn large_sessions_are_resumed_viewed_searched_and_checked() {
         for (name, arguments, expected) in commands {
             let (took, peak) = measure(&home, arguments, expected);
             println!("  {name}: {:.2} s, {} MB", took.as_secs_f64(), peak >> 10);
+        }
+        if std::env::var_os("PAL_LARGE_KEEP").is_some() {
+            println!("  kept: {}", home.path().display());
+            std::mem::forget(home);
         }
     }
 }

@@ -60,6 +60,31 @@ fn a_paste_of_ten_windows() {
 }
 
 #[test]
+fn a_log_of_hundreds_of_windows_that_was_never_compacted() {
+    let mut played = Played::new(card(WINDOW));
+    for number in 0..40 {
+        played.say(&format!("This is wish {number}."));
+        played.tool(&format!("big{number}"), "Bash", &prose(600_000));
+    }
+    played.restart();
+    assert!(played.session().left_out().unwrap().messages > 0);
+    let first = "This is wish 0.";
+    assert!(played.body().contains(first), "what people said is in sight");
+    played.say("And now?");
+    assert_eq!(played.turn().unwrap().rejected, 0);
+    assert!(played.desk.asked.is_empty(), "no model is asked to summarise what no window holds");
+    assert_eq!(played.boundaries(), 1);
+    let sent = played.desk.sent.last().unwrap();
+    assert!(sent.contains(first) && sent.contains("And now?"), "{}", &sent[..sent.len().min(4_000)]);
+    // From now on it is a session like any other: a resume begins where this request did.
+    let body = played.body();
+    played.restart();
+    assert!(played.session().left_out().is_none());
+    assert_eq!(played.body(), body);
+    goes_on(&mut played);
+}
+
+#[test]
 fn five_thousand_tiny_messages() {
     for summaries in [Summaries::Good, Summaries::Errors] {
         let mut played = Played::new(card(WINDOW));

@@ -230,7 +230,7 @@ fn check(name: &str, original: &Original, damaged: &[u8], must_be_named: bool) {
     let intact_branch = intact(original, damaged, &original.branch);
     check_none_hidden(name, &intact_branch, &ids(&whole.entries));
     if must_be_named && !leaves_a_healthy_log(damaged, original) {
-        let checked = Reader::open(&place.path).unwrap().check().unwrap();
+        let checked = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
         // Damage on a branch that was left is named by a check; what is read on the way is named on the way.
         let is_on_branch = intact_branch.len() < original.branch.len();
         for problems in
@@ -272,12 +272,12 @@ fn check(name: &str, original: &Original, damaged: &[u8], must_be_named: bool) {
 }
 
 fn repair(name: &str, place: &Place, mut log: Log) {
-    let LogCheck { repair, .. } = Reader::open(&place.path).unwrap().check().unwrap();
+    let LogCheck { repair, .. } = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
     if let Some(repair) = repair {
         let entry = log.append(Draft::repair(&repair), later(90)).unwrap();
         assert!(matches!(&entry.body, Body::Repair(read) if **read == repair), "{name}");
     }
-    let check = Reader::open(&place.path).unwrap().check().unwrap();
+    let check = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
     assert!(check.problems.is_empty() && check.repair.is_none(), "{name}: {check:?}");
 }
 
@@ -301,7 +301,7 @@ fn logs_without_checksums_are_valid_and_recovered_as_well() {
     for original in [linear().without_checksums(), compacted().without_checksums()] {
         let place = Place::new();
         std::fs::write(&place.path, &original.bytes).unwrap();
-        let check_of = Reader::open(&place.path).unwrap().check().unwrap();
+        let check_of = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
         assert!(check_of.problems.is_empty() && check_of.sealed == 0, "{check_of:?}");
         for (name, damaged) in damages(&original) {
             // Without a checksum nobody knows that a line which still can be read says something else.
@@ -359,7 +359,7 @@ fn appended_lines_carry_their_checksum() {
     let entries = log.append_all(vec![said("one"), said("two")], now()).unwrap();
     drop(log);
     assert!(entries.iter().all(|entry| entry.line.contains("\"checksum\":\"")));
-    let check = Reader::open(&place.path).unwrap().check().unwrap();
+    let check = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
     assert_eq!((check.lines, check.entries, check.sealed, check.branch), (2, 2, 2, 2));
     assert!(check.problems.is_empty() && check.repair.is_none());
     assert_eq!(lines(&place.open().branch.entries), lines(&entries));

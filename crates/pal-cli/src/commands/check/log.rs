@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::arguments::Check;
 use crate::aside;
 use crate::failure::Failure;
+use crate::progress::BytesProgress;
 use crate::settings::Settings;
 use crate::stored::{chance, find, now};
 use crate::table::{counted, harmless, thousands};
@@ -43,7 +44,11 @@ pub(super) fn check_log(path: &Path, arguments: &Check, out: &mut dyn Write) -> 
         true => Some(Log::open(path, IdSource::seeded(chance())).map_err(failed)?),
         false => None,
     };
-    let mut found = Reader::open(path).and_then(|reader| reader.check()).map_err(failed)?;
+    let mut progress = BytesProgress::new("checking the log");
+    let reader = Reader::open(path).map_err(failed)?;
+    let checked = reader.check(&mut |done, total| _ = progress.tell(done, total));
+    progress.end();
+    let mut found = checked.map_err(failed)?;
     if let Some(torn) = opened.as_mut().and_then(|opened| opened.torn.take()) {
         found.problems.push(torn.into_problem());
     }

@@ -78,9 +78,9 @@ impl Page<'_> {
         }
         match &self.hidden {
             Some(Hidden { messages: 0, .. }) | None => {}
-            Some(Hidden { messages, by_people, bytes }) => {
+            Some(Hidden { messages, by_people, bytes, why }) => {
                 let line = format!(
-                    "    …  {} before the compaction hidden, {} of people ({})",
+                    "    …  {} {why} hidden, {} of people ({})",
                     counted(*messages, "message"),
                     thousands(*by_people as u64),
                     kilobytes(*bytes)
