@@ -39,7 +39,7 @@ pub struct Asked {
     pub input: String,
     /// Why nothing allows it already.
     pub why: String,
-    /// The rule that would allow it from now on.
+    /// The rule that would allow it from now on; empty where none is offered.
     pub rule: String,
     /// Parts of the command, or of the path of a file tool, that the person should look at.
     #[serde(default)]
@@ -284,7 +284,9 @@ impl Gate {
     ) -> (Ruling, Option<Denial>) {
         let agent = self.agent.clone();
         let (id, tool) = (call.id.clone(), call.name.to_string());
-        let asked = Asked { agent, call: id, tool, input: input.to_string(), why, rule, marks };
+        // A script of several lines is never run again word for word: a rule for it would only be more to read.
+        let offered = if rule.contains('\n') { String::new() } else { rule.clone() };
+        let asked = Asked { agent, call: id, tool, input: input.to_string(), why, rule: offered, marks };
         let answer = self.asking.as_ref().map_or(Answer::Nobody, |asking| asking(&asked));
         match answer {
             Answer::Once => (Ruling::Allowed { input: is_changed.then_some(input) }, None),
@@ -295,7 +297,7 @@ impl Gate {
                 (Ruling::Allowed { input: is_changed.then_some(input) }, None)
             }
             Answer::No(words) => {
-                let denial = denial(call, &input, &asked.why, Some(&asked.rule));
+                let denial = denial(call, &input, &asked.why, Some(&rule));
                 let words = words.map_or(String::new(), |words| format!(" They say: {words}"));
                 (Ruling::Refused(format!("Not carried out: the user did not want it.{words}")), Some(denial))
             }
@@ -303,7 +305,7 @@ impl Gate {
                 let denial = denial(call, &input, &asked.why, None);
                 (Ruling::Refused(format!("Not carried out: {words}")), Some(denial))
             }
-            Answer::Nobody => not_asked(call, &input, &asked.why, &asked.rule),
+            Answer::Nobody => not_asked(call, &input, &asked.why, &rule),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Session {
     pub fn open(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let opened = Log::open(path, ids)?;
         let Branch { entries, mut problems, left_out } = opened.branch;
-        let totals = left_out.as_ref().map(|left_out| left_out.totals.clone());
+        let totals = left_out.as_ref().map(|left_out| left_out.totals);
         let view = View::resumed(lens, entries, totals);
         let watched = Watched::of(view.branch(), &view.lens().card);
         problems.extend(opened.torn.map(Torn::into_problem));

@@ -60,7 +60,8 @@ impl Recall {
                         })?;
                     }
                     let places = search_index(&found, sessions, wanted)?;
-                    if !places.places.is_empty() && !(is_exact && places.is_loose) {
+                    let is_found = if is_exact { !places.is_loose } else { true };
+                    if is_found && !places.places.is_empty() {
                         return Ok(places);
                     }
                 }

@@ -221,7 +221,7 @@ impl View {
         let counts = |entry: &Entry| !undone.contains(&entry.id);
         let mut derived = Derived::default();
         if let Some(earlier) = &self.earlier {
-            derived.state.totals = earlier.totals.clone();
+            derived.state.totals = earlier.totals;
         }
         derived.make_room(self.branch.len());
         let boundary = match self.lens.scope {

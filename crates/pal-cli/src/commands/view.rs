@@ -76,7 +76,7 @@ pub(crate) fn view(arguments: &View, settings: &Settings, out: &mut dyn Write) -
     let (end, model) = session.looked_at(arguments.at, arguments.model.as_ref())?;
     let card = card(settings, &model);
     let engine = engine(&card, &path, settings);
-    let totals = session.left_out.as_ref().map(|left_out| left_out.totals.clone());
+    let totals = session.left_out.as_ref().map(|left_out| left_out.totals);
     let view = ContextView::resumed(
         lens(&card, settings.estimator, Scope::Current),
         session.branch[..end].to_vec(),

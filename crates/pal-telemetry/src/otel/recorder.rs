@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pal_agent::{Began, End, Ended, Event, Exchanged};
 use pal_model::{Boundary, CacheBreak, Entry, ToolUseId};
+use pal_secrets::mask_secrets;
 use smol_str::SmolStr;
 use uuid::Uuid;
 
@@ -13,8 +14,8 @@ use super::meter::{Label, Meter};
 use super::names as n;
 use super::saying::{Said, shortened};
 use super::wire::{
-    AnyValue, Attributes, CLIENT, ERROR, INTERNAL, List, Span, SpanEvent, Status, Value, attribute, text,
-    whole,
+    AnyValue, Attributes, CLIENT, ERROR, INTERNAL, KeyValue, List, Span, SpanEvent, Status, Value, attribute,
+    text, whole,
 };
 
 /// Most events that the span of one prompt has; the figures know of all of them.
@@ -130,7 +131,7 @@ impl Recorder {
         match Said::of(entry) {
             Some(Said::Model(words)) => {
                 if let Some(chat) = &mut self.chat {
-                    chat.attributes.push(text(n::OUTPUT_MESSAGES, Said::messages(&[Said::Model(words)])));
+                    chat.attributes.push(said(n::OUTPUT_MESSAGES, Said::messages(&[Said::Model(words)])));
                 }
             }
             Some(said) => self.heard.push(said),
@@ -149,7 +150,7 @@ impl Recorder {
         }
         if self.with_content && exchanged.source.is_conversation() {
             let heard = std::mem::take(&mut self.heard);
-            span.attributes.push(text(n::INPUT_MESSAGES, Said::messages(&heard)));
+            span.attributes.push(said(n::INPUT_MESSAGES, Said::messages(&heard)));
             self.chat = Some(span);
         } else {
             send(span);
@@ -174,7 +175,7 @@ impl Recorder {
         ];
         if let Some(Called { begun, input }) = called {
             span.start_time_unix_nano = nanoseconds(begun).min(span.end_time_unix_nano);
-            span.attributes.extend(input.map(|input| text(n::TOOL_ARGUMENTS, input)));
+            span.attributes.extend(input.map(|input| said(n::TOOL_ARGUMENTS, input)));
         }
         span
     }
@@ -302,6 +303,12 @@ fn chat_attributes(exchanged: &Exchanged, conversation: &str) -> Attributes {
         exchanged.took_to_start.map(|took| attribute(n::FIRST, Value::Fraction(took.as_secs_f64())));
     attributes.extend(started);
     attributes
+}
+
+/// What was said as an attribute, without secrets: it goes to another machine.
+fn said(key: &str, words: impl Into<String>) -> KeyValue {
+    let words: String = words.into();
+    text(key, mask_secrets(&words).text)
 }
 
 /// Marks a span as failed, by one word of ours: messages quote what was said.

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use pal_testkit::{Collector, Manner};
 use prost::Message;
 
-use crate::worked::{CANARY, export};
+use crate::worked::{CANARY, SECRET, export};
 
 #[test]
 fn a_prompt_is_one_trace_with_its_requests_and_calls() {
@@ -133,15 +133,21 @@ fn nothing_that_was_said_leaves_unless_asked_for() {
     let first = &spans.iter().find(|span| span.name.starts_with("chat")).unwrap();
     assert_eq!(
         attribute(first, "gen_ai.input.messages"),
-        format!(r#"[{{"role":"user","parts":[{{"type":"text","content":"{CANARY} asked"}}]}}]"#)
+        format!(r#"[{{"role":"user","parts":[{{"type":"text","content":"{CANARY} asked, with the token [secret: github token]"}}]}}]"#)
     );
     assert!(attribute(first, "gen_ai.output.messages").contains(&format!("{CANARY} answered")));
     let tool = spans.iter().find(|span| span.name == "execute_tool Bash").unwrap();
     assert_eq!(attribute(tool, "gen_ai.tool.call.arguments"), format!(r#"{{"command":"{CANARY} run"}}"#));
     let answered = spans.iter().find(|span| attribute(span, "gen_ai.input.messages").contains("printed"));
     assert!(answered.is_some(), "{spans:?}");
+    assert!(span_with_secret(&spans).is_none(), "a secret leaves the machine: {spans:?}");
     // What fails and what is refused is told in words of ours alone.
     assert!(!told(&spans.last().unwrap().attributes).contains(CANARY));
+}
+
+/// A span that holds the token.
+fn span_with_secret(spans: &[Span]) -> Option<&Span> {
+    spans.iter().find(|span| told(&span.attributes).contains(SECRET))
 }
 
 fn traced(with_content: bool) -> (Collector, Vec<Span>) {

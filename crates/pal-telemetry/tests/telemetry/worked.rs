@@ -13,6 +13,9 @@ use smol_str::SmolStr;
 /// Stands wherever somebody says something.
 pub(crate) const CANARY: &str = "canary-7f3a";
 
+/// A token that somebody pasted.
+pub(crate) const SECRET: &str = concat!("ghp_", "0123456789abcdefghijABCDEFGHIJ012345");
+
 pub(crate) fn target(endpoint: &str, with_content: bool) -> Target {
     Target {
         endpoint: Some(endpoint.to_owned()),
@@ -36,7 +39,7 @@ pub(crate) fn export(endpoint: &str, with_content: bool) -> Option<String> {
 pub(crate) fn events() -> Vec<Event> {
     let call = ToolUseId::from("call-1");
     let message = |draft: Draft| Event::Message { entry: Box::new(entry(draft)), usage: None, cost: None };
-    let said = format!(r#"[{{"type":"text","text":"{CANARY} asked"}}]"#);
+    let said = format!(r#"[{{"type":"text","text":"{CANARY} asked, with the token {SECRET}"}}]"#);
     let answered = format!(
         r#"[{{"type":"text","text":"{CANARY} answered"}},{{"type":"tool_use","id":"call-1","name":"Bash","input":{{"command":"{CANARY} run"}}}}]"#
     );
