@@ -133,7 +133,9 @@ fn nothing_that_was_said_leaves_unless_asked_for() {
     let first = &spans.iter().find(|span| span.name.starts_with("chat")).unwrap();
     assert_eq!(
         attribute(first, "gen_ai.input.messages"),
-        format!(r#"[{{"role":"user","parts":[{{"type":"text","content":"{CANARY} asked, with the token [secret: github token]"}}]}}]"#)
+        format!(
+            r#"[{{"role":"user","parts":[{{"type":"text","content":"{CANARY} asked, with the token [secret: github token]"}}]}}]"#
+        )
     );
     assert!(attribute(first, "gen_ai.output.messages").contains(&format!("{CANARY} answered")));
     let tool = spans.iter().find(|span| span.name == "execute_tool Bash").unwrap();
