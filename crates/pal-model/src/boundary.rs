@@ -291,6 +291,20 @@ impl Totals {
         }
     }
 
+    /// Adds one response by its line in the log, without reading more of it than that takes.
+    pub fn add_line(&mut self, line: &str) {
+        #[derive(Deserialize)]
+        struct Used {
+            #[serde(default)]
+            usage: Usage,
+            #[serde(default)]
+            cost: Option<f64>,
+        }
+        if let Ok(Used { usage, cost }) = serde_json::from_str(line) {
+            self.add(&usage, cost);
+        }
+    }
+
     /// Adds one response.
     pub fn add(&mut self, usage: &Usage, cost: Option<f64>) {
         self.responses += 1;

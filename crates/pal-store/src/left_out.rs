@@ -11,11 +11,11 @@ use rustc_hash::FxHashSet;
 
 use crate::error::FileError;
 use crate::segment::{Located, Source, read_entry};
-use crate::skim::{EntryHead, SkimmedLine, skim_ancestors_of};
+use crate::skim::{HeadText, SkimmedLine, skim_ancestors_of};
 use crate::walk::{Stop, Walk};
 
-/// Bytes of messages in sight that no context window holds: about four million tokens.
-const VISIBLE_BYTES_MAX: u64 = 16 << 20;
+/// Bytes of messages in sight that no context window holds: about three million tokens.
+const VISIBLE_BYTES_MAX: u64 = 12 << 20;
 
 /// A stretch does not begin in the middle of a turn, unless the turn is longer than this.
 const TURN_BYTES_MAX: u64 = 4 << 20;
@@ -161,21 +161,26 @@ impl Taking {
     fn take_line(
         &mut self,
         source: Source<'_>,
-        head: &EntryHead,
+        head: &HeadText<'_>,
         line: &SkimmedLine<'_>,
     ) -> Result<(), FileError> {
-        let kind = head.kind.as_str();
-        let is_said = kind == "user"
-            && head.origin.as_deref().is_none_or(|origin| Origin::from_name(origin) == Origin::Person);
+        let kind = head.kind;
+        let is_said =
+            kind == "user" && head.origin.is_none_or(|origin| Origin::from_name(origin) == Origin::Person);
         let is_standing = STANDING_KINDS.contains(&kind) || (kind == "prefix" && !self.has_prefix);
-        if kind != "response" && !is_said && !is_standing {
+        let is_response = kind == "response";
+        if !is_response && !is_said && !is_standing {
             self.skip(kind, head.bytes);
             return Ok(());
         }
         let read = line.read(source)?;
-        let located = std::str::from_utf8(&read)
-            .ok()
-            .and_then(|text| read_entry(line.offset, &Text::from(text.trim_end_matches('\n'))).ok());
+        let text = std::str::from_utf8(&read).ok().map(|text| text.trim_end_matches('\n'));
+        if is_response {
+            text.into_iter().for_each(|text| self.left_out.totals.add_line(text));
+            self.skip(kind, head.bytes);
+            return Ok(());
+        }
+        let located = text.and_then(|text| read_entry(line.offset, &Text::from(text)).ok());
         match located {
             Some(located) => self.take(&located),
             None => self.skip(kind, head.bytes),

@@ -10,7 +10,7 @@ use pal_model::{Entry, EntryId, Repair};
 use crate::error::{BadLine, FileError, OpenError, Problem};
 use crate::file;
 use crate::log::Branch;
-use crate::resume::{Resumed, Start, resume, whole_branch};
+use crate::resume::{Resumed, Start, newest, resume, whole_branch};
 use crate::scan::{Scan, line_number};
 use crate::segment::{Bad, Forward, Located, RawLine, Source};
 use crate::skim::{EntryHead, skim_ancestors};
@@ -168,6 +168,17 @@ impl Reader {
     /// What a session that goes on with this log would get.
     pub fn branch(&self) -> Result<Branch, OpenError> {
         self.branch_by(resume)
+    }
+
+    /// What `find` says of the newest entry that it says something of, among those that a session which goes on with this
+    /// log would get. Only as much is read as that takes.
+    pub fn find_newest<T>(&self, find: impl Fn(&Entry) -> Option<T>) -> Result<Option<T>, OpenError> {
+        let tail = find_tail(self.source(self.length))?;
+        let Some(last) = tail.last else { return Ok(None) };
+        match newest(self.source(tail.end), last, &find)? {
+            Some(found) => Ok(Some(found)),
+            None => Ok(self.branch()?.entries.iter().rev().find_map(find)),
+        }
     }
 
     fn branch_by(

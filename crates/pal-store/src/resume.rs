@@ -6,7 +6,7 @@
 //! is damaged, the same is done along a branch that was recovered from all of it. Without a boundary the branch is read to its
 //! start, unless no context window could hold it ([`LeftOut`]).
 
-use pal_model::{Body, Boundary, DecisionKind, EntryId, Preserved};
+use pal_model::{Body, Boundary, DecisionKind, Entry, EntryId, Preserved};
 use rustc_hash::FxHashSet;
 
 use crate::error::{OpenError, Problem};
@@ -41,6 +41,34 @@ pub(crate) enum Start {
 /// The part of the branch that the view needs.
 pub(crate) fn resume(source: Source<'_>, start: &Start) -> Result<Resumed, OpenError> {
     read(source, start, select)
+}
+
+/// What `find` says of the newest entry that it says something of, up to the boundary in force; none also where the file is
+/// damaged on the way.
+pub(crate) fn newest<T>(
+    source: Source<'_>,
+    last: Located,
+    find: &impl Fn(&Entry) -> Option<T>,
+) -> Result<Option<T>, OpenError> {
+    if may_be_a_copy(source, &last)? {
+        return Ok(None);
+    }
+    let mut walk = Walk::new(source);
+    let mut undone = FxHashSet::default();
+    let mut next = Some(last);
+    while let Some(located) = next {
+        let found = find(&located.entry);
+        if found.is_some() || begins_the_view(&located, &mut undone) {
+            return Ok(found);
+        }
+        let stepped = walk.take(&located).and_then(|()| walk.parent_of(&located));
+        next = match stepped {
+            Ok(parent) => parent,
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Unclear) => None,
+        };
+    }
+    Ok(None)
 }
 
 /// The branch from its very start.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pal_model::{Entry, EntryId, Text};
+use pal_model::{Body, Entry, EntryId, Text};
 use smol_str::SmolStr;
 
 use crate::error::FileError;
@@ -27,6 +27,28 @@ pub struct EntryHead {
     pub bytes: u64,
 }
 
+/// The same, in the bytes that were read.
+pub(crate) struct HeadText<'a> {
+    id: &'a str,
+    parent: Option<&'a str>,
+    pub(crate) kind: &'a str,
+    pub(crate) origin: Option<&'a str>,
+    pub(crate) bytes: u64,
+}
+
+impl HeadText<'_> {
+    fn parse(&self) -> Option<EntryHead> {
+        let parent = self.parent.map(str::parse).transpose().ok()?;
+        Some(EntryHead {
+            id: self.id.parse().ok()?,
+            parent,
+            kind: self.kind.into(),
+            origin: self.origin.map(SmolStr::new),
+            bytes: self.bytes,
+        })
+    }
+}
+
 /// A line that was looked at.
 pub(crate) struct SkimmedLine<'a> {
     /// Where it starts.
@@ -48,7 +70,7 @@ impl SkimmedLine<'_> {
     }
 }
 
-type Visit<'v> = dyn FnMut(&EntryHead, &SkimmedLine<'_>) -> Result<bool, FileError> + 'v;
+type Visit<'v> = dyn FnMut(&HeadText<'_>, &SkimmedLine<'_>) -> Result<bool, FileError> + 'v;
 
 /// Visits the entries before `id` on its branch, newest first, by one pass over the file from its end. Bad lines end the
 /// branch.
@@ -59,8 +81,10 @@ pub(crate) fn skim_ancestors(
 ) -> Result<(), FileError> {
     let mut is_found = false;
     skim_ancestors_of(source, id, &mut |head, _| {
-        if std::mem::replace(&mut is_found, true) {
-            visit(head);
+        if std::mem::replace(&mut is_found, true)
+            && let Some(head) = head.parse()
+        {
+            visit(&head);
         }
         Ok(())
     })
@@ -70,15 +94,18 @@ pub(crate) fn skim_ancestors(
 pub(crate) fn skim_ancestors_of(
     source: Source<'_>,
     id: EntryId,
-    visit: &mut dyn FnMut(&EntryHead, &SkimmedLine<'_>) -> Result<(), FileError>,
+    visit: &mut dyn FnMut(&HeadText<'_>, &SkimmedLine<'_>) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
-    let mut wanted = Some(id);
+    // Ids are compared as they are written: reading them would take longer than the rest of a line's head.
+    let mut wanted = id.to_string();
     skim(source, &mut |head, line| {
-        if wanted == Some(head.id) {
-            visit(head, line)?;
-            wanted = head.parent;
+        if wanted != head.id {
+            return Ok(true);
         }
-        Ok(wanted.is_some())
+        visit(head, line)?;
+        wanted.clear();
+        wanted.push_str(head.parent.unwrap_or_default());
+        Ok(head.parent.is_some())
     })
 }
 
@@ -114,22 +141,27 @@ fn skim(source: Source<'_>, visit: &mut Visit<'_>) -> Result<(), FileError> {
 fn look(source: Source<'_>, line: &SkimmedLine<'_>, visit: &mut Visit<'_>) -> Result<bool, FileError> {
     let length = line.end - line.offset;
     let shown = line.bytes.len().min(HEAD_BYTES).min(usize::try_from(length).unwrap_or(usize::MAX));
-    let head = match read_head(&line.bytes[..shown], length.saturating_sub(1)) {
-        Some(head) => Some(head),
-        None => whole_head(source, line)?,
+    if let Some(head) = read_head(&line.bytes[..shown], length.saturating_sub(1)) {
+        return visit(&head, line);
+    }
+    let Some(entry) = whole_entry(source, line)? else { return Ok(true) };
+    let (id, parent, kind) = (entry.id.to_string(), entry.parent.map(|id| id.to_string()), entry.kind().0);
+    let origin = match &entry.body {
+        Body::User(user) => Some(user.origin.name()),
+        _ => None,
     };
-    head.map_or(Ok(true), |head| visit(&head, line))
+    let bytes = entry.line.len() as u64;
+    visit(&HeadText { id: &id, parent: parent.as_deref(), kind: &kind, origin, bytes }, line)
 }
 
 /// Reads the envelope in the order in which this program writes it.
-fn read_head(bytes: &[u8], length: u64) -> Option<EntryHead> {
-    let rest = bytes.strip_prefix(b"{\"v\":1,\"id\":\"")?;
-    let (id, rest) = id(rest)?;
+fn read_head(bytes: &[u8], length: u64) -> Option<HeadText<'_>> {
+    let (id, rest) = word(bytes.strip_prefix(b"{\"v\":1,\"id\":\"")?)?;
     let rest = rest.strip_prefix(b",\"parent\":")?;
     let (parent, rest) = match rest.strip_prefix(b"null") {
         Some(rest) => (None, rest),
         None => {
-            let (parent, rest) = self::id(rest.strip_prefix(b"\"")?)?;
+            let (parent, rest) = word(rest.strip_prefix(b"\"")?)?;
             (Some(parent), rest)
         }
     };
@@ -139,13 +171,8 @@ fn read_head(bytes: &[u8], length: u64) -> Option<EntryHead> {
     };
     let (_, rest) = word(rest.strip_prefix(b",\"at\":\"")?)?;
     let (kind, rest) = word(rest.strip_prefix(b",\"kind\":\"")?)?;
-    let origin = rest.strip_prefix(b",\"origin\":\"").and_then(word).map(|(origin, _)| origin.into());
-    Some(EntryHead { id, parent, kind: kind.into(), origin, bytes: length })
-}
-
-fn id(bytes: &[u8]) -> Option<(EntryId, &[u8])> {
-    let (text, rest) = word(bytes)?;
-    Some((text.parse().ok()?, rest))
+    let origin = rest.strip_prefix(b",\"origin\":\"").and_then(word).map(|(origin, _)| origin);
+    Some(HeadText { id, parent, kind, origin, bytes: length })
 }
 
 /// The text up to a quote, if it has no escapes, and what follows the quote.
@@ -155,19 +182,9 @@ fn word(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((text, &bytes[end + 1..]))
 }
 
-/// The same for a line that another program wrote, which has to be read whole.
-fn whole_head(source: Source<'_>, line: &SkimmedLine<'_>) -> Result<Option<EntryHead>, FileError> {
+/// The entry of a line that another program wrote, which has to be read whole.
+fn whole_entry(source: Source<'_>, line: &SkimmedLine<'_>) -> Result<Option<Entry>, FileError> {
     let bytes = line.read(source)?;
-    let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
-    let entry = Entry::parse(Text::from(text.trim_end())).ok();
-    Ok(entry.map(|entry| EntryHead {
-        id: entry.id,
-        parent: entry.parent,
-        kind: entry.kind().0,
-        origin: match &entry.body {
-            pal_model::Body::User(user) => Some(user.origin.name().into()),
-            _ => None,
-        },
-        bytes: entry.line.len() as u64,
-    }))
+    let text = std::str::from_utf8(&bytes).ok();
+    Ok(text.and_then(|text| Entry::parse(Text::from(text.trim_end())).ok()))
 }

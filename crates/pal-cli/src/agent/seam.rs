@@ -363,11 +363,9 @@ fn model(print: &Print, settings: &Settings, beginning: &Beginning) -> Result<Ca
     Ok(card(settings, model.as_deref().unwrap_or(MODEL)))
 }
 
-/// The model that a session asked last. Only what resuming needs is read, however long the log is.
+/// The model that a session asked last. Only the end of the log is read, however long it is.
 fn model_of(log: &Path) -> Result<Option<String>, Failure> {
     let failure = |error: pal_store::OpenError| Failure::new(error.to_string());
-    let _reading = ReadingLog::new(log);
-    let branch = Reader::open(log).map_err(failure)?.branch().map_err(failure)?;
     let model = |entry: &Entry| match &entry.body {
         Body::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
             Some(request.model.to_string())
@@ -378,7 +376,8 @@ fn model_of(log: &Path) -> Result<Option<String>, Failure> {
             _ => None,
         },
     };
-    Ok(branch.entries.iter().rev().find_map(model))
+    let _reading = ReadingLog::new(log);
+    Reader::open(log).and_then(|reader| reader.find_newest(model)).map_err(failure)
 }
 
 fn line(print: &Print, settings: &Settings, card: &Card) -> Result<Line, Failure> {
