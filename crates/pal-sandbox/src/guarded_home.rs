@@ -101,6 +101,12 @@ pub fn home_startup_files(home: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The same that a home does not have: none may come to be while a command runs that is held from them.
+pub fn missing_startup_files(home: &Path) -> Vec<PathBuf> {
+    let names = SHELL_START_FILES.iter().chain(STARTED_FROM);
+    names.map(|name| home.join(name)).filter(|path| path.symlink_metadata().is_err()).collect()
+}
+
 fn existing(home: &Path, names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(|name| home.join(name)).filter(|path| path.exists()).collect()
 }

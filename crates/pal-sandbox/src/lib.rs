@@ -41,7 +41,7 @@ const NEWEST_LANDLOCK: u8 = 0;
 
 pub use enter::{HELPER_ARGUMENT, enter_and_exec};
 pub use fence::{Fence, NoFence, SandboxProbe, ThreadSandbox};
-pub use guarded_home::{home_credentials, home_startup_files};
+pub use guarded_home::{home_credentials, home_startup_files, missing_startup_files};
 pub use planted::{Planted, dangers_of_repository, enclosing_repository, repository_elsewhere};
 pub use policy::Policy;
 pub use project_scan::{ProjectFindings, ProjectScan};

@@ -102,8 +102,10 @@ impl Planted {
             for name in ["config", "config.worktree", "commondir"] {
                 self.push_if_there(git.join(name));
             }
-            if !git.join("commondir").exists() {
-                self.never.push(git.join("commondir"));
+            for name in ["commondir", "config.worktree"] {
+                if !git.join(name).exists() {
+                    self.never.push(git.join(name));
+                }
             }
             for worktree in folders_in(&git.join("worktrees")) {
                 for name in ["config.worktree", "commondir"] {
@@ -141,7 +143,7 @@ pub fn repository_elsewhere(root: &Path) -> Vec<PathBuf> {
     // The file may be anybody's, and name any folder: only a repository counts.
     let is_repository =
         git.join("HEAD").is_file() && (git.join("commondir").is_file() || git.join("objects").is_dir());
-    if !is_repository || pal_permissions::holds_credentials(&git) {
+    if !is_repository || !is_of_root(&git, root) || pal_permissions::holds_credentials(&git) {
         return Vec::new();
     }
     let common = std::fs::read_to_string(git.join("commondir")).ok();
@@ -150,6 +152,16 @@ pub fn repository_elsewhere(root: &Path) -> Vec<PathBuf> {
     let mut folders = vec![git.clone()];
     folders.extend(common.filter(is_common));
     folders
+}
+
+/// Whether a repository says itself that its files are in a root: the folder of a worktree names the file that led to it, and the
+/// configuration of a module its checkout.
+fn is_of_root(git: &Path, root: &Path) -> bool {
+    let Ok(root) = root.canonicalize() else { return false };
+    let named = std::fs::read_to_string(git.join("gitdir")).ok();
+    let back = named.and_then(|named| git.join(named.trim()).canonicalize().ok());
+    back.is_some_and(|back| back == root.join(".git"))
+        || checkout(git).is_some_and(|checkout| checkout == root)
 }
 
 /// The top of the repository that a folder lies in, if it is above that folder. One that holds the user's home, or is it,

@@ -14,7 +14,7 @@ const FOLDERS_MAX: usize = 20_000;
 const SETTLED: Duration = Duration::from_millis(50);
 
 /// Folders with the work of other people's programs, which hold no credentials of the user.
-const PASSED_OVER: [&str; 4] = ["node_modules", ".git", ".hg", "__pycache__"];
+const PASSED_OVER: [&str; 3] = ["node_modules", ".git", ".hg"];
 
 /// A memory of a project's folders, refreshed at every scan.
 #[derive(Debug, Default)]
@@ -107,8 +107,9 @@ fn read(path: &Path, root: &Path, changed: SystemTime) -> Option<Folder> {
             folder.folders.push(name);
         }
     }
-    // Build folders say what they are by this file.
-    if path.join("CACHEDIR.TAG").exists() {
+    // Cargo's build folder says what it is by this file. Anybody can put such a file elsewhere.
+    let is_target = path != root && path.file_name().is_some_and(|name| name == "target");
+    if is_target && path.join("CACHEDIR.TAG").exists() {
         folder.folders.clear();
     }
     folder.is_repository = has_head && has_objects && has_refs;

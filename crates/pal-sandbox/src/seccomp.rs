@@ -81,9 +81,20 @@ const CHANGES: &[i64] = &[
     libc::SYS_fremovexattr,
     libc::SYS_mknodat,
     libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
     libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    // Names of files that others use.
+    libc::SYS_inotify_init1,
     libc::SYS_setpriority,
     libc::SYS_ioprio_set,
     libc::SYS_sched_setaffinity,
@@ -91,10 +102,19 @@ const CHANGES: &[i64] = &[
     libc::SYS_sched_setscheduler,
     libc::SYS_sched_setattr,
     SYS_FCHMODAT2,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
 ];
 
-/// `fchmodat2`, which has this number everywhere.
+/// Newer calls, which have these numbers everywhere.
 const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
+
+/// Requests to a file that change its attributes, by whichever descriptor.
+const ATTRIBUTES: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
 /// More of them, that only this architecture has.
 #[cfg(target_arch = "x86_64")]
@@ -106,6 +126,7 @@ const CHANGES_HERE: &[i64] = &[
     libc::SYS_utimes,
     libc::SYS_futimesat,
     libc::SYS_mknod,
+    libc::SYS_inotify_init,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const CHANGES_HERE: &[i64] = &[];
@@ -120,6 +141,9 @@ const REFUSED_HERE: &[i64] = &[];
 /// Namespaces that `clone` could make: mounts, control groups, names, messages, users, processes, network.
 const NAMESPACES: [u64; 7] =
     [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+
+/// The part of a socket's type that is no flag.
+const SOCKET_TYPE: u64 = 0xf;
 
 /// Requests to a terminal that type on it as if the user had.
 const TYPING: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
@@ -184,10 +208,22 @@ fn refused(
     let flag = |flag: u64| rule(&[condition(0, SeccompCmpOp::MaskedEq(flag), flag)]);
     rules.insert(libc::SYS_clone, NAMESPACES.into_iter().map(flag).collect::<Result<_, _>>()?);
     let request = |request: u64| rule(&[condition(1, SeccompCmpOp::Eq, request)]);
-    rules.insert(libc::SYS_ioctl, TYPING.into_iter().map(request).collect::<Result<_, _>>()?);
+    let attributes: &[u64] = if policy.changes_nothing { &ATTRIBUTES } else { &[] };
+    let requests = TYPING.iter().chain(attributes).copied();
+    rules.insert(libc::SYS_ioctl, requests.map(request).collect::<Result<_, _>>()?);
     rules.insert(libc::SYS_socket, vec![other_than(&families(policy))?]);
-    // A pair is connected with nobody else.
-    rules.insert(libc::SYS_socketpair, vec![other_than(&[libc::AF_UNIX])?]);
+    // A pair of streams is connected with no other process; one of datagrams can write to any address.
+    let is_datagram =
+        condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), u64::from(libc::SOCK_DGRAM.unsigned_abs()));
+    let mut pairs = vec![other_than(&[libc::AF_UNIX])?];
+    if !policy.unix_sockets {
+        pairs.push(rule(&[is_datagram])?);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
+    if policy.changes_nothing {
+        // Limits of another process, by which it can be ended.
+        rules.insert(libc::SYS_prlimit64, vec![rule(&[condition(0, SeccompCmpOp::Ne, 0)])?]);
+    }
     Ok(rules)
 }
 

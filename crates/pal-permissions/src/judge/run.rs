@@ -2,9 +2,10 @@
 
 use super::files::Touch;
 use super::{Judge, stricter};
+use crate::confinement::level_by_rule;
 use crate::rule::CommandPattern;
 use crate::shell::{self, Deed, Operand, OperandKind, Part, Script, Word};
-use crate::{Mode, Rule, SandboxState, Target, Verdict};
+use crate::{Mode, Rule, SandboxLevel, SandboxState, Target, Verdict};
 
 impl Judge<'_> {
     pub(super) fn run(&self, command: &str) -> Verdict {
@@ -43,6 +44,7 @@ impl Judge<'_> {
                 targets.map(|target| self.unguarded(command, part, &target)).fold(Verdict::Allow, stricter)
             }
             Deed::Run(words) => self.unguarded_words(command, part, words),
+            Deed::Put(word) | Deed::Take(word) if word.text().is_none() => unknown_path(command, &part.text),
             Deed::Put(word) | Deed::Take(word) => {
                 let targets = word.text().map(|text| self.targets(text, part)).unwrap_or_default();
                 targets
@@ -57,6 +59,9 @@ impl Judge<'_> {
 
     /// A rule about a command says nothing about guarded paths: where one is named, in whichever word, a person is asked.
     fn unguarded_words(&self, command: &str, part: &Part, words: &[Word]) -> Verdict {
+        if may_hide_guarded_path(shell::peel(words)) {
+            return unknown_path(command, &part.text);
+        }
         let texts = words.iter().skip(1).filter_map(|word| word.text.as_deref());
         let targets = texts.flat_map(|text| self.targets_in(text, part));
         targets.map(|target| self.unguarded(command, part, &target)).fold(Verdict::Allow, stricter)
@@ -253,6 +258,33 @@ fn hidden_too(command: &str, part: &Part) -> Verdict {
 /// A variable that the line did not set may be shown.
 fn shown(command: &str, name: &str) -> Verdict {
     Verdict::Ask { why: format!("the variable `{name}` may hold credentials"), rule: whole(command) }
+}
+
+/// Whether a command may name a guarded path in a way that cannot be seen before it runs: by a word that is not known, by a text
+/// that the shell itself runs, or as a setting of git.
+fn may_hide_guarded_path(words: &[Word]) -> bool {
+    let text = |idx: usize| words.get(idx).and_then(Word::text).unwrap_or_default();
+    let is_unknown = |word: &Word| word.text.is_none();
+    let operands = words.get(1..).unwrap_or_default();
+    match text(0) {
+        "eval" | "source" | "." | "trap" | "exec" | "builtin" | "command" | "coproc" | "enable" => {
+            !operands.is_empty()
+        }
+        "git" if operands.iter().any(|word| word.text() == Some("config")) => {
+            shell::read_only_operands(words).is_none()
+        }
+        _ if level_by_rule(words) == SandboxLevel::Full => {
+            operands.iter().any(|word| is_unknown(word) && word.raw.starts_with('-'))
+        }
+        _ => operands.iter().any(is_unknown),
+    }
+}
+
+fn unknown_path(command: &str, part: &str) -> Verdict {
+    Verdict::Ask {
+        why: format!("`{part}` may name a guarded path, which a rule for the command does not cover"),
+        rule: whole(command),
+    }
 }
 
 /// The rule that allows a line as it is written.

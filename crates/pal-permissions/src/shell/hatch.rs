@@ -195,13 +195,21 @@ fn unknown_option(words: &[Word]) -> Option<usize> {
     let is_message = |word: &Word| matches!(word.raw.as_str(), "-m" | "-am" | "--message");
     let may_be = |idx: usize| {
         let word = &words[idx];
-        let starts_open = word.raw.starts_with(['$', '`', '{', '"', '-']);
         let is_value = word.raw.starts_with('"') && is_message(&words[idx - 1]);
         // A name of a file may look like an option.
         let is_open_glob = word.is_glob && word.raw.starts_with(['*', '?', '[']);
-        (word.text.is_none() && starts_open && !is_value) || is_open_glob
+        (word.text.is_none() && starts_open(&word.raw) && !is_value) || is_open_glob
     };
     (1..words.len()).find(|idx| may_be(*idx))
+}
+
+/// Whether a word may begin with a dash when the line runs: unless its first sign is plain and another. A quote or a backslash may
+/// hide it, or leave the beginning to what follows.
+fn starts_open(raw: &str) -> bool {
+    let is_plain = |first: char| {
+        first.is_alphanumeric() || matches!(first, '.' | '/' | '_' | '+' | '@' | ',' | '=' | ':' | '%')
+    };
+    !raw.starts_with(is_plain)
 }
 
 /// The script of `sed`, unless it is one of those that only replace, print or delete lines.

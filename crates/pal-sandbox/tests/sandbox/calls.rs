@@ -1,5 +1,8 @@
 //! Calls to the kernel: sockets, other processes, mounts.
 
+use pal_permissions::SandboxLevel;
+
+use crate::fixture::fixtures;
 use crate::{Yard, yards};
 
 /// Makes one call, and tells what came of it: the result, and the number of the error.
@@ -148,4 +151,40 @@ fn processes_outside_are_neither_ended_nor_looked_into() {
     assert_eq!(victim.try_wait().expect("a child"), None, "it runs");
     victim.kill().expect("it runs");
     victim.wait().expect("it has ended");
+}
+
+#[test]
+fn read_only_commands_change_no_attributes_limits_or_shared_memory() {
+    if !has_perl() {
+        return;
+    }
+    let datagrams = [i64::from(libc::AF_UNIX), i64::from(libc::SOCK_DGRAM), 0, 0];
+    let calls = [
+        ("setxattrat", 463, vec![-100, 0, 0, 0, 0, 0]),
+        ("removexattrat", 466, vec![-100, 0, 0, 0]),
+        ("file_setattr", 469, vec![-100, 0, 0, 0, 0]),
+        ("flags of a file", libc::SYS_ioctl, vec![0, 0x4008_6602, 0]),
+        ("attributes of a file", libc::SYS_ioctl, vec![0, 0x401c_5820, 0]),
+        ("limits of another process", libc::SYS_prlimit64, vec![1, 7, 0, 0]),
+        ("a pair of datagram sockets", libc::SYS_socketpair, datagrams.to_vec()),
+        ("shmat", libc::SYS_shmat, vec![0, 0, 0]),
+        ("shmctl", libc::SYS_shmctl, vec![0, 0, 0]),
+        ("semctl", libc::SYS_semctl, vec![0, 0, 0, 0]),
+        ("msgctl", libc::SYS_msgctl, vec![0, 0, 0]),
+        ("mq_unlink", libc::SYS_mq_unlink, vec![0]),
+        ("inotify_init1", libc::SYS_inotify_init1, vec![0]),
+    ];
+    for fixture in fixtures() {
+        let policy = fixture.policy(SandboxLevel::ReadOnly);
+        for (name, number, arguments) in &calls {
+            let numbers: Vec<String> =
+                [number].into_iter().chain(arguments).map(ToString::to_string).collect();
+            let line = format!("perl -e '{CALL}' -- {}", numbers.join(" "));
+            let line = line.replace("' '", "\" \"");
+            let done = fixture.shell(&line, &policy);
+            assert_eq!(done.output.text(), refused(libc::EPERM), "{name} behind {}", fixture.fence);
+        }
+        let own = fixture.shell("ulimit -n", &policy);
+        assert!(own.status.is_success(), "a command sees its own limits: {}", own.output.text());
+    }
 }

@@ -158,7 +158,7 @@ impl Shell {
         match (sandbox.fence(), confinement.level) {
             // A rule allows it: without a sandbox it runs as it would have anyway.
             (Fence::None { .. }, SandboxLevel::Guarded) => Ok((program, None)),
-            (fence, SandboxLevel::WorkspaceWrite) => {
+            (fence, SandboxLevel::WorkspaceWrite | SandboxLevel::Guarded) => {
                 // What is held can be closed only once it is there.
                 let holding = Holding::start(self, sandbox.fence(), &policy, (never, repositories));
                 Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, Some(holding)))

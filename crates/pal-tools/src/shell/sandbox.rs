@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use pal_permissions::SandboxLevel;
 use pal_sandbox::{
     Fence, Planted, Policy, ProjectFindings, ProjectScan, SandboxProbe, enclosing_repository,
-    home_credentials, home_startup_files, repository_elsewhere,
+    home_credentials, home_startup_files, missing_startup_files, repository_elsewhere,
 };
 
 /// What the sandbox of a session lets through.
@@ -133,7 +133,14 @@ impl Sandbox {
         };
         policy.hidden.extend(hidden);
         policy.mask.clone_from(&self.config.mask);
-        let never = if level == SandboxLevel::WorkspaceWrite { planted.never } else { Vec::new() };
+        let never = match level {
+            SandboxLevel::WorkspaceWrite => planted.never,
+            SandboxLevel::Guarded => {
+                let at_home = self.config.home.as_deref().map(missing_startup_files);
+                planted.never.into_iter().chain(at_home.unwrap_or_default()).collect()
+            }
+            SandboxLevel::ReadOnly | SandboxLevel::Full => Vec::new(),
+        };
         CommandPolicy { policy, never, repositories: found.repositories }
     }
 

@@ -48,7 +48,7 @@ pub(super) fn ripgrep_is_tame(arguments: &[Argument<'_>]) -> bool {
 }
 
 /// Whether a pattern of names is only about names with a harmless ending: `*.rs`, `src/**/*.{ts,tsx}`.
-fn has_harmless_ending(glob: &str) -> bool {
+pub(super) fn has_harmless_ending(glob: &str) -> bool {
     let name = glob.rsplit('/').next().unwrap_or(glob);
     let Some((start, ending)) = name.rsplit_once('.') else { return false };
     let endings = ending.strip_prefix('{').and_then(|list| list.strip_suffix('}')).unwrap_or(ending);

@@ -3,6 +3,7 @@
 //! Git takes its settings, and with them programs to run, from the folder that it is started in: a folder inside a
 //! project may be a repository that somebody else made. So these commands only look where a session may start.
 
+use super::extent::has_harmless_ending;
 use super::options::{self, Argument, OptionTable, table};
 use super::{Operand, OperandKind, operand};
 
@@ -211,6 +212,7 @@ pub(super) fn operands(texts: &[&str]) -> Option<Vec<Operand>> {
     let mut operands = vec![root];
     for argument in arguments {
         match argument {
+            Argument::Operand(text) if is_unclear_pathspec(text) => return None,
             Argument::Operand(text) => operands.extend(content(text)),
             Argument::Option("L", Some(lines)) => {
                 operands.extend(lines.rsplit_once(':').map(|(_, file)| operand(file, OperandKind::Content)));
@@ -231,10 +233,18 @@ fn is_harmless(argument: &Argument<'_>) -> bool {
     }
 }
 
+/// Whether an operand may be a pattern of paths that fits files with credentials: git reads patterns itself, and words such as
+/// `:(icase)` change what they mean.
+fn is_unclear_pathspec(text: &str) -> bool {
+    let is_magic = text.starts_with([':']) && text[1..].starts_with(['(', '!', '^', '/']);
+    is_magic || (text.contains(['*', '?', '[']) && !has_harmless_ending(text))
+}
+
 /// A file or a revision, or both as in `HEAD:file`.
 fn content(text: &str) -> Vec<Operand> {
+    // `HEAD:file`, `:file`, `:0:file`: whatever stands behind a colon may be the path.
     let mut names = vec![text];
-    names.extend(text.split_once(':').map(|(_, path)| path).filter(|path| !path.is_empty()));
+    names.extend(text.match_indices(':').map(|(at, _)| &text[at + 1..]).filter(|path| !path.is_empty()));
     names.into_iter().map(|name| operand(name, OperandKind::Tree)).collect()
 }
 

@@ -13,7 +13,8 @@ impl Walker<'_> {
         let mut flow = Flow::unmoved(at);
         for child in children(node) {
             match child.kind() {
-                "file_redirect" | "herestring_redirect" => self.redirect(child, at),
+                // Behind a list it belongs to the last command of it, which runs where those before have led.
+                "file_redirect" | "herestring_redirect" => self.redirect(child, &both(at, &flow.either())),
                 // What follows in the same line runs where the command left it.
                 "heredoc_redirect" => self.heredoc(child, &both(at, &flow.either())),
                 _ if child.is_named() => flow = self.statement(child, at),
