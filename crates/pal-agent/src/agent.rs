@@ -333,7 +333,7 @@ impl<'a> Agent<'a> {
         self.desk.team.is_at_work()
     }
 
-    /// Waits until something is said, or an agent that was sent is gone; false if somebody wants an end to that.
+    /// Waits until a message arrives or a subagent has ended; false if the user interrupts the wait.
     pub fn rest(&mut self) -> Result<bool, AgentError> {
         while self.unheard.is_empty() {
             // The desk holds a handle itself, so the channel does not close.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pal_import::{Format, Measure, Options, detect};
 use pal_model::{Body, Card, Cards, DecisionKind, Entry, Text};
-use pal_store::{LeftOut, Line, OpenError, ReadError, Reader};
+use pal_store::{Line, OmittedHistory, OpenError, ReadError, Reader};
 use pal_view::{Estimator, Lens, Scope};
 
 use crate::aside;
@@ -28,7 +28,7 @@ pub(crate) struct Session {
     /// What could not be read.
     pub(crate) problems: Vec<String>,
     /// What no context window holds and a resume therefore leaves out.
-    pub(crate) left_out: Option<LeftOut>,
+    pub(crate) left_out: Option<OmittedHistory>,
 }
 
 impl Session {

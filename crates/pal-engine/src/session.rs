@@ -8,7 +8,7 @@ use pal_model::{
     Block, BlockType, Body, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Timestamp,
     ToolUseId, escape_into, raw_list,
 };
-use pal_store::{AppendError, Branch, LeftOut, Log, Problem, Torn};
+use pal_store::{AppendError, Branch, Log, OmittedHistory, Problem, Torn};
 use pal_view::{Lens, Limits, Pushed, View};
 use smol_str::SmolStr;
 
@@ -76,7 +76,7 @@ pub struct Session {
     /// The newest request of the conversation, for comparing the next one with.
     pub(crate) watched: Option<Watched>,
     problems: Vec<Problem>,
-    left_out: Option<LeftOut>,
+    left_out: Option<OmittedHistory>,
 }
 
 impl Session {
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// What no context window holds and the view therefore leaves out.
-    pub fn left_out(&self) -> Option<&LeftOut> {
+    pub fn left_out(&self) -> Option<&OmittedHistory> {
         self.left_out.as_ref()
     }
 

@@ -22,9 +22,25 @@ pub(crate) const KILL_TIME: Duration = Duration::from_secs(2);
 /// How long processes that are about to end anyhow may take: the kernel ends a sandbox's own ones only after the command.
 pub(crate) const SETTLE: Duration = Duration::from_millis(500);
 
-/// Interval between looks at a group that is to end: short at first, because most are about to end anyhow.
-const LOOK_FIRST: Duration = Duration::from_millis(1);
+/// The first interval between looks at processes that are to end: most are about to end anyhow.
+pub(crate) const LOOK_FIRST: Duration = Duration::from_millis(1);
+
+/// The longest interval between looks at a group that is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Looks until something is so, at intervals that grow to `every`; false if it is not within this time.
+pub(crate) fn wait_until(time: Duration, every: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + time;
+    let mut pause = LOOK_FIRST;
+    while !is_so() {
+        if Instant::now() >= until {
+            return false;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(every);
+    }
+    true
+}
 
 /// The processes that came of one child, by the child's number.
 #[derive(Clone, Copy, Debug)]
@@ -68,16 +84,7 @@ impl Group {
     }
 
     fn is_gone_within(self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        let mut pause = LOOK_FIRST;
-        while !self.is_gone() {
-            if Instant::now() >= until {
-                return false;
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(LOOK_EVERY);
-        }
-        true
+        wait_until(time, LOOK_EVERY, || self.is_gone())
     }
 
     /// Whether no process of it runs. Some systems take seconds to reap orphans, so that processes are looked at one by one

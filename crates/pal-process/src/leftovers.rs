@@ -21,7 +21,7 @@ use rustix::process::{
 };
 
 use crate::control_group::{self, Containment, ControlGroup};
-use crate::group::{GRACE, KILL_TIME, SETTLE};
+use crate::group::{GRACE, KILL_TIME, LOOK_FIRST, SETTLE, wait_until};
 use crate::process_table::{ProcessEntry, ProcessKey, ProcessTable, own_children, own_pid};
 
 /// Variable of every process that a command started: owner and number of the command.
@@ -30,8 +30,7 @@ pub const COMMAND_VARIABLE: &str = "PAL_COMMAND";
 /// Variable of every process that a session started: owner and number of the session.
 pub const SESSION_VARIABLE: &str = "PAL_SESSION";
 
-/// Interval between looks at processes that are to end: short at first, because most are about to end anyhow.
-const LOOK_FIRST: Duration = Duration::from_millis(1);
+/// The longest interval between looks at processes that are to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How long orphans may take to end by themselves before all processes are looked at.
@@ -354,16 +353,13 @@ fn sweep_and(kill_all: impl Fn(), find: impl Fn(&ProcessTable) -> BTreeSet<Proce
         return Vec::new();
     }
     // Some are about to end anyhow.
-    let settled = Instant::now() + SETTLE;
-    let mut pause = LOOK_FIRST;
-    while Instant::now() < settled {
-        thread::sleep(pause);
-        pause = (pause * 2).min(LOOK_EVERY);
+    let have_settled = wait_until(SETTLE, LOOK_EVERY, || {
         found = look();
-        if found.is_empty() {
-            reap_adopted();
-            return Vec::new();
-        }
+        found.is_empty()
+    });
+    if have_settled {
+        reap_adopted();
+        return Vec::new();
     }
     let mut ended: BTreeMap<ProcessKey, String> = BTreeMap::new();
     let mut asked = BTreeSet::new();

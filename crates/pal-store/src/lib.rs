@@ -23,9 +23,9 @@ mod checksum;
 mod error;
 mod file;
 mod held;
-mod left_out;
 mod line;
 mod log;
+mod omitted_history;
 mod outputs;
 mod paths;
 mod read;
@@ -47,9 +47,9 @@ pub use error::{
 };
 pub use file::create_private_directory;
 pub use held::{LockedFile, NotOwn, if_there, open_own_directory, open_regular_file};
-pub use left_out::LeftOut;
 pub use line::append_private_line;
 pub use log::{Branch, Log, Opened, Syncing};
+pub use omitted_history::OmittedHistory;
 pub use outputs::{
     OUTPUT_FOLDERS, OutputCleanup, OutputFile, choose_outputs_to_remove, directory_bytes, list_outputs,
     list_session_outputs, remove_outputs, total_bytes,

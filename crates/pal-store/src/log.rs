@@ -14,7 +14,7 @@ use crate::checksum::seal;
 use crate::error::{AppendError, FileError, LogChange, OpenError, Problem, RewindError};
 use crate::file;
 use crate::held::LockedFile;
-use crate::left_out::LeftOut;
+use crate::omitted_history::OmittedHistory;
 use crate::rescue;
 use crate::resume::{Resumed, Start, resume};
 use crate::scan::Scan;
@@ -57,7 +57,7 @@ pub struct Branch {
     /// What the file no longer gives.
     pub problems: Vec<Problem>,
     /// What is left out because no context window holds it. There is none in a branch that is read whole.
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<OmittedHistory>,
 }
 
 impl Log {

@@ -4,13 +4,13 @@
 //! keeps; the prefix comes straight from the offset that it carries. So the work follows the tail, not the file. An
 //! offset that does not lead to what it should is not used: the walk goes on along the branch instead. Where the file
 //! is damaged, the same is done along a branch that was recovered from all of it. Without a boundary the branch is read to its
-//! start, unless no context window could hold it ([`LeftOut`]).
+//! start, unless no context window could hold it ([`OmittedHistory`]).
 
 use pal_model::{Body, Boundary, DecisionKind, Entry, EntryId, Preserved};
 use rustc_hash::FxHashSet;
 
 use crate::error::{OpenError, Problem};
-use crate::left_out::{LeftOut, Visible, leave_out};
+use crate::omitted_history::{OmittedHistory, Visible, leave_out};
 use crate::segment::{Cursor, Located, Source};
 use crate::walk::{Stop, Walk};
 
@@ -20,13 +20,13 @@ pub(crate) struct Resumed {
     pub(crate) problems: Vec<Problem>,
     /// The newest entry, which the next one follows.
     pub(crate) head: (EntryId, u64),
-    pub(crate) left_out: Option<LeftOut>,
+    pub(crate) left_out: Option<OmittedHistory>,
 }
 
 /// The part of a branch that was selected, in order.
 struct Selected {
     located: Vec<Located>,
-    left_out: Option<LeftOut>,
+    left_out: Option<OmittedHistory>,
 }
 
 /// Where a branch is read from.

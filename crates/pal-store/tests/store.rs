@@ -11,10 +11,10 @@ mod crash;
 mod damage;
 #[path = "store/disk.rs"]
 mod disk;
-#[path = "store/left_out.rs"]
-mod left_out;
 #[path = "store/naive.rs"]
 mod naive;
+#[path = "store/omitted_history.rs"]
+mod omitted_history;
 #[path = "store/open.rs"]
 mod open;
 #[path = "store/tree.rs"]

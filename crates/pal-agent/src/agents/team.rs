@@ -243,7 +243,7 @@ impl Team {
             member.place = Place::Ended;
         }
         self.ended.notify_all();
-        // One that ends well says nothing more: whoever waits for its words waits no longer.
+        // A subagent that ends well sends no further message: its waiters stop waiting.
         self.sender.send(Signal::AgentLeft);
     }
 

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use pal_context::{LAYERS, What};
 use pal_engine::{Engine, pin_tokens};
 use pal_model::{Body, Entry, EntryId};
-use pal_store::{LeftOut, Reader};
+use pal_store::{OmittedHistory, Reader};
 use pal_view::{Scope, View as ContextView};
 
 use crate::arguments::View;
@@ -46,8 +46,8 @@ struct Hidden {
     why: &'static str,
 }
 
-impl From<&LeftOut> for Hidden {
-    fn from(left_out: &LeftOut) -> Hidden {
+impl From<&OmittedHistory> for Hidden {
+    fn from(left_out: &OmittedHistory) -> Hidden {
         Hidden {
             messages: left_out.messages as usize,
             by_people: left_out.by_people as usize,

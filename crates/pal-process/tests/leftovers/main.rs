@@ -39,22 +39,29 @@ fn finished(program: Program) -> Finished {
 
 /// Processes whose command line holds a text, but for this one.
 fn running(text: &str) -> BTreeSet<i32> {
+    processes(|line| line.contains(text))
+}
+
+/// Processes with a matching command line, whose words end with a zero byte each, but for this one.
+fn processes(is_meant: impl Fn(&str) -> bool) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
         let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        if pid != std::process::id().cast_signed() && String::from_utf8_lossy(&line).contains(text) {
+        if pid != std::process::id().cast_signed() && is_meant(&String::from_utf8_lossy(&line)) {
             found.insert(pid);
         }
     }
     found
 }
 
+/// Waits until so many processes have become this program: until then they still are `setsid`, and for a moment nothing.
 fn wait_for(count: usize, text: &str) {
     let until = Instant::now() + Duration::from_secs(20);
-    while running(text).len() < count {
+    let whole = format!("{text}\0");
+    while processes(|line| line == whole).len() < count {
         assert!(Instant::now() < until, "{} of {count} {text}", running(text).len());
         std::thread::sleep(Duration::from_millis(20));
     }

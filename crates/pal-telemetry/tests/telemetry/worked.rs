@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 /// Stands wherever somebody says something.
 pub(crate) const CANARY: &str = "canary-7f3a";
 
-/// A token that somebody pasted.
+/// A token that a user pasted.
 pub(crate) const SECRET: &str = concat!("ghp_", "0123456789abcdefghijABCDEFGHIJ012345");
 
 pub(crate) fn target(endpoint: &str, with_content: bool) -> Target {

@@ -29,7 +29,7 @@ impl Places {
     }
 }
 
-/// One command that is waited for, or being started: as long as it lives, the places are held. Whoever drops it calls
+/// One command that is waited for, or being started: as long as it lives, the places are held. The caller that drops it calls
 /// [`Shell::tidy`] then.
 pub(super) struct Holding<'a>(&'a Shell);
 

@@ -1,6 +1,6 @@
 //! What a session that goes on leaves out of a log which was never compacted and is longer than any context window.
 //!
-//! Such a log was made by another program, or its compaction was switched off. Nobody can send all of it, so a resume takes
+//! Such a log was made by another program, or its compaction was switched off. No request can carry all of it, so a resume takes
 //! the newest messages, as many as the greatest window could hold several times over. Of what lies before, it takes what
 //! people said and what is in force, found by the beginnings of the lines. What was used up is summed.
 
@@ -32,7 +32,7 @@ const STANDING_KINDS: [&str; 10] =
 
 /// What a branch is too long for.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct LeftOut {
+pub struct OmittedHistory {
     /// Entries that were left out.
     pub entries: u64,
     /// How many of them are messages.
@@ -45,7 +45,7 @@ pub struct LeftOut {
     pub totals: Totals,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for OmittedHistory {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
@@ -131,7 +131,7 @@ pub(crate) fn leave_out(
     walk: &mut Walk<'_>,
     first: &Located,
     has_prefix: bool,
-) -> Result<(Vec<Located>, LeftOut), Stop> {
+) -> Result<(Vec<Located>, OmittedHistory), Stop> {
     let mut taking = Taking { has_prefix, ..Taking::default() };
     if walk.follows_the_file() {
         let source = Source { end: first.offset, ..walk.source() };
@@ -154,7 +154,7 @@ struct Taking {
     taken: Vec<Located>,
     taken_bytes: u64,
     has_prefix: bool,
-    left_out: LeftOut,
+    left_out: OmittedHistory,
 }
 
 impl Taking {
