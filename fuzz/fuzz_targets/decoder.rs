@@ -6,8 +6,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pal_fuzz::{Meter, peak_of};
-use pal_model::fields;
-use pal_wire::{Decoder, Dialect, Event, classify, decode_whole};
+use pal_model::object_fields;
+use pal_wire::{Dialect, ResponseDecoder, ResponseEvent, classify_failure, decode_response};
 
 #[global_allocator]
 static METER: Meter = Meter;
@@ -20,10 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
         check(&events);
         assert_eq!(decode(dialect, pieces(body, *first, *second)), events, "{dialect:?} in pieces");
         assert_eq!(decode(dialect, body.chunks(1)), events, "{dialect:?} byte by byte");
-        check(&decode_whole(dialect, body));
+        check(&decode_response(dialect, body));
     }
     let text = String::from_utf8_lossy(body);
-    let failure = classify(u16::from_be_bytes([*first, *second]), |_| Some(text.as_ref()), body);
+    let failure = classify_failure(u16::from_be_bytes([*first, *second]), |_| Some(text.as_ref()), body);
     assert!(!failure.message.is_empty() && failure.message.chars().count() <= 700);
 });
 
@@ -42,8 +42,8 @@ fn pieces(body: &[u8], first: u8, second: u8) -> Vec<&[u8]> {
     pieces
 }
 
-fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
-    let mut decoder = Decoder::new(dialect);
+fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ResponseEvent> {
+    let mut decoder = ResponseDecoder::new(dialect);
     let mut events = Vec::new();
     for piece in pieces {
         decoder.push(piece, &mut events);
@@ -52,18 +52,19 @@ fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     events
 }
 
-fn check(events: &[Event]) {
-    let is_end = |event: &Event| matches!(event, Event::Finished(_) | Event::Failed(_));
+fn check(events: &[ResponseEvent]) {
+    let is_end =
+        |event: &ResponseEvent| matches!(event, ResponseEvent::Finished(_) | ResponseEvent::Failed(_));
     assert_eq!(events.iter().filter(|event| is_end(event)).count(), 1, "{events:?}");
     assert!(events.last().is_some_and(is_end), "{events:?}");
     for event in events {
         match event {
-            Event::Block { block, .. } => {
-                assert!(fields(block.raw()).is_ok(), "no object: {block:?}");
+            ResponseEvent::Block { block, .. } => {
+                assert!(object_fields(block.raw()).is_ok(), "no object: {block:?}");
                 assert!(!block.raw().contains(['\n', '\r']), "more than one line: {block:?}");
             }
-            Event::Finished(finished) => {
-                assert!(fields(&finished.extras).is_ok(), "no object: {}", finished.extras);
+            ResponseEvent::Finished(finished) => {
+                assert!(object_fields(&finished.extras).is_ok(), "no object: {}", finished.extras);
                 assert!(!finished.extras.contains(['\n', '\r']), "{}", finished.extras);
             }
             _ => {}

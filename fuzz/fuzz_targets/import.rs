@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use pal_fuzz::{Meter, accepted, lens, peak_of};
-use pal_import::{Measure, Options, import};
-use pal_model::{Body, Entry, Text};
-use pal_view::{Scope, View};
+use pal_import::{ImportOptions, TokenEstimator, import};
+use pal_model::{EntryBody, LogEntry, SharedText};
+use pal_view::{View, ViewScope};
 
 #[global_allocator]
 static METER: Meter = Meter;
@@ -21,7 +21,7 @@ fn bytes_max(source: &[u8]) -> usize {
 /// Three bytes a token.
 struct Thirds;
 
-impl Measure for Thirds {
+impl TokenEstimator for Thirds {
     fn text(&self, _model: &str, text: &str) -> f64 {
         text.len() as f64 / 3.0
     }
@@ -32,7 +32,7 @@ impl Measure for Thirds {
 }
 
 fuzz_target!(|source: &[u8]| {
-    let options = |strict| Options { measure: &Thirds, strict };
+    let options = |strict| ImportOptions { measure: &Thirds, strict };
     let (imported, peak) = peak_of(|| import(source, &options(false)));
     assert!(peak <= bytes_max(source), "{peak} bytes held for a source of {}", source.len());
     let strict = import(source, &options(true));
@@ -44,12 +44,13 @@ fuzz_target!(|source: &[u8]| {
     if let Ok(strict) = strict {
         assert_eq!(strict.log, imported.log, "strict refuses or makes no difference");
     }
-    let read = |line| Entry::parse(Text::from(line)).unwrap_or_else(|error| panic!("{error}: {line:.400}"));
-    let entries: Vec<Entry> = imported.log.lines().map(read).collect();
+    let read =
+        |line| LogEntry::parse(SharedText::from(line)).unwrap_or_else(|error| panic!("{error}: {line:.400}"));
+    let entries: Vec<LogEntry> = imported.log.lines().map(read).collect();
     for entry in &entries {
-        assert!(!matches!(entry.body, Body::Unknown), "unknown body: {:.400}", entry.line);
+        assert!(!matches!(entry.body, EntryBody::Unknown), "unknown body: {:.400}", entry.line);
     }
-    for scope in [Scope::Current, Scope::Whole] {
-        accepted(&View::of(lens(scope), entries.iter().cloned()));
+    for scope in [ViewScope::Current, ViewScope::Whole] {
+        accepted(&View::from_branch(lens(scope), entries.iter().cloned()));
     }
 });

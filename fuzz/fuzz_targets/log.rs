@@ -1,13 +1,13 @@
-//! Any bytes as a log on disk: reading and opening never panic nor hang, not a byte is lost, and the session can go
-//! on.
+//! Arbitrary bytes as a log on disk: reading and opening neither panic nor hang, no byte is lost, and the session
+//! can continue.
 #![no_main]
 
 use std::cell::OnceCell;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pal_model::{Draft, Entry, IdSource, Origin, Timestamp};
-use pal_store::{Log, ReadError, Reader};
+use pal_model::{EntryDraft, IdSource, LogEntry, MessageOrigin, Timestamp};
+use pal_store::{Log, LogReader, ReadError};
 use tempfile::TempDir;
 
 thread_local! {
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         let directory = directory.get_or_init(|| {
             let memory = Path::new("/dev/shm");
             let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-            made.expect("a folder to work in")
+            made.expect("a temporary directory")
         });
         check(bytes, &directory.path().join("log.jsonl"), &directory.path().join("log.jsonl.torn"));
     });
@@ -29,7 +29,7 @@ fn check(bytes: &[u8], path: &Path, torn_path: &Path) {
     let _ = std::fs::remove_file(torn_path);
     std::fs::write(path, bytes).unwrap();
 
-    let reader = Reader::open(path).unwrap();
+    let reader = LogReader::open(path).unwrap();
     let whole = check_lines(&reader, bytes);
     let read = reader.branch();
     let read_whole = reader.whole_branch();
@@ -57,7 +57,7 @@ fn check(bytes: &[u8], path: &Path, torn_path: &Path) {
     let read = read.expect("what can be opened can be read");
     assert_eq!(lines(&read.entries), lines(&opened.branch.entries), "reading and opening differ");
 
-    let draft = Draft::user(Origin::Person, "\"go on\"");
+    let draft = EntryDraft::user(MessageOrigin::Person, "\"go on\"");
     let added = opened.log.append(draft, Timestamp::from_milliseconds(1_800_000_000_000)).unwrap();
     let mut expected: Vec<String> = lines(&opened.branch.entries).into_iter().map(str::to_owned).collect();
     expected.push(added.line.to_string());
@@ -68,8 +68,8 @@ fn check(bytes: &[u8], path: &Path, torn_path: &Path) {
     assert_eq!(again.log.head(), Some(added.id));
 }
 
-/// Every byte belongs to one line, in order; returns how many lines are entries.
-fn check_lines(reader: &Reader, bytes: &[u8]) -> usize {
+/// Checks that every byte belongs to one line, in order; returns the number of entries.
+fn check_lines(reader: &LogReader, bytes: &[u8]) -> usize {
     let mut at = 0;
     let mut entries = 0;
     for line in reader.lines() {
@@ -89,6 +89,6 @@ fn check_lines(reader: &Reader, bytes: &[u8]) -> usize {
     entries
 }
 
-fn lines(entries: &[Entry]) -> Vec<&str> {
+fn lines(entries: &[LogEntry]) -> Vec<&str> {
     entries.iter().map(|entry| entry.line.as_str()).collect()
 }

@@ -14,8 +14,9 @@
 //! ```
 
 use pal_model::{
-    Boundary, Content, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin, Placement, Prefix,
-    Preserved, Reference, RequestSent, ResponseGot, Snapshot, Source, Text, Timestamp, Usage, escape_into,
+    Boundary, Content, Decision, DecisionKind, EntryDraft, EntryId, EntryRef, IdSource, LogEntry,
+    MessageOrigin, PreservedPlacement, PreservedRange, PromptPrefix, RequestRecord, RequestSource,
+    ResponseRecord, SessionSnapshot, SharedText, Timestamp, Usage, escape_into,
 };
 use serde_json::value::RawValue;
 
@@ -38,7 +39,7 @@ const RESULTS: [&str; 10] = [
 ];
 
 /// The entries that a text stands for, in the order of their log.
-pub fn entries(text: &str) -> Vec<Entry> {
+pub fn entries(text: &str) -> Vec<LogEntry> {
     let mut pot = Pot { ids: IdSource::seeded(1), entries: Vec::new(), prefix: None, rewind: 0 };
     for line in text.lines().take(STEPS_MAX) {
         pot.step(line);
@@ -49,7 +50,7 @@ pub fn entries(text: &str) -> Vec<Entry> {
 /// A log as it is being written.
 struct Pot {
     ids: IdSource,
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
     prefix: Option<EntryId>,
     /// How many entries before the last one the next entry continues.
     rewind: usize,
@@ -95,7 +96,7 @@ impl Pot {
                 format!(r#"{{"v":1,"id":"{id}","parent":{parent},"at":"{time}",{}}}"#, arguments.rest)
             }
         };
-        self.entries.extend(Entry::parse(Text::from(line)));
+        self.entries.extend(LogEntry::parse(SharedText::from(line)));
     }
 
     /// The id of the entry so many before the last.
@@ -109,35 +110,39 @@ impl Pot {
         self.earlier(back).unwrap_or(EntryId::from_bits(7))
     }
 
-    fn draft(&mut self, kind: char, arguments: Arguments<'_>, id: EntryId) -> Option<Draft> {
+    fn draft(&mut self, kind: char, arguments: Arguments<'_>, id: EntryId) -> Option<EntryDraft> {
         let Arguments { letter, rest, .. } = arguments;
         Some(match kind {
-            'u' => Draft::user(Origin::Person, &content(rest)),
-            't' => Draft::user(Origin::Tool, &content(rest)),
-            'g' => Draft::user(Origin::Agent, &content(rest)),
-            'y' => Draft::user(Origin::Synthetic, &content(rest)),
+            'u' => EntryDraft::user(MessageOrigin::Person, &content(rest)),
+            't' => EntryDraft::user(MessageOrigin::Tool, &content(rest)),
+            'g' => EntryDraft::user(MessageOrigin::Agent, &content(rest)),
+            'y' => EntryDraft::user(MessageOrigin::Synthetic, &content(rest)),
             'a' => {
                 let response = arguments.digit(0);
                 let response = (response > 0).then(|| format!("msg_{response}").as_str().into());
                 let model = if letter == 'o' { "claude-opus-4-6" } else { "claude-opus-5-5-20260901" };
-                Draft::assistant(response.as_ref(), Some(model), &content(rest))
+                EntryDraft::assistant(response.as_ref(), Some(model), &content(rest))
             }
-            'm' => Draft::attachment("reminder", &content(rest)),
-            'r' => Draft::request(&RequestSent::plain(Source::named(if letter == 'c' { "compact" } else { "main" }), self.earlier(arguments.digit(0)), "claude-opus-5-5".into())),
-            's' => Draft::response(&ResponseGot {
+            'm' => EntryDraft::attachment("reminder", &content(rest)),
+            'r' => EntryDraft::request(&RequestRecord::new(
+                RequestSource::from_name(if letter == 'c' { "compact" } else { "main" }),
+                self.earlier(arguments.digit(0)),
+                "claude-opus-5-5".into(),
+            )),
+            's' => EntryDraft::response(&ResponseRecord {
                 response: format!("msg_{}", arguments.digit(0)).as_str().into(),
-                source: Source::main(),
+                source: RequestSource::main(),
                 model: "claude-opus-5-5".into(),
                 usage: Usage { input_tokens: rest.len() as u64 * 1000, ..Usage::default() },
                 stop_reason: None,
                 cost: None,
                 cache_break: None,
             }),
-            'd' => Draft::decision(&self.decision(arguments)),
-            'b' => Draft::boundary(&self.boundary(arguments)),
+            'd' => EntryDraft::decision(&self.decision(arguments)),
+            'b' => EntryDraft::boundary(&self.boundary(arguments)),
             'p' => {
                 self.prefix = Some(id);
-                Draft::prefix(&prefix(arguments))
+                EntryDraft::prefix(&prefix(arguments))
             }
             _ => return None,
         })
@@ -166,36 +171,36 @@ impl Pot {
 
     fn boundary(&self, arguments: Arguments<'_>) -> Boundary {
         let placement = match arguments.letter {
-            'b' => Placement::BeforeSummary,
-            _ => Placement::AfterSummary,
+            'b' => PreservedPlacement::BeforeSummary,
+            _ => PreservedPlacement::AfterSummary,
         };
-        let preserved = (arguments.digits.len() > 1).then(|| Preserved {
+        let preserved = (arguments.digits.len() > 1).then(|| PreservedRange {
             head: self.target(arguments.digit(0)),
             tail: self.target(arguments.digit(1)),
             placement,
             offset: None,
         });
-        let prefix = self.prefix.map(|id| Reference { id, offset: None });
+        let prefix = self.prefix.map(|id| EntryRef { id, offset: None });
         Boundary {
             trigger: "auto".into(),
-            how: if arguments.digit(2) > 0 { "provider" } else { "fork" }.into(),
-            summary: Content::parse(&Text::from(content(arguments.rest))),
+            method: if arguments.digit(2) > 0 { "provider" } else { "fork" }.into(),
+            summary: Content::parse(&SharedText::from(content(arguments.rest))),
             preserved,
-            snapshot: Snapshot { prefix, ..Snapshot::default() },
+            snapshot: SessionSnapshot { prefix, ..SessionSnapshot::default() },
             ..Boundary::default()
         }
     }
 }
 
 /// System blocks, tools and a context, parted by `|`.
-fn prefix(arguments: Arguments<'_>) -> Prefix {
+fn prefix(arguments: Arguments<'_>) -> PromptPrefix {
     let mut parts = arguments.rest.split('|');
     let mut next = || content(parts.next().unwrap_or_default());
-    let list = |raw: String| Text::from(if raw.starts_with('[') { raw } else { format!("[{raw}]") });
-    Prefix {
+    let list = |raw: String| SharedText::from(if raw.starts_with('[') { raw } else { format!("[{raw}]") });
+    PromptPrefix {
         system: list(next()),
         tools: list(next()),
-        context: Content::parse(&Text::from(next())),
+        context: Content::parse(&SharedText::from(next())),
         unseen_tokens: arguments.digit(0) as u64,
         notes: Default::default(),
     }

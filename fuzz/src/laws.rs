@@ -2,19 +2,19 @@
 
 use std::sync::LazyLock;
 
-use pal_model::{Card, Cards, Entry, TokenGeneration};
-use pal_view::{Estimator, Lens, Pushed, RenderOptions, Scope, View};
-use pal_wire::{Rules, check_request};
+use pal_model::{LogEntry, ModelCard, ModelCatalog, TokenGeneration};
+use pal_view::{Estimator, Lens, PushOutcome, RenderOptions, View, ViewScope};
+use pal_wire::{RequestRules, check_request};
 
 const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// The window is a small one: it bounds the text that stands in for a prompt which an imported session does not
 /// hold, and a megabyte of that would only cost time.
-static CARD: LazyLock<Card> =
-    LazyLock::new(|| Card { window: 8_000, ..Cards::shipped().find("claude-opus-5-5").card });
+static CARD: LazyLock<ModelCard> =
+    LazyLock::new(|| ModelCard { window: 8_000, ..ModelCatalog::built_in().find("claude-opus-5-5").card });
 
 /// How all targets look at a branch.
-pub fn lens(scope: Scope) -> Lens {
+pub fn lens(scope: ViewScope) -> Lens {
     Lens { card: CARD.clone(), estimator: Estimator::shipped(TokenGeneration::Claude47), scope }
 }
 
@@ -28,24 +28,26 @@ fn shown(view: &View) -> (String, String) {
 pub fn accepted(view: &View) {
     let (body, fingerprint) = shown(view);
     assert_eq!(shown(view), (body.clone(), fingerprint), "rendered twice, the requests differ");
-    if let Err(error) = check_request(body.as_bytes(), &Rules::from(&*CARD)) {
+    if let Err(error) = check_request(body.as_bytes(), &RequestRules::from(&*CARD)) {
         panic!("{}\n{body:.4000}", error.message);
     }
 }
 
 /// A view that grew entry by entry shows what a view of the whole branch shows, and the judge takes it.
-pub fn growing_equals_deriving(entries: &[Entry]) {
-    for scope in [Scope::Current, Scope::Whole] {
+pub fn growing_equals_deriving(entries: &[LogEntry]) {
+    for scope in [ViewScope::Current, ViewScope::Whole] {
         let mut grown = View::new(lens(scope));
         for (at, entry) in entries.iter().enumerate() {
             match grown.push(entry.clone()) {
-                Pushed::Added => {}
+                PushOutcome::Added => {}
                 // It continues an entry of a branch that was left.
-                Pushed::NeedsHistory => grown = View::of(lens(scope), branch_of(&entries[..=at])),
-                Pushed::Repeated => panic!("ids are unique"),
+                PushOutcome::NeedsHistory => {
+                    grown = View::from_branch(lens(scope), branch_of(&entries[..=at]))
+                }
+                PushOutcome::Duplicate => panic!("ids are unique"),
             }
         }
-        let derived = View::of(lens(scope), branch_of(entries));
+        let derived = View::from_branch(lens(scope), branch_of(entries));
         assert_eq!(shown(&grown), shown(&derived), "{scope:?}");
         accepted(&derived);
         assert_eq!(format!("{:?}", grown.state()), format!("{:?}", derived.state()), "{scope:?}");
@@ -54,8 +56,8 @@ pub fn growing_equals_deriving(entries: &[Entry]) {
 }
 
 /// The branch of the last entry.
-pub fn branch_of(entries: &[Entry]) -> Vec<Entry> {
-    let mut branch: Vec<Entry> = Vec::new();
+pub fn branch_of(entries: &[LogEntry]) -> Vec<LogEntry> {
+    let mut branch: Vec<LogEntry> = Vec::new();
     let mut next = entries.last();
     while let Some(entry) = next {
         branch.push(entry.clone());

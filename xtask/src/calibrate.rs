@@ -3,7 +3,7 @@
 //! Prints the held-out errors; with `--write` it also fits on everything and rewrites the estimators' table.
 //! The same data give the same bytes.
 
-mod data;
+mod calibration_rows;
 mod evaluate;
 mod fit;
 mod models;
@@ -14,9 +14,9 @@ mod tests;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use data::Data;
+use calibration_rows::Data;
 
-const TABLE: &str = "crates/pal-view/src/estimate/table.rs";
+const TABLE: &str = "crates/pal-view/src/estimate/weight_table.rs";
 
 /// Runs the task with the arguments behind its name.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {

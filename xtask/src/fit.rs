@@ -1,17 +1,18 @@
 //! `xtask fit`: what recorded sessions say about what is to come, for the policy that goes by price.
 //!
-//! Prints each figure of `crates/pal-context/src/thrifty/fitted.rs` as the data has it, and how reliable forecasts made with
+//! Prints each figure of `crates/pal-context/src/cost_aware/fitted_figures.rs` as the data has it, and how reliable forecasts made with
 //! the figures in force are. Nothing is written: a person puts the figures in place and says so.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use pal_context::thrifty::{
-    NeedAge, Reliability, Since, needs, pause_reliability, share_needed, turn_reliability,
+use pal_context::cost_aware::{
+    FileActivity, ForecastReliability, ResultAge, observe_reuse, pause_reliability, reuse_probability,
+    turn_reliability,
 };
-use pal_import::Measure;
-use pal_model::{Body, Cards, Entry, Rhythm, Text, ToolKind};
+use pal_import::TokenEstimator;
+use pal_model::{ActivityStats, EntryBody, LogEntry, ModelCatalog, SharedText, ToolKind};
 use pal_view::Estimator;
 
 /// Runs the task with the arguments behind its name.
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         sessions.push(read(&file)?);
     }
     println!("{} sessions", sessions.len());
-    let rhythms: Vec<Vec<Rhythm>> = sessions.iter().map(|entries| rhythms(entries)).collect();
+    let rhythms: Vec<Vec<ActivityStats>> = sessions.iter().map(|entries| rhythms(entries)).collect();
     of_requests(&rhythms);
     of_pauses(&rhythms);
     of_needs(&sessions);
@@ -48,9 +49,9 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 }
 
 /// Estimates by the card of the model.
-struct ByCard(Cards);
+struct ByCard(ModelCatalog);
 
-impl Measure for ByCard {
+impl TokenEstimator for ByCard {
     fn text(&self, model: &str, text: &str) -> f64 {
         Estimator::shipped(self.0.find(model).card.generation).text(text)
     }
@@ -60,28 +61,29 @@ impl Measure for ByCard {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<Entry>, Box<dyn Error>> {
-    let measure = ByCard(Cards::shipped());
-    let options = pal_import::Options { measure: &measure, strict: false };
+fn read(file: &Path) -> Result<Vec<LogEntry>, Box<dyn Error>> {
+    let measure = ByCard(ModelCatalog::built_in());
+    let options = pal_import::ImportOptions { measure: &measure, strict: false };
     let imported = pal_import::import(&std::fs::read(file)?, &options)
         .map_err(|error| format!("{}: {error}", file.display()))?;
-    let log = Text::from(imported.log);
-    let entries: Result<Vec<Entry>, _> = log.lines().map(|line| Entry::parse(log.slice_of(line))).collect();
+    let log = SharedText::from(imported.log);
+    let entries: Result<Vec<LogEntry>, _> =
+        log.lines().map(|line| LogEntry::parse(log.slice_of(line))).collect();
     Ok(entries?)
 }
 
 /// The rhythm of a session before each of its requests.
-fn rhythms(entries: &[Entry]) -> Vec<Rhythm> {
-    let mut rhythm = Rhythm::default();
+fn rhythms(entries: &[LogEntry]) -> Vec<ActivityStats> {
+    let mut rhythm = ActivityStats::default();
     let mut states = Vec::new();
     for entry in entries {
         match &entry.body {
-            Body::Request(request) if request.source.is_conversation() => {
+            EntryBody::Request(request) if request.source.is_conversation() => {
                 states.push(rhythm.clone());
-                rhythm.requested(entry.at);
+                rhythm.record_request(entry.at);
             }
-            Body::Response(got) if got.source.is_conversation() => rhythm.answered(&got.usage),
-            Body::Boundary(boundary) if boundary.stands() => rhythm.begin_anew(),
+            EntryBody::Response(got) if got.source.is_conversation() => rhythm.record_response(&got.usage),
+            EntryBody::Boundary(boundary) if boundary.has_summary() => rhythm.reset_context(),
             _ => {}
         }
     }
@@ -89,7 +91,7 @@ fn rhythms(entries: &[Entry]) -> Vec<Rhythm> {
     states
 }
 
-fn of_requests(sessions: &[Vec<Rhythm>]) {
+fn of_requests(sessions: &[Vec<ActivityStats>]) {
     println!("\nrequests to come, by how many there were");
     for so_far in [1, 10, 25, 50, 100, 150, 200, 300] {
         let left: Vec<f64> = sessions
@@ -100,17 +102,17 @@ fn of_requests(sessions: &[Vec<Rhythm>]) {
             .collect();
         println!("  after {so_far:>3}: {:6.1} ({} sessions)", mean(&left), left.len());
     }
-    let grown: Vec<&Rhythm> = sessions.iter().filter_map(|session| session.last()).collect();
+    let grown: Vec<&ActivityStats> = sessions.iter().filter_map(|session| session.last()).collect();
     let tokens: u64 = grown.iter().map(|rhythm| rhythm.grown_tokens).sum();
     let times: u64 = grown.iter().map(|rhythm| rhythm.grown_times).sum();
     println!("growth of a context from answer to answer: {:.0} tokens", tokens as f64 / times.max(1) as f64);
     println!("\nhow likely another 10, 25, 50, 100, 200 requests were, and how many sessions had them");
-    let befores: Vec<Vec<Rhythm>> =
+    let befores: Vec<Vec<ActivityStats>> =
         sessions.iter().map(|session| session[..session.len() - 1].to_vec()).collect();
     print_bins(&turn_reliability(&befores, &[10, 25, 50, 100, 200]));
 }
 
-fn of_pauses(sessions: &[Vec<Rhythm>]) {
+fn of_pauses(sessions: &[Vec<ActivityStats>]) {
     let mut pauses = [0u64; 4];
     for rhythm in sessions.iter().filter_map(|session| session.last()) {
         for (sum, count) in pauses.iter_mut().zip(rhythm.pauses) {
@@ -125,11 +127,11 @@ fn of_pauses(sessions: &[Vec<Rhythm>]) {
     print_bins(&pause_reliability(sessions, 2, 4));
 }
 
-fn of_needs(sessions: &[Vec<Entry>]) {
+fn of_needs(sessions: &[Vec<LogEntry>]) {
     // By bytes: what is long costs more to carry and more to read again.
     let mut sums: BTreeMap<String, [(usize, usize); 4]> = BTreeMap::new();
-    let mut kinds: BTreeMap<String, (ToolKind, Since)> = BTreeMap::new();
-    for need in sessions.iter().flat_map(|entries| needs(entries)) {
+    let mut kinds: BTreeMap<String, (ToolKind, FileActivity)> = BTreeMap::new();
+    for need in sessions.iter().flat_map(|entries| observe_reuse(entries)) {
         let name = format!("{:?}, {:?}", need.kind, need.since);
         kinds.insert(name.clone(), (need.kind, need.since));
         let (all, needed) = &mut sums.entry(name).or_default()[need.age as usize];
@@ -140,24 +142,24 @@ fn of_needs(sessions: &[Vec<Entry>]) {
         "\nshare of the bytes of results that was needed again (in force), with < 5, < 15, < 40, more newer results"
     );
     for (name, row) in sums {
-        let cells: Vec<String> = NeedAge::ALL
+        let cells: Vec<String> = ResultAge::ALL
             .into_iter()
             .map(|age| {
                 let (all, needed) = row[age as usize];
                 let share = needed as f64 / all.max(1) as f64;
                 let (kind, since) = kinds[&name];
-                format!("{share:.3} ({:.3}) of {:5} KB", share_needed(kind, age, since), all / 1_000)
+                format!("{share:.3} ({:.3}) of {:5} KB", reuse_probability(kind, age, since), all / 1_000)
             })
             .collect();
         println!("  {name:<18} {}", cells.join("   "));
     }
 }
 
-fn of_compactions(sessions: &[Vec<Entry>]) {
+fn of_compactions(sessions: &[Vec<LogEntry>]) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for entries in sessions {
         for entry in entries {
-            if let Body::Boundary(boundary) = &entry.body
+            if let EntryBody::Boundary(boundary) = &entry.body
                 && let (Some(from), Some(to)) = (boundary.tokens_before, boundary.tokens_after)
             {
                 before.push(from as f64);
@@ -177,7 +179,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-fn print_bins(bins: &[Reliability]) {
+fn print_bins(bins: &[ForecastReliability]) {
     for bin in bins {
         println!("  predicted {:.4}  actual {:.4}  ({} cases)", bin.predicted, bin.actual, bin.cases);
     }

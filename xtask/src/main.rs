@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod fit;
+mod readme;
 mod tidy;
 
 use std::error::Error;
@@ -22,8 +23,14 @@ fn dispatch(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first() {
         Some((task, rest)) if task == "calibrate" => calibrate::run(rest),
         Some((task, rest)) if task == "fit" => fit::run(rest),
-        Some((task, _)) if task == "tidy" => tidy::run(),
-        Some((task, _)) => Err(format!("no such task: {task}").into()),
-        None => Err("which task? tidy, calibrate [--data DIR] [--write], fit [--data DIR]".into()),
+        Some((task, rest)) if task == "readme" => readme::run(rest),
+        Some((task, rest)) if task == "tidy" => tidy::run(rest),
+        Some((task, _)) => {
+            Err(format!("unknown task {task}; the tasks are tidy, readme, calibrate and fit").into())
+        }
+        None => Err(
+            "give a task: tidy [CRATE…], readme [PAL], calibrate [--data DIR] [--write], fit [--data DIR]"
+                .into(),
+        ),
     }
 }

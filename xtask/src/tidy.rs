@@ -1,153 +1,52 @@
-//! The house rules that the design rests on, checked against the tree: crates use each other only in the direction
-//! that ARCHITECTURE.md gives, pure crates touch nothing outside of them, and what ARCHITECTURE.md names exists.
+//! Rules of the tree that a reviewer would otherwise have to remember, checked by a test.
+//!
+//! [`layers`]: crates use only lower layers, pure crates touch nothing outside, ARCHITECTURE.md names what exists.
+//! [`names`]: public type names are unique, files are named by what they hold, structs stay small.
+//! [`comments`]: doc comments state contracts, in plain words.
+//! [`rings`]: modules of a crate do not depend on each other in a circle.
+//! [`sections`]: every § that the source cites is a section of docs/behaviour.md.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod comments;
+mod layers;
+mod names;
+mod rings;
+mod sections;
+mod source;
+
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a pure crate may not mention outside of its tests.
-const IMPURE: [&str; 12] = [
-    "std::fs",
-    "std::net",
-    "std::process",
-    "std::env",
-    "std::thread",
-    "std::io::std",
-    "Instant::now",
-    "SystemTime",
-    "Timestamp::now",
-    "Uuid::",
-    "rand::",
-    "tokio",
-];
+use source::SourceFile;
 
-/// Dependencies that a pure crate may not have.
-const IMPURE_CRATES: [&str; 8] =
-    ["tokio", "reqwest", "rustix", "tempfile", "rand", "getrandom", "uuid", "axum"];
-
-/// One row of the crate table in ARCHITECTURE.md.
-struct Rule {
-    is_pure: bool,
-    may_use: BTreeSet<String>,
+/// Prints every violation, and the figures of the tree; fails if there is a violation. With crate names, prints only theirs.
+pub(crate) fn run(crates: &[String]) -> Result<(), Box<dyn Error>> {
+    let root = root();
+    let is_wanted = |name: &str| crates.is_empty() || crates.iter().any(|wanted| wanted == name);
+    let mut files = source::read_tree(&root)?;
+    let mut found = names::duplicate_types(&files, &is_wanted);
+    files.retain(|file| is_wanted(&file.crate_name));
+    found.extend(file_violations(&files));
+    if crates.is_empty() {
+        found.extend(layers::violations(&root)?);
+        found.extend(sections::violations(&root, &files)?);
+    }
+    for violation in &found {
+        println!("{violation}");
+    }
+    println!("{}", names::figures(&files));
+    println!("{}", comments::figures(&files));
+    if found.is_empty() { Ok(()) } else { Err(format!("{} violations", found.len()).into()) }
 }
 
-/// Prints every breach and fails if there is one.
-pub(crate) fn run() -> Result<(), Box<dyn Error>> {
-    let breaches = breaches(&root())?;
-    for breach in &breaches {
-        eprintln!("{breach}");
-    }
-    if breaches.is_empty() { Ok(()) } else { Err(format!("{} breaches", breaches.len()).into()) }
+fn file_violations(files: &[SourceFile]) -> Vec<String> {
+    let mut found = names::violations(files);
+    found.extend(comments::violations(files));
+    found.extend(rings::violations(files));
+    found
 }
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn breaches(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let architecture = fs::read_to_string(root.join("ARCHITECTURE.md"))?;
-    let rules = rules(&architecture);
-    let mut found = missing_paths(root, &architecture);
-    if architecture.lines().count() > 200 {
-        found.push(String::from("ARCHITECTURE.md has more than 200 lines"));
-    }
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(root.join("crates"))? {
-        folders.push(entry?.path());
-    }
-    folders.push(root.join("xtask"));
-    folders.sort();
-    for folder in folders {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let manifest: toml::Table = toml::from_str(&fs::read_to_string(folder.join("Cargo.toml"))?)?;
-        match rules.get(&name) {
-            None => found.push(format!("{name} is not in the crate table of ARCHITECTURE.md")),
-            Some(rule) => {
-                found.extend(wrong_dependencies(&name, &manifest, rule));
-                if rule.is_pure {
-                    found.extend(impure_lines(&folder.join("src"))?);
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The rows `| crate | kind | may use |` of the document.
-fn rules(architecture: &str) -> BTreeMap<String, Rule> {
-    let mut rules = BTreeMap::new();
-    for line in architecture.lines() {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        if let ["", name, kind, uses, ..] = cells.as_slice()
-            && let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`'))
-        {
-            let may_use = uses
-                .split([',', ' '])
-                .map(|name| name.trim_matches('`'))
-                .filter(|name| name.starts_with("pal-"))
-                .map(String::from)
-                .collect();
-            rules.insert(name.to_owned(), Rule { is_pure: *kind == "pure", may_use });
-        }
-    }
-    rules
-}
-
-fn wrong_dependencies(name: &str, manifest: &toml::Table, rule: &Rule) -> Vec<String> {
-    let empty = toml::Table::new();
-    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table).unwrap_or(&empty);
-    let mut found = Vec::new();
-    for dependency in dependencies.keys() {
-        if dependency.starts_with("pal-") && !rule.may_use.contains(dependency) {
-            found.push(format!("{name} uses {dependency}, which ARCHITECTURE.md does not allow"));
-        }
-        if rule.is_pure && IMPURE_CRATES.contains(&dependency.as_str()) {
-            found.push(format!("{name} is pure and depends on {dependency}"));
-        }
-    }
-    found
-}
-
-/// Lines of a pure crate that reach outside; what stands in `#[cfg(test)]` at the end of a file is left out.
-fn impure_lines(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(impure_lines(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
-            found.extend(impure_text(&path, &fs::read_to_string(&path)?));
-        }
-    }
-    Ok(found)
-}
-
-fn impure_text(path: &Path, text: &str) -> Vec<String> {
-    let code = text.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
-    code.filter(|(_, line)| !line.trim_start().starts_with("//"))
-        .flat_map(|(at, line)| {
-            let hits = IMPURE.iter().filter(move |word| line.contains(*word));
-            hits.map(move |word| format!("{}:{}: a pure crate uses {word}", path.display(), at + 1))
-        })
-        .collect()
-}
-
-/// Paths in backquotes that the document names and the tree does not have.
-fn missing_paths(root: &Path, architecture: &str) -> Vec<String> {
-    let named = architecture.split('`').skip(1).step_by(2);
-    let is_path = |name: &&str| {
-        (name.starts_with("crates/")
-            || name.starts_with("xtask/")
-            || name.starts_with("docs/")
-            || name.starts_with("fuzz/"))
-            && !name.contains(['*', ' ', '<'])
-    };
-    named
-        .filter(is_path)
-        .filter(|name| !root.join(name).exists())
-        .map(|name| format!("ARCHITECTURE.md names {name}, which does not exist"))
-        .collect()
 }
 
 #[cfg(test)]
@@ -155,22 +54,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tree_keeps_the_house_rules() {
-        let found = breaches(&root()).unwrap();
+    fn the_tree_keeps_its_rules() {
+        let files = source::read_tree(&root()).unwrap();
+        let mut found = names::duplicate_types(&files, &|_| true);
+        found.extend(file_violations(&files));
+        found.extend(layers::violations(&root()).unwrap());
+        found.extend(sections::violations(&root(), &files).unwrap());
         assert!(found.is_empty(), "{}", found.join("\n"));
-    }
-
-    #[test]
-    fn breaches_are_seen() {
-        let table = "| crate | kind | may use | owns |\n| `pal-a` | pure | `pal-b`, `pal-c` | x |\n";
-        let rules = rules(table);
-        let rule = &rules["pal-a"];
-        assert!(rule.is_pure && rule.may_use.len() == 2);
-        let manifest =
-            toml::from_str("[dependencies]\npal-b = \"1\"\npal-d = \"1\"\ntokio = \"1\"\n").unwrap();
-        assert_eq!(wrong_dependencies("pal-a", &manifest, rule).len(), 2);
-        let text = "// std::fs in a comment\nuse std::fs;\n#[cfg(test)]\nmod tests { use std::env; }\n";
-        assert_eq!(impure_text(Path::new("a.rs"), text), ["a.rs:2: a pure crate uses std::fs"]);
-        assert_eq!(missing_paths(&root(), "`crates/pal-view` `crates/nowhere`").len(), 1);
     }
 }

@@ -1,26 +1,30 @@
-//! The agent in editors: the agent's side of the Agent Client Protocol, version 1, over standard input and output.
+//! The agent's side of the Agent Client Protocol, version 1, over standard input and output.
 //!
-//! [`serve`] speaks with one client until it leaves. Every session lives on a thread of its own with its own
-//! [`pal_agent::Agent`]; the connection only passes on what comes, so that nothing which takes time keeps another message
-//! waiting. How an agent is made is not known here: a [`Host`] says what one is made of.
+//! [`serve`] serves one client until it disconnects. Every session runs on its own thread with its own
+//! [`pal_agent::Agent`]; the connection only dispatches messages and never blocks on a session. An [`AgentHost`] configures
+//! the agents.
 //!
-//! Whatever goes on in a session is told as updates by one place, `teller`, in the order in which it happened; a prompt is
-//! answered behind all that belongs to it.
+//! `session_updates` turns the events of a session into updates, in order; the response to a prompt follows all updates that
+//! belong to it.
 
-mod calls;
-mod content;
-mod host;
-mod lines;
+mod acp_server;
+mod acp_session;
+mod agent_host;
+mod agent_opening;
+mod client_mcp_servers;
 mod methods;
-mod modes;
-mod opening;
-mod questions;
+mod mode_list;
+mod open_responder;
+mod permission_requests;
+mod prompt_content;
 mod replay;
-mod server;
-mod servers;
-mod session;
-mod teller;
-mod worker;
+mod session_updates;
+mod session_worker;
+mod stdio_lines;
+mod tool_calls;
 
-pub use host::{Command, Host, KeptSession, Observer, Prepared, Refusal, Wanted};
-pub use server::{ServeError, serve};
+pub use acp_server::{ServeError, serve};
+pub use agent_host::{
+    AgentHost, CommandReply, EditorCommand, EditorCommands, EventObserver, HostError, ListedSession,
+    SessionRequest, SessionSetup,
+};

@@ -1,4 +1,4 @@
-//! What a client may ask for, one function a method. Each answers at once or passes the answer on to a session's thread.
+//! Handlers of the protocol's methods. Each responds at once or hands its responder to a session's thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,53 +16,65 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
-use pal_permissions::Mode;
+use pal_permissions::PermissionMode;
 
-use crate::content::{command, prompt};
-use crate::host::{KeptSession, Wanted, failed, wrong};
-use crate::opening::Opening;
-use crate::server::Server;
-use crate::servers::servers;
-use crate::session::{Wish, gone};
-use crate::teller::Abilities;
-use crate::worker::{MODEL, live};
+use crate::acp_server::AcpServer;
+use crate::acp_session::{SessionCommand, session_ended};
+use crate::agent_host::{ListedSession, SessionRequest, internal_error, invalid_params};
+use crate::client_mcp_servers::servers;
+use crate::open_responder::OpenResponder;
+use crate::prompt_content::{command, prompt};
+use crate::session_updates::ClientCapabilities;
+use crate::session_worker::{MODEL, run_session};
 
 #[allow(clippy::needless_pass_by_value, reason = "all methods have one shape, which the connection calls")]
-impl Server {
-    /// Opens a session on a thread of its own.
-    fn open(server: &Arc<Server>, connection: ConnectionTo<Client>, wanted: Wanted, opening: Opening) {
+impl AcpServer {
+    /// Opens a session on a new thread.
+    fn open(
+        server: &Arc<AcpServer>,
+        connection: ConnectionTo<Client>,
+        session_request: SessionRequest,
+        opening: OpenResponder,
+    ) {
         let own = Arc::clone(server);
-        server.keep(std::thread::spawn(move || live(&own, connection, wanted, opening)));
+        server.track_thread(std::thread::spawn(move || {
+            run_session(&own, connection, session_request, opening)
+        }));
     }
 
-    /// Goes on with a session: with the one that is open, or with one that is kept.
-    fn go_on(
-        server: &Arc<Server>,
+    /// Resumes a session: greets again if it is open, else opens the stored one.
+    fn resume_or_open(
+        server: &Arc<AcpServer>,
         connection: ConnectionTo<Client>,
-        (id, wanted): (SessionId, Wanted),
-        opening: Opening,
+        (id, session_request): (SessionId, SessionRequest),
+        opening: OpenResponder,
     ) {
         let opening = match server.session(&id) {
             None => opening,
-            Some(session) => match session.wish(Wish::Again(opening)) {
+            Some(session) => match session.send_command(SessionCommand::Reopen(opening)) {
                 Ok(()) => return,
                 Err(unsent) => match *unsent {
-                    Wish::Again(opening) => opening,
+                    SessionCommand::Reopen(opening) => opening,
                     _ => return,
                 },
             },
         };
-        Server::open(server, connection, Wanted { session: Some(id.to_string()), ..wanted }, opening);
+        AcpServer::open(
+            server,
+            connection,
+            SessionRequest { session: Some(id.to_string()), ..session_request },
+            opening,
+        );
     }
 
     pub(crate) fn initialize(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: InitializeRequest,
         responder: Responder<InitializeResponse>,
         _: ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let session = request.client_capabilities.session.unwrap_or_default();
-        server.set_abilities(Abilities {
+        server.set_capabilities(ClientCapabilities {
             compaction: session.compaction.is_some(),
             notices: session.notices.is_some(),
         });
@@ -82,7 +94,7 @@ impl Server {
     }
 
     pub(crate) fn authenticate(
-        _: &Arc<Server>,
+        _: &Arc<AcpServer>,
         _: AuthenticateRequest,
         responder: Responder<AuthenticateResponse>,
         _: ConnectionTo<Client>,
@@ -91,27 +103,34 @@ impl Server {
     }
 
     pub(crate) fn new_session(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: NewSessionRequest,
         responder: Responder<NewSessionResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        match wanted(&request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(wanted) => Server::open(server, connection, wanted, Opening::New(responder)),
+        match session_request(&request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(session_request) => {
+                AcpServer::open(server, connection, session_request, OpenResponder::New(responder))
+            }
             Err(error) => return responder.respond_with_error(error),
         }
         Ok(())
     }
 
     pub(crate) fn load_session(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: LoadSessionRequest,
         responder: Responder<LoadSessionResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        match wanted(&request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(wanted) => {
-                Server::go_on(server, connection, (request.session_id, wanted), Opening::Load(responder));
+        match session_request(&request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(session_request) => {
+                AcpServer::resume_or_open(
+                    server,
+                    connection,
+                    (request.session_id, session_request),
+                    OpenResponder::Load(responder),
+                );
             }
             Err(error) => return responder.respond_with_error(error),
         }
@@ -119,14 +138,19 @@ impl Server {
     }
 
     pub(crate) fn resume_session(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: ResumeSessionRequest,
         responder: Responder<ResumeSessionResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        match wanted(&request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(wanted) => {
-                Server::go_on(server, connection, (request.session_id, wanted), Opening::Resume(responder));
+        match session_request(&request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(session_request) => {
+                AcpServer::resume_or_open(
+                    server,
+                    connection,
+                    (request.session_id, session_request),
+                    OpenResponder::Resume(responder),
+                );
             }
             Err(error) => return responder.respond_with_error(error),
         }
@@ -134,17 +158,17 @@ impl Server {
     }
 
     pub(crate) fn list_sessions(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: ListSessionsRequest,
         responder: Responder<ListSessionsResponse>,
         _: ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let host = Arc::clone(&server.host);
-        // Many logs may have to be read.
+        // Reading many logs takes time.
         std::thread::spawn(move || {
-            let listed = host.kept(request.cwd.as_deref()).map_err(|refusal| refusal.error());
-            let info = |kept: KeptSession| {
-                SessionInfo::new(kept.id, kept.directory).title(kept.title).updated_at(kept.active)
+            let listed = host.list_sessions(request.cwd.as_deref()).map_err(|error| error.to_protocol());
+            let info = |kept: ListedSession| {
+                SessionInfo::new(kept.id, kept.directory).title(kept.title).updated_at(kept.updated_at)
             };
             let listed = listed.map(|kept| ListSessionsResponse::new(kept.into_iter().map(info).collect()));
             let _ = responder.respond_with_result(listed);
@@ -153,18 +177,18 @@ impl Server {
     }
 
     pub(crate) fn close_session(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: CloseSessionRequest,
         responder: Responder<CloseSessionResponse>,
         _: ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let Some(session) = server.session(&request.session_id) else {
-            return responder.respond_with_error(unknown(&request.session_id));
+            return responder.respond_with_error(unknown_session(&request.session_id));
         };
         session.cancel();
-        match session.wish(Wish::Leave(Some(responder))) {
+        match session.send_command(SessionCommand::Close(Some(responder))) {
             Err(unsent) => match *unsent {
-                Wish::Leave(Some(responder)) => responder.respond(CloseSessionResponse::new()),
+                SessionCommand::Close(Some(responder)) => responder.respond(CloseSessionResponse::new()),
                 _ => Ok(()),
             },
             Ok(()) => Ok(()),
@@ -172,47 +196,46 @@ impl Server {
     }
 
     pub(crate) fn prompt(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: PromptRequest,
         responder: Responder<PromptResponse>,
         _: ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let Some(session) = server.session(&request.session_id) else {
-            return responder.respond_with_error(unknown(&request.session_id));
+            return responder.respond_with_error(unknown_session(&request.session_id));
         };
         let content = match prompt(&request.prompt) {
             Ok(content) => content,
             Err(error) => return responder.respond_with_error(error),
         };
-        // Commands take their turn.
+        // Commands do not steer a running prompt: they wait for their turn.
         let steering = command(&request.prompt).is_none().then_some(content);
         session.prompt(request.prompt, steering, responder)
     }
 
     pub(crate) fn set_mode(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: SetSessionModeRequest,
         responder: Responder<SetSessionModeResponse>,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let Some(session) = server.session(&request.session_id) else {
-            return responder.respond_with_error(unknown(&request.session_id));
+            return responder.respond_with_error(unknown_session(&request.session_id));
         };
-        let mode: Mode = match request.mode_id.0.parse() {
+        let mode: PermissionMode = match request.mode_id.0.parse() {
             Ok(mode) => mode,
-            Err(error) => return responder.respond_with_error(wrong(format!("{error}"))),
+            Err(error) => return responder.respond_with_error(invalid_params(format!("{error}"))),
         };
-        // Whether commands are fenced in hangs on this mode, and it is decided when a session is opened.
-        if [mode, session.mode()].contains(&Mode::Bypass) && mode != session.mode() {
+        // Sandboxing depends on this mode and is decided when a session opens.
+        if [mode, session.mode()].contains(&PermissionMode::Bypass) && mode != session.mode() {
             if session.is_working() {
-                return responder.respond_with_error(failed(
-                    "the mode bypass can be entered and left between prompts only. What to do: stop the prompt, or wait \
-                     for its end",
+                return responder.respond_with_error(internal_error(
+                    "bypass mode can be entered and left only between prompts; stop the prompt or wait for its end",
                 ));
             }
-            return match session.wish(Wish::Mode(mode, responder)) {
+            return match session.send_command(SessionCommand::Mode(mode, responder)) {
                 Err(unsent) => match *unsent {
-                    Wish::Mode(_, responder) => responder.respond_with_error(gone()),
+                    SessionCommand::Mode(_, responder) => responder.respond_with_error(session_ended()),
                     _ => Ok(()),
                 },
                 Ok(()) => Ok(()),
@@ -228,22 +251,22 @@ impl Server {
     }
 
     pub(crate) fn set_option(
-        server: &Arc<Server>,
+        server: &Arc<AcpServer>,
         request: SetSessionConfigOptionRequest,
         responder: Responder<SetSessionConfigOptionResponse>,
         _: ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let Some(session) = server.session(&request.session_id) else {
-            return responder.respond_with_error(unknown(&request.session_id));
+            return responder.respond_with_error(unknown_session(&request.session_id));
         };
         let model = request.value.as_value_id().filter(|_| &*request.config_id.0 == MODEL);
         let Some(model) = model else {
             return responder
-                .respond_with_error(wrong(format!("there is no such option: {}", request.config_id)));
+                .respond_with_error(invalid_params(format!("unknown option: {}", request.config_id)));
         };
-        match session.wish(Wish::Model(model.to_string(), responder)) {
+        match session.send_command(SessionCommand::Model(model.to_string(), responder)) {
             Err(unsent) => match *unsent {
-                Wish::Model(_, responder) => responder.respond_with_error(gone()),
+                SessionCommand::Model(_, responder) => responder.respond_with_error(session_ended()),
                 _ => Ok(()),
             },
             Ok(()) => Ok(()),
@@ -251,26 +274,33 @@ impl Server {
     }
 }
 
-/// What a client wants of a session, if it makes sense.
-fn wanted(cwd: &Path, added: Vec<PathBuf>, given: Vec<McpServer>) -> Result<Wanted, Error> {
+/// Validates the parameters of a session.
+fn session_request(cwd: &Path, added: Vec<PathBuf>, given: Vec<McpServer>) -> Result<SessionRequest, Error> {
     let (directory, servers) = (directory(cwd)?, servers(given)?);
-    Ok(Wanted { directory, added, servers, session: None, model: None, mode: None })
+    Ok(SessionRequest {
+        directory,
+        additional_directories: added,
+        servers,
+        session: None,
+        model: None,
+        mode: None,
+    })
 }
 
-fn unknown(id: &SessionId) -> Error {
-    wrong(format!("there is no open session {id}. What to do: load it with session/load, or begin a new one"))
+fn unknown_session(id: &SessionId) -> Error {
+    invalid_params(format!("no open session {id}; load it with session/load or start a new one"))
 }
 
-/// What a directory of a client must be.
+/// Canonicalizes the working directory; it must be absolute and exist.
 fn directory(given: &Path) -> Result<PathBuf, Error> {
     if !given.is_absolute() {
-        return Err(wrong(format!("cwd is not an absolute path: {}", given.display())));
+        return Err(invalid_params(format!("cwd is not an absolute path: {}", given.display())));
     }
     let real = given
         .canonicalize()
-        .map_err(|error| wrong(format!("cwd cannot be worked in: {}: {error}", given.display())))?;
+        .map_err(|error| invalid_params(format!("cannot use cwd: {}: {error}", given.display())))?;
     match real.is_dir() {
         true => Ok(real),
-        false => Err(wrong(format!("cwd is no directory: {}", real.display()))),
+        false => Err(invalid_params(format!("cwd is not a directory: {}", real.display()))),
     }
 }

@@ -1,26 +1,26 @@
-//! A session that is loaded, told from its beginning.
+//! Replay of a loaded session's log as updates.
 
 use std::path::Path;
 
 use agent_client_protocol::v1::schema::SessionUpdate;
-use pal_model::{BlockType, Body, Entry};
-use pal_store::{OpenError, Reader};
+use pal_model::{BlockType, EntryBody, LogEntry};
+use pal_store::{LogReader, OpenError};
 
-use crate::calls::{TODO, plan};
-use crate::teller::Teller;
+use crate::session_updates::UpdateTranslator;
+use crate::tool_calls::{TODO, plan};
 
-/// Everything that was said in a session, whatever was compacted since, and the plan as it stands.
-pub(crate) fn replay(log: &Path, teller: &mut Teller) -> Result<Vec<SessionUpdate>, OpenError> {
-    let branch = Reader::open(log)?.whole_branch()?;
+/// Translates the whole conversation, including compacted parts, and the current plan.
+pub(crate) fn replay(log: &Path, translator: &mut UpdateTranslator) -> Result<Vec<SessionUpdate>, OpenError> {
+    let branch = LogReader::open(log)?.whole_branch()?;
     let mut updates: Vec<SessionUpdate> =
-        branch.entries.iter().flat_map(|entry| teller.message(entry, false)).collect();
-    updates.extend(teller.give_up_calls());
+        branch.entries.iter().flat_map(|entry| translator.message(entry, false)).collect();
+    updates.extend(translator.give_up_calls());
     updates.extend(branch.entries.iter().rev().find_map(last_plan));
     Ok(updates)
 }
 
-fn last_plan(entry: &Entry) -> Option<SessionUpdate> {
-    let Body::Assistant(assistant) = &entry.body else { return None };
+fn last_plan(entry: &LogEntry) -> Option<SessionUpdate> {
+    let EntryBody::Assistant(assistant) = &entry.body else { return None };
     let blocks = assistant.content.blocks().iter().rev();
     let mut lists = blocks.filter(|block| {
         block.kind() == BlockType::ToolUse && block.string("name").is_some_and(|name| name == TODO)

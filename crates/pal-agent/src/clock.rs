@@ -1,14 +1,14 @@
-//! The time and chance of this process: the one place of the agent that asks for them.
+//! Time and randomness: the only module of the agent that reads them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pal_model::{IdSource, Timestamp};
 
-/// A clock.
+/// A clock with an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Clock {
-    /// How much it is ahead of the machine's, for whoever wants to see what happens after a pause without making one.
+    /// Offset to the machine's clock, to simulate pauses.
     pub ahead: Duration,
 }
 
@@ -20,7 +20,7 @@ impl Clock {
     }
 }
 
-/// Ids that no other process makes.
+/// Ids that are unique among processes.
 pub(crate) fn ids() -> IdSource {
     IdSource::seeded(RandomState::new().hash_one(std::process::id()))
 }

@@ -1,16 +1,16 @@
-//! Why an agent cannot be had, or cannot go on.
+//! Errors of an agent.
 
 use std::path::Path;
 
 use pal_engine::EngineError;
 
-/// Why an agent cannot be had, or cannot go on. The session's log is whole in every case.
+/// Errors of an agent.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The session.
+    /// Error of the session.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Something else, and what to do about it.
+    /// Any other error, with the next step.
     #[error("{0}")]
     Other(String),
 }

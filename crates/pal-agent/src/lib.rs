@@ -1,60 +1,68 @@
-//! The agent: a session that is worked on by a model with tools, under permissions and hooks.
+//! An agent: a session that a model works on with tools, under permissions and hooks.
 //!
-//! [`Agent`] joins the engine with a provider, tools, permissions and hooks, and tells everything that happens as plain
-//! [`Event`]s. It runs on the thread that calls it; a [`Handle`] steers and interrupts it from any other.
+//! [`Agent`] joins the engine with a provider, tools, permissions and hooks, and reports everything as plain
+//! [`pal_events::AgentEvent`]s. It runs on the calling thread; an [`AgentHandle`] steers and interrupts it from
+//! others.
 
 mod agent;
-mod agents;
-mod allowance;
-mod around;
-mod aside;
-mod asking;
-mod background;
+mod agent_commands;
+mod agent_handle;
+mod agent_inbox;
+mod agent_runtime;
+mod agent_start;
+mod background_budget;
+mod background_tasks;
+mod cache_keepalive;
 mod clock;
-mod commanded;
-mod compacting;
-mod consent;
-mod desk;
+mod conversation_model;
 mod error;
-mod event;
-mod fencing;
-mod gate;
-mod handle;
-mod inner;
-mod line;
-mod listening;
-mod note_keeping;
-mod opening;
+mod event_sink;
+mod failure_advice;
+mod fork_runner;
+mod hook_runner;
+mod memory_prefetch;
+mod memory_tasks;
+mod note_keeper;
 mod options;
 mod output_limit;
-mod post;
-mod remembering;
-mod reminding;
-mod restoring;
-mod servers;
-mod switched;
-mod telling;
-mod timing;
-mod voice;
-mod warming;
-mod words;
-mod workers;
+mod parent_agent;
+mod pending_entries;
+mod permission_checker;
+mod project_context;
+mod provider_connection;
+mod request_encoder;
+mod restored_files;
+mod session_mcp;
+mod session_open;
+mod session_presence;
+mod session_switches;
+mod session_tools;
+mod shell_sandbox;
+mod subagents;
+mod teammate_session;
+mod timed_exchange;
+mod todo_reminder;
+mod tool_job;
+mod tool_runner;
 
 pub use agent::Agent;
-pub use agents::{Agents, Assignment, AtWork, work_as_teammate};
-pub use allowance::{Allowance, Background, BackgroundRun, background};
-pub use background::{Dream, DreamReport, DreamState, DreamTask, DreamTurn, Gate, GateSettings, Gates};
+pub use agent_commands::CompactionPreview;
+pub use agent_handle::AgentHandle;
+pub use background_budget::{BackgroundBudget, BackgroundLedger, BackgroundRun, read_background_ledger};
 pub use clock::Clock;
-pub use commanded::Preview;
-pub use consent::{ConsentMark, MarkSentence};
 pub use error::AgentError;
-pub use event::{Began, Denial, End, Ended, Event, Exchanged, telling};
-pub use gate::{Answer, Asked, Asking};
-pub use handle::Handle;
-pub use line::{Exchange, ExchangeEnd, Line, Step};
-pub use options::{Above, Beginning, Fencing, Known, Learning, Models, Options, Serving, Starting};
-pub use post::{Post, SendError, Sent, send};
-pub use remembering::memory_index;
-pub use restoring::{directory_around, text_inside};
-pub use switched::apply_switches;
-pub use voice::Voice;
+pub use memory_prefetch::memory_index;
+pub use memory_tasks::{Dream, DreamGate, DreamGates, DreamReport, DreamState, DreamTask, DreamTurn};
+pub use options::{
+    AgentOptions, BackgroundOptions, DreamGateSettings, ExtractionOptions, McpOptions, MemoryOptions,
+    ModelLookup, ModelOptions, ModelProfile, PermissionOptions, PromptOptions, SandboxOptions, SessionOrigin,
+    SubagentOptions, TeammateCommand, ToolOptions,
+};
+pub use parent_agent::{MessagePurpose, ParentAgent};
+pub use provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
+pub use request_encoder::RequestEncoder;
+pub use restored_files::{directory_around, text_inside};
+pub use session_presence::{SendError, SendReceipt, SessionPresence, send};
+pub use session_switches::apply_switches;
+pub use subagents::{SubagentStatus, SubagentsHandle, TeammateAssignment};
+pub use teammate_session::work_as_teammate;

@@ -1,212 +1,261 @@
-//! What an agent is made of.
+//! Options of an agent, grouped by topic.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pal_context::NotesCadence;
-use pal_engine::{CacheSettings, Engine};
-use pal_memory::Place;
+use pal_engine::{CacheSettings, SessionConfig};
+use pal_events::PermissionAsker;
+use pal_memory::MemoryLocation;
 use pal_model::{EntryId, ToolUseId};
-use pal_permissions::{Mode, Rules};
-use pal_prompt::Prompts;
-use pal_session::RunSettings;
-use pal_settings::{NotesBy, OutputLimits, Switch, Switches};
-use pal_view::{Lens, Limits};
+use pal_permissions::{PermissionMode, RuleSet};
+use pal_prompt::PromptOverrides;
+use pal_run::RunSettings;
+use pal_settings::{KillSwitch, KillSwitches, NoteWriter, OutputLimits};
+use pal_view::{Lens, WindowLimits};
 use smol_str::SmolStr;
 
 use crate::clock::Clock;
-use crate::gate::Asking;
-use crate::line::Line;
+use crate::parent_agent::ParentAgent;
+use crate::provider_connection::ProviderConnection;
 
-/// What an agent is made of.
+/// Everything an agent is made of.
 #[derive(Clone)]
-pub struct Options {
-    /// Where our files are.
+pub struct AgentOptions {
+    /// Home directory of the program.
     pub home: PathBuf,
-    /// How the session begins.
-    pub beginning: Beginning,
-    /// The model, and how its tokens are counted.
-    pub lens: Lens,
-    /// The model's limits.
-    pub limits: Limits,
-    /// What decides what the model sees.
-    pub policy: pal_context::Policy,
-    /// What the provider's cache depends on.
-    pub cache: CacheSettings,
-    /// The line to the provider.
-    pub line: Arc<Line>,
-    /// Where instruction files are looked for, where the session works, what is asked of git.
-    pub sources: pal_sources::Request,
-    /// Prompts beside the default.
-    pub prompts: Prompts,
-    /// How the program names itself to the model.
-    pub attribution: String,
-    /// The program's version.
-    pub version: String,
-    /// Says the date, as the model shall read it.
-    pub today: fn() -> String,
-    /// Limits of a prompt.
-    pub run: RunSettings,
-    /// Limits on spilled results and outputs of commands on disk.
-    pub outputs: OutputLimits,
-    /// The permission mode.
-    pub mode: Mode,
-    /// Whether it was chosen for this run, so that it counts more than what a resumed session was in.
-    pub is_mode_chosen: bool,
-    /// Permission rules.
-    pub rules: Rules,
-    /// Who asks a person; none if nobody is there.
-    pub asking: Option<Asking>,
-    /// Hooks, far to near.
-    pub hooks: Vec<pal_hooks::Config>,
-    /// Tools that are not offered, by name.
-    pub without_tools: Vec<SmolStr>,
-    /// Tools that the model finds by searching instead of having them in its list, by name.
-    pub deferred_tools: Vec<SmolStr>,
-    /// The sandbox of commands; none if a person switched it off.
-    pub fence: Option<Fencing>,
+    /// Origin of the session.
+    pub origin: SessionOrigin,
+    /// Model, connection and context policy of an agent.
+    pub model: ModelOptions,
+    /// Search paths of instruction files, the working directory, and git queries.
+    pub sources: pal_project::ProjectQuery,
+    /// System prompt of an agent.
+    pub prompt: PromptOptions,
+    /// Permissions of an agent.
+    pub permissions: PermissionOptions,
+    /// Hook configurations, from the farthest to the nearest.
+    pub hooks: Vec<pal_hooks::HookConfig>,
+    /// Tools of an agent.
+    pub tools: ToolOptions,
     /// MCP servers.
-    pub serving: Serving,
-    /// Variables that commands do not get to see.
-    pub secret_variables: Vec<String>,
-    /// Whether pages of this machine and its own network may be fetched.
-    pub allows_private_addresses: bool,
-    /// What is switched off.
-    pub switches: Switches,
+    pub mcp: McpOptions,
+    /// Kill switches.
+    pub switches: KillSwitches,
     /// The clock.
     pub clock: Clock,
-    /// Where the session's own folder is; none for one among the project's sessions.
-    pub folder: Option<PathBuf>,
-    /// How many agents stand above this one.
-    pub depth: usize,
-    /// Name and kind, if another agent sent it.
-    pub agent: Option<(String, String)>,
-    /// The MCP servers of the agent that sent it, which it uses, too.
-    pub shared_servers: Option<Arc<pal_mcp::Servers>>,
-    /// The agent that sent it, which it can speak to; none if nobody did, or it is in another process.
-    pub above: Option<Above>,
-    /// Whether it looks around and plans before it changes anything.
+    /// Place of an agent among others, and of those it starts.
+    pub subagent: SubagentOptions,
+    /// Memory of an agent.
+    pub memory: MemoryOptions,
+    /// Background work of an agent.
+    pub background: BackgroundOptions,
+}
+
+/// Model, connection and context policy of an agent.
+#[derive(Clone)]
+pub struct ModelOptions {
+    /// Model and token estimator.
+    pub lens: Lens,
+    /// Token limits of the window.
+    pub limits: WindowLimits,
+    /// Policy of the context layers.
+    pub policy: pal_context::ContextPolicy,
+    /// Parameters that the provider's cache depends on.
+    pub cache: CacheSettings,
+    /// Connection to the provider.
+    pub connection: Arc<ProviderConnection>,
+    /// Limits of one prompt.
+    pub run: RunSettings,
+    /// Other models that the same connection reaches.
+    pub lookup: ModelLookup,
+}
+
+/// System prompt of an agent.
+#[derive(Clone)]
+pub struct PromptOptions {
+    /// Prompts that replace or extend the default.
+    pub prompts: PromptOverrides,
+    /// Name of the program in the prompt.
+    pub attribution: String,
+    /// Version of the program.
+    pub version: String,
+    /// Returns the date as the model reads it.
+    pub today: fn() -> String,
+}
+
+/// Permissions of an agent.
+#[derive(Clone)]
+pub struct PermissionOptions {
+    /// Permission mode.
+    pub mode: PermissionMode,
+    /// True if the mode was chosen for this run and overrides that of a resumed session.
+    pub is_mode_chosen: bool,
+    /// Permission rules.
+    pub rules: RuleSet,
+    /// Asks a person; none if the agent runs unattended.
+    pub asker: Option<PermissionAsker>,
+    /// True to start in plan mode.
     pub begins_planning: bool,
-    /// Starts our own program as a teammate ([`crate::work_as_teammate`]); none if there are no teammates.
-    pub teammates: Option<Starting>,
-    /// The models that can be asked over the same line.
-    pub models: Models,
-    /// Where memories are kept; none if nothing is remembered.
-    pub memory: Option<Place>,
-    /// Tools that an agent has for its memories alone, by name.
-    pub memory_tools: Vec<SmolStr>,
-    /// Most bytes of memories that fit that are handed over until a compaction.
-    pub memory_bytes_max: u64,
-    /// Who keeps notes of the session, and when; none for nobody.
-    pub notes: Option<(NotesBy, NotesCadence)>,
-    /// How many tokens all background work of a day may take, that of other processes included.
-    pub background_tokens_daily: u64,
-    /// Whether memories are drawn from the conversation when it comes to rest; none for never.
-    pub learning: Option<Learning>,
-    /// When memories are put in order in the background; none for never.
-    pub dreaming: Option<crate::background::GateSettings>,
-    /// How often somebody who watches agents is told what they do (§8.6); none for never.
+}
+
+/// Tools of an agent.
+#[derive(Clone)]
+pub struct ToolOptions {
+    /// Names of tools that are not offered.
+    pub without: Vec<SmolStr>,
+    /// Names of tools that the model finds through search only.
+    pub deferred: Vec<SmolStr>,
+    /// Sandbox of commands; none if switched off.
+    pub sandbox: Option<SandboxOptions>,
+    /// Disk limits of spilled results and command outputs.
+    pub outputs: OutputLimits,
+    /// Environment variables hidden from commands.
+    pub secret_variables: Vec<String>,
+    /// Allows fetching pages of this machine and its private network.
+    pub allows_private_addresses: bool,
+}
+
+/// Place of an agent among others, and of those it starts.
+#[derive(Clone)]
+pub struct SubagentOptions {
+    /// Directory of the session; none for the default among the project's sessions.
+    pub folder: Option<PathBuf>,
+    /// Number of agents above this one.
+    pub depth: usize,
+    /// Name and kind, if another agent started it.
+    pub identity: Option<(String, String)>,
+    /// Agent that started it in this process; none for a teammate or a session of a person.
+    pub parent: Option<Arc<dyn ParentAgent>>,
+    /// Command that starts this program as a teammate ([`crate::work_as_teammate`]); none if there are no teammates.
+    pub teammate_command: Option<TeammateCommand>,
+    /// Interval of progress lines for running subagents (§8.6); none for never.
     pub progress_every: Option<Duration>,
 }
 
-/// When memories are drawn from a conversation.
+/// Memory of an agent.
+#[derive(Clone)]
+pub struct MemoryOptions {
+    /// Memory directory; none if nothing is remembered.
+    pub place: Option<MemoryLocation>,
+    /// Names of tools that the agent has for its memories only.
+    pub tools: Vec<SmolStr>,
+    /// Maximum bytes of prefetched memories between two compactions.
+    pub bytes_max: u64,
+    /// Extraction of memories from the conversation; none for never.
+    pub extraction: Option<ExtractionOptions>,
+    /// Gates of background consolidation; none for never.
+    pub dreams: Option<DreamGateSettings>,
+}
+
+/// Background work of an agent.
+#[derive(Clone)]
+pub struct BackgroundOptions {
+    /// Writer and cadence of session notes; none for no notes.
+    pub notes: Option<(NoteWriter, NotesCadence)>,
+    /// Maximum tokens of all background work per day, over all processes.
+    pub tokens_daily: u64,
+}
+
+/// Extraction of memories from a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Learning {
-    /// So many tokens have to be new since the last time; 0 for whenever somebody said something.
+pub struct ExtractionOptions {
+    /// Minimum new tokens since the last run; 0 for any user message.
     pub tokens_least: u64,
 }
 
-/// The command that starts our own program as a teammate.
-pub type Starting = Arc<dyn Fn() -> std::process::Command + Send + Sync>;
+/// Gates of background consolidation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DreamGateSettings {
+    /// Turns dreams on.
+    pub is_on: bool,
+    /// Minimum time since the last dream.
+    pub every: Duration,
+    /// Minimum number of other sessions since then.
+    pub sessions: usize,
+}
 
-/// What holds for a model, by its name; none if it cannot be asked over the same line. No name means the smallest one.
-pub type Models = Arc<dyn Fn(Option<&str>) -> Option<Known> + Send + Sync>;
+/// Returns the command that starts this program as a teammate.
+pub type TeammateCommand = Arc<dyn Fn() -> std::process::Command + Send + Sync>;
 
-/// A model that can be asked.
+/// Looks up a model by name; none if this connection does not reach it. Without a name, returns the smallest
+/// one.
+pub type ModelLookup = Arc<dyn Fn(Option<&str>) -> Option<ModelProfile> + Send + Sync>;
+
+/// A model of the same connection.
 #[derive(Clone, Debug)]
-pub struct Known {
-    /// The model, and how its tokens are counted.
+pub struct ModelProfile {
+    /// Model and token estimator.
     pub lens: Lens,
-    /// Its limits.
-    pub limits: Limits,
-    /// What the provider's cache depends on.
+    /// Token limits of its window.
+    pub limits: WindowLimits,
+    /// Parameters that the provider's cache depends on.
     pub cache: CacheSettings,
-    /// Limits of a prompt.
+    /// Limits of one prompt.
     pub run: RunSettings,
 }
 
-/// The agent above another one of the same process.
-#[derive(Clone)]
-pub struct Above(pub(crate) Arc<crate::agents::Team>);
-
-/// The sandbox of commands.
+/// Sandbox of commands.
 #[derive(Clone, Debug)]
-pub struct Fencing {
-    /// What this machine can do.
-    pub probe: pal_sandbox::SandboxProbe,
-    /// Whether commands run in it that a rule or a person allowed, too.
+pub struct SandboxOptions {
+    /// Sandbox support of this machine.
+    pub probe: pal_process::sandbox::SandboxProbe,
+    /// Also confines commands that a rule or a person allowed.
     pub is_for_all: bool,
-    /// Whether commands in it that may change the project reach the network.
+    /// Lets commands that may change the project reach the network.
     pub network: bool,
-    /// Folders that they may write to besides the workspace and temporary files.
+    /// Writable directories besides the workspace and temporary files.
     pub writable: Vec<PathBuf>,
-    /// Our own program, which closes the sandbox from inside.
+    /// Path of this program, which sets up the sandbox.
     pub program: PathBuf,
 }
 
-/// MCP servers, and what holds for them.
+/// MCP servers and their limits.
 #[derive(Clone, Debug)]
-pub struct Serving {
-    /// The servers.
-    pub servers: Vec<pal_mcp::ServerConfig>,
-    /// How long one may take to come up.
+pub struct McpOptions {
+    /// Server configurations.
+    pub servers: Vec<pal_mcp::McpServerConfig>,
+    /// Timeout of a server's start.
     pub start_limit: Duration,
-    /// How long a call may take.
+    /// Timeout of a call.
     pub call_limit: Duration,
-    /// Whether other machines may be spoken to in the clear.
+    /// Allows unencrypted connections to other machines.
     pub allows_plain_http: bool,
+    /// Running servers of the agent that started this one, which are used instead.
+    pub shared: Option<Arc<pal_mcp::ServerPool>>,
 }
 
-/// How a session begins.
+/// Origin of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Beginning {
-    /// Anew, under this id if there is one.
+pub enum SessionOrigin {
+    /// A new session, with this id if given.
     New(Option<EntryId>),
-    /// Where it was left: its log.
+    /// An existing session, by its log.
     Resumed(PathBuf),
-    /// As a copy of another one, which stays as it is: that one's log, and the id of the copy if it is to be a certain one.
+    /// A copy of a session, by its log, with this id if given.
     Forked(PathBuf, Option<EntryId>),
-    /// As a copy of another one up to the answer that made a call: what an agent that is sent as a fork begins with.
+    /// A copy up to the response that made a call: the start of a fork.
     Branched {
-        /// That one's log.
+        /// Log of the original.
         of: PathBuf,
         /// The call.
         call: ToolUseId,
     },
 }
 
-impl Options {
-    /// Whether a person talks with it: agents that were sent report to whoever sent them.
+impl AgentOptions {
+    /// Returns whether a person talks with the agent: subagents report to the agent that started them.
     pub(crate) fn is_attended(&self) -> bool {
-        self.asking.is_some() && self.agent.is_none()
+        self.permissions.asker.is_some() && self.subagent.identity.is_none()
     }
 
-    /// What the engine runs by, for a session whose log is here.
-    pub(crate) fn engine(&self, log: &std::path::Path) -> Engine {
-        let directory = log.parent().unwrap_or(std::path::Path::new("/"));
-        Engine {
-            policy: self.policy.clone(),
-            limits: self.limits,
-            place: pal_context::Place {
-                directory: directory.display().to_string(),
-                transcript: log.display().to_string(),
-            },
-            is_attended: self.is_attended(),
-            ways: self.switches.is_off(Switch::Compact).then(Vec::new),
-            max_tokens: self.run.output_tokens,
-            cache: self.cache.clone(),
-            inputs: pal_engine::Inputs::default(),
-        }
+    /// Returns the configuration of the session whose log is `log`.
+    pub(crate) fn session_config(&self, log: &std::path::Path) -> SessionConfig {
+        let model = &self.model;
+        let config = SessionConfig::for_log(log, model.policy.clone(), model.limits, model.run.output_tokens)
+            .with_attended(self.is_attended())
+            .with_cache(model.cache.clone());
+        if self.switches.is_off(KillSwitch::Compact) { config.without_summaries() } else { config }
     }
 }

@@ -1,4 +1,4 @@
-//! The limit on spilled results and outputs of commands, kept while a session runs.
+//! Disk limit on spilled results and command outputs, enforced while a session runs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use pal_store::{
     OutputFile, choose_outputs_to_remove, list_outputs, list_session_outputs, remove_outputs, total_bytes,
 };
 
-/// Growth of a session's own outputs, as 1/N of the limit, after which those of all sessions are looked at again.
+/// Growth of a session's own outputs, as 1/N of the limit, that triggers a new scan.
 const GROWTH_SHARE: u64 = 32;
 
-/// Keeps the outputs of all sessions within their limit. Looking at all of them takes a while, so that it is done when the
-/// session begins to work, and again when its own have grown.
+/// Enforces the limit over all sessions. A full scan is slow, so it happens at the start and when the session's
+/// own outputs have grown.
 pub(crate) struct OutputLimit {
     home: PathBuf,
     session: PathBuf,
     bytes_max: u64,
-    /// Size of the session's own outputs when all were last looked at; none before the first time.
+    /// Size of the session's own outputs at the last scan; none before the first.
     own_bytes: Option<u64>,
 }
 
@@ -25,7 +25,8 @@ impl OutputLimit {
         OutputLimit { home: home.to_owned(), session: session.to_owned(), bytes_max, own_bytes: None }
     }
 
-    /// Removes the oldest outputs if all together are over the limit, but none of `in_use`; a line for the user if any went.
+    /// Removes the oldest outputs above the limit, except those `in_use`. Returns a line for the user if any
+    /// were removed.
     pub(crate) fn enforce(&mut self, in_use: &[PathBuf], now: Timestamp) -> Option<String> {
         let own_bytes = total_bytes(&list_session_outputs(&self.session));
         if self.own_bytes.is_some_and(|known| own_bytes < known + self.bytes_max / GROWTH_SHARE) {

@@ -3,12 +3,12 @@
 //! `cargo bench -p pal-cli --bench agent` prints a table: what lies between the end of a response and the arrival of the next
 //! request besides the tool's own time, the largest memory, and how long the first request takes.
 //!
-//! Between the program and the simulator stands a relay that notes when bytes pass: a round is the time from the last
+//! A relay between the program and the simulator records when bytes pass: a round is the time from the last
 //! bytes of a response to the last bytes of the request that follows it. A request is passed on when all of it has arrived,
-//! so that the simulator does not take its share of the machine meanwhile. The tool's own time is what the program tells of
-//! it in `stream-json` (`duration_ms`).
+//! so that the simulator does not use the CPU meanwhile. The tool's own time is the `duration_ms` of its `stream-json`
+//! line.
 
-// A benchmark that cannot go on has failed.
+// Any error fails the benchmark.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,38 +18,40 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pal_model::Text;
-use pal_sim::{Answer, Ask, Extractive, Model, Said, Settings, Simulator};
-use pal_sim_server::{Options, Speed, serve};
+use pal_model::SharedText;
+use pal_sim::{
+    ExtractiveModel, ModelOutput, ModelPrompt, OutputBlock, SimSettings, SimulatedModel, SimulatedProvider,
+};
+use pal_sim_server::{ClockSpeed, SimServerOptions, serve};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 200;
 const FILES: usize = 300;
 const STARTS: usize = 30;
 const WORDS: [&str; 8] = ["river", "window", "paper", "engine", "garden", "letter", "mountain", "history"];
-/// What a request for a summary says.
+/// Text of a summary request.
 const SUMMARY: &str = "Your task is to write a summary of";
 /// The provider clears old results itself, so requests grow until a compaction although the window stays within its limit.
 const CLEARING: &str = "[models.claude-opus-5-5]\nwindow = 200_000\n";
-/// It does not: requests are as long as what the model sees.
+/// The provider clears nothing: requests are as long as the view.
 const PLAIN: &str = "[models.claude-opus-5-5]\nwindow = 200_000\ncontext_management = []\n";
 
-/// Calls a tool in each of its rounds, then says that it is done.
-struct Rounds {
+/// Calls a tool in each round, then ends.
+struct RoundsModel {
     rounds: usize,
     made: usize,
 }
 
-impl Model for Rounds {
-    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+impl SimulatedModel for RoundsModel {
+    fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
         let is_summary = |raw: &str| raw.contains(SUMMARY);
         if ask.messages.last().is_some_and(|last| last.blocks.iter().any(|raw| is_summary(raw))) {
-            return Extractive.answer(ask);
+            return ExtractiveModel.answer(ask);
         }
         let (at, path) = (self.made, format!("data/{:03}.txt", self.made % FILES));
         if at == self.rounds {
-            return Answer {
-                blocks: vec![Said::Text(String::from("Everything was looked at."))],
+            return ModelOutput {
+                blocks: vec![OutputBlock::Text(String::from("Everything was looked at."))],
                 stop: None,
             };
         }
@@ -59,35 +61,39 @@ impl Model for Rounds {
             1 => ("Grep", json!({"pattern": "word", "path": path, "output_mode": "content"})),
             _ => ("Bash", json!({"command": format!("cat {path}")})),
         };
-        let call = Said::ToolUse { id: None, name: name.to_owned(), input: Text::from(input.to_string()) };
-        Answer { blocks: vec![Said::Text(format!("Round {at}.")), call], stop: None }
+        let call = OutputBlock::ToolUse {
+            id: None,
+            name: name.to_owned(),
+            input: SharedText::from(input.to_string()),
+        };
+        ModelOutput { blocks: vec![OutputBlock::Text(format!("Round {at}.")), call], stop: None }
     }
 }
 
-/// A request, and when its first and its last byte arrived.
-struct Arrived {
+/// A request with the arrival times of its first and last byte.
+struct ArrivedRequest {
     first: Instant,
     last: Instant,
     bytes: usize,
     wants_summary: bool,
 }
 
-/// When bytes passed the relay.
+/// Times at which bytes passed the relay.
 #[derive(Default)]
-struct Passed {
-    requests: Vec<Arrived>,
-    /// For each response its last bytes.
+struct RelayTraffic {
+    requests: Vec<ArrivedRequest>,
+    /// Time of the last bytes of each response.
     responses: Vec<Instant>,
     is_answering: bool,
 }
 
-type Shared = Arc<Mutex<Passed>>;
+type SharedTraffic = Arc<Mutex<RelayTraffic>>;
 
-/// Passes bytes on in both directions and notes when.
-fn relay(to: std::net::SocketAddr) -> (std::net::SocketAddr, Shared) {
+/// Forwards bytes in both directions and records when.
+fn relay(to: std::net::SocketAddr) -> (std::net::SocketAddr, SharedTraffic) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let passed = Shared::default();
+    let passed = SharedTraffic::default();
     let shared = Arc::clone(&passed);
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
@@ -114,7 +120,7 @@ fn relay(to: std::net::SocketAddr) -> (std::net::SocketAddr, Shared) {
 }
 
 /// Passes on whole requests.
-fn pass_requests(from: TcpStream, mut to: TcpStream, noted: &Shared) {
+fn pass_requests(from: TcpStream, mut to: TcpStream, noted: &SharedTraffic) {
     let mut from = BufReader::with_capacity(1 << 13, from);
     // Written once, so that no request waits for the memory that it is read into.
     let mut request = vec![1_u8; 8 << 20];
@@ -142,7 +148,7 @@ fn pass_requests(from: TcpStream, mut to: TcpStream, noted: &Shared) {
         let mut passed = noted.lock().unwrap();
         let (first, last, bytes) = (begun.unwrap(), Instant::now(), request.len());
         let end = String::from_utf8_lossy(&request[bytes.saturating_sub(16_000)..]);
-        passed.requests.push(Arrived { first, last, bytes, wants_summary: end.contains(SUMMARY) });
+        passed.requests.push(ArrivedRequest { first, last, bytes, wants_summary: end.contains(SUMMARY) });
         passed.is_answering = false;
         drop(passed);
         to.write_all(&request).unwrap();
@@ -161,13 +167,15 @@ fn pass(mut from: TcpStream, mut to: TcpStream, note: impl Fn(Instant)) {
 }
 
 /// A simulator, and the relay before it.
-fn provider(rounds: usize, cards: &'static str) -> (String, Shared) {
+fn provider(rounds: usize, cards: &'static str) -> (String, SharedTraffic) {
     let (told, listening) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let settings =
-            Settings { cards: pal_model::Cards::shipped().overridden(cards).unwrap(), ..Settings::plain() };
-        let simulator = Simulator::new(settings, Box::new(Rounds { rounds, made: 0 }));
-        let options = Options { speed: Speed::Real, record: None, notice: Box::new(|_| {}) };
+        let settings = SimSettings {
+            cards: pal_model::ModelCatalog::built_in().with_overrides(cards).unwrap(),
+            ..SimSettings::plain()
+        };
+        let simulator = SimulatedProvider::new(settings, Box::new(RoundsModel { rounds, made: 0 }));
+        let options = SimServerOptions { speed: ClockSpeed::Real, record: None, notice: Box::new(|_| {}) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -225,7 +233,7 @@ fn command(folder: &Path, address: &str) -> Command {
     command
 }
 
-/// The largest memory of a process so far, in kilobytes.
+/// Peak memory of a process, in kilobytes.
 fn peak(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -301,7 +309,7 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// From the end of a response to the next request.
-struct Round {
+struct RoundTiming {
     /// Until its first byte, beyond the tool's time.
     first: f64,
     /// Until its last.
@@ -311,7 +319,7 @@ struct Round {
 }
 
 /// The rounds of tools; what lies around a compaction is none.
-fn rounds(passed: &Passed, lines: &[Value]) -> Vec<Round> {
+fn rounds(passed: &RelayTraffic, lines: &[Value]) -> Vec<RoundTiming> {
     let ended = lines.iter().filter(|line| line["state"] == "ended");
     let mut tools = ended.map(|line| line["duration_ms"].as_f64().unwrap());
     let mut rounds = Vec::new();
@@ -322,18 +330,23 @@ fn rounds(passed: &Passed, lines: &[Value]) -> Vec<Round> {
         let (tool, next) = (tools.next().unwrap(), &pair[1]);
         if !next.wants_summary {
             let after = |at: Instant| milliseconds(at - *response) - tool;
-            rounds.push(Round { first: after(next.first), last: after(next.last), tool, bytes: next.bytes });
+            rounds.push(RoundTiming {
+                first: after(next.first),
+                last: after(next.last),
+                tool,
+                bytes: next.bytes,
+            });
         }
     }
     rounds
 }
 
-fn report(rounds: &[Round]) {
-    let of = |rounds: &[Round], what: fn(&Round) -> f64| {
+fn report(rounds: &[RoundTiming]) {
+    let of = |rounds: &[RoundTiming], what: fn(&RoundTiming) -> f64| {
         median(&mut rounds.iter().map(what).collect::<Vec<f64>>())
     };
     let (first, last) = (&rounds[..50], &rounds[rounds.len() - 50..]);
-    let row = |name: &str, what: fn(&Round) -> f64, bar: &str| {
+    let row = |name: &str, what: fn(&RoundTiming) -> f64, bar: &str| {
         let (all, first, last) = (of(rounds, what), of(first, what), of(last, what));
         println!("| {name} | {all:.2} | {first:.2} | {last:.2} | {:.2} × | {bar} |", last / first);
     };

@@ -1,7 +1,7 @@
 //! The engine's work for one tool round: append to the log, grow the view, render the request. It must not depend
 //! on how long the session already is.
 
-// A bench that cannot go on has failed.
+// Any error fails the benchmark.
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use pal_model::{
-    Cards, Content, Draft, IdSource, Origin, Prefix, RequestSent, ResponseGot, Role, Source, Text, Timestamp,
-    Usage,
+    Content, EntryDraft, IdSource, MessageOrigin, ModelCatalog, PromptPrefix, RequestRecord, RequestSource,
+    ResponseRecord, Role, SharedText, Timestamp, Usage,
 };
 use pal_store::Log;
-use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
-use pal_wire::{Breakpoints, ChatServer, Conversation, Encoder, Piece};
+use pal_view::{Estimator, Lens, RenderOptions, View, ViewScope};
+use pal_wire::{BreakpointMode, ChatServer, ConversationBlock, DialectEncoder, WireConversation};
 
 const OPTIONS: RenderOptions = RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// A session that grows round by round.
-struct Session {
+struct BenchSession {
     log: Log,
     view: View,
     round: usize,
@@ -27,7 +27,7 @@ struct Session {
 }
 
 /// A prefix of the usual size: about 80 KB of instructions and tools.
-fn prefix() -> Prefix {
+fn prefix() -> PromptPrefix {
     let text = "Prefer small steps, say what you do, and keep the tests green while you work.\\n".repeat(700);
     let tools: Vec<String> = (0..20)
         .map(|at| {
@@ -37,9 +37,9 @@ fn prefix() -> Prefix {
             )
         })
         .collect();
-    Prefix {
-        system: Text::from(format!(r#"[{{"type":"text","text":"{text}"}}]"#)),
-        tools: Text::from(format!("[{}]", tools.join(","))),
+    PromptPrefix {
+        system: SharedText::from(format!(r#"[{{"type":"text","text":"{text}"}}]"#)),
+        tools: SharedText::from(format!("[{}]", tools.join(","))),
         context: Content::default(),
         unseen_tokens: 0,
         notes: Default::default(),
@@ -61,25 +61,25 @@ fn result_text(round: usize, bytes: usize) -> String {
     text
 }
 
-impl Session {
-    fn new() -> Session {
+impl BenchSession {
+    fn new() -> BenchSession {
         // In memory where that is possible: how fast a disk takes the pages later is not what is measured.
         let memory = std::path::Path::new("/dev/shm");
         let directory =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let log = Log::create(&directory.path().join("log.jsonl"), IdSource::seeded(1)).unwrap();
-        let card = Cards::shipped().find("claude-opus-5-5").card;
+        let card = ModelCatalog::built_in().find("claude-opus-5-5").card;
         let estimator = Estimator::shipped(card.generation);
-        let view = View::new(Lens { card, estimator, scope: Scope::Current });
-        let mut session = Session { log, view, round: 0, _directory: directory };
-        session.add(Draft::prefix(&prefix()));
+        let view = View::new(Lens { card, estimator, scope: ViewScope::Current });
+        let mut session = BenchSession { log, view, round: 0, _directory: directory };
+        session.add(EntryDraft::prefix(&prefix()));
         session
     }
 
     /// Grows to about this many tokens by rounds whose results have `bytes` bytes.
-    fn grown(tokens: u64, bytes: usize) -> Session {
-        let mut session = Session::new();
-        session.add(Draft::user(Origin::Person, "\"Fix the failing test.\""));
+    fn grown(tokens: u64, bytes: usize) -> BenchSession {
+        let mut session = BenchSession::new();
+        session.add(EntryDraft::user(MessageOrigin::Person, "\"Fix the failing test.\""));
         while session.view.estimate() < tokens as f64 {
             let round = session.next_round(bytes);
             session.play(round);
@@ -87,14 +87,14 @@ impl Session {
         session
     }
 
-    fn add(&mut self, draft: Draft) {
+    fn add(&mut self, draft: EntryDraft) {
         let at = Timestamp::from_milliseconds(1_800_000_000_000 + self.round as i64);
         let entry = self.log.append(draft, at).unwrap();
         self.view.push(entry);
     }
 
-    /// The drafts of a tool round: what the model said, the result, the next request.
-    fn next_round(&mut self, bytes: usize) -> [Draft; 4] {
+    /// Drafts of a tool round: answer, result, next request.
+    fn next_round(&mut self, bytes: usize) -> [EntryDraft; 4] {
         self.round += 1;
         let round = self.round;
         let response = format!("msg_{round}").as_str().into();
@@ -107,30 +107,34 @@ impl Session {
         );
         let usage = Usage { input_tokens: 10, output_tokens: 50, ..Usage::default() };
         [
-            Draft::assistant(Some(&response), Some("claude-opus-5-5"), &call),
-            Draft::response(&ResponseGot {
+            EntryDraft::assistant(Some(&response), Some("claude-opus-5-5"), &call),
+            EntryDraft::response(&ResponseRecord {
                 response,
-                source: Source::main(),
+                source: RequestSource::main(),
                 model: "claude-opus-5-5".into(),
                 usage,
                 stop_reason: None,
                 cost: None,
                 cache_break: None,
             }),
-            Draft::user(Origin::Tool, &result),
-            Draft::request(&RequestSent::plain(Source::main(), self.log.head(), "claude-opus-5-5".into())),
+            EntryDraft::user(MessageOrigin::Tool, &result),
+            EntryDraft::request(&RequestRecord::new(
+                RequestSource::main(),
+                self.log.head(),
+                "claude-opus-5-5".into(),
+            )),
         ]
     }
 
     /// One tool round as the engine runs it.
-    fn play(&mut self, [call, response, result, request]: [Draft; 4]) -> usize {
+    fn play(&mut self, [call, response, result, request]: [EntryDraft; 4]) -> usize {
         let at = Timestamp::from_milliseconds(1_800_000_000_000 + self.round as i64);
         for entry in self.log.append_all(vec![call, response], at).unwrap() {
             self.view.push(entry);
         }
         self.add(result);
         let body = self.view.render(OPTIONS);
-        let blocks = black_box(&body).blocks();
+        let blocks = black_box(&body).block_count();
         self.add(request);
         blocks
     }
@@ -139,11 +143,11 @@ impl Session {
 fn turn(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tool_round_8k");
     for (tokens, rounds) in [(10_000u64, 8), (100_000, 16), (500_000, 32), (1_000_000, 64)] {
-        let mut session = Session::grown(tokens, 8 << 10);
+        let mut session = BenchSession::grown(tokens, 8 << 10);
         bench(&mut group, &format!("{}k_tokens", tokens / 1000), rounds, &mut session);
     }
     // Twenty thousand rounds of two tiny messages each.
-    let mut session = Session::new();
+    let mut session = BenchSession::new();
     for _ in 0..20_000 {
         let round = session.next_round(16);
         session.play(round);
@@ -158,7 +162,7 @@ fn bench(
     group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>,
     name: &str,
     rounds: u64,
-    session: &mut Session,
+    session: &mut BenchSession,
 ) {
     group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_secs(1));
     let base = session.log.head().unwrap();
@@ -168,7 +172,7 @@ fn bench(
             for at in 0..iterations {
                 if at % rounds == 0 {
                     let _ = session.log.rewind(base).unwrap();
-                    session.add(Draft::user(Origin::Person, "\"Go on.\""));
+                    session.add(EntryDraft::user(MessageOrigin::Person, "\"Go on.\""));
                     // Deriving a view leaves cold caches behind and lists without room to grow.
                     for _ in 0..2 {
                         let round = session.next_round(8 << 10);
@@ -189,32 +193,35 @@ fn bench(
 fn encode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode_1m_tokens");
     group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_secs(1));
-    let session = Session::grown(1_000_000, 2 << 10);
-    group.bench_function("messages", |bencher| bencher.iter(|| session.view.render(OPTIONS).parts().bytes()));
+    let session = BenchSession::grown(1_000_000, 2 << 10);
+    group.bench_function("messages", |bencher| {
+        bencher.iter(|| session.view.render(OPTIONS).parts().byte_len())
+    });
     for (name, mut encoder) in [
-        ("responses", Encoder::responses(Breakpoints::Turns)),
-        ("chat", Encoder::chat(ChatServer::OpenAi, Breakpoints::Never)),
+        ("responses", DialectEncoder::responses(BreakpointMode::TurnEnds)),
+        ("chat", DialectEncoder::chat(ChatServer::OpenAi, BreakpointMode::Never)),
     ] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let request = session.view.render(OPTIONS);
-                let piece = |(opens, block, is_marked): (Option<Role>, &Text, bool)| Piece {
-                    opens,
-                    block: block.clone(),
-                    is_marked,
-                };
-                let pieces: Vec<Piece> = request.pieces().map(piece).collect();
-                let conversation = Conversation {
+                let piece =
+                    |(opens, block, is_marked): (Option<Role>, &SharedText, bool)| ConversationBlock {
+                        starts_message: opens,
+                        block: block.clone(),
+                        has_breakpoint: is_marked,
+                    };
+                let pieces: Vec<ConversationBlock> = request.pieces().map(piece).collect();
+                let conversation = WireConversation {
                     model: "gpt-6-sol",
                     max_tokens: 8_000,
                     stream: true,
                     effort: None,
                     cache_key: Some("one"),
-                    system: request.system(),
+                    system: request.system_blocks(),
                     tools: request.tools(),
-                    pieces: &pieces,
+                    blocks: &pieces,
                 };
-                encoder.encode(&conversation).body.bytes()
+                encoder.encode(&conversation).body.byte_len()
             });
         });
     }

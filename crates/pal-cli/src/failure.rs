@@ -1,65 +1,64 @@
-//! Errors as people read them: what happened, why, what to do.
+//! Errors for users: what failed, the cause, the next step.
 
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a command did not do what it should.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something is wrong, with a way on.
-    Said {
-        /// What happened, and why.
+    /// An error; exit code 1.
+    Error {
+        /// What failed, and the cause.
         what: String,
-        /// What to do about it.
+        /// Next step.
         hint: Option<String>,
     },
-    /// The command was used wrongly.
-    WrongUse {
-        /// What is wrong.
+    /// Wrong usage; exit code 2.
+    Usage {
+        /// The problem.
         what: String,
-        /// What to do about it.
+        /// Next step.
         hint: String,
     },
-    /// Whoever read our output closed it.
-    ReaderLeft,
+    /// The reader of standard output closed it; not an error.
+    OutputClosed,
 }
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>) -> Failure {
-        Failure::Said { what: what.into(), hint: None }
+        Failure::Error { what: what.into(), hint: None }
     }
 
     pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::Said { what: what.into(), hint: Some(hint.into()) }
+        Failure::Error { what: what.into(), hint: Some(hint.into()) }
     }
 
-    pub(crate) fn wrong_use(what: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::WrongUse { what: what.into(), hint: hint.into() }
+    pub(crate) fn usage_error(what: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::Usage { what: what.into(), hint: hint.into() }
     }
 
-    /// What the program exits with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Said { .. } => ExitCode::from(1),
-            Failure::WrongUse { .. } => ExitCode::from(2),
-            // The reader has seen enough: `pal render … | head` is no error.
-            Failure::ReaderLeft => ExitCode::SUCCESS,
+            Failure::Error { .. } => ExitCode::from(1),
+            Failure::Usage { .. } => ExitCode::from(2),
+            // As in `pal render … | head`.
+            Failure::OutputClosed => ExitCode::SUCCESS,
         }
     }
 
-    /// The same for somebody who knows who speaks.
-    pub(crate) fn words(&self) -> String {
+    /// The error without the program's name.
+    pub(crate) fn message(&self) -> String {
         self.to_string().trim_start_matches("pal: ").to_owned()
     }
 
-    /// An error of the system about a file.
+    /// Failure to read or write a file.
     pub(crate) fn of_file(path: &Path, error: &std::io::Error) -> Failure {
         use std::io::ErrorKind;
         let what = format!("{}: {error}", path.display());
         match error.kind() {
             ErrorKind::NotFound => Failure::with_hint(what, "check the path"),
-            ErrorKind::PermissionDenied => Failure::with_hint(what, "check who may read the file"),
+            ErrorKind::PermissionDenied => Failure::with_hint(what, "check the permissions of the file"),
             _ => Failure::new(what),
         }
     }
@@ -68,7 +67,7 @@ impl Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Failure::ReaderLeft,
+            std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
             _ => Failure::new(format!("standard output: {error}")),
         }
     }
@@ -77,10 +76,10 @@ impl From<std::io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Said { what, hint: None } => write!(formatter, "pal: {what}"),
-            Failure::Said { what, hint: Some(hint) } => write!(formatter, "pal: {what}\n  hint: {hint}"),
-            Failure::WrongUse { what, hint } => write!(formatter, "pal: {what}\n  hint: {hint}"),
-            Failure::ReaderLeft => write!(formatter, "pal: nobody reads the output"),
+            Failure::Error { what, hint: None } => write!(formatter, "pal: {what}"),
+            Failure::Error { what, hint: Some(hint) } => write!(formatter, "pal: {what}\n  hint: {hint}"),
+            Failure::Usage { what, hint } => write!(formatter, "pal: {what}\n  hint: {hint}"),
+            Failure::OutputClosed => write!(formatter, "pal: the output is closed"),
         }
     }
 }

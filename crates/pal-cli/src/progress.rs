@@ -1,5 +1,4 @@
-//! What a waiting person is told on standard error: a countdown between attempts, the time that a summary takes, how far long
-//! files are read.
+//! Progress on standard error: countdowns between retries, elapsed time of summaries, bytes read.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -7,27 +6,26 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pal_provider::Waiting;
+use pal_model::text::group_digits;
+use pal_provider::RetryWait;
+use pal_report::{DEFAULT_COLUMNS, clip_line, sanitize};
 
-use crate::colour::{COLUMNS, clipped};
-use crate::table::{harmless, thousands};
-
-/// A countdown on a terminal; elsewhere one line a wait.
+/// Countdown to the next attempt: redrawn on a terminal, one line per wait elsewhere.
 #[derive(Default)]
 pub(crate) struct Countdown {
-    /// The attempt that is being waited for.
+    /// Number of the next attempt.
     attempt: Option<u32>,
 }
 
 impl Countdown {
-    pub(crate) fn show(&mut self, wait: &Waiting) {
-        self.tell(&wait.failure.message, wait.attempt, wait.of, wait.left);
+    pub(crate) fn show(&mut self, wait: &RetryWait) {
+        self.tell(&wait.failure.message, wait.attempt, wait.max_attempts, wait.remaining);
     }
 
-    /// Tells why an attempt failed, and how long it takes until the next one.
+    /// Shows why an attempt failed, and the time until the next one.
     pub(crate) fn tell(&mut self, why: &str, attempt: u32, of: u32, left: Duration) {
         let seconds = left.as_secs_f64().ceil();
-        let line = format!("{}: attempt {attempt} of {of} in {seconds} s", harmless(why));
+        let line = format!("{}: attempt {attempt} of {of} in {seconds} s", sanitize(why));
         if std::io::stderr().is_terminal() {
             eprint!("\r\x1b[2K{line} ");
         } else if self.attempt != Some(attempt) {
@@ -36,7 +34,7 @@ impl Countdown {
         self.attempt = Some(attempt);
     }
 
-    /// Takes the countdown off the terminal.
+    /// Clears the countdown.
     pub(crate) fn end(&mut self) {
         if self.attempt.take().is_some() && std::io::stderr().is_terminal() {
             eprint!("\r\x1b[2K");
@@ -44,10 +42,10 @@ impl Countdown {
     }
 }
 
-/// How often somebody who does not look at a terminal is told that work goes on.
-const TOLD_EVERY: Duration = Duration::from_secs(15);
+/// Interval of progress lines where standard error is not a terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The time that something takes: each second on a terminal, elsewhere a line now and then.
+/// Elapsed time of an operation: each second on a terminal, every [`LINE_INTERVAL`] elsewhere.
 pub(crate) struct Elapsed {
     what: String,
     is_terminal: bool,
@@ -63,29 +61,29 @@ impl Elapsed {
         elapsed
     }
 
-    /// Tells how long it took so far and how much has come, if it is time to.
+    /// Shows the elapsed time and the characters received, if a line is due.
     pub(crate) fn show(&mut self, elapsed: Duration, characters: usize) {
         if let Some(line) = self.line(elapsed, characters) {
             match self.is_terminal {
-                true => eprint!("\r\x1b[2K{}", clipped(&line, COLUMNS - 1)),
+                true => eprint!("\r\x1b[2K{}", clip_line(&line, DEFAULT_COLUMNS - 1)),
                 false => eprintln!("pal: {line}"),
             }
         }
     }
 
     fn line(&mut self, elapsed: Duration, characters: usize) -> Option<String> {
-        if !self.is_terminal && elapsed < self.told + TOLD_EVERY {
+        if !self.is_terminal && elapsed < self.told + LINE_INTERVAL {
             return None;
         }
         self.told = elapsed;
         let came = match characters {
             0 => String::from("nothing yet"),
-            _ => format!("{} characters so far", thousands(characters as u64)),
+            _ => format!("{} characters so far", group_digits(characters as u64)),
         };
         Some(format!("{}: {} s, {came}", self.what, elapsed.as_secs()))
     }
 
-    /// Takes the line off the terminal.
+    /// Clears the line.
     pub(crate) fn end(self) {
         if self.is_terminal {
             eprint!("\r\x1b[2K");
@@ -93,10 +91,10 @@ impl Elapsed {
     }
 }
 
-/// After this time, a waiting person is told what the program is doing.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Operations that take longer show progress.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// How much of something long was read, told once it takes more than a second.
+/// Bytes read of a long input, shown after [`PROGRESS_DELAY`].
 pub(crate) struct BytesProgress {
     what: &'static str,
     is_terminal: bool,
@@ -110,11 +108,11 @@ impl BytesProgress {
         BytesProgress { what, is_terminal, begun: Instant::now(), told: None }
     }
 
-    /// Tells how far it is, if it is time to. Always true: who does not want to wait interrupts, and nothing is lost.
-    pub(crate) fn tell(&mut self, done: u64, total: u64) -> bool {
-        let every = if self.is_terminal { PATIENCE / 5 } else { TOLD_EVERY };
+    /// Shows the bytes read, if a line is due. Returns true, which continues the operation.
+    pub(crate) fn show(&mut self, done: u64, total: u64) -> bool {
+        let every = if self.is_terminal { PROGRESS_DELAY / 5 } else { LINE_INTERVAL };
         let is_time = self.told.is_none_or(|told| told.elapsed() >= every);
-        if self.begun.elapsed() >= PATIENCE && is_time {
+        if self.begun.elapsed() >= PROGRESS_DELAY && is_time {
             self.told = Some(Instant::now());
             let line = format!("{}: {} of {} MB", self.what, megabytes(done), megabytes(total));
             match self.is_terminal {
@@ -125,7 +123,7 @@ impl BytesProgress {
         true
     }
 
-    /// Takes the line off the terminal.
+    /// Clears the line.
     pub(crate) fn end(&self) {
         if self.is_terminal && self.told.is_some() {
             eprint!("\r\x1b[2K");
@@ -133,7 +131,7 @@ impl BytesProgress {
     }
 }
 
-/// A line about a log that is being read, told once it takes more than a second and taken back with this value.
+/// A line about a log that is being read, shown after [`PROGRESS_DELAY`] and cleared on drop.
 pub(crate) struct ReadingLog {
     ended: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -144,7 +142,7 @@ impl ReadingLog {
         let bytes = log.metadata().map_or(0, |metadata| metadata.len());
         let (ended, is_ended) = channel();
         let tell = move || {
-            if is_ended.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            if is_ended.recv_timeout(PROGRESS_DELAY) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let line = format!("reading a log of {} MB", megabytes(bytes));
@@ -178,24 +176,24 @@ fn megabytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Seconds at which something is told, when asked every second of two minutes.
-    fn told(is_terminal: bool) -> Vec<u64> {
+    /// Seconds with a line, when asked each second for two minutes.
+    fn seconds_with_a_line(is_terminal: bool) -> Vec<u64> {
         let mut elapsed = Elapsed { what: String::from("writing"), is_terminal, told: Duration::ZERO };
         (1..=120).filter(|&second| elapsed.line(Duration::from_secs(second), 7).is_some()).collect()
     }
 
     #[test]
-    fn nobody_waits_half_a_minute_without_a_word() {
+    fn a_line_is_shown_at_least_every_half_minute() {
         let gaps = |told: Vec<u64>| {
             let ends: Vec<u64> = [0].into_iter().chain(told).collect();
             ends.windows(2).map(|pair| pair[1] - pair[0]).max()
         };
-        assert_eq!(gaps(told(true)), Some(1), "each second on a terminal");
-        assert!(gaps(told(false)) <= Some(30) && told(false).len() < 12);
+        assert_eq!(gaps(seconds_with_a_line(true)), Some(1), "each second on a terminal");
+        assert!(gaps(seconds_with_a_line(false)) <= Some(30) && seconds_with_a_line(false).len() < 12);
         let mut elapsed = Elapsed { what: String::from("writing"), is_terminal: true, told: Duration::ZERO };
         assert_eq!(
             elapsed.line(Duration::from_secs(61), 4_200).as_deref(),
-            Some("writing: 61 s, 4 200 characters so far")
+            Some("writing: 61 s, 4,200 characters so far")
         );
     }
 }

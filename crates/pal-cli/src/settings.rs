@@ -1,24 +1,24 @@
-//! Settings: everything that they are read from, gathered once. Nothing else reads the environment.
+//! Sources of the settings, read once. No other module reads the environment.
 
 use std::path::{Path, PathBuf};
 
-use pal_model::Cards;
-pub(crate) use pal_settings::{EstimatorName, Settings};
-use pal_settings::{Flag, SettingsError, Sources};
-use pal_sources::{managed_folders, project_root};
+use pal_model::ModelCatalog;
+use pal_project::{find_project_root, managed_folders};
+pub(crate) use pal_settings::{EstimatorSetting, Settings};
+use pal_settings::{FlagSetting, SettingsError, SettingsInput};
 
 use crate::failure::Failure;
 
-/// Settings for the current directory; `given` is what `--settings` says, `flags` what other flags set.
-pub(crate) fn from_environment(given: Option<String>, flags: Vec<Flag>) -> Result<Settings, Failure> {
+/// Settings for the current directory; `given` is the value of `--settings`, `flags` are settings from other flags.
+pub(crate) fn from_environment(given: Option<String>, flags: Vec<FlagSetting>) -> Result<Settings, Failure> {
     settings_at(std::env::current_dir().ok(), given, flags)
 }
 
-/// The same for another directory.
+/// Settings for another directory.
 pub(crate) fn settings_at(
     directory: Option<PathBuf>,
     given: Option<String>,
-    flags: Vec<Flag>,
+    flags: Vec<FlagSetting>,
 ) -> Result<Settings, Failure> {
     let home = pal_store::home_from_environment();
     if let Some(home) = &home {
@@ -30,11 +30,11 @@ pub(crate) fn settings_at(
     };
     let allowed = directory.as_ref().zip(home.as_ref());
     let allowed = allowed.map(|(directory, home)| allowed_file(home, directory));
-    let sources = Sources {
+    let sources = SettingsInput {
         allowed,
         home,
         cards,
-        project: directory.map(|directory| project_root(&directory)),
+        project: directory.map(|directory| find_project_root(&directory)),
         managed: managed_folders().pop().map(|folder| folder.join("settings.toml")),
         given,
         variables: std::env::vars_os().filter_map(text).collect(),
@@ -43,7 +43,7 @@ pub(crate) fn settings_at(
     Ok(Settings::read(sources)?)
 }
 
-/// Refuses a home that another user owns or can write to, before anything in it is read.
+/// Rejects a home directory that another user owns or can write to, before anything in it is read.
 fn check_home(home: &Path, directory: Option<&Path>) -> Result<(), Failure> {
     let mut paths = vec![home.to_owned()];
     paths.extend(["settings.toml", "flags.toml", "models.toml"].map(|name| home.join(name)));
@@ -52,14 +52,14 @@ fn check_home(home: &Path, directory: Option<&Path>) -> Result<(), Failure> {
         .map_err(|error| Failure::with_hint(error.to_string(), error.hint()))
 }
 
-/// A variable of the environment that is text.
+/// Reads an environment variable; none if it is not UTF-8.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The file with what was allowed in the project of a directory when somebody was asked.
+/// File of rules that the user allowed for the project of a directory.
 pub(crate) fn allowed_file(home: &Path, directory: &Path) -> PathBuf {
-    pal_store::project_directory(home, &pal_sources::project_of(directory)).join("allowed.toml")
+    pal_store::project_directory(home, &pal_project::find_project(directory)).join("allowed.toml")
 }
 
 impl From<SettingsError> for Failure {
@@ -68,11 +68,11 @@ impl From<SettingsError> for Failure {
     }
 }
 
-fn cards_with(path: &Path) -> Result<Cards, Failure> {
-    let shipped = Cards::shipped();
+fn cards_with(path: &Path) -> Result<ModelCatalog, Failure> {
+    let shipped = ModelCatalog::built_in();
     match std::fs::read_to_string(path) {
-        Ok(text) => shipped.overridden(&text).map_err(|error| {
-            Failure::with_hint(format!("{}: {error}", path.display()), "correct the file or move it away")
+        Ok(text) => shipped.with_overrides(&text).map_err(|error| {
+            Failure::with_hint(format!("{}: {error}", path.display()), "correct the file or remove it")
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(shipped),
         Err(error) => Err(Failure::of_file(path, &error)),
@@ -84,9 +84,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_without_settings_is_what_gathering_is_built_for() {
-        let settings = Settings::read(Sources::default()).unwrap();
-        assert_eq!(settings.instructions.tokens_max, pal_sources::INSTRUCTION_TOKENS_MAX);
-        assert_eq!(settings.git.limit, pal_sources::GIT_TIME);
+    fn defaults_match_those_of_pal_project() {
+        let settings = Settings::read(SettingsInput::default()).unwrap();
+        assert_eq!(settings.instructions.tokens_max, pal_project::INSTRUCTION_TOKENS_MAX);
+        assert_eq!(settings.git.limit, pal_project::GIT_TIMEOUT);
     }
 }

@@ -1,13 +1,13 @@
-//! What the program tells of its own work: the log that was asked for, and the export of a session's figures.
+//! The program's own log, and the export of session metrics.
 
-use pal_agent::Event;
+use pal_events::AgentEvent;
 use pal_telemetry::{LogError, start_log};
 
-use crate::aside;
 use crate::failure::Failure;
+use crate::notices::Notices;
 use crate::settings::Settings;
 
-/// Begins the log, if one is set.
+/// Starts the log that the settings name.
 pub(crate) fn begin_log(settings: &Settings) -> Result<(), Failure> {
     let Some(filter) = &settings.logging.filter else { return Ok(()) };
     let begun = start_log(filter, settings.logging.file.as_deref());
@@ -18,25 +18,25 @@ pub(crate) fn begin_log(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-/// The export of a session, if one is wanted and can be had. It never fails the session: what is wrong is told once.
-pub(crate) struct Export {
+/// Export of a session's spans and metrics, if the settings enable it. It never fails the session; a problem is reported once.
+pub(crate) struct TelemetryExport {
     #[cfg(feature = "otel")]
     telemetry: Option<pal_telemetry::Telemetry>,
     trouble: Option<String>,
 }
 
 #[cfg(feature = "otel")]
-impl Export {
-    /// Begins it.
-    pub(crate) fn begin(settings: &Settings) -> Export {
-        use pal_telemetry::{Target, Telemetry};
+impl TelemetryExport {
+    /// Connects to the collector.
+    pub(crate) fn begin(settings: &Settings) -> TelemetryExport {
+        use pal_telemetry::{Telemetry, TelemetryTarget};
         use secrecy::ExposeSecret;
 
         if !is_wanted(settings) {
-            return Export { telemetry: None, trouble: None };
+            return TelemetryExport { telemetry: None, trouble: None };
         }
         let headers = settings.secrets.telemetry_headers.as_ref();
-        let started = Telemetry::start(Target {
+        let started = Telemetry::start(TelemetryTarget {
             endpoint: settings.telemetry.endpoint.clone(),
             headers: headers.map(|headers| headers.expose_secret().to_owned()),
             service_name: settings.telemetry.service_name.clone(),
@@ -45,60 +45,61 @@ impl Export {
             allows_plain_http: settings.endpoints.allows_plain_http,
         });
         match started {
-            Ok(telemetry) => Export { telemetry: Some(telemetry), trouble: None },
-            Err(error) => {
-                Export { telemetry: None, trouble: Some(format!("no figures are exported: {error}")) }
-            }
+            Ok(telemetry) => TelemetryExport { telemetry: Some(telemetry), trouble: None },
+            Err(error) => TelemetryExport {
+                telemetry: None,
+                trouble: Some(format!("telemetry is not exported: {error}")),
+            },
         }
     }
 
-    /// Takes in what happened.
-    pub(crate) fn event(&mut self, event: &Event) {
+    /// Records an event.
+    pub(crate) fn event(&mut self, event: &AgentEvent) {
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.event(event);
         }
     }
 
-    /// What there is to tell the user, once.
+    /// Takes the problem to report, once.
     pub(crate) fn trouble(&mut self) -> Option<String> {
         self.trouble.take().or_else(|| self.telemetry.as_mut()?.trouble())
     }
 
-    /// Sends what is left, and tells what is untold.
-    pub(crate) fn finish(mut self) {
+    /// Flushes the export and reports problems.
+    pub(crate) fn finish(mut self, notices: &Notices) {
         let untold = self.trouble();
         let last = self.telemetry.take().and_then(|telemetry| telemetry.finish());
         for line in untold.into_iter().chain(last) {
-            aside::tell(line);
+            notices.add(line);
         }
     }
 }
 
 #[cfg(not(feature = "otel"))]
-impl Export {
-    /// There is none in this program.
-    pub(crate) fn begin(settings: &Settings) -> Export {
+impl TelemetryExport {
+    /// Reports that the program was built without telemetry.
+    pub(crate) fn begin(settings: &Settings) -> TelemetryExport {
         let missing =
-            || String::from("no figures are exported: this pal was built without the feature `otel`");
-        Export { trouble: is_wanted(settings).then(missing) }
+            || String::from("telemetry is not exported: this pal was built without the feature `otel`");
+        TelemetryExport { trouble: is_wanted(settings).then(missing) }
     }
 
-    /// Takes in what happened.
-    pub(crate) fn event(&mut self, _event: &Event) {}
+    /// Records an event.
+    pub(crate) fn event(&mut self, _event: &AgentEvent) {}
 
-    /// What there is to tell the user, once.
+    /// Takes the problem to report, once.
     pub(crate) fn trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }
 
-    /// Tells what is untold.
-    pub(crate) fn finish(mut self) {
+    /// Reports problems.
+    pub(crate) fn finish(mut self, notices: &Notices) {
         if let Some(line) = self.trouble() {
-            aside::tell(line);
+            notices.add(line);
         }
     }
 }
 
 fn is_wanted(settings: &Settings) -> bool {
-    settings.telemetry.is_on && !settings.switches.is_off(pal_settings::Switch::Telemetry)
+    settings.telemetry.is_on && !settings.switches.is_off(pal_settings::KillSwitch::Telemetry)
 }

@@ -1,71 +1,79 @@
-//! `pal` on a terminal: the agent works on a thread of its own, the terminal talks on this one.
+//! `pal` on a terminal: the agent runs on a thread of its own, the terminal on this one.
 
-mod asking;
-mod listing;
-mod prompts;
-mod running;
-mod sessions;
+mod agent_thread;
+mod permission_prompt;
 mod signals;
-mod slash;
-mod worker;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 
-use pal_tui::{Origin, Start, Told, run, run_plain};
+use pal_tui::{TerminalOptions, UiChannels, UiEvent, run, run_plain};
 
-use crate::arguments::{ColourName, Print};
-use crate::colour::Colours;
+use crate::arguments::{AgentArgs, SessionArgs};
 use crate::failure::Failure;
 use crate::settings::Settings;
-use running::Running;
-use slash::Slash;
+use crate::slash::{FrontEnd, LiveSessionCell, SlashCommands};
+use crate::terminal_style::auto_style;
 
-/// Whether there is somebody to talk with.
-pub(crate) fn is_there() -> bool {
+/// Whether standard input and output are a terminal.
+pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Tells the terminal that nothing more comes, however the agent's thread ends.
-struct LastWord(Sender<Told>);
+/// Reports a crash to the terminal when the agent's thread unwinds.
+struct CrashReport {
+    told: Sender<UiEvent>,
+    live: LiveSessionCell,
+}
 
-impl Drop for LastWord {
+impl Drop for CrashReport {
     fn drop(&mut self) {
-        let _ = self.0.send(Told::Left(Some(String::from("the agent broke down; the session is kept"))));
+        // After an orderly end the terminal has left and ignores this.
+        let why = match self.live.session_id() {
+            Some(id) => format!("the agent thread crashed; your session is saved: `pal --resume {id}`"),
+            None => String::from("the agent thread crashed before a session was open"),
+        };
+        let _ = self.told.send(UiEvent::Closed(Some(why)));
     }
 }
 
-/// Talks with the user until they leave.
-pub(crate) fn talk(print: &Print, settings: &Settings) -> Result<ExitCode, Failure> {
+/// Runs the terminal until the user leaves.
+pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<ExitCode, Failure> {
     let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
     let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
-    // A session that is not named is chosen from a list, before one is begun.
-    let is_chosen = print.resume.as_deref() == Some("");
+    // `--resume` without an id: the session is chosen from a list before one is opened.
+    let is_chosen = args.session.resume.as_deref() == Some("");
     let (told, news) = channel();
-    signals::tell(told.clone());
+    signals::forward(told.clone());
     let (wishes, wished) = channel();
-    let running = Running::default();
+    let live = LiveSessionCell::default();
     let history = settings.home.as_ref().map(|home| home.join("prompts.jsonl"));
-    let start = Start {
-        is_coloured: Colours::of(ColourName::Auto).is_on(),
+    let start = TerminalOptions {
+        is_coloured: auto_style().is_on(),
         directory: directory.clone(),
         history,
-        prompt: print.prompt.clone(),
+        prompt: args.prompt.clone(),
         command: is_chosen.then(|| String::from("resume")),
-        commands: Box::new(Slash::new(settings.clone(), &directory, running.clone())),
+        commands: Box::new(SlashCommands::new(
+            FrontEnd::Terminal,
+            settings.clone(),
+            &directory,
+            live.clone(),
+        )),
         suspend: signals::suspend,
     };
-    let print_then = Print { resume: print.resume.clone().filter(|name| !name.is_empty()), ..print.clone() };
+    let resume = args.session.resume.clone().filter(|name| !name.is_empty());
+    let first_args = AgentArgs { session: SessionArgs { resume, ..args.session.clone() }, ..args.clone() };
     let left = std::thread::scope(|scope| {
-        let last = LastWord(told.clone());
+        let crash_report = CrashReport { told: told.clone(), live: live.clone() };
         let worker = scope.spawn(move || {
-            let _last = last;
-            worker::work(print_then, settings, &running, &wished, &told, is_chosen);
+            let _crash_report = crash_report;
+            agent_thread::run(first_args, settings, &live, &wished, &told, is_chosen);
         });
-        let talking = if print.plain { run_plain } else { run };
-        let left = talking(start, Origin { told: news, wishes });
-        // Whatever is under way was told to stop; what it leaves is written.
+        let run = if args.plain { run_plain } else { run };
+        let left = run(start, UiChannels { events: news, actions: wishes });
+        // The agent was told to stop; wait until its log is written.
         drop(worker.join());
         left
     });

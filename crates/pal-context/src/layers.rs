@@ -1,30 +1,31 @@
-//! The layers, in their order: cheapest first.
+//! The layers in order: cheapest first.
 
 mod auto_compact;
-mod bytes;
+mod byte_limit;
 mod fold;
 mod microcompact;
 mod snip;
 mod spill;
 
-use crate::thrifty::{Ping, judged_ping};
-use crate::{Layer, Situation, When};
-use auto_compact::AutoCompact;
-use bytes::Bytes;
-use fold::Fold;
-use microcompact::Microcompact;
-use snip::Snip;
-use spill::Spill;
+use crate::cost_aware::{KeepaliveVerdict, evaluate_keepalive};
+use crate::{ForecastCondition, Layer, LayerContext};
+use auto_compact::AutoCompactLayer;
+use byte_limit::BytesLayer;
+use fold::FoldLayer;
+use microcompact::MicrocompactLayer;
+use snip::SnipLayer;
+use spill::SpillLayer;
 
 pub use fold::{FoldQuestion, extractive_fold, fold_decision, fold_question};
 
-/// All layers in the order in which they act, before every request.
-pub const LAYERS: [&dyn Layer; 6] = [&Spill, &Bytes, &Snip, &Microcompact, &Fold, &AutoCompact];
+/// All layers in the order in which they act before every request.
+pub const LAYERS: [&dyn Layer; 6] =
+    [&SpillLayer, &BytesLayer, &SnipLayer, &MicrocompactLayer, &FoldLayer, &AutoCompactLayer];
 
-/// Whether a request that only keeps the cache warm is worth its price now (§10.5), seen with what would be cleared if the
-/// cache were lost.
-pub fn ping(situation: &Situation<'_>) -> Ping {
-    let foreseen = Microcompact.foresee(situation);
-    let lost = foreseen.iter().find(|foreseen| matches!(foreseen.when, When::Idle(_)));
-    judged_ping(situation, lost.map_or(0.0, |foreseen| foreseen.tokens as f64))
+/// Decides whether a keep-alive request is worth its price now (§10.5), given the results that would be
+/// cleared if the cache expired.
+pub fn judge_keepalive(context: &LayerContext<'_>) -> KeepaliveVerdict {
+    let foreseen = MicrocompactLayer.forecast(context);
+    let lost = foreseen.iter().find(|foreseen| matches!(foreseen.condition, ForecastCondition::Idle(_)));
+    evaluate_keepalive(context, lost.map_or(0.0, |foreseen| foreseen.tokens as f64))
 }

@@ -1,158 +1,161 @@
-//! The ledger (§5.12, §10.10): what every request of a log took and cost, what the cache and the decisions saved, and
-//! every fall of the reads with its cause and price.
+//! The cost ledger (§5.12, §10.10): tokens and cost of every request of a log, savings by the cache and by
+//! decisions, and every cache-read drop with its cause and price.
 //!
-//! One pass over the entries of a log, in their order. What was not reported stays unknown: it is counted, and never
-//! taken for nothing.
+//! One pass over the entries of a log in order. Unreported values stay unknown: they are counted, and never
+//! treated as zero.
 
-mod booking;
-mod fall;
-mod row;
-mod totals;
+mod cache_lane;
+mod cost_totals;
+mod ledger_builder;
+mod ledger_row;
 
-use pal_model::{CacheBreak, Cards, Entry, LayerReport, Source, Timestamp};
+use pal_model::{CacheBreak, LayerReport, LogEntry, ModelCatalog, RequestSource, Timestamp};
 use pal_view::Category;
 use smol_str::SmolStr;
 
-pub use totals::{FallTotals, Saving, Totals};
+pub use cost_totals::{CostTotals, DecisionSaving, DropTotals};
 
-/// What a session took, request by request, and in all.
+/// Cost of a session, by request and in total.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Ledger {
-    /// The requests that were answered, in the order of the log.
+pub struct CostLedger {
+    /// Answered requests, in log order.
     pub rows: Vec<LedgerRow>,
-    /// The sums of all rows.
-    pub all: Totals,
-    /// The sums by who asked, in the order of their first request.
-    pub by_source: Vec<(Source, Totals)>,
-    /// The sums by the model that answered, in the order of their first answer.
-    pub by_model: Vec<(SmolStr, Totals)>,
-    /// What decisions took out of sight, by their kind; `boundary` for compactions.
-    pub savings: Vec<Saving>,
-    /// The compactions that stand or stood, in the order of the log.
-    pub compactions: Vec<Compacting>,
+    /// Totals of all rows.
+    pub all: CostTotals,
+    /// Totals by source, in the order of the first request.
+    pub by_source: Vec<(RequestSource, CostTotals)>,
+    /// Totals by model, in the order of the first response.
+    pub by_model: Vec<(SmolStr, CostTotals)>,
+    /// Savings by kind of decision; `boundary` for compactions.
+    pub savings: Vec<DecisionSaving>,
+    /// Compactions in log order, undone ones included.
+    pub compactions: Vec<LedgerCompaction>,
 }
 
-/// One request that was answered.
+/// One answered request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LedgerRow {
-    /// Its number, from 1.
+    /// Row number, from 1.
     pub number: usize,
-    /// Who asked.
-    pub source: Source,
-    /// The model that answered.
+    /// Source of the request.
+    pub source: RequestSource,
+    /// Model that answered.
     pub model: SmolStr,
-    /// When the request left; none if the log does not say.
+    /// Start time; `None` if the log does not state it.
     pub started: Option<Timestamp>,
-    /// Milliseconds since the request before it left that shares its cache.
+    /// Milliseconds since the previous request that shares its cache.
     pub idle_ms: Option<u64>,
-    /// The tokens of its prompt by kind; none if they were not reported.
+    /// Prompt tokens by kind; `None` if unreported.
     pub prompt: Option<PromptTokens>,
-    /// Tokens that the model wrote.
+    /// Output tokens.
     pub output: u64,
-    /// Tokens of passes that are billed beside the prompt and the output, such as a compaction by the provider.
-    pub beside: u64,
-    /// What it cost, in US dollars; none if its prompt was not reported or the model has no prices.
+    /// Tokens billed besides prompt and output, such as a compaction by the provider.
+    pub additional: u64,
+    /// Cost in US dollars; `None` if the prompt was not reported or the model has no prices.
     pub cost: Option<f64>,
-    /// What the cache saved of that, against the same prompt without any cache; less than nothing where more was paid
-    /// for writing than was gained by reading.
+    /// Saving by the cache, against the same prompt without any cache; negative if writes cost more than
+    /// reads gained.
     pub saved: Option<f64>,
-    /// The size of the context with the answer, as reported.
+    /// Reported context size including the response.
     pub context: Option<u64>,
-    /// Estimated tokens of that context by category; empty for requests beside the conversation.
+    /// Estimated tokens of the context by category; empty for requests outside the conversation.
     pub by_category: Vec<(Category, f64)>,
-    /// What the layers said before it left.
+    /// Layer reports before the request.
     pub layers: Vec<LayerReport>,
-    /// Decisions since the row before that change what is sent: their kinds, and the tokens that each freed.
+    /// Decisions since the previous row that change the sent content: kind and freed tokens.
     pub decisions: Vec<(SmolStr, u64)>,
-    /// Reads from the cache that fell with it.
-    pub fall: Option<Fall>,
+    /// Cache-read drop of this request.
+    pub drop: Option<LedgerDrop>,
 }
 
-/// The tokens of a prompt by how they were paid.
+/// Prompt tokens by price.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PromptTokens {
-    /// Read from the cache.
+    /// Cache reads.
     pub read: u64,
-    /// Written to the cache for an hour.
+    /// Cache writes with a one-hour TTL.
     pub written_1h: u64,
-    /// Written to the cache for less, or for a time that was not reported.
+    /// Cache writes with a shorter or unreported TTL.
     pub written: u64,
-    /// Neither read nor written.
+    /// Uncached input.
     pub uncached: u64,
 }
 
-/// A fall of the reads.
+/// A cache-read drop.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Fall {
-    /// What is known of it.
-    pub what: CacheBreak,
-    /// Whether the verdict was recorded with the response. Otherwise it was drawn from what the log holds.
+pub struct LedgerDrop {
+    /// Size, cause and cost.
+    pub cache_break: CacheBreak,
+    /// True if the cause was recorded with the response; otherwise it was inferred from the log.
     pub is_recorded: bool,
 }
 
-/// A compaction.
+/// A compaction in the ledger.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Compacting {
-    /// The number of the first row behind it; one more than there are rows if none is.
+pub struct LedgerCompaction {
+    /// Number of the first row behind it; one more than the number of rows if there is none.
     pub before_row: usize,
-    /// When.
+    /// Time of the compaction.
     pub at: Timestamp,
-    /// What set it off.
+    /// Trigger, as in the log.
     pub trigger: SmolStr,
-    /// How its summary came about.
-    pub how: SmolStr,
-    /// The size of the context before.
+    /// Summary method, as in the log.
+    pub method: SmolStr,
+    /// Context size before.
     pub tokens_before: u64,
-    /// The size of the context after.
+    /// Context size after.
     pub tokens_after: u64,
 }
 
-impl Ledger {
-    /// The ledger of a log: all its entries in their order, those of branches that were left included, because they were
-    /// paid for, too.
-    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>, cards: &Cards) -> Ledger {
-        let mut booking = booking::Booking::new(cards);
+impl CostLedger {
+    /// Builds the ledger of a log. `entries` are all its entries in order, abandoned branches included,
+    /// because they were paid for, too.
+    pub fn from_entries<'a>(
+        entries: impl IntoIterator<Item = &'a LogEntry>,
+        cards: &ModelCatalog,
+    ) -> CostLedger {
+        let mut booking = ledger_builder::LedgerBuilder::new(cards);
         for entry in entries {
             booking.take(entry);
         }
         booking.finish()
     }
 
-    /// The falls of the reads that nothing announced, with their rows.
-    pub fn breaks(&self) -> impl Iterator<Item = (&LedgerRow, &Fall)> {
-        self.falls().filter(|(_, fall)| !fall.what.cause.is_expected())
+    /// Unexpected cache-read drops, with their rows.
+    pub fn breaks(&self) -> impl Iterator<Item = (&LedgerRow, &LedgerDrop)> {
+        self.drops().filter(|(_, fall)| !fall.cache_break.cause.is_expected())
     }
 
-    /// All falls of the reads, expected ones included.
-    pub fn falls(&self) -> impl Iterator<Item = (&LedgerRow, &Fall)> {
-        self.rows.iter().filter_map(|row| row.fall.as_ref().map(|fall| (row, fall)))
+    /// All cache-read drops, expected ones included.
+    pub fn drops(&self) -> impl Iterator<Item = (&LedgerRow, &LedgerDrop)> {
+        self.rows.iter().filter_map(|row| row.drop.as_ref().map(|fall| (row, fall)))
     }
 
-    /// The falls by the name of their cause, most tokens first.
-    pub fn falls_by_cause(&self) -> Vec<(&'static str, FallTotals)> {
-        FallTotals::by_cause(self.falls().map(|(_, fall)| &fall.what))
+    /// Cache-read drops by cause, most tokens first.
+    pub fn drops_by_cause(&self) -> Vec<(&'static str, DropTotals)> {
+        DropTotals::by_cause(self.drops().map(|(_, fall)| &fall.cache_break))
     }
 }
 
 impl PromptTokens {
-    /// All of them.
+    /// Total of all kinds.
     pub fn total(&self) -> u64 {
         [self.read, self.written_1h, self.written, self.uncached].into_iter().fold(0, u64::saturating_add)
     }
 }
 
 impl LedgerRow {
-    /// What it would have cost without any cache.
+    /// Cost without any cache.
     pub fn cost_without_cache(&self) -> Option<f64> {
         Some(self.cost? + self.saved?)
     }
 
-    /// Whether it carries the conversation itself.
+    /// Returns true for a request of the conversation itself.
     pub fn is_conversation(&self) -> bool {
         self.source.is_conversation()
     }
 
-    /// The size of the context: as reported, else as estimated.
+    /// Context size: as reported, else as estimated.
     pub fn context_tokens(&self) -> f64 {
         match self.context {
             Some(tokens) => tokens as f64,

@@ -1,34 +1,42 @@
-//! The policy of Palimpsest: the layers that decide, before every request, what the model sees, and compaction.
+//! The policy of Palimpsest: the layers that decide before every request what the model sees, and compaction.
 //!
-//! Pure: a view, a time and settings go in, decisions with their reasons come out; whoever drives carries them out.
+//! Pure: a view, a time and settings go in, decisions with their reasons come out; the caller executes them.
 
-mod act;
+mod break_price;
 pub mod cache;
-mod call;
-mod compact;
+mod cache_ttl;
+mod compaction;
 mod condense;
-mod foresee;
-mod fork;
+mod context_policy;
+pub mod cost_aware;
+mod layer;
 mod layers;
 mod ledger;
 mod notes;
-mod price;
-mod settings;
-pub mod thrifty;
-mod words;
+mod request_params;
+mod text;
+mod visible_call;
 
-pub use act::{Act, Layer, Place, Proposal, Situation, SpillFile, Stretch, What};
-pub use call::Call;
-pub use compact::{
-    AuditBudgets, AuditInput, Audited, Compacted, Compaction, FileRead, FileWanted, FoldedStretch, How,
-    NoSummary, Notes, Order, Question, Reach, Reply, Restorable, Step, Trigger, World, audit, fold_directive,
-    read_summary,
+pub use break_price::price_of_break;
+pub use compaction::{
+    AuditBudgets, AuditInput, AuditOutcome, Compaction, CompactionOutcome, CompactionRange,
+    CompactionRequest, CompactionStep, CompactionTrigger, FileRequest, FoldedStretch, NamedText,
+    RestoreSources, RestoredFile, SessionNotes, SummaryError, SummaryMethod, SummaryQuestion, SummaryReply,
+    audit, fold_directive, read_summary,
 };
-pub use condense::{Asked, Condensed, condense};
-pub use foresee::{Foreseen, When};
-pub use fork::{Standing, carried_member};
-pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question, ping};
-pub use ledger::{Compacting, Fall, FallTotals, Ledger, LedgerRow, PromptTokens, Saving, Totals};
-pub use notes::{DIRECTIVE, Noted, NotesCadence, PASSING, TEMPLATE, mended_notes, notes_directive};
-pub use price::price_of_break;
-pub use settings::{Budgets, CONDENSE_CHARACTERS, Policy};
+pub use condense::{CondensedOutput, OutputOrigin, condense_output};
+pub use context_policy::{CONDENSE_CHARACTERS, ContextPolicy, WindowBudgets};
+pub use layer::{
+    ActionKind, FoldRange, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast, Proposal,
+    SessionPaths, SpillFile,
+};
+pub use layers::{FoldQuestion, LAYERS, extractive_fold, fold_decision, fold_question, judge_keepalive};
+pub use ledger::{
+    CostLedger, CostTotals, DecisionSaving, DropTotals, LedgerCompaction, LedgerDrop, LedgerRow, PromptTokens,
+};
+pub use notes::{
+    INLINE_NOTES_DIRECTIVE, NOTES_DIRECTIVE, NOTES_TEMPLATE, NotesCadence, NotesCoverage, notes_directive,
+    restore_template_sections,
+};
+pub use request_params::{RequestParams, validate_logged_member};
+pub use visible_call::VisibleCall;

@@ -1,103 +1,102 @@
-//! Notes of a session (§7.1–7.2): when they are due, what whoever writes them is told, and what must hold for them.
+//! Session notes (§7.1–7.2): cadence, directives for the writer, and required sections.
 
-use pal_model::{BlockType, Body, EntryId};
-use pal_view::{Estimator, Limits, View};
+use pal_model::{BlockType, EntryBody, EntryId};
+use pal_view::{Estimator, View, WindowLimits};
 
-use crate::Budgets;
+use crate::WindowBudgets;
 
-/// The sections that notes begin with.
-pub const TEMPLATE: &str = include_str!("notes/template.md");
+/// Initial sections of the notes.
+pub const NOTES_TEMPLATE: &str = include_str!("notes/template.md");
 
-/// What the fork that writes them is told. `{path}`, `{notes}` and `{sections}` stand for what is filled in.
-pub const DIRECTIVE: &str = include_str!("notes/directive.md");
+/// Directive for the fork that writes notes, with the placeholders `{path}`, `{notes}` and `{sections}`.
+pub const NOTES_DIRECTIVE: &str = include_str!("notes/directive.md");
 
-/// What the agent is told that writes them itself in passing; the same stands for the same.
-pub const PASSING: &str = include_str!("notes/passing.md");
+/// Directive for the agent that writes notes itself during its work; same placeholders.
+pub const INLINE_NOTES_DIRECTIVE: &str = include_str!("notes/passing.md");
 
-/// Most tokens of one section, and of all together; what is over it is to be condensed.
-const SECTION_MOST: u64 = 2_000;
-const NOTES_MOST: u64 = 12_000;
+/// Maximum tokens of one section, and of all together; longer ones are to be condensed.
+const MAX_SECTION: u64 = 2_000;
+const MAX_NOTES: u64 = 12_000;
 
-/// A section with more tokens is shown to a fork only by its end, of about so many: whoever puts something behind it needs no
-/// more, and what is said of notes in a directive is in no cache.
+/// Longer sections are shown to a fork only by their last tokens: appending needs no more, and notes in a
+/// directive are not cached.
 const SHOWN_WHOLE: u64 = 400;
 const SHOWN_END: u64 = 200;
 
-/// The conversation never grows by more than this without notes, however much is in sight: a compaction that takes them keeps
-/// what they do not cover, and that only up to 40 000 tokens (§4.3).
-const GROWTH_MOST: u64 = 25_000;
+/// Maximum growth without notes: a compaction by notes keeps uncovered messages only up to 40,000 tokens
+/// (§4.3).
+const MAX_GROWTH: u64 = 25_000;
 
-/// When notes are written.
+/// Schedule for writing notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotesCadence {
-    /// So many tokens of conversation come before the first ones.
+    /// Tokens of conversation before the first notes.
     pub first: u64,
-    /// The conversation grows by at least so many tokens before they are written again …
+    /// Minimum growth in tokens before they are rewritten.
     pub growth: u64,
-    /// … and by one so-many-th of the context: a fork costs what is in sight, however little is new.
+    /// Minimum growth as 1/N of the context: a fork costs the whole context, however little is new.
     pub share: u64,
-    /// So many calls lie in between, unless the last answer made none.
+    /// Minimum number of tool calls in between, unless the last response made none.
     pub calls: usize,
-    /// The conversation never grows by more than so many tokens before they are due again.
-    pub growth_most: u64,
+    /// Maximum growth in tokens before they are due again.
+    pub max_growth: u64,
 }
 
 impl Default for NotesCadence {
     fn default() -> NotesCadence {
-        NotesCadence { first: 10_000, growth: 5_000, share: 5, calls: 3, growth_most: GROWTH_MOST }
+        NotesCadence { first: 10_000, growth: 5_000, share: 5, calls: 3, max_growth: MAX_GROWTH }
     }
 }
 
-/// How far notes were written.
+/// Coverage of the notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Noted {
-    /// The newest entry that they cover.
+pub struct NotesCoverage {
+    /// Newest covered entry.
     pub last: EntryId,
-    /// How many tokens were in sight then.
+    /// Context size at that time, in tokens.
     pub tokens: u64,
 }
 
 impl NotesCadence {
-    /// The same on a window that may be smaller: what is kept besides notes is scaled to it, too.
+    /// Scales the schedule to the window, like the budgets of kept content.
     #[must_use]
-    pub fn within(self, limits: &Limits) -> NotesCadence {
-        let budgets = Budgets::new(limits);
+    pub fn within(self, limits: &WindowLimits) -> NotesCadence {
+        let budgets = WindowBudgets::new(limits);
         NotesCadence {
-            first: budgets.of(self.first),
-            growth: budgets.of(self.growth),
-            growth_most: budgets.of(self.growth_most),
+            first: budgets.scale(self.first),
+            growth: budgets.scale(self.growth),
+            max_growth: budgets.scale(self.max_growth),
             ..self
         }
     }
 
-    /// Whether notes are due. `begun` is how many tokens stood there before anything was said.
-    pub fn is_due(&self, view: &View, noted: Option<&Noted>, begun: u64) -> bool {
+    /// Returns true if notes are due. `begun` is the context size before the first message.
+    pub fn is_due(&self, view: &View, noted: Option<&NotesCoverage>, begun: u64) -> bool {
         let Some(noted) = noted else { return view.size().tokens >= begun + self.first };
         self.has_grown(view, noted) && is_good_moment(view, noted.last, self.calls)
     }
 
-    /// Whether the conversation has grown enough since then: by what is in sight, or, since clearing hides how much that was,
-    /// by what was said.
-    pub fn has_grown(&self, view: &View, since: &Noted) -> bool {
-        self.is_enough(view.size().tokens, since.tokens)
-            || view.tokens_said_after(since.last) >= self.growth_most
+    /// Returns true if the conversation has grown enough: by the context size, or, since clearing hides
+    /// growth, by the tokens of new messages.
+    pub fn has_grown(&self, view: &View, since: &NotesCoverage) -> bool {
+        self.is_enough(view.size().tokens, since.tokens) || view.tokens_after(since.last) >= self.max_growth
     }
 
-    /// Whether it is enough that a conversation has so many tokens, where it had so many.
+    /// Compares the current size with the size at the last notes.
     fn is_enough(&self, tokens: u64, since: u64) -> bool {
-        let least = self.growth.max(tokens.div_ceil(self.share.max(1))).min(self.growth_most);
+        let least = self.growth.max(tokens.div_ceil(self.share.max(1))).min(self.max_growth);
         tokens.saturating_sub(since) >= least
     }
 }
 
-/// Whether enough was done since an entry, or the model has just come to rest.
+/// Returns true if enough calls were made since an entry, or the model has just finished.
 fn is_good_moment(view: &View, since: EntryId, calls: usize) -> bool {
     let made = |content: &pal_model::Content| {
         content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse).count()
     };
     let (mut all, mut last) = (0, None);
     for entry in view.branch().iter().rev().take_while(|entry| entry.id != since) {
-        if let Body::Assistant(assistant) = &entry.body {
+        if let EntryBody::Assistant(assistant) = &entry.body {
             let made = made(&assistant.content);
             all += made;
             last.get_or_insert(made);
@@ -106,7 +105,7 @@ fn is_good_moment(view: &View, since: EntryId, calls: usize) -> bool {
     all >= calls || last == Some(0)
 }
 
-/// What whoever writes notes is told.
+/// Fills in a notes directive.
 pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Estimator) -> String {
     directive
         .replace("{path}", path)
@@ -114,13 +113,13 @@ pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Esti
         .replace("{notes}", shown(notes, estimator).trim_end())
 }
 
-/// The notes as whoever writes them is shown them: long sections by their ends, unless they are to be condensed.
+/// The notes as shown to their writer: long sections by their ends, unless they are to be condensed.
 fn shown(notes: &str, estimator: Estimator) -> String {
     let tokens = |text: &str| estimator.total(estimator.text(text));
-    let is_too_long = tokens(notes) > NOTES_MOST;
+    let is_too_long = tokens(notes) > MAX_NOTES;
     let shown = |section: &str| {
         let taken = tokens(section);
-        match is_too_long || taken <= SHOWN_WHOLE || taken > SECTION_MOST {
+        match is_too_long || taken <= SHOWN_WHOLE || taken > MAX_SECTION {
             true => section.to_owned(),
             false => by_its_end(section, &tokens),
         }
@@ -128,7 +127,7 @@ fn shown(notes: &str, estimator: Estimator) -> String {
     sections(notes).into_iter().map(shown).collect()
 }
 
-/// The head of a section and its last lines; all of it where only one would be left out.
+/// Head and last lines of a section; the whole section if only one line would be omitted.
 fn by_its_end(section: &str, tokens: &dyn Fn(&str) -> u64) -> String {
     let lines: Vec<&str> = section.split_inclusive('\n').collect();
     let head = lines.iter().take_while(|line| line.starts_with('#') || line.starts_with('_')).count();
@@ -151,31 +150,31 @@ fn by_its_end(section: &str, tokens: &dyn Fn(&str) -> u64) -> String {
     }
 }
 
-/// Which sections are too long.
+/// Instructions to condense the sections that are too long.
 fn condensing(notes: &str, estimator: Estimator) -> String {
     let tokens = |text: &str| estimator.total(estimator.text(text));
     let mut said = String::new();
     for section in sections(notes) {
         let (taken, heading) = (tokens(section), section.lines().next().unwrap_or_default());
-        if taken > SECTION_MOST {
+        if taken > MAX_SECTION {
             let heading = heading.trim_start_matches('#').trim();
             said.push_str(&format!(
-                "- The section `{heading}` has about {taken} tokens and may have {SECTION_MOST}: condense it, keeping what is newest and \
+                "- The section `{heading}` has about {taken} tokens and may have {MAX_SECTION}: condense it, keeping what is newest and \
                  what could not be found out again.\n"
             ));
         }
     }
     let all = tokens(notes);
-    if all > NOTES_MOST {
+    if all > MAX_NOTES {
         said.push_str(&format!(
-            "- All together they have about {all} tokens and may have {NOTES_MOST}: condense the longest sections first.\n"
+            "- All together they have about {all} tokens and may have {MAX_NOTES}: condense the longest sections first.\n"
         ));
     }
     said
 }
 
-/// Notes as they are to be kept: with every heading and every line in italics of the template, whatever the fork did to them.
-pub fn mended_notes(notes: &str, template: &str) -> String {
+/// Restores every heading and description of the template that the writer removed.
+pub fn restore_template_sections(notes: &str, template: &str) -> String {
     let mut out = notes.trim_end().to_owned();
     out.push('\n');
     for section in sections(template) {
@@ -194,7 +193,7 @@ pub fn mended_notes(notes: &str, template: &str) -> String {
     out
 }
 
-/// The sections, each with its heading.
+/// Splits into sections, each with its heading.
 pub(crate) fn sections(text: &str) -> Vec<&str> {
     let mut starts: Vec<usize> = vec![0];
     let mut at = 0;
@@ -214,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_template_has_ten_sections_with_a_line_about_each() {
-        let sections = sections(TEMPLATE);
+        let sections = sections(NOTES_TEMPLATE);
         assert_eq!(sections.len(), 10);
         for section in sections {
             let mut lines = section.lines();
@@ -225,24 +224,28 @@ mod tests {
     }
 
     #[test]
-    fn what_a_fork_took_away_comes_back_and_what_it_wrote_stays() {
+    fn removed_template_sections_are_restored() {
         let worklog = "# Worklog\n_Step by step, one short line each: what was done._\n";
-        let written = TEMPLATE
+        let written = NOTES_TEMPLATE
             .replace(worklog, "")
             .replace("_What proved good, what did not, what to avoid._\n", "Tests first.\n");
-        let mended = mended_notes(&written, TEMPLATE);
+        let mended = restore_template_sections(&written, NOTES_TEMPLATE);
         assert!(mended.ends_with(worklog), "{mended}");
         assert!(
             mended.contains("# Learnings\n_What proved good, what did not, what to avoid._\nTests first.\n"),
             "{mended}"
         );
-        assert_eq!(mended_notes(&mended, TEMPLATE), mended, "mended once is mended");
-        assert_eq!(mended_notes(TEMPLATE, TEMPLATE), TEMPLATE);
-        assert_eq!(sections(&mended_notes("", TEMPLATE)).len(), 11, "all ten, behind an empty line");
+        assert_eq!(restore_template_sections(&mended, NOTES_TEMPLATE), mended, "mended once is mended");
+        assert_eq!(restore_template_sections(NOTES_TEMPLATE, NOTES_TEMPLATE), NOTES_TEMPLATE);
+        assert_eq!(
+            sections(&restore_template_sections("", NOTES_TEMPLATE)).len(),
+            11,
+            "all ten, behind an empty line"
+        );
     }
 
     #[test]
-    fn they_are_due_the_later_the_more_is_in_sight_but_never_too_late() {
+    fn notes_cadence_scales_with_the_context_up_to_a_maximum() {
         let cadence = NotesCadence::default();
         for (since, least) in [(10_000, 5_000), (20_000, 5_000), (40_000, 10_000), (80_000, 20_000)] {
             assert!(!cadence.is_enough(since + least - 1, since), "{since}");
@@ -255,29 +258,31 @@ mod tests {
     }
 
     #[test]
-    fn the_directive_says_what_is_too_long() {
+    fn directive_names_sections_that_are_too_long() {
         let estimator = Estimator::classic();
-        let long =
-            TEMPLATE.replace("# Worklog\n", &format!("# Worklog\n{}", "did something else\n".repeat(900)));
-        let said = notes_directive(DIRECTIVE, "/s/notes.md", &long, estimator);
+        let long = NOTES_TEMPLATE
+            .replace("# Worklog\n", &format!("# Worklog\n{}", "did something else\n".repeat(900)));
+        let said = notes_directive(NOTES_DIRECTIVE, "/s/notes.md", &long, estimator);
         assert!(
             said.contains("The section `Worklog` has about") && !said.contains("The section `Title`"),
             "{said}"
         );
         assert!(said.contains("session notes in /s/notes.md") && !said.contains("{"), "{said}");
-        assert!(!notes_directive(DIRECTIVE, "/s/notes.md", TEMPLATE, estimator).contains("condense"));
-        let said = notes_directive(PASSING, "/s/notes.md", TEMPLATE, estimator);
+        assert!(
+            !notes_directive(NOTES_DIRECTIVE, "/s/notes.md", NOTES_TEMPLATE, estimator).contains("condense")
+        );
+        let said = notes_directive(INLINE_NOTES_DIRECTIVE, "/s/notes.md", NOTES_TEMPLATE, estimator);
         assert!(said.contains("are kept in /s/notes.md, and") && said.contains("# Worklog"), "{said}");
         assert!(!said.contains("{") && !said.contains("condense"), "{said}");
     }
 
     #[test]
-    fn long_sections_are_shown_by_their_ends_unless_they_are_to_be_condensed() {
+    fn long_sections_are_shown_by_their_ends() {
         let estimator = Estimator::classic();
         let grown = |lines: usize| {
             let lines: String = (0..lines).map(|line| format!("- step {line} was taken\n")).collect();
             let about = "_Step by step, one short line each: what was done._\n";
-            TEMPLATE.replace(about, &format!("{about}{lines}"))
+            NOTES_TEMPLATE.replace(about, &format!("{about}{lines}"))
         };
         let shown = |lines: usize| notes_directive("{notes}", "/s/notes.md", &grown(lines), estimator);
         assert_eq!(shown(20).trim_end(), grown(20).trim_end());

@@ -1,10 +1,10 @@
-//! What can go wrong for a session, and what to do about it.
+//! Errors of a session, with the next step.
 
 use std::path::PathBuf;
 
 use pal_store::LogChange;
 
-/// Why a session cannot go on for now. The log is whole in every case.
+/// Error of a session. The log is complete in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The log cannot be opened.
@@ -23,45 +23,45 @@ pub enum EngineError {
         .path.display(), .saved.display(), .saved.display()
     )]
     LogChanged {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
-        /// What happened to it.
+        /// The change.
         change: LogChange,
-        /// The file that has the session now.
+        /// File with the saved session.
         saved: PathBuf,
     },
-    /// The same, and the session could not be saved anywhere else.
+    /// Like [`EngineError::LogChanged`], and the session could not be saved elsewhere.
     #[error("{} was {change} while the session was running, and saving the session elsewhere failed: {error}", .path.display())]
     LogLost {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
-        /// What happened to it.
+        /// The change.
         change: LogChange,
-        /// Why it could not be saved.
+        /// Error of saving.
         error: pal_store::FileError,
     },
-    /// The disk does not take what was appended.
+    /// The disk does not accept an entry.
     #[error(transparent)]
     File(#[from] pal_store::FileError),
-    /// The context is full and could not be made smaller.
+    /// The context is full and could not be reduced.
     #[error("the context is full: {0}")]
     Full(String),
-    /// The provider says that the request is too long, whatever is done.
+    /// The provider rejects the request as too long even after all reductions.
     #[error(
         "the provider finds the request too long even after a compaction ({message}); nothing is lost. \
          Compact with instructions on what to keep, choose a model with a larger window, or start a new session"
     )]
     TooLong {
-        /// What the provider said.
+        /// Message of the provider.
         message: String,
     },
-    /// The provider gave no answer.
+    /// No response.
     #[error("{0}")]
     Provider(String),
-    /// The answer began and broke off.
+    /// The response broke off.
     #[error("{}", .0.why)]
-    Broke(Box<crate::Broke>),
-    /// There is nothing to take back.
+    Broke(Box<crate::BrokenResponse>),
+    /// The operation is not possible; why.
     #[error("{0}")]
     NotPossible(String),
 }

@@ -1,13 +1,13 @@
-//! How fast a session of about 200 000 tokens becomes a summary without a model.
+//! Speed of summarising a session of about 200,000 tokens without a model.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pal_extract::{Facts, summary};
-use pal_model::{Draft, Entry, EntryId, Origin, Text, Timestamp, escape_into};
+use pal_extract::{ConversationFacts, extractive_summary};
+use pal_model::{EntryDraft, EntryId, LogEntry, MessageOrigin, SharedText, Timestamp, escape_into};
 
-/// Bytes of text that make about 200 000 tokens of code, output and prose.
+/// Bytes of about 200,000 tokens of code, output and prose.
 const SESSION_BYTES: usize = 700_000;
 
 const CODE: &str = "    pub fn open(path: &Path) -> Result<Store, OpenError> {\n        let file = File::options().read(true).open(path)?;\n        Ok(Store { file, next_id: 0 })\n    }\n";
@@ -20,8 +20,8 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A session of reads, commands, edits and words, as many rounds as it takes.
-fn session() -> Vec<Entry> {
+/// A session of reads, commands, edits and texts of the given size.
+fn session() -> Vec<LogEntry> {
     let mut drafts = Vec::new();
     let mut bytes = 0;
     let mut round = 0;
@@ -43,8 +43,8 @@ fn session() -> Vec<Entry> {
         };
         let name = ["Read", "Bash", "Edit"][round % 3];
         if round % 8 == 1 {
-            drafts.push(Draft::user(
-                Origin::Person,
+            drafts.push(EntryDraft::user(
+                MessageOrigin::Person,
                 &quoted(&format!("Wish {round}: keep the order. {PROSE}")),
             ));
         }
@@ -55,13 +55,18 @@ fn session() -> Vec<Entry> {
         let result =
             format!(r#"[{{"type":"tool_result","tool_use_id":"t{round}","content":{}}}]"#, quoted(&text));
         bytes += calls.len() + text.len();
-        drafts.push(Draft::assistant(None, None, &calls));
-        drafts.push(Draft::user(Origin::Tool, &result));
+        drafts.push(EntryDraft::assistant(None, None, &calls));
+        drafts.push(EntryDraft::user(MessageOrigin::Tool, &result));
     }
-    let line = |(number, draft): (usize, Draft)| {
+    let line = |(number, draft): (usize, EntryDraft)| {
         draft.into_line(EntryId::from_bits(number as u128), None, Timestamp::default(), None)
     };
-    drafts.into_iter().enumerate().map(line).map(|line| Entry::parse(Text::from(line)).unwrap()).collect()
+    drafts
+        .into_iter()
+        .enumerate()
+        .map(line)
+        .map(|line| LogEntry::parse(SharedText::from(line)).unwrap())
+        .collect()
 }
 
 fn extractive(criterion: &mut Criterion) {
@@ -69,9 +74,11 @@ fn extractive(criterion: &mut Criterion) {
     let bytes: usize = entries.iter().map(|entry| entry.line.len()).sum();
     let mut group = criterion.benchmark_group("extractive");
     group.throughput(Throughput::Bytes(bytes as u64));
-    group.bench_function("facts", |bencher| bencher.iter(|| Facts::of_entries(black_box(&entries))));
-    let facts = Facts::of_entries(&entries);
-    group.bench_function("summary", |bencher| bencher.iter(|| summary(black_box(&facts), 60_000)));
+    group.bench_function("facts", |bencher| {
+        bencher.iter(|| ConversationFacts::from_entries(black_box(&entries)))
+    });
+    let facts = ConversationFacts::from_entries(&entries);
+    group.bench_function("summary", |bencher| bencher.iter(|| extractive_summary(black_box(&facts), 60_000)));
     group.finish();
 }
 

@@ -1,36 +1,38 @@
-//! What a conversation holds, drawn from it word for word: the user's words, files, commands, errors, open tasks; and a
-//! summary in nine sections made of them. No model is asked.
+//! Facts of a conversation, extracted verbatim (the user's words, files, commands, errors, open tasks), and a
+//! summary in nine sections made of them, without a model.
 //!
-//! Refuses to guess: what is not in the conversation is not in the facts, and the same conversation gives the same
-//! bytes.
+//! Nothing is guessed: every fact stands in the conversation, and the same conversation gives the same bytes.
 //!
 //! ```
-//! use pal_extract::{Facts, Heard, summary};
+//! use pal_extract::{ConversationFacts, MessageBlock, extractive_summary};
 //! use pal_model::Role;
-//! let asked = [Heard::of(r#"{"type":"text","text":"Fix the test in src/date.rs"}"#)];
-//! let facts = Facts::of_messages([(Role::User, asked)]);
-//! assert!(summary(&facts, 4_000).contains("- Fix the test in src/date.rs"));
+//! let asked = [MessageBlock::parse(r#"{"type":"text","text":"Fix the test in src/date.rs"}"#)];
+//! let facts = ConversationFacts::from_messages([(Role::User, asked)]);
+//! assert!(extractive_summary(&facts, 4_000).contains("- Fix the test in src/date.rs"));
 //! ```
 
-mod called;
-mod facts;
-mod heard;
-mod paths;
-mod prose;
-mod reading;
-mod sections;
-mod summary;
+mod call_input;
+mod conversation_facts;
+mod excerpts;
+mod extractive_summary;
+mod fact_reader;
+mod message_block;
+mod path_mentions;
+mod summary_sections;
 
-pub use facts::{Command, Facts, File, Target, Task, Trouble, Words};
-pub use heard::{Heard, without_reminders};
-pub use paths::{contains_words, paths_named};
-pub use prose::{cut, first_line, fitted, lines_with, sentences};
-pub use sections::{
-    CONTINUES, NOTHING, PENDING, RESTORED, SECTIONS, WORDS, heading, is_summary, open_items, section,
-    sections_named,
+pub use conversation_facts::{
+    CallTarget, CommandRun, ConversationFacts, TaskItem, ToolFailure, TouchedFile, UserWords,
 };
-pub use summary::{
-    command_lines, current_lines, error_line, error_lines, file_lines, short, summary, task_lines,
+pub use excerpts::{first_line, fit_lines, sentences, truncate};
+pub use extractive_summary::{
+    command_lines, current_lines, error_line, error_lines, extractive_summary, file_lines, short_summary,
+    task_lines,
+};
+pub use message_block::{MessageBlock, without_reminders};
+pub use path_mentions::{contains_bounded, find_paths};
+pub use summary_sections::{
+    CONTINUATION_NOTICE, RESTORED_HEADING, SECTIONS, USER_MESSAGES_SECTION, count_named_sections, heading,
+    is_summary, open_items, section,
 };
 
 #[cfg(test)]

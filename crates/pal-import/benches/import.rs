@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pal_import::{Measure, Options, import};
+use pal_import::{ImportOptions, TokenEstimator, import};
 
-struct Thirds;
+struct BenchEstimator;
 
-impl Measure for Thirds {
+impl TokenEstimator for BenchEstimator {
     fn text(&self, _model: &str, text: &str) -> f64 {
         text.len() as f64 / 3.0
     }
@@ -45,7 +45,7 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(agent, |bencher| {
             bencher.iter(|| {
                 for source in &sources {
-                    let options = Options { measure: &Thirds, strict: false };
+                    let options = ImportOptions { measure: &BenchEstimator, strict: false };
                     let imported = import(black_box(source), &options);
                     black_box(imported.map(|imported| imported.log.len()).unwrap_or(0));
                 }

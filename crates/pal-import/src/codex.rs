@@ -1,72 +1,73 @@
-//! Rollouts of Codex.
+//! Reader of Codex rollouts.
 //!
-//! What the model said and heard are `response_item` records; most events repeat it for the display. A rollout
-//! does not name its responses: one lasts from its first item to the event that counts its tokens. Reasoning is
-//! readable by its provider only and is kept aside.
+//! Conversation content is in `response_item` records; most events repeat it for display. A rollout does not
+//! name its responses: one lasts from its first item to the event that counts its tokens. Reasoning is
+//! readable by its provider only and becomes an `internal` entry.
 
-mod items;
+mod rollout_items;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use pal_model::{Origin, Timestamp, Usage, unescape};
+use pal_model::{MessageOrigin, Timestamp, Usage, unescape};
 use rustc_hash::FxHashMap;
 
 use crate::ImportError;
-use crate::aside::Reason;
-use crate::blocks::{self, quoted, text_block};
-use crate::format::Format;
-use crate::pick::{count, pick_or_none, string};
-use crate::records::{self, Record as Found};
-use crate::responses::{Counted, Reported, Responses};
-use crate::step::{Act, Boundary, Seen, Session, Step};
+use crate::content_blocks::{self, quoted, text_block};
+use crate::import_step::{BoundaryDraft, ImportStep, ParsedSession, SourceCounts, StepAction};
+use crate::internal_records::InternalReason;
+use crate::raw_fields::{count, pick_or_none, string};
+use crate::response_tracker::{ResponseReport, ResponseTracker, UsageFigure};
+use crate::session_format::SessionFormat;
+use crate::source_records::{self, SourceRecord as Found};
 
 const NAMES: [&str; 3] = ["timestamp", "type", "payload"];
 
-/// Reads a rollout.
-pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportError> {
-    let mut reader = Reader::default();
-    reader.session.about.program = Format::Codex.program().into();
-    let seen = records::each(source, &NAMES, strict, |found| match found {
+/// Parses a rollout.
+pub(crate) fn read(source: &[u8], strict: bool) -> Result<ParsedSession<'_>, ImportError> {
+    let mut reader = CodexReader::default();
+    reader.session.about.program = SessionFormat::Codex.program().into();
+    let seen = source_records::read_records(source, &NAMES, strict, |found| match found {
         Ok(found) => reader.record(&found),
         Err(bad) => reader.session.steps.push(bad),
     })?;
-    reader.session.seen = Seen { rewinds: reader.session.seen.rewinds, ..seen };
+    reader.session.counts = SourceCounts { rewinds: reader.session.counts.rewinds, ..seen };
     Ok(reader.finish())
 }
 
 #[derive(Default)]
-struct Reader<'a> {
-    session: Session<'a>,
+struct CodexReader<'a> {
+    session: ParsedSession<'a>,
     model: Cow<'a, str>,
-    responses: Responses<'a>,
-    /// The response that is being given.
+    responses: ResponseTracker<'a>,
+    /// Current response.
     open: Option<usize>,
-    /// The raw totals of the newest count: an equal one repeats it.
+    /// Raw totals of the newest count; an equal count repeats it.
     totals: Option<&'a str>,
-    /// Size of the context, as last counted.
+    /// Context tokens, as last counted.
     context_tokens: Option<u64>,
     boundaries: Vec<usize>,
-    /// Texts of people that no event has repeated yet.
+    /// User texts not repeated by an event yet.
     said: FxHashMap<String, u64>,
-    /// Texts of people in events that no item has said yet, with the step that is held for each.
+    /// User texts in events not repeated by an item yet, with the step reserved for each.
     shown: FxHashMap<String, VecDeque<(usize, String)>>,
 }
 
-/// One record with its place.
+/// One record with its position.
 #[derive(Clone, Copy)]
-struct Record<'a> {
+struct RolloutRecord<'a> {
     line: u64,
     at: Option<Timestamp>,
     text: &'a str,
     payload: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CodexReader<'a> {
     fn record(&mut self, found: &Found<'a, { NAMES.len() }>) {
         let [timestamp, kind, payload] = found.fields;
         let at = string(timestamp).and_then(|at| at.parse().ok());
-        let record = Record { line: found.line, at, text: found.text, payload: payload.unwrap_or("{}") };
+        let record =
+            RolloutRecord { line: found.line, at, text: found.text, payload: payload.unwrap_or("{}") };
         match string(kind).as_deref() {
             Some("response_item") => self.item(record),
             Some("event_msg") => self.event(record),
@@ -74,21 +75,21 @@ impl<'a> Reader<'a> {
             Some("turn_context") => {
                 let [model] = pick_or_none(record.payload, &["model"]);
                 self.model = string(model).unwrap_or(std::mem::take(&mut self.model));
-                self.aside(record, "turn_context", Reason::Bookkeeping);
+                self.push_internal(record, "turn_context", InternalReason::Bookkeeping);
             }
             Some("compacted") => self.compacted(record),
-            Some("world_state") => self.aside(record, "world_state", Reason::Bookkeeping),
+            Some("world_state") => self.push_internal(record, "world_state", InternalReason::Bookkeeping),
             kind => {
                 let kind = kind.unwrap_or("record").to_owned();
-                self.aside(record, kind, Reason::UnknownRecord);
+                self.push_internal(record, kind, InternalReason::UnknownRecord);
             }
         }
     }
 
-    fn meta(&mut self, record: Record<'a>) {
+    fn meta(&mut self, record: RolloutRecord<'a>) {
         let names = ["id", "session_id", "cwd", "cli_version", "base_instructions", "instructions"];
         let [id, session_id, cwd, version, base, instructions] = pick_or_none(record.payload, &names);
-        // A resumed session repeats it; the first stands.
+        // A resumed session repeats it; the first one counts.
         if self.session.about.foreign_id.is_none() {
             let about = &mut self.session.about;
             about.foreign_id = string(id).or(string(session_id)).map(Cow::into_owned);
@@ -97,19 +98,24 @@ impl<'a> Reader<'a> {
             let [text] = pick_or_none(base.unwrap_or("{}"), &["text"]);
             self.session.system.extend(string(text).or(string(base)).or(string(instructions)));
         }
-        self.aside(record, "session_meta", Reason::Bookkeeping);
+        self.push_internal(record, "session_meta", InternalReason::Bookkeeping);
     }
 
-    fn push(&mut self, record: Record<'a>, act: Act<'a>) {
-        self.session.steps.push(Step { line: record.line, at: record.at, foreign: None, act });
+    fn push(&mut self, record: RolloutRecord<'a>, act: StepAction<'a>) {
+        self.session.steps.push(ImportStep { line: record.line, at: record.at, foreign: None, act });
     }
 
-    fn aside(&mut self, record: Record<'a>, what: impl Into<Cow<'a, str>>, reason: Reason) {
-        self.session.steps.push(Step::aside(record.line, record.at, what, record.text, reason));
+    fn push_internal(
+        &mut self,
+        record: RolloutRecord<'a>,
+        what: impl Into<Cow<'a, str>>,
+        reason: InternalReason,
+    ) {
+        self.session.steps.push(ImportStep::internal(record.line, record.at, what, record.text, reason));
     }
 
-    /// The next step belongs to the response that is being given.
-    fn in_response(&mut self) -> Cow<'a, str> {
+    /// Assigns the next step to the current response.
+    fn extend_response(&mut self) -> Cow<'a, str> {
         let step = self.session.steps.len();
         let at = match self.open {
             Some(at) => at,
@@ -119,79 +125,91 @@ impl<'a> Reader<'a> {
             }
         };
         self.open = Some(at);
-        let reported = Reported { model: self.model.clone(), usage: Counted::Nothing, stop_reason: None };
+        let reported =
+            ResponseReport { model: self.model.clone(), usage: UsageFigure::Nothing, stop_reason: None };
         self.responses.extend(at, step, reported);
         format!("codex-{}", at + 1).into()
     }
 
-    fn assistant(&mut self, record: Record<'a>, block: &str, calls: Vec<Cow<'a, str>>) {
-        let response = self.in_response();
-        let (model, content) = (self.model.clone(), blocks::list([block]).into());
-        self.push(record, Act::Assistant { response, model, content, calls });
+    fn assistant(&mut self, record: RolloutRecord<'a>, block: &str, calls: Vec<Cow<'a, str>>) {
+        let response = self.extend_response();
+        let (model, content) = (self.model.clone(), content_blocks::list([block]).into());
+        self.push(record, StepAction::Assistant { response, model, content, calls });
     }
 
-    fn result(&mut self, record: Record<'a>, origin: Origin, block: &str) {
-        self.push(record, Act::User { origin, content: blocks::list([block]).into(), results: 1 });
+    fn result(&mut self, record: RolloutRecord<'a>, origin: MessageOrigin, block: &str) {
+        self.push(
+            record,
+            StepAction::User { origin, content: content_blocks::list([block]).into(), results: 1 },
+        );
     }
 
-    fn item(&mut self, record: Record<'a>) {
+    fn item(&mut self, record: RolloutRecord<'a>) {
         let [kind, role] = pick_or_none(record.payload, &["type", "role"]);
         match (string(kind).unwrap_or_default().as_ref(), string(role).unwrap_or_default().as_ref()) {
             ("message", "assistant") => {
-                let texts = items::texts(record.payload);
+                let texts = rollout_items::texts(record.payload);
                 if texts.is_empty() {
-                    self.in_response();
-                    return self.aside(record, "message", Reason::NothingForTheModel);
+                    self.extend_response();
+                    return self.push_internal(record, "message", InternalReason::NothingForTheModel);
                 }
                 let parts: Vec<String> = texts.iter().map(|text| text_block(text)).collect();
-                let response = self.in_response();
-                let content = blocks::list(parts.iter().map(String::as_str)).into();
+                let response = self.extend_response();
+                let content = content_blocks::list(parts.iter().map(String::as_str)).into();
                 let model = self.model.clone();
-                self.push(record, Act::Assistant { response, model, content, calls: Vec::new() });
+                self.push(record, StepAction::Assistant { response, model, content, calls: Vec::new() });
             }
             ("message", "user") => self.user(record),
             ("message", role) => {
                 let what = if role.is_empty() { "message".into() } else { role.to_owned() };
-                let parts = pal_model::defuse_json(&items::blocks(record.payload)).into_owned();
-                self.push(record, Act::Attachment { what: what.into(), content: parts.into(), raw: None });
+                let parts =
+                    pal_model::escape_tags_in_json(&rollout_items::blocks(record.payload)).into_owned();
+                self.push(
+                    record,
+                    StepAction::Attachment { what: what.into(), content: parts.into(), raw: None },
+                );
             }
             ("reasoning", _) => {
-                self.in_response();
-                self.aside(record, "reasoning", Reason::Reasoning);
+                self.extend_response();
+                self.push_internal(record, "reasoning", InternalReason::Reasoning);
             }
             ("function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call", _) => {
-                let (name, block) = items::call(record.payload);
+                let (name, block) = rollout_items::call(record.payload);
                 self.assistant(record, &block, vec![name.into()]);
             }
             ("function_call_output" | "custom_tool_call_output" | "tool_search_output", _) => {
-                let block = items::output(record.payload);
-                self.result(record, Origin::Tool, &block);
+                let block = rollout_items::output(record.payload);
+                self.result(record, MessageOrigin::Tool, &block);
             }
             ("web_search_call", _) => {
-                // The provider ran it, and its result is not in the rollout; the call needs one all the same.
+                // The provider ran it and the rollout has no result; the call needs one.
                 let id = format!("web_search_{}", record.line);
                 let [action] = pick_or_none(record.payload, &["action"]);
-                let call = blocks::tool_use(&id, "web_search", action.unwrap_or("{}"));
+                let call = content_blocks::tool_use(&id, "web_search", action.unwrap_or("{}"));
                 self.assistant(record, &call, vec!["web_search".into()]);
                 let note = quoted("The provider searched; what it found is not in the imported session.");
-                self.result(record, Origin::Synthetic, &blocks::tool_result(&id, &note, false));
+                self.result(
+                    record,
+                    MessageOrigin::Synthetic,
+                    &content_blocks::tool_result(&id, &note, false),
+                );
             }
             (kind, _) => {
                 let kind = kind.to_owned();
-                self.aside(record, kind, Reason::UnknownRecord);
+                self.push_internal(record, kind, InternalReason::UnknownRecord);
             }
         }
     }
 
-    /// A message on the user's side: what a person typed, and what Codex wrote in the same place.
-    fn user(&mut self, record: Record<'a>) {
+    /// A user message: typed text and text inserted by Codex.
+    fn user(&mut self, record: RolloutRecord<'a>) {
         self.close();
         let [content] = pick_or_none(record.payload, &["content"]);
         let content = content.unwrap_or("[]");
         let (mut typed, mut added) = (Vec::new(), Vec::new());
         let mut text = String::new();
-        for (block, words) in items::user_blocks(content) {
-            if items::is_typed(&words) {
+        for (block, words) in rollout_items::user_blocks(content) {
+            if rollout_items::is_typed(&words) {
                 text.push_str(&words);
                 typed.push(block);
             } else {
@@ -199,71 +217,71 @@ impl<'a> Reader<'a> {
             }
         }
         if !added.is_empty() {
-            let content = blocks::list(added.iter().map(String::as_str));
-            let content = pal_model::defuse_json(&content).into_owned().into();
-            self.push(record, Act::Attachment { what: "environment".into(), content, raw: None });
+            let content = content_blocks::list(added.iter().map(String::as_str));
+            let content = pal_model::escape_tags_in_json(&content).into_owned().into();
+            self.push(record, StepAction::Attachment { what: "environment".into(), content, raw: None });
         }
         if !typed.is_empty() {
-            let content = blocks::list(typed.iter().map(String::as_str)).into();
+            let content = content_blocks::list(typed.iter().map(String::as_str)).into();
             match self.shown.get_mut(text.trim()).and_then(VecDeque::pop_front) {
                 Some(_) => {}
                 None => *self.said.entry(text.trim().to_owned()).or_default() += 1,
             }
-            self.push(record, Act::User { origin: Origin::Person, content, results: 0 });
+            self.push(record, StepAction::User { origin: MessageOrigin::Person, content, results: 0 });
         }
         if typed.is_empty() && added.is_empty() {
-            self.aside(record, "message", Reason::NothingForTheModel);
+            self.push_internal(record, "message", InternalReason::NothingForTheModel);
         }
     }
 
-    fn event(&mut self, record: Record<'a>) {
+    fn event(&mut self, record: RolloutRecord<'a>) {
         let [kind] = pick_or_none(record.payload, &["type"]);
         let kind = string(kind).unwrap_or("event".into());
         match kind.as_ref() {
             "token_count" => {
                 self.token_count(record.payload);
-                self.aside(record, kind, Reason::Bookkeeping);
+                self.push_internal(record, kind, InternalReason::Bookkeeping);
             }
             "user_message" => self.user_event(record),
             "agent_message" | "agent_reasoning" | "context_compacted" => {
-                self.aside(record, kind, Reason::Doubled);
+                self.push_internal(record, kind, InternalReason::Repeated);
             }
             "task_started" | "task_complete" | "turn_aborted" => {
                 self.close();
-                self.aside(record, kind, Reason::Bookkeeping);
+                self.push_internal(record, kind, InternalReason::Bookkeeping);
             }
-            _ => self.aside(record, kind, Reason::Bookkeeping),
+            _ => self.push_internal(record, kind, InternalReason::Bookkeeping),
         }
     }
 
-    /// An event that shows what a person typed: a record says it, too, unless that was lost.
-    fn user_event(&mut self, record: Record<'a>) {
+    /// An event that displays typed text; an item repeats it unless that was lost.
+    fn user_event(&mut self, record: RolloutRecord<'a>) {
         let [message] = pick_or_none(record.payload, &["message"]);
         let text = message.and_then(unescape).unwrap_or_default();
-        self.aside(record, "user_message", Reason::Doubled);
+        self.push_internal(record, "user_message", InternalReason::Repeated);
         match self.said.get_mut(text.trim()).filter(|count| **count > 0) {
             Some(count) => *count -= 1,
-            None if items::is_typed(&text) => {
+            None if rollout_items::is_typed(&text) => {
                 let step = self.session.steps.len();
                 let place = self.shown.entry(text.trim().to_owned()).or_default();
                 place.push_back((step, text.into_owned()));
-                self.push(record, Act::Nothing);
+                self.push(record, StepAction::Reserved);
             }
             None => {}
         }
     }
 
-    /// Ends the response that is being given with what it took.
+    /// Ends the current response with its usage.
     fn token_count(&mut self, payload: &'a str) {
         let [info] = pick_or_none(payload, &["info"]);
         let [last, totals] = pick_or_none(info.unwrap_or("{}"), &["last_token_usage", "total_token_usage"]);
         let Some(last) = last else { return };
-        let usage = items::usage(last);
+        let usage = rollout_items::usage(last);
         if usage.context_tokens() == 0 {
-            // Behind a compaction only the new size is told.
+            // After a compaction, only the new size is reported.
             let [total] = pick_or_none(last, &["total_tokens"]);
             if let Some(step) = self.boundaries.last()
-                && let Act::Boundary(boundary) = &mut self.session.steps[*step].act
+                && let StepAction::Boundary(boundary) = &mut self.session.steps[*step].act
             {
                 boundary.tokens_after = boundary.tokens_after.or(count(total));
             }
@@ -275,43 +293,45 @@ impl<'a> Reader<'a> {
         self.totals = totals;
         self.context_tokens = Some(usage.context_tokens());
         if self.open.is_none() {
-            self.in_response();
+            self.extend_response();
         }
         if let Some(at) = self.open.take() {
-            self.responses.took(at, usage);
+            self.responses.set_usage(at, usage);
         }
     }
 
-    /// The response that is being given ends without a count.
+    /// Ends the current response without usage.
     fn close(&mut self) {
         if let Some(at) = self.open.take() {
-            self.responses.took(at, Usage::default());
+            self.responses.set_usage(at, Usage::default());
         }
     }
 
-    fn compacted(&mut self, record: Record<'a>) {
+    fn compacted(&mut self, record: RolloutRecord<'a>) {
         self.close();
         let [message, history] = pick_or_none(record.payload, &["message", "replacement_history"]);
-        let summary = items::summary(string(message).as_deref(), history);
-        let reason = if summary.is_some() { Reason::Beside } else { Reason::NoSummary };
-        self.aside(record, "compacted", reason);
+        let summary = rollout_items::summary(string(message).as_deref(), history);
+        let reason =
+            if summary.is_some() { InternalReason::CarriedByNeighbour } else { InternalReason::NoSummary };
+        self.push_internal(record, "compacted", reason);
         if let Some(summary) = summary {
             self.boundaries.push(self.session.steps.len());
-            let boundary = Boundary {
+            let boundary = BoundaryDraft {
                 trigger: "auto".into(),
-                summary: blocks::list([text_block(&quoted(&summary)).as_str()]).into(),
+                summary: content_blocks::list([text_block(&quoted(&summary)).as_str()]).into(),
                 tokens_before: self.context_tokens,
-                ..Boundary::default()
+                ..BoundaryDraft::default()
             };
-            self.push(record, Act::Boundary(Box::new(boundary)));
+            self.push(record, StepAction::Boundary(Box::new(boundary)));
         }
     }
 
-    fn finish(mut self) -> Session<'a> {
+    fn finish(mut self) -> ParsedSession<'a> {
         self.close();
         for (step, text) in std::mem::take(&mut self.shown).into_values().flatten() {
             let content = quoted(&text).into();
-            self.session.steps[step].act = Act::User { origin: Origin::Person, content, results: 0 };
+            self.session.steps[step].act =
+                StepAction::User { origin: MessageOrigin::Person, content, results: 0 };
         }
         let mut session = self.session;
         session.steps = self.responses.insert_into(session.steps, &self.boundaries, &[]);

@@ -1,37 +1,41 @@
-//! Sessions of Gemini CLI: one object with all messages, or, in newer versions, a header and a message a line.
+//! Reader of Gemini CLI sessions: one object with all messages or, in newer versions, a header and one
+//! message per line.
 //!
-//! A message of the model carries its text, its calls and their results. In JSONL a message is written again when
-//! more of it is known; the last writing stands.
+//! An assistant message carries text, calls and their results. In JSONL a message is rewritten as more of it
+//! is known; the last version counts.
 
 use std::borrow::Cow;
 
-use pal_model::{Origin, Usage, array_items};
+use pal_model::{MessageOrigin, Usage, array_items};
 use rustc_hash::FxHashMap;
 
 use crate::ImportError;
-use crate::aside::Reason;
-use crate::blocks::{self, quoted, text_block};
-use crate::builder::{Builder, Place, Said};
-use crate::format::{Format, whole};
-use crate::pick::{count, pick_or_none, string};
-use crate::records;
-use crate::step::{Act, Seen, Session};
+use crate::content_blocks::{self, quoted, text_block};
+use crate::import_step::{ParsedSession, SourceCounts, StepAction};
+use crate::internal_records::InternalReason;
+use crate::raw_fields::{count, pick_or_none, string};
+use crate::session_builder::{ImportedMessage, RecordContext, SessionBuilder};
+use crate::session_format::{SessionFormat, single_object};
+use crate::source_records;
 
 const HEADER: [&str; 4] = ["sessionId", "projectHash", "messages", "summary"];
 
-/// Reads a session.
-pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportError> {
-    let mut reader = Reader { builder: Builder::new(Format::Gemini) };
-    if let Some(object) = whole(source).filter(|object| pick_or_none(object, &["messages"])[0].is_some()) {
+/// Parses a session.
+pub(crate) fn read(source: &[u8], strict: bool) -> Result<ParsedSession<'_>, ImportError> {
+    let mut reader = GeminiReader { builder: SessionBuilder::new(SessionFormat::Gemini) };
+    if let Some(object) =
+        single_object(source).filter(|object| pick_or_none(object, &["messages"])[0].is_some())
+    {
         reader.header(object);
         let messages = pick_or_none(object, &["messages"])[0].unwrap_or("[]");
         let messages = array_items(messages).unwrap_or_default();
         let lines = source.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-        reader.builder.session.seen = Seen { lines, records: messages.len() as u64, ..Seen::default() };
-        for (field, raw) in pal_model::fields(object).unwrap_or_default() {
+        reader.builder.session.counts =
+            SourceCounts { lines, records: messages.len() as u64, ..SourceCounts::default() };
+        for (field, raw) in pal_model::object_fields(object).unwrap_or_default() {
             if field != "messages" {
-                let place = Place { line: 1, at: None, foreign: None, text: raw };
-                reader.builder.aside(place, field.into_owned(), Reason::Bookkeeping);
+                let place = RecordContext { line: 1, at: None, foreign: None, text: raw };
+                reader.builder.push_internal(place, field.into_owned(), InternalReason::Bookkeeping);
             }
         }
         for (number, message) in messages.into_iter().enumerate() {
@@ -41,7 +45,7 @@ pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportErr
     }
     let mut found_records = Vec::new();
     let mut last_of: FxHashMap<&str, usize> = FxHashMap::default();
-    let seen = records::each(source, &["id"], strict, |found| {
+    let seen = source_records::read_records(source, &["id"], strict, |found| {
         if let Ok(record) = &found
             && let [Some(id)] = record.fields
         {
@@ -49,7 +53,7 @@ pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportErr
         }
         found_records.push(found);
     })?;
-    reader.builder.session.seen = seen;
+    reader.builder.session.counts = seen;
     for (at, found) in found_records.into_iter().enumerate() {
         match found {
             Err(bad) => reader.builder.session.steps.push(bad),
@@ -62,11 +66,11 @@ pub(crate) fn read(source: &[u8], strict: bool) -> Result<Session<'_>, ImportErr
     Ok(reader.builder.finish())
 }
 
-struct Reader<'a> {
-    builder: Builder<'a>,
+struct GeminiReader<'a> {
+    builder: SessionBuilder<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> GeminiReader<'a> {
     fn header(&mut self, object: &'a str) {
         let [id, _, _, summary] = pick_or_none(object, &HEADER);
         let about = &mut self.builder.session.about;
@@ -76,14 +80,14 @@ impl<'a> Reader<'a> {
 
     fn line(&mut self, number: u64, text: &'a str, is_last: bool) {
         let [session, project, ..] = pick_or_none(text, &HEADER);
-        let place = Place { line: number, at: None, foreign: None, text };
+        let place = RecordContext { line: number, at: None, foreign: None, text };
         if session.is_some() && project.is_some() {
             self.header(text);
-            self.builder.aside(place, "header", Reason::Bookkeeping);
+            self.builder.push_internal(place, "header", InternalReason::Bookkeeping);
         } else if is_last {
             self.message(number, text);
         } else {
-            self.builder.aside(place, "replayed", Reason::Replayed);
+            self.builder.push_internal(place, "replayed", InternalReason::Replayed);
         }
     }
 
@@ -91,26 +95,26 @@ impl<'a> Reader<'a> {
         let names = ["id", "timestamp", "type", "content", "message"];
         let [id, timestamp, kind, content, message] = pick_or_none(text, &names);
         let at = string(timestamp).and_then(|at| at.parse().ok());
-        let place = Place { line: number, at, foreign: id, text };
+        let place = RecordContext { line: number, at, foreign: id, text };
         let kind = string(kind).unwrap_or("record".into());
         let content = content.or(message);
         match kind.as_ref() {
-            "user" => self.builder.user(place, Origin::Person, &texts(content)),
+            "user" => self.builder.user(place, MessageOrigin::Person, &texts(content)),
             "gemini" => self.assistant(place, content),
             "info" | "error" | "warning" => {
-                let content = blocks::list(texts(content).iter().map(String::as_str));
-                self.builder.aside(place, kind, Reason::Beside);
-                self.builder.push(place, Act::Shown { content: content.into() });
+                let content = content_blocks::list(texts(content).iter().map(String::as_str));
+                self.builder.push_internal(place, kind, InternalReason::CarriedByNeighbour);
+                self.builder.push(place, StepAction::Shown { content: content.into() });
             }
-            _ => self.builder.aside(place, kind, Reason::UnknownRecord),
+            _ => self.builder.push_internal(place, kind, InternalReason::UnknownRecord),
         }
     }
 
-    fn assistant(&mut self, place: Place<'a>, content: Option<&'a str>) {
+    fn assistant(&mut self, place: RecordContext<'a>, content: Option<&'a str>) {
         let [model, tokens, calls, thoughts] =
             pick_or_none(place.text, &["model", "tokens", "toolCalls", "thoughts"]);
         if let Some(thoughts) = thoughts.filter(|thoughts| *thoughts != "[]") {
-            self.builder.keep(place, "thoughts", thoughts, Reason::Reasoning);
+            self.builder.push_internal_part(place, "thoughts", thoughts, InternalReason::Reasoning);
         }
         let mut blocks = texts(content);
         let (mut names, mut results) = (Vec::new(), Vec::new());
@@ -119,22 +123,22 @@ impl<'a> Reader<'a> {
                 pick_or_none(call, &["id", "name", "args", "result", "status"]);
             let id = string(id).unwrap_or_default();
             let name = string(name).unwrap_or_default();
-            blocks.push(blocks::tool_use(&id, &name, input.unwrap_or("{}")));
+            blocks.push(content_blocks::tool_use(&id, &name, input.unwrap_or("{}")));
             names.push(name);
             if let Some(result) = result {
                 let is_error = string(status).is_some_and(|status| status != "success");
-                results.push(blocks::tool_result(&id, &answer(result), is_error));
+                results.push(content_blocks::tool_result(&id, &answer(result), is_error));
             }
         }
         if blocks.is_empty() {
-            return self.builder.aside(place, "gemini", Reason::NothingForTheModel);
+            return self.builder.push_internal(place, "gemini", InternalReason::NothingForTheModel);
         }
-        let said = Said {
+        let said = ImportedMessage {
             response: None,
             model: string(model).unwrap_or_default(),
             blocks,
             calls: names,
-            usage: tokens.map(counted).unwrap_or_default(),
+            usage: tokens.map(parse_usage).unwrap_or_default(),
             stop_reason: None,
         };
         self.builder.assistant(place, said);
@@ -144,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The texts of content, as blocks: a string, a part, or a list of parts.
+/// Text blocks of content: a string, a part, or a list of parts.
 fn texts(content: Option<&str>) -> Vec<String> {
     let Some(content) = content else { return Vec::new() };
     let parts =
@@ -159,7 +163,7 @@ fn texts(content: Option<&str>) -> Vec<String> {
     parts.into_iter().filter_map(block).collect()
 }
 
-/// The words of a call's result, as a raw string.
+/// Text of a call's result, as a raw string.
 fn answer(result: &str) -> Cow<'_, str> {
     if result.starts_with('"') {
         return result.into();
@@ -176,8 +180,8 @@ fn answer(result: &str) -> Cow<'_, str> {
     quoted(result).into()
 }
 
-/// Usage as we count it: the prompt tokens here include those read from the cache.
-fn counted(raw: &str) -> Usage {
+/// Usage in our terms: Gemini includes cache reads in the prompt tokens.
+fn parse_usage(raw: &str) -> Usage {
     let [input, output, cached, thoughts] = pick_or_none(raw, &["input", "output", "cached", "thoughts"]);
     let (input, cached) = (count(input).unwrap_or(0), count(cached).unwrap_or(0));
     Usage {

@@ -1,101 +1,100 @@
-//! Sessions of other coding agents, read into logs of our own.
+//! Imports sessions of other coding agents as Palimpsest logs.
 //!
-//! Bytes go in; the lines of a log and a report come out. The crate is pure: no files, no clock, no environment,
-//! no randomness. Ids follow from the source's bytes and times from its records, so one source always gives one
-//! log, byte for byte.
+//! Bytes go in; log lines and a report come out. The crate is pure: no files, clock, environment or randomness. Ids
+//! follow from the source's bytes and times from its records, so one source always gives the same log, byte for byte.
 //!
-//! Nothing is dropped: what was said becomes an entry with its content copied raw, and every other record, broken
-//! lines included, is kept whole in an `internal` entry and listed in the report.
+//! Nothing is dropped: conversation content becomes entries with raw content, and every other record, including bad
+//! lines, becomes an `internal` entry and is listed in the report.
 //!
 //! ```
-//! use pal_import::{Measure, Options, import};
+//! use pal_import::{ImportOptions, TokenEstimator, import};
 //! struct Thirds;
-//! impl Measure for Thirds {
+//! impl TokenEstimator for Thirds {
 //!     fn text(&self, _model: &str, text: &str) -> f64 { text.len() as f64 / 3.0 }
 //!     fn json(&self, _model: &str, json: &str) -> f64 { json.len() as f64 / 3.0 }
 //! }
 //! let source = br#"{"type":"user","uuid":"u1","sessionId":"s1","timestamp":"2026-11-15T09:00:00.000Z","message":{"role":"user","content":"fix it"}}"#;
-//! let imported = import(source, &Options { measure: &Thirds, strict: false }).unwrap();
+//! let imported = import(source, &ImportOptions { measure: &Thirds, strict: false }).unwrap();
 //! assert_eq!(imported.report.user_messages, 1);
 //! assert_eq!(imported.log.lines().count(), 3, "session, prefix, user");
 //! ```
 
-mod aside;
-mod blocks;
-mod builder;
 mod claude;
 mod codex;
+mod content_blocks;
 mod copilot;
-mod format;
 mod gemini;
-mod lines;
-mod mini;
+mod import_report;
+mod import_step;
+mod import_writer;
+mod internal_records;
+mod mini_swe_agent;
 mod pi;
-mod pick;
-mod records;
-mod report;
-mod responses;
-mod step;
-mod write;
+mod raw_fields;
+mod response_tracker;
+mod session_builder;
+mod session_format;
+mod source_lines;
+mod source_records;
 
-pub use aside::{KeptAside, Reason};
-pub use format::{Format, detect};
-pub use lines::Problem;
-pub use report::Report;
-pub use write::Measure;
+pub use import_report::ImportReport;
+pub use import_writer::TokenEstimator;
+pub use internal_records::{InternalReason, InternalRecord};
+pub use session_format::{SessionFormat, detect};
+pub use source_lines::LineProblem;
 
-/// How to import.
-pub struct Options<'a> {
-    /// Estimates tokens; only asked about what stands before the first response.
-    pub measure: &'a dyn Measure,
-    /// Refuse the source at its first bad line instead of keeping the line aside.
+/// Import options.
+pub struct ImportOptions<'a> {
+    /// Token estimator, used only for content before the first response.
+    pub measure: &'a dyn TokenEstimator,
+    /// Fail at the first bad line instead of storing it.
     pub strict: bool,
 }
 
-/// A session, imported.
+/// An imported session.
 #[derive(Clone, Debug)]
-pub struct Imported {
-    /// The log: one entry a line, each line with its end.
+pub struct ImportedSession {
+    /// Log: one entry per line, each with a line end.
     pub log: String,
-    /// What was read and what became of it.
-    pub report: Report,
+    /// Counts of what was read and written.
+    pub report: ImportReport,
 }
 
-/// Why a source was not imported.
+/// Reason why a source was not imported.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ImportError {
-    /// No line of it looks like a session of a known agent.
+    /// No line looks like a session of a known agent.
     #[error("not recognised as a session of a known agent: {seen}")]
     NotRecognised {
-        /// What was found instead.
+        /// Description of the source.
         seen: String,
     },
-    /// It is a log of our own.
-    #[error("this is already a log of Palimpsest; there is nothing to import")]
+    /// It is already a Palimpsest log.
+    #[error("this is already a Palimpsest log; there is nothing to import")]
     AlreadyOurs,
-    /// A bad line, under [`Options::strict`].
+    /// A bad line, with [`ImportOptions::strict`].
     #[error("line {line}: {reason}")]
     Strict {
-        /// Where, counted from 1.
+        /// Line, counted from 1.
         line: u64,
-        /// What is wrong with it.
-        reason: Problem,
+        /// Defect of the line.
+        reason: LineProblem,
     },
 }
 
-/// Reads a session of another agent into a log.
-pub fn import(source: &[u8], options: &Options<'_>) -> Result<Imported, ImportError> {
+/// Imports a session of another agent as a log.
+pub fn import(source: &[u8], options: &ImportOptions<'_>) -> Result<ImportedSession, ImportError> {
     let Some(format) = detect(source) else {
-        return Err(ImportError::NotRecognised { seen: format::seen(source) });
+        return Err(ImportError::NotRecognised { seen: session_format::describe_source(source) });
     };
     let session = match format {
-        Format::Claude => claude::read(source, options.strict)?,
-        Format::Codex => codex::read(source, options.strict)?,
-        Format::Palimpsest => return Err(ImportError::AlreadyOurs),
-        Format::Pi => pi::read(source, options.strict)?,
-        Format::Copilot => copilot::read(source, options.strict)?,
-        Format::Gemini => gemini::read(source, options.strict)?,
-        Format::MiniSweAgent => mini::read(source),
+        SessionFormat::Claude => claude::read(source, options.strict)?,
+        SessionFormat::Codex => codex::read(source, options.strict)?,
+        SessionFormat::Palimpsest => return Err(ImportError::AlreadyOurs),
+        SessionFormat::Pi => pi::read(source, options.strict)?,
+        SessionFormat::Copilot => copilot::read(source, options.strict)?,
+        SessionFormat::Gemini => gemini::read(source, options.strict)?,
+        SessionFormat::MiniSweAgent => mini_swe_agent::read(source),
     };
-    Ok(write::write(source, format, &session, options.measure))
+    Ok(import_writer::write(source, format, &session, options.measure))
 }

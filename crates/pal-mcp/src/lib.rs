@@ -1,32 +1,35 @@
-//! Servers of the Model Context Protocol: started, asked, called and ended, behind calls that never wait for them.
+//! Client of Model Context Protocol servers, and a server for memory and recall.
 //!
-//! [`Servers::start`] returns at once; each server comes up on a thread of this crate, within its own time limit. What is
-//! known of them is asked with calls that do not wait: [`Servers::tools`], [`Servers::states`], [`Servers::take_changes`].
-//! Only [`Servers::call`] and its like wait for a server, for a bounded time and until somebody cancels. Whatever a server
-//! does (it hangs, dies, floods, speaks rubbish, changes its list), nobody else is held up by it.
+//! [`ServerPool::start`] returns at once; each server starts in the background, within its own time limit. Queries such
+//! as [`ServerPool::tools`], [`ServerPool::states`] and [`ServerPool::take_changes`] never block. Only
+//! [`ServerPool::call`] and similar requests wait for a server, for a bounded time and until cancelled. A server that
+//! hangs, dies, floods, sends garbage or changes its lists does not affect the others.
 //!
-//! What servers say of themselves is bounded and free of what nobody sees; it is still the word of a stranger.
+//! Texts of servers are bounded and free of invisible characters, but remain untrusted.
 //!
 //! ```
 //! let text = r#"{"mcpServers": {"files": {"command": "mcp-files", "args": ["${ROOT:-/srv}"]}}}"#;
 //! let parsed = pal_mcp::parse_file(text, ".mcp.json", &|_| None).unwrap();
 //! assert_eq!(parsed.servers[0].name, "files");
-//! assert_eq!(parsed.servers[0].reach.to_string(), "mcp-files /srv");
+//! assert_eq!(parsed.servers[0].transport.to_string(), "mcp-files /srv");
 //! ```
 
-mod config;
-mod connection;
-mod content;
-mod expand;
-mod keeper;
-mod known;
-mod listing;
-mod process;
-mod servers;
-mod settings;
-mod words;
+mod clean_text;
+mod mcp_connection;
+mod pool_settings;
+mod result_content;
+pub mod server;
+mod server_config;
+mod server_lists;
+mod server_pool;
+mod server_process;
+mod server_state;
+mod supervisor;
+mod variables;
 
-pub use config::{ConfigError, Parsed, Reach, ServerConfig, parse_file, parse_servers};
-pub use known::{PromptOffered, ResourceOffered, State, ToolOffered};
-pub use servers::Servers;
-pub use settings::Settings;
+pub use pool_settings::ServerPoolSettings;
+pub use server_config::{
+    McpConfigError, McpServerConfig, ParsedConfig, ServerTransport, parse_file, parse_servers,
+};
+pub use server_pool::ServerPool;
+pub use server_state::{McpPrompt, McpResource, McpTool, ServerState};

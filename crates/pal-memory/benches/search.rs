@@ -1,7 +1,7 @@
-//! Finding memories: in a directory that is open, in one that is opened for it, and in one that was never searched; and with a
-//! model, if the crate was built with `--features embeddings` and PAL_EMBEDDINGS names its folder.
+//! Memory search in an open directory, in a freshly opened one, and in one without an index; with a model if
+//! the crate is built with `--features embeddings` and PAL_EMBEDDINGS names its directory.
 
-// A bench that cannot go on has failed.
+// A benchmark that panics has failed.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use pal_memory::{Embeddings, Memory};
+use pal_memory::{EmbeddingModel, MemoryStore};
 use pal_model::Timestamp;
 
 const WORDS: [&str; 24] = [
@@ -44,7 +44,7 @@ fn word(seed: usize) -> &'static str {
     WORDS[seed.wrapping_mul(2_654_435_761) / 7 % WORDS.len()]
 }
 
-/// So many memories of about 700 bytes.
+/// Writes `count` memories of about 700 bytes.
 fn fill(directory: &Path, count: usize) {
     fs::create_dir_all(directory).unwrap();
     for at in 0..count {
@@ -76,9 +76,9 @@ fn search(criterion: &mut Criterion) {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("memory");
         fill(&directory, count);
-        let mut memory = Memory::open(&directory, now).unwrap();
+        let mut memory = MemoryStore::open(&directory, now).unwrap();
         assert!(!memory.search(question, 5, now).unwrap().is_empty());
-        // What was written a moment ago is read once more; from then on it is known.
+        // Fresh files are read once more; from then on their state is cached.
         memory
             .write_file("memory-0", "---\nname: again\n---\ntext\n", &pal_memory::Author::Person, now)
             .unwrap();
@@ -87,7 +87,7 @@ fn search(criterion: &mut Criterion) {
         });
         group.bench_function(BenchmarkId::new("cold", count), |bench| {
             bench.iter(|| {
-                let mut memory = Memory::open(&directory, now).unwrap();
+                let mut memory = MemoryStore::open(&directory, now).unwrap();
                 black_box(memory.search(question, 5, now).unwrap())
             });
         });
@@ -96,7 +96,7 @@ fn search(criterion: &mut Criterion) {
                 for ending in ["", "-wal", "-shm"] {
                     let _ = fs::remove_file(directory.join(format!(".index.db{ending}")));
                 }
-                let mut memory = Memory::open(&directory, now).unwrap();
+                let mut memory = MemoryStore::open(&directory, now).unwrap();
                 black_box(memory.search(question, 5, now).unwrap())
             });
         });
@@ -104,21 +104,21 @@ fn search(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same over 1 000 memories that a model knows.
+/// Searches 1,000 memories that have vectors.
 fn search_by_meaning(criterion: &mut Criterion) {
     let Some(model) = std::env::var_os("PAL_EMBEDDINGS") else {
         println!("SKIPPED: PAL_EMBEDDINGS does not name the folder of a model");
         return;
     };
     let now: Timestamp = "2026-11-30T00:00:00Z".parse().unwrap();
-    let open = || Embeddings::open(model.as_ref()).unwrap();
+    let open = || EmbeddingModel::open(model.as_ref()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("memory");
     fill(&directory, 1_000);
     let embeddings = open();
-    let opened = |embeddings| Memory::open(&directory, now).unwrap().with_embeddings(Some(embeddings));
+    let opened = |embeddings| MemoryStore::open(&directory, now).unwrap().with_embeddings(Some(embeddings));
     let mut memory = opened(Arc::clone(&embeddings));
-    assert!(memory.embed_some(|| false).unwrap());
+    assert!(memory.embed_missing(|| false).unwrap());
     assert!(!memory.search(QUESTION, 5, now).unwrap().is_empty());
     let mut group = criterion.benchmark_group("search by meaning");
     group.sample_size(20);

@@ -1,4 +1,4 @@
-//! Who wrote a memory, or changed one.
+//! Authors of memories and changes.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -6,30 +6,29 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Who wrote something. In files: `person`, `session ID`, `session ID entry ID`, or any other text as it is.
+/// Author of a change. In files: `person`, `session ID`, `session ID entry ID`, or any other text verbatim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Author {
-    /// Somebody at the keyboard, by command or with an editor of their own.
+    /// The user, by a command or with an editor.
     Person,
-    /// An agent, in a session.
+    /// An agent in a session.
     Session {
-        /// The session.
+        /// Session id.
         session: String,
-        /// The entry of its log that the memory comes from.
+        /// Log entry that the memory comes from.
         entry: Option<String>,
     },
-    /// Somebody else: a run in the background, this program itself, what another program wrote down.
+    /// Any other author: a background run, this program, or a name that another program wrote.
     Named(String),
 }
 
 impl Author {
-    /// The program itself, when it mends what only it writes.
+    /// This program, when it repairs generated files.
     pub fn program() -> Author {
         Author::Named(String::from("pal"))
     }
 
-    /// Whether a person did it.
-    pub fn is_person(&self) -> bool {
+    pub(crate) fn is_person(&self) -> bool {
         *self == Author::Person
     }
 }

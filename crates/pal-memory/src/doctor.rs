@@ -1,6 +1,6 @@
-//! What is wrong with a memory directory, and what to do about each.
+//! Diagnosis of a memory directory, with advice for each finding.
 
-mod rules;
+mod doctor_rules;
 #[cfg(test)]
 mod tests;
 
@@ -10,53 +10,60 @@ use pal_model::Timestamp;
 use serde::Serialize;
 
 use crate::error::MemoryError;
-use crate::index::target;
-use crate::memory::{INDEX_FILE, Listed, Memory};
-use crate::topic::Topic;
-use rules::{Subject, contradictions, duplicates, links, paths};
+use crate::memory_file::MemoryFile;
+use crate::memory_index::target;
+use crate::memory_store::{INDEX_FILE, MemoryStore};
+use crate::memory_summary::MemorySummary;
+use doctor_rules::{CheckedMemory, contradictions, duplicates, links, paths};
 
-/// Days after which a memory that nobody used is reported.
+/// Days without use after which a memory is reported.
 const UNUSED_DAYS: i64 = 60;
 
-/// A kind of trouble.
+/// Kind of finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// A secret stands in a file.
+pub enum FindingKind {
+    /// A file contains a secret.
     Secret,
-    /// Two memories say the opposite.
+    /// Two memories contradict each other.
     Contradiction,
     /// Two memories say the same.
     Duplicate,
-    /// A line of the index, or a link in a memory, leads to a file that is not there.
+    /// A line of the index or a link in a memory points to a missing file.
     Dangling,
-    /// A memory names a path of the project that is not there any more.
+    /// A memory names a project path that no longer exists.
     StalePath,
-    /// The index is longer than what a session begins with.
+    /// The index exceeds what a session loads.
     Crowded,
-    /// Nobody used a memory for a long time.
+    /// A memory was not used for a long time.
     Unused,
-    /// Something in the directory is no memory.
+    /// A file or directory that is not a memory.
     NoMemory,
 }
 
-/// Something that is wrong.
+/// A problem with advice.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Finding {
-    /// What kind of trouble it is.
-    pub trouble: Trouble,
-    /// The files that it is about.
+pub struct MemoryFinding {
+    /// Kind of the problem.
+    #[serde(rename = "trouble")]
+    pub kind: FindingKind,
+    /// Files concerned.
     pub files: Vec<String>,
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
-    /// What to do.
+    /// Suggested action.
     pub advice: String,
 }
 
-impl Finding {
-    fn new(trouble: Trouble, files: &[&str], what: impl Into<String>, advice: impl Into<String>) -> Finding {
-        Finding {
-            trouble,
+impl MemoryFinding {
+    fn new(
+        trouble: FindingKind,
+        files: &[&str],
+        what: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> MemoryFinding {
+        MemoryFinding {
+            kind: trouble,
             files: files.iter().map(|file| (*file).to_owned()).collect(),
             what: what.into(),
             advice: advice.into(),
@@ -64,109 +71,112 @@ impl Finding {
     }
 }
 
-impl Memory {
-    /// Looks for all kinds of trouble. Paths are looked up in the project, if one is given. Nothing is changed.
-    pub fn doctor(&mut self, project: Option<&Path>, now: Timestamp) -> Result<Vec<Finding>, MemoryError> {
+impl MemoryStore {
+    /// Looks for all kinds of problems. Paths are checked in `project`, if given. Changes nothing.
+    pub fn doctor(
+        &mut self,
+        project: Option<&Path>,
+        now: Timestamp,
+    ) -> Result<Vec<MemoryFinding>, MemoryError> {
         let listed = self.list()?;
         let mut findings = Vec::new();
         let mut subjects = Vec::new();
         for memory in &listed {
             let file = self.read_file(&memory.slug)?;
-            findings.extend(of_file(memory, &file, now));
-            subjects.push(Subject::new(&memory.slug, Topic::read(&memory.slug, &file)));
+            findings.extend(memory_findings(memory, &file, now));
+            subjects.push(CheckedMemory::new(&memory.slug, MemoryFile::parse(&memory.slug, &file)));
         }
         findings.extend(self.index_findings()?);
-        findings.extend(subjects.iter().flat_map(|subject| links(subject, &|file| self.folder.has(file))));
+        findings.extend(subjects.iter().flat_map(|subject| links(subject, &|file| self.folder.exists(file))));
         if let Some(project) = project {
             let is_there = |path: &str| project.join(path).symlink_metadata().is_ok();
             findings.extend(subjects.iter().filter_map(|subject| paths(subject, &is_there)));
         }
         findings.extend(duplicates(&subjects));
         findings.extend(contradictions(&subjects));
-        findings.extend(self.strangers());
-        findings.sort_by(|one, other| (one.trouble, &one.files).cmp(&(other.trouble, &other.files)));
+        findings.extend(self.non_memory_findings());
+        findings.sort_by(|one, other| (one.kind, &one.files).cmp(&(other.kind, &other.files)));
         Ok(findings)
     }
 
-    fn index_findings(&mut self) -> Result<Vec<Finding>, MemoryError> {
+    fn index_findings(&mut self) -> Result<Vec<MemoryFinding>, MemoryError> {
         let left_out = self.index_for_context()?.left_out.len();
         let page = self.folder.read(INDEX_FILE)?.unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
-        let gone = page.lines().filter_map(target).filter(|file| !self.folder.has(file));
-        let mut findings: Vec<Finding> = gone
+        let gone = page.lines().filter_map(target).filter(|file| !self.folder.exists(file));
+        let mut findings: Vec<MemoryFinding> = gone
             .map(|file| {
-                Finding::new(
-                    Trouble::Dangling,
+                MemoryFinding::new(
+                    FindingKind::Dangling,
                     &[INDEX_FILE, &file],
-                    format!("the index names {file}, which is not there"),
-                    "the next change makes the index anew; `pal memory log` tells where the file went",
+                    format!("the index links to {file}, which does not exist"),
+                    "the next change rebuilds the index; `pal memory log` shows what happened to the file",
                 )
             })
             .collect();
         findings.extend(secret_finding(INDEX_FILE, &page));
         if left_out > 0 {
-            let what = format!(
-                "the {left_out} oldest and least used memories are not among what sessions begin with"
-            );
-            let advice = "`pal memory list` names the least used last: remove or join some; all of them can be searched";
-            findings.push(Finding::new(Trouble::Crowded, &[INDEX_FILE], what, advice));
+            let what =
+                format!("the {left_out} oldest and least used memories are not loaded at session start");
+            let advice = "remove or merge some; `pal memory list` shows the least used last, and search covers all of them";
+            findings.push(MemoryFinding::new(FindingKind::Crowded, &[INDEX_FILE], what, advice));
         }
         Ok(findings)
     }
 
-    /// What is there and is no memory.
-    fn strangers(&self) -> Vec<Finding> {
+    /// Findings for files that are not memories.
+    fn non_memory_findings(&self) -> Vec<MemoryFinding> {
         let odd = self.odd.iter().map(|(name, what)| (name.as_str(), *what));
         let files = self.seen.iter().filter(|(file, seen)| seen.head.is_none() && *file != INDEX_FILE);
         let files = files.map(|(file, _)| (file.as_str(), "a file that does not end with .md"));
         odd.chain(files)
             .map(|(name, what)| {
                 let what = format!("{name} is {what}: it is neither listed nor searched");
-                Finding::new(
-                    Trouble::NoMemory,
+                MemoryFinding::new(
+                    FindingKind::NoMemory,
                     &[name],
                     what,
-                    "move it away, or make a memory of it: `pal memory add`",
+                    "move it away, or turn it into a memory: `pal memory add`",
                 )
             })
             .collect()
     }
 }
 
-/// What is wrong with one memory by itself.
-fn of_file(memory: &Listed, file: &str, now: Timestamp) -> Vec<Finding> {
+/// Findings for a single memory.
+fn memory_findings(memory: &MemorySummary, file: &str, now: Timestamp) -> Vec<MemoryFinding> {
     let name = format!("{}.md", memory.slug);
-    let mut findings: Vec<Finding> = secret_finding(&name, file).into_iter().collect();
-    let lacks = Topic::lacks(file);
+    let mut findings: Vec<MemoryFinding> = secret_finding(&name, file).into_iter().collect();
+    let lacks = MemoryFile::missing_keys(file);
     if !lacks.is_empty() {
-        let what = format!("{name} does not say its {}", lacks.join(", "));
+        let what = format!("{name} lacks its {}", lacks.join(", "));
         let advice =
-            format!("`pal memory edit {}` and put it between two lines of --- at the top", memory.slug);
-        findings.push(Finding::new(Trouble::NoMemory, &[&name], what, advice));
+            format!("add it with `pal memory edit {}`, between two lines of --- at the top", memory.slug);
+        findings.push(MemoryFinding::new(FindingKind::NoMemory, &[&name], what, advice));
     }
     let touched = memory.uses.last.map_or(memory.changed, |last| last.max(memory.changed));
     let days = now.milliseconds().saturating_sub(touched.milliseconds()) / 86_400_000;
     if days >= UNUSED_DAYS {
         let what = match memory.uses.count {
             0 => format!("{name} was never used, and is {days} days old"),
-            _ => format!("{name} was used last {days} days ago"),
+            _ => format!("{name} was last used {days} days ago"),
         };
         let advice =
-            format!("`pal memory rm {}` if it does not matter any more; undo brings it back", memory.slug);
-        findings.push(Finding::new(Trouble::Unused, &[&name], what, advice));
+            format!("`pal memory rm {}` if it no longer matters; `pal memory undo` restores it", memory.slug);
+        findings.push(MemoryFinding::new(FindingKind::Unused, &[&name], what, advice));
     }
     findings
 }
 
-fn secret_finding(file: &str, text: &str) -> Option<Finding> {
+fn secret_finding(file: &str, text: &str) -> Option<MemoryFinding> {
     let found = pal_secrets::find_secrets(text);
     let first = found.first()?;
     let line = text[..first.range.start].matches('\n').count() + 1;
     let more = if found.len() > 1 { format!(", and {} more", found.len() - 1) } else { String::new() };
-    Some(Finding::new(
-        Trouble::Secret,
+    Some(MemoryFinding::new(
+        FindingKind::Secret,
         &[file],
-        format!("{file} holds a secret in line {line} ({}){more}", first.kind),
-        "take it out with `pal memory edit`, and change the secret: earlier versions in .versions still hold it",
+        format!("{file} contains a secret in line {line} ({}){more}", first.kind),
+        "remove it with `pal memory edit` and change the secret: earlier versions in .versions still contain it",
     ))
 }

@@ -1,99 +1,99 @@
-//! What can go wrong, each with what to do about it.
+//! Errors of memory directories, each with a next step.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use pal_store::FileError;
 
-use crate::embeddings::EmbeddingsError;
+use crate::embedding_model::EmbeddingModelError;
 
-/// A memory directory or something in it that cannot be used.
+/// A memory directory or a file in it cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// The directory is a link, lies behind one that leads elsewhere, or is another user's.
-    #[error("{} cannot hold memories: {what}; move it away", .path.display())]
+    /// The directory is a link, lies outside the project, or belongs to another user.
+    #[error("cannot keep memories in {}: {what}; move it away", .path.display())]
     NotOurs {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// Why not.
+        /// Reason why it is refused.
         what: &'static str,
     },
-    /// There is no such memory.
+    /// No memory has this name.
     #[error("there is no memory `{name}`{}", .near.as_ref().map_or(String::new(), |near| format!("; did you mean `{near}`?")))]
     Unknown {
-        /// What was asked for.
+        /// Name that was given.
         name: String,
-        /// The nearest that there is.
+        /// Closest existing slug.
         near: Option<String>,
     },
-    /// A name that no memory can have.
+    /// The name cannot be a slug.
     #[error("`{name}` cannot be the name of a memory's file: {why}")]
     BadSlug {
-        /// The name.
+        /// Name that was given.
         name: String,
-        /// What is wrong with it.
+        /// Rule that it breaks.
         why: &'static str,
     },
-    /// In the place of the memory's file stands something that is none: a link, a folder, a huge file.
+    /// A link, directory or oversized file blocks the memory's file.
     #[error("{} is {what}, which is never replaced; move it away", .path.display())]
     InTheWay {
-        /// The file.
+        /// Path that is blocked.
         path: PathBuf,
-        /// What it is.
+        /// File type with its article.
         what: &'static str,
     },
-    /// The text that an edit replaces is not there, or not once.
+    /// The text to replace does not occur exactly once.
     #[error(
-        "the text to be replaced is in `{slug}` {times} times; name it with so much around it that it is there once"
+        "the text to replace occurs {times} times in `{slug}`; include more context so that it occurs exactly once"
     )]
     NotOnce {
-        /// The memory.
+        /// Slug of the memory.
         slug: String,
-        /// How often the text is there.
+        /// Number of occurrences.
         times: usize,
     },
-    /// There is no such point in the history.
+    /// The history has no such point.
     #[error("there is no point {point} in the history; the last one is {last}")]
     NoSuchPoint {
-        /// The point.
+        /// Point that was given.
         point: u64,
-        /// The last one that there is.
+        /// Last existing point.
         last: u64,
     },
-    /// An earlier version is not there any more, or not as it was.
-    #[error("the version {digest} of {file} is missing or spoilt in {}", .path.display())]
+    /// A stored version is missing or corrupt.
+    #[error("the version {digest} of {file} is missing or corrupt in {}", .path.display())]
     VersionLost {
-        /// The file that it is a version of.
+        /// File that it is a version of.
         file: String,
-        /// Its hash.
+        /// Hash of the version.
         digest: String,
-        /// Where versions are.
+        /// Directory of the versions.
         path: PathBuf,
     },
-    /// The directory was opened to look only.
-    #[error("{} is only read; another program keeps it", .path.display())]
+    /// The directory was opened read-only.
+    #[error("{} is read-only: another program maintains it", .path.display())]
     ReadOnly {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// Another process writes, and does not end.
-    #[error("{} is being written by another process for more than {seconds} s; wait for it, or end it", .path.display())]
+    /// Another process holds the lock for too long.
+    #[error("another process has been writing to {} for more than {seconds} s; wait for it or stop it", .path.display())]
     Busy {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// How long was waited.
+        /// Seconds waited.
         seconds: u64,
     },
-    /// The model that finds memories by their meaning cannot be used.
+    /// The embedding model cannot be used.
     #[error(transparent)]
-    Embeddings(#[from] EmbeddingsError),
-    /// The system refused something.
+    Embeddings(#[from] EmbeddingModelError),
+    /// A system call failed.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
 impl MemoryError {
-    /// What the system refused.
+    /// Wraps an error of the operating system.
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> MemoryError {
         FileError { action, path: path.to_owned(), source }.into()
     }

@@ -1,26 +1,25 @@
-//! Durable memory on disk: what agents and people want to know again in the next session, as plain files.
+//! Durable memory on disk: plain files that agents and users read in later sessions.
 //!
-//! A memory directory holds one file for each memory, with front matter and a text that anybody can read and edit, and an index
-//! (`MEMORY.md`) that is made from the files. Every change, by whomever, is versioned: a journal and all versions of all files
-//! stand in `.versions` beside them, so that any earlier state can be restored byte for byte. Secrets are masked before
-//! anything is written. Invariant: what was acknowledged stays, whatever kills the process; and no file, however broken, keeps
-//! the directory from opening.
+//! A memory directory holds one editable file per memory, with front matter and text, and an index (`MEMORY.md`)
+//! generated from the files. Every change is versioned: a journal and all versions of all files are kept in
+//! `.versions`, so that any earlier state can be restored byte for byte. Secrets are masked before anything is written.
+//! Invariants: an acknowledged change survives a kill, and no file, however damaged, keeps the directory from opening.
 //!
 //! ```
-//! use pal_memory::{Author, Head, Kind, Memory, Topic};
+//! use pal_memory::{Author, MemoryFile, MemoryHeader, MemoryKind, MemoryStore};
 //! use pal_model::Timestamp;
 //!
 //! let directory = tempfile::tempdir().unwrap();
 //! let now = Timestamp::from_milliseconds(1_800_000_000_000);
-//! let mut memory = Memory::open(&directory.path().join("memory"), now).unwrap();
-//! let head = Head {
+//! let mut memory = MemoryStore::open(&directory.path().join("memory"), now).unwrap();
+//! let head = MemoryHeader {
 //!     name: "Release day".into(),
 //!     description: "We release on Fridays".into(),
-//!     kind: Kind::Project,
+//!     kind: MemoryKind::Project,
 //!     modified: None,
 //!     origin: Author::Person,
 //! };
-//! memory.write("release-day", &Topic::new(head, "Never on Mondays.\n"), &Author::Person, now).unwrap();
+//! memory.write("release-day", &MemoryFile::new(head, "Never on Mondays.\n"), &Author::Person, now).unwrap();
 //! assert_eq!(memory.search("releasing", 5, now).unwrap()[0].memory.slug, "release-day");
 //! memory.undo(0, &Author::Person, now).unwrap();
 //! assert!(memory.list().unwrap().is_empty());
@@ -28,28 +27,30 @@
 
 mod author;
 mod doctor;
-mod embeddings;
+mod embedding_model;
 mod error;
-mod folder;
-mod front;
-mod index;
-mod journal;
-mod memory;
-mod places;
-mod search;
-mod topic;
-mod uses;
-mod vectors;
+mod front_matter_items;
+mod memory_dir;
+mod memory_file;
+mod memory_history;
+mod memory_index;
+mod memory_location;
+mod memory_search;
+mod memory_store;
+mod memory_summary;
+mod memory_uses;
+mod vector_store;
 
 pub use author::Author;
-pub use doctor::{Finding, Trouble};
-pub use embeddings::{Embeddings, EmbeddingsError};
+pub use doctor::{FindingKind, MemoryFinding};
+pub use embedding_model::{EmbeddingModel, EmbeddingModelError};
 pub use error::MemoryError;
-pub use index::{CONTEXT_BYTES, CONTEXT_LINES, IndexText};
-pub use journal::{Change, Digest, FileChange, What};
-pub use memory::{Cut, Difference, INDEX_FILE, Listed, Memory, Written};
+pub use memory_file::{MemoryFile, MemoryHeader, MemoryKind, MemoryKindError, first_sentence, slug};
+pub use memory_history::{FileChange, FileDigest, MemoryChange, MemoryChangeKind};
+pub use memory_index::{CONTEXT_BYTES, CONTEXT_LINES, MemoryIndexText};
+pub use memory_location::{MemoryLocation, MemoryScope};
+pub use memory_search::MemoryHit;
+pub use memory_store::{FileDiff, INDEX_FILE, MemoryStore, MemoryWriteResult, TruncatedFile};
+pub use memory_summary::MemorySummary;
+pub use memory_uses::MemoryUses;
 pub use pal_secrets::{MaskedSecret, MaskedText, find_secrets, mask_secrets};
-pub use places::{Place, Scope};
-pub use search::Found;
-pub use topic::{Head, Kind, KindError, Topic, first_sentence, slug};
-pub use uses::Uses;

@@ -1,99 +1,101 @@
-//! Compaction boundaries: where the view begins anew, with the summary of what came before and a snapshot of all
-//! state that lies before it, so that a resumed session need not read further back.
+//! Compaction boundaries: the point where the view restarts, with a summary of the earlier history and a snapshot of
+//! the session state, so that a resumed session reads no further back.
 //!
-//! The summary is part of the boundary entry: one append, so no kill can leave a boundary without its summary.
+//! The summary is part of the boundary entry: a single append, so a kill cannot leave a boundary without its summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{Content, EntryId, FileSeen, Pings, Rhythm, Source, Usage};
+use crate::{ActivityStats, Content, EntryId, KeepaliveStats, KnownFile, RequestSource, Usage};
 
 /// A compaction boundary.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Boundary {
-    /// What set it off: `auto`, `manual`, `reactive`, or another agent's word.
+    /// Trigger: `auto`, `manual`, `reactive`, or the term of another agent.
     pub trigger: SmolStr,
-    /// How the summary came about: `notes`, `fork`, `provider`, `plain`, `truncated`, `extractive`, `imported`.
-    pub how: SmolStr,
-    /// The summary, as the user message that follows the boundary. Empty if none was recorded.
+    /// Summary method: `notes`, `fork`, `provider`, `plain`, `truncated`, `extractive`, `imported`.
+    #[serde(rename = "how")]
+    pub method: SmolStr,
+    /// Summary, as the user message that follows the boundary. Empty if none was recorded.
     #[serde(skip)]
     pub summary: Content,
-    /// Size of the context before, in tokens.
+    /// Context size before compaction, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_before: Option<u64>,
-    /// Size of the context after, in tokens.
+    /// Context size after compaction, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_after: Option<u64>,
-    /// How many messages the summary stands for.
+    /// Number of messages that the summary replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_summarised: Option<u64>,
-    /// Messages that stay in the view although they lie before the boundary.
+    /// Messages before the boundary that stay in the view.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub preserved: Option<Preserved>,
-    /// The user's instructions for the summary.
+    pub preserved: Option<PreservedRange>,
+    /// User's instructions for the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What stands before the kept messages when these stand before the summary: what an earlier boundary showed.
+    /// Content before the preserved messages if they precede the summary: the content of an earlier boundary.
     #[serde(skip)]
     pub lead: Content,
-    /// What is put back into sight behind the kept messages: files, skills, plan, announcements. Part of this entry, so
-    /// that taking the boundary back takes it back, too.
+    /// Content restored after the preserved messages: files, skills, plan, announcements. Part of this entry, so that
+    /// undoing the boundary removes it.
     #[serde(skip)]
     pub restored: Content,
-    /// The newest entry before the boundary.
+    /// Newest entry before the boundary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_before: Option<EntryId>,
-    /// Where automatic compaction stood when this one was made, in tokens.
+    /// Threshold of automatic compaction at the time, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u64>,
-    /// Who asked for the request before which it was made.
+    /// Source of the request that the compaction preceded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
-    /// Tools that were discovered so far.
+    pub source: Option<RequestSource>,
+    /// Deferred tools discovered before the boundary.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub tools: BTreeSet<SmolStr>,
-    /// The boundary before this one, when this is a re-compaction.
+    /// Preceding boundary, if this is a re-compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<EntryId>,
-    /// Turns of the user since the boundary before.
+    /// User turns since the preceding boundary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns_since_previous: Option<u64>,
-    /// What was checked of the summary, and mended.
+    /// Result of checking and repairing the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit: Option<Audit>,
-    /// State that lies before the boundary.
-    pub snapshot: Snapshot,
+    pub audit: Option<SummaryAudit>,
+    /// Session state at the boundary.
+    pub snapshot: SessionSnapshot,
 }
 
 impl Boundary {
-    /// Whether it counts: a boundary without a summary would hide history and put nothing in its place.
-    pub fn stands(&self) -> bool {
+    /// Returns true if the boundary has a summary. Without one it is ignored: it would hide history and replace it by
+    /// nothing.
+    pub fn has_summary(&self) -> bool {
         !self.summary.blocks().is_empty()
     }
 }
 
-/// The stretch of entries that a boundary keeps.
+/// Range of entries that a boundary keeps in the view.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Preserved {
-    /// Its first entry.
+pub struct PreservedRange {
+    /// First entry of the range.
     pub head: EntryId,
-    /// Its last entry.
+    /// Last entry of the range, inclusive.
     pub tail: EntryId,
-    /// Whether it follows the summary or precedes it.
+    /// Position relative to the summary.
     #[serde(default)]
-    pub placement: Placement,
-    /// Where the line of `head` starts in the log file.
+    pub placement: PreservedPlacement,
+    /// Byte offset of the line of `head` in the log file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
-/// Where a preserved stretch stands.
+/// Position of a preserved range relative to the summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Placement {
+pub enum PreservedPlacement {
     /// After the summary: the newest messages are kept.
     #[default]
     AfterSummary,
@@ -101,153 +103,154 @@ pub enum Placement {
     BeforeSummary,
 }
 
-/// What was checked of a summary: how much of what must survive is in it, what was put in afterwards, what it made up.
+/// Audit of a summary: required content found in it, added by repair, and paths that it invented.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Audit {
-    /// Messages of people, those from before earlier boundaries included.
+pub struct SummaryAudit {
+    /// User messages, including those before earlier boundaries.
     pub user_messages: u64,
-    /// Of these, word for word in the summary or among the kept messages.
+    /// User messages found verbatim in the summary or the preserved messages.
     pub user_messages_verbatim: u64,
-    /// Of the others, put in word for word.
+    /// Missing user messages added verbatim.
     pub user_messages_repaired: u64,
-    /// Of the others, named by where they stand in the log.
+    /// Missing user messages referenced by their position in the log.
     pub user_messages_by_pointer: u64,
-    /// Paths that were edited.
+    /// Edited paths.
     pub paths: u64,
-    /// Of these, in the summary.
+    /// Edited paths found in the summary.
     pub paths_kept: u64,
-    /// Of the others, put in.
+    /// Missing paths added.
     pub paths_repaired: u64,
     /// Open tasks.
     pub todos: u64,
-    /// Of these, in the summary.
+    /// Open tasks found in the summary.
     pub todos_kept: u64,
-    /// Of the others, put in.
+    /// Missing open tasks added.
     pub todos_repaired: u64,
-    /// Whether the last error was in the summary; none if there was no error.
+    /// True if the summary contains the last error; none if there was no error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_kept: Option<bool>,
-    /// Paths that the summary names and nobody ever mentioned.
+    /// Paths in the summary that occur nowhere in the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invented: Vec<String>,
 }
 
-/// What people said before a boundary, so that later compactions can carry it on.
+/// User messages from before a boundary, kept so that later compactions can include them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Carried {
-    /// The newest messages, oldest first, as far as the budget went.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub words: Vec<CarriedWords>,
-    /// How many older ones stand only in the log.
-    pub pointed: u64,
+pub struct PriorUserMessages {
+    /// Newest messages within the budget, oldest first.
+    #[serde(rename = "words", skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<PriorUserMessage>,
+    /// Number of older messages that are only in the log.
+    #[serde(rename = "pointed")]
+    pub omitted: u64,
 }
 
-impl Carried {
-    /// Whether nothing is carried.
+impl PriorUserMessages {
+    /// Returns true if there are no messages.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.pointed == 0
+        self.messages.is_empty() && self.omitted == 0
     }
 }
 
-/// A message of a person.
+/// A user message from before a boundary.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CarriedWords {
-    /// The entry that holds it.
+pub struct PriorUserMessage {
+    /// Entry that contains the message.
     pub entry: EntryId,
-    /// Its text.
+    /// Full text of the message.
     pub text: String,
 }
 
-/// An entry that lies before the boundary and is still in force.
+/// Reference to an entry before the boundary that is still in effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Reference {
-    /// Which entry.
+pub struct EntryRef {
+    /// Referenced entry.
     pub id: EntryId,
-    /// Where its line starts in the log file.
+    /// Byte offset of its line in the log file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
-/// State of a session at one point of its log.
+/// Session state at one point of the log.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Snapshot {
-    /// The title.
+pub struct SessionSnapshot {
+    /// Session title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The model in use.
+    /// Model in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<SmolStr>,
-    /// The prefix in force.
+    /// Prefix in effect.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<Reference>,
-    /// Pinned texts, by the decision that pinned them.
+    pub prefix: Option<EntryRef>,
+    /// Pinned texts by the decision that pinned them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pins: BTreeMap<EntryId, String>,
-    /// Latched values.
+    /// Latched values by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub latches: BTreeMap<SmolStr, String>,
-    /// Names announced so far, by sort.
+    /// Announced names by category.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub announced: BTreeMap<SmolStr, BTreeSet<SmolStr>>,
-    /// Files that the model has read.
+    /// Read statistics by path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub read_files: BTreeMap<String, ReadFile>,
-    /// What the model knows of files, by their real paths.
+    pub read_files: BTreeMap<String, FileReadStats>,
+    /// Files as the model last saw them, by canonical path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub seen_files: BTreeMap<String, FileSeen>,
-    /// The working directory, where it is another than at the beginning.
+    pub seen_files: BTreeMap<String, KnownFile>,
+    /// Working directory, if it differs from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// The permission mode, where a tool has set it.
+    /// Permission mode, if a tool changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SmolStr>,
-    /// Skills in use, the newest last.
+    /// Active skills, newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
-    /// Memory files already handed over, and bytes of what was.
+    /// Memory files already prefetched, with the bytes sent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prefetched: BTreeMap<String, u64>,
-    /// What was used up so far.
-    pub totals: Totals,
+    /// Usage and cost of the session.
+    pub totals: UsageTotals,
     /// Estimator factors by model generation, in ten-thousandths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<SmolStr, u32>,
-    /// Summaries by a model that failed, one after the other.
+    /// Consecutive failures of model summaries.
     #[serde(skip_serializing_if = "is_zero")]
     pub summary_failures: u64,
-    /// What people said before the boundary.
-    #[serde(skip_serializing_if = "Carried::is_empty")]
-    pub carried: Carried,
-    /// How often the session asks, how fast it grows, how long it pauses.
-    #[serde(skip_serializing_if = "Rhythm::is_empty")]
-    pub rhythm: Rhythm,
-    /// What was sent to keep the cache warm.
-    #[serde(skip_serializing_if = "Pings::is_empty")]
-    pub pings: Pings,
+    /// User messages before the boundary.
+    #[serde(rename = "carried", skip_serializing_if = "PriorUserMessages::is_empty")]
+    pub user_messages: PriorUserMessages,
+    /// Request rate, context growth and pauses.
+    #[serde(rename = "rhythm", skip_serializing_if = "ActivityStats::is_empty")]
+    pub activity: ActivityStats,
+    /// Cache keepalive requests.
+    #[serde(rename = "pings", skip_serializing_if = "KeepaliveStats::is_empty")]
+    pub keepalive: KeepaliveStats,
 }
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the session knows of a file that the model has read.
+/// Read statistics of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ReadFile {
-    /// The call that read it last.
+pub struct FileReadStats {
+    /// Tool call of the last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<SmolStr>,
-    /// How often it was read.
+    /// Number of reads.
     pub reads: u64,
 }
 
-/// Tokens and money used by a session.
+/// Tokens and cost of a session.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Totals {
+pub struct UsageTotals {
     /// Responses received.
     pub responses: u64,
     /// Uncached prompt tokens.
@@ -256,14 +259,14 @@ pub struct Totals {
     pub cache_creation_input_tokens: u64,
     /// Prompt tokens read from the cache.
     pub cache_read_input_tokens: u64,
-    /// Tokens written by models.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// US dollars, as far as prices are known.
+    /// US dollars; responses without a known price count as zero.
     pub cost: f64,
 }
 
-impl Totals {
-    /// All tokens, of prompts and answers.
+impl UsageTotals {
+    /// Returns the sum of prompt and output tokens.
     pub fn tokens(&self) -> u64 {
         [
             self.input_tokens,
@@ -275,9 +278,9 @@ impl Totals {
         .fold(0, u64::saturating_add)
     }
 
-    /// What was used since it was this.
-    pub fn since(&self, before: &Totals) -> Totals {
-        Totals {
+    /// Returns the usage since an earlier total.
+    pub fn since(&self, before: &UsageTotals) -> UsageTotals {
+        UsageTotals {
             responses: self.responses.saturating_sub(before.responses),
             input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
             cache_creation_input_tokens: self
@@ -291,21 +294,21 @@ impl Totals {
         }
     }
 
-    /// Adds one response by its line in the log, without reading more of it than that takes.
+    /// Adds one response from its raw log line, parsing only usage and cost. Malformed lines are ignored.
     pub fn add_line(&mut self, line: &str) {
         #[derive(Deserialize)]
-        struct Used {
+        struct ResponseUsage {
             #[serde(default)]
             usage: Usage,
             #[serde(default)]
             cost: Option<f64>,
         }
-        if let Ok(Used { usage, cost }) = serde_json::from_str(line) {
+        if let Ok(ResponseUsage { usage, cost }) = serde_json::from_str(line) {
             self.add(&usage, cost);
         }
     }
 
-    /// Adds one response.
+    /// Adds the usage and cost of one response.
     pub fn add(&mut self, usage: &Usage, cost: Option<f64>) {
         self.responses += 1;
         self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);

@@ -1,133 +1,137 @@
-//! Reads from the provider's cache that fell, and why.
+//! Cache breaks: drops in cache-read tokens between requests, and their causes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-/// Reads that fell from one request of a source to the next.
+use crate::text::group_digits;
+
+/// Drop in cache-read tokens from one request of a source to the next.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CacheBreak {
-    /// By how many tokens.
+    /// Size of the drop in tokens.
     pub tokens: u64,
-    /// The first thing that explains it.
+    /// First cause that explains the drop.
     pub cause: BreakCause,
-    /// What it cost, in US dollars: the tokens at the price that they were paid, less what reading them would have cost.
+    /// Extra cost in US dollars: the price paid for the tokens minus the price of reading them from the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// What the provider itself says, where it was asked: the type of its reason, such as `system_changed`, or `none`.
+    /// Provider's own diagnosis, if requested: the type of its reason, such as `system_changed`, or `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<SmolStr>,
-    /// Where a diff of the two requests is kept, relative to the session's folder.
+    /// File with a diff of the two requests, relative to the session directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 
-/// Why reads fell. The order is that in which causes are looked for, expected ones first.
+/// Cause of a cache break, in the order in which causes are checked; expected ones come first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum BreakCause {
-    /// A decision of ours said so before: a compaction, a clear, a fold, an edit of the cache, an undo.
+    /// Announced by a decision: a compaction, a clear, a fold, a cache edit, an undo.
     Expected {
-        /// The kind of the decision, `boundary` for a compaction.
+        /// Kind of the decision; `boundary` for a compaction.
         what: SmolStr,
     },
-    /// Another model was asked.
+    /// The model changed.
     Model {
-        /// The one before.
+        /// Previous model.
         from: SmolStr,
-        /// This one.
+        /// New model.
         to: SmolStr,
     },
-    /// A tool.
+    /// A tool definition changed.
     Tool {
-        /// Its name.
+        /// Name of the tool.
         name: SmolStr,
-        /// What became of it.
-        change: Change,
+        /// Type of change.
+        change: RequestChange,
     },
-    /// The speed that was asked for.
+    /// The requested speed changed.
     Speed,
-    /// A section of the system prompt.
+    /// A section of the system prompt changed.
     Section {
-        /// Its name.
+        /// Name of the section.
         name: SmolStr,
-        /// What became of it.
-        change: Change,
-        /// By how many characters it became longer, or shorter.
+        /// Type of change.
+        change: RequestChange,
+        /// Change of length in characters.
         characters: i64,
     },
-    /// The scopes for which what is marked is cached.
+    /// The scope of the cache breakpoints changed.
     Scopes,
-    /// Beta headers.
+    /// The beta headers changed.
     Betas {
-        /// Those that were not sent before.
+        /// Newly sent headers.
         added: Vec<SmolStr>,
-        /// Those that are no longer sent.
+        /// Headers that are no longer sent.
         removed: Vec<SmolStr>,
     },
-    /// How the model shall think.
+    /// The thinking setting changed.
     Thinking,
-    /// How hard it shall think.
+    /// The effort setting changed.
     Effort,
-    /// Which tools it may call.
+    /// The tool choice changed.
     ToolChoice,
-    /// What the provider is asked to clear or to edit.
+    /// The context-management edits changed.
     Edits,
-    /// Another member of the body.
+    /// Another member of the request body changed.
     Member {
-        /// Its name.
+        /// Name of the member.
         name: SmolStr,
     },
-    /// A message that was sent before is sent otherwise, or no longer.
+    /// An already sent message changed or was removed.
     Message {
-        /// Which, counted from 0.
+        /// Index of the message, from 0.
         message: u64,
-        /// Which of its blocks, counted from 0.
+        /// Index of the block in the message, from 0.
         block: u64,
-        /// What became of it.
-        change: Change,
-        /// By how many characters it became longer, or shorter.
+        /// Type of change.
+        change: RequestChange,
+        /// Change of length in characters.
         characters: i64,
     },
-    /// For how long what is marked is cached.
-    Lifetimes,
-    /// More was added since the last mark than the provider looks back.
+    /// The TTL of the cache breakpoints changed.
+    #[serde(rename = "lifetimes")]
+    CacheTtl,
+    /// More blocks were added since the last cache breakpoint than the provider looks back.
     LookBack {
-        /// Blocks since the mark of the request before.
+        /// Blocks since the breakpoint of the previous request.
         blocks: u64,
     },
-    /// Nothing that was marked was large enough to be cached, or nothing was marked at all.
-    Unmarked,
-    /// What was cached had expired.
+    /// No cache breakpoint was set, or the prefix before it was too short to cache.
+    #[serde(rename = "unmarked")]
+    NoBreakpoint,
+    /// The cached prefix had expired.
     Expired {
         /// Milliseconds between the starts of the two requests.
         idle_ms: u64,
-        /// Milliseconds for which it was cached.
+        /// Cache TTL in milliseconds.
         lifetime_ms: u64,
     },
-    /// What stands before the messages is not in the transcript, and nothing that is in it changed.
+    /// Nothing in the transcript changed, and the transcript does not contain the prefix.
     Unseen,
-    /// Nothing of ours: the provider lost it.
+    /// Nothing in the request changed: the provider lost the cached prefix.
     Provider,
 }
 
-/// What became of a part of a request.
+/// Type of change of a part of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// It was not there before.
+pub enum RequestChange {
+    /// New part.
     Added,
-    /// It is no longer there.
+    /// Part that is no longer sent.
     Removed,
-    /// It stands elsewhere.
+    /// Same content at another position.
     Moved,
-    /// It says something else.
+    /// Different content.
     Changed,
 }
 
 impl BreakCause {
-    /// Its name in the log.
+    /// Returns the name in the log.
     pub fn name(&self) -> &'static str {
         match self {
             BreakCause::Expected { .. } => "expected",
@@ -143,69 +147,76 @@ impl BreakCause {
             BreakCause::Edits => "edits",
             BreakCause::Member { .. } => "member",
             BreakCause::Message { .. } => "message",
-            BreakCause::Lifetimes => "lifetimes",
+            BreakCause::CacheTtl => "lifetimes",
             BreakCause::LookBack { .. } => "look_back",
-            BreakCause::Unmarked => "unmarked",
+            BreakCause::NoBreakpoint => "unmarked",
             BreakCause::Expired { .. } => "expired",
             BreakCause::Unseen => "unseen",
             BreakCause::Provider => "provider",
         }
     }
 
-    /// Whether a decision of ours announced it.
+    /// Returns true if a decision announced the break.
     pub fn is_expected(&self) -> bool {
         matches!(self, BreakCause::Expected { .. })
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for RequestChange {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Change::Added => "is new",
-            Change::Removed => "is gone",
-            Change::Moved => "stands elsewhere",
-            Change::Changed => "changed",
+            RequestChange::Added => "was added",
+            RequestChange::Removed => "was removed",
+            RequestChange::Moved => "moved",
+            RequestChange::Changed => "changed",
         })
     }
 }
 
-/// One sentence without its full stop, for people: messages and blocks are counted from 1. Names stand in it as the log
-/// has them; whoever prints it to a terminal takes control characters out.
+/// One sentence without a full stop; messages and blocks are counted from 1. Names are unfiltered: strip control
+/// characters before printing to a terminal.
 impl fmt::Display for BreakCause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BreakCause::Expected { what } => expected(what, out),
-            BreakCause::Model { from, to } => write!(out, "another model was asked: {to} instead of {from}"),
+            BreakCause::Model { from, to } => write!(out, "the model changed from {from} to {to}"),
             BreakCause::Tool { name, change } => write!(out, "tool `{name}` {change}"),
-            BreakCause::Speed => out.write_str("another speed was asked for"),
+            BreakCause::Speed => out.write_str("the requested speed changed"),
             BreakCause::Section { name, change, characters } => {
-                write!(out, "section `{name}` of the system prompt {change}{}", Longer(*characters))
+                write!(out, "section `{name}` of the system prompt {change}{}", LengthChange(*characters))
             }
-            BreakCause::Scopes => out.write_str("the scopes for which the prompt is cached changed"),
+            BreakCause::Scopes => out.write_str("the scope of the cache breakpoints changed"),
             BreakCause::Betas { added, removed } => betas(added, removed, out),
-            BreakCause::Thinking => out.write_str("the setting for thinking changed"),
-            BreakCause::Effort => out.write_str("the effort that the model shall make changed"),
-            BreakCause::ToolChoice => out.write_str("which tools the model may call changed"),
-            BreakCause::Edits => out.write_str("what the provider is asked to clear or to edit changed"),
-            BreakCause::Member { name } => write!(out, "`{name}` of the request changed"),
+            BreakCause::Thinking => out.write_str("the thinking setting changed"),
+            BreakCause::Effort => out.write_str("the effort setting changed"),
+            BreakCause::ToolChoice => out.write_str("the tool choice changed"),
+            BreakCause::Edits => out.write_str("the context-management edits changed"),
+            BreakCause::Member { name } => write!(out, "request field `{name}` changed"),
             BreakCause::Message { message, block, change, characters } => {
                 let (message, block) = (message.saturating_add(1), block.saturating_add(1));
-                let by = Longer(*characters);
-                write!(out, "block {block} of message {message}, which was sent before, {change}{by}")
+                let by = LengthChange(*characters);
+                write!(out, "already sent block {block} of message {message} {change}{by}")
             }
-            BreakCause::Lifetimes => out.write_str("the time for which the prompt is cached changed"),
+            BreakCause::CacheTtl => out.write_str("the cache TTL changed"),
             BreakCause::LookBack { blocks } => {
-                let blocks = Grouped(*blocks);
-                write!(out, "{blocks} blocks came since the last mark: more than the provider looks back")
+                let blocks = group_digits(*blocks);
+                write!(
+                    out,
+                    "{blocks} blocks were added since the last cache breakpoint, more than the provider looks back"
+                )
             }
-            BreakCause::Unmarked => out.write_str("nothing was marked for the cache, or nothing long enough"),
+            BreakCause::NoBreakpoint => {
+                out.write_str("no cache breakpoint was set, or the prefix was too short to cache")
+            }
             BreakCause::Expired { idle_ms, lifetime_ms } => {
-                write!(out, "idle for {}, cached for {}", Span(*idle_ms), Span(*lifetime_ms))
+                write!(out, "idle for {}, cached for {}", IdleTime(*idle_ms), IdleTime(*lifetime_ms))
             }
-            BreakCause::Unseen => {
-                out.write_str("nothing in the transcript changed; the system prompt and tools are not in it")
+            BreakCause::Unseen => out.write_str(
+                "nothing in the transcript changed; it does not contain the system prompt and tools",
+            ),
+            BreakCause::Provider => {
+                out.write_str("the request did not change; the provider lost the cached prefix")
             }
-            BreakCause::Provider => out.write_str("nothing of ours changed: the provider lost it"),
         }
     }
 }
@@ -216,14 +227,14 @@ fn expected(what: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         "clear" => "old tool results were cleared",
         "provider_clear" => "the provider cleared old tool results",
         "cache_edit" => "old tool results were deleted from the cache",
-        "fold" => "a stretch was folded",
-        "snip" => "redundant stretches were hidden",
-        "strip" => "media were taken out",
-        "spill" => "a text that had been sent went to disk",
-        "undo" => "a decision was taken back",
-        "rewind" => "the conversation went on from an earlier message",
-        "compact" => "a summary was asked for by a request of its own",
-        "forgotten_thinking" => "the model leaves earlier thinking out once the user speaks",
+        "fold" => "a range of messages was folded",
+        "snip" => "redundant messages were hidden",
+        "strip" => "media was removed",
+        "spill" => "sent text was spilled to disk",
+        "undo" => "a decision was undone",
+        "rewind" => "the conversation was rewound to an earlier message",
+        "compact" => "a separate request asked for a summary",
+        "forgotten_thinking" => "the model drops earlier thinking at each new user message",
         other => return write!(out, "expected: {}", other.replace('_', " ")),
     };
     write!(out, "expected: {why}")
@@ -231,45 +242,33 @@ fn expected(what: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 fn betas(added: &[SmolStr], removed: &[SmolStr], out: &mut fmt::Formatter<'_>) -> fmt::Result {
     match (added, removed) {
-        ([], removed) => write!(out, "beta headers are no longer sent: {}", removed.join(", ")),
-        (added, []) => write!(out, "beta headers are new: {}", added.join(", ")),
+        ([], removed) => write!(out, "beta headers were removed: {}", removed.join(", ")),
+        (added, []) => write!(out, "beta headers were added: {}", added.join(", ")),
         (added, removed) => {
             write!(out, "beta headers changed: {} instead of {}", added.join(", "), removed.join(", "))
         }
     }
 }
 
-/// By how many characters something became longer or shorter, as the end of a sentence.
-struct Longer(i64);
+/// Formats a change of length in characters as the end of a sentence.
+struct LengthChange(i64);
 
-impl fmt::Display for Longer {
+impl fmt::Display for LengthChange {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.0.unsigned_abs();
         let noun = if count == 1 { "character" } else { "characters" };
         match self.0 {
             0 => Ok(()),
-            1.. => write!(out, ": {} {noun} longer", Grouped(count)),
-            _ => write!(out, ": {} {noun} shorter", Grouped(count)),
+            1.. => write!(out, ": {} {noun} longer", group_digits(count)),
+            _ => write!(out, ": {} {noun} shorter", group_digits(count)),
         }
     }
 }
 
-/// A number with a space between thousands.
-struct Grouped(u64);
+/// Formats milliseconds in the two largest non-zero units.
+struct IdleTime(u64);
 
-impl fmt::Display for Grouped {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            small @ ..1_000 => write!(out, "{small}"),
-            large => write!(out, "{} {:03}", Grouped(large / 1_000), large % 1_000),
-        }
-    }
-}
-
-/// A time in milliseconds, in the two largest units that say something.
-struct Span(u64);
-
-impl fmt::Display for Span {
+impl fmt::Display for IdleTime {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0 / 1_000;
         let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
@@ -290,17 +289,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_sentences() {
+    fn causes_display_as_sentences() {
         let expected = |what: &str| BreakCause::Expected { what: what.into() };
         let said = [
             BreakCause::Section {
                 name: "environment".into(),
-                change: Change::Changed,
+                change: RequestChange::Changed,
                 characters: 1_012_345,
             },
-            BreakCause::Message { message: 3, block: 0, change: Change::Removed, characters: -1 },
+            BreakCause::Message { message: 3, block: 0, change: RequestChange::Removed, characters: -1 },
             BreakCause::Expired { idle_ms: 430_000, lifetime_ms: 300_000 },
-            BreakCause::Tool { name: "Read".into(), change: Change::Moved },
+            BreakCause::Tool { name: "Read".into(), change: RequestChange::Moved },
             BreakCause::Betas { added: vec!["a-1".into()], removed: Vec::new() },
             expected("boundary"),
             expected("forgotten_thinking"),
@@ -310,13 +309,13 @@ mod tests {
         assert_eq!(
             said,
             [
-                "section `environment` of the system prompt changed: 1 012 345 characters longer",
-                "block 1 of message 4, which was sent before, is gone: 1 character shorter",
+                "section `environment` of the system prompt changed: 1,012,345 characters longer",
+                "already sent block 1 of message 4 was removed: 1 character shorter",
                 "idle for 7 min 10 s, cached for 5 min",
-                "tool `Read` stands elsewhere",
-                "beta headers are new: a-1",
+                "tool `Read` moved",
+                "beta headers were added: a-1",
                 "expected: the conversation was compacted",
-                "expected: the model leaves earlier thinking out once the user speaks",
+                "expected: the model drops earlier thinking at each new user message",
                 "expected: a later kind",
             ]
         );

@@ -1,7 +1,6 @@
-//! Decisions: entries that change what the model will see, never what was said.
+//! Decisions: entries that change what the model sees without changing the messages in the log.
 //!
-//! Each carries its reason and its cost. Whatever a decision did, an [`DecisionKind::Undo`] of it brings back;
-//! nothing else removes a decision.
+//! Each decision records its reason and cost. A [`DecisionKind::Undo`] reverts a decision; nothing else removes one.
 
 use std::collections::BTreeMap;
 
@@ -10,156 +9,156 @@ use smol_str::SmolStr;
 
 use crate::{EntryId, ToolUseId};
 
-/// One decision with its reason and cost.
+/// A decision with its reason and cost.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Decision {
-    /// What was decided.
+    /// The change itself, with its targets.
     #[serde(flatten)]
     pub kind: DecisionKind,
-    /// Why, in one line that a user can read.
+    /// One line that explains the decision to the user.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What it costs and frees.
-    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
-    pub cost: Cost,
+    /// Estimated effect in tokens.
+    #[serde(default, skip_serializing_if = "DecisionCost::is_zero")]
+    pub cost: DecisionCost,
 }
 
-/// What a decision costs and frees.
+/// Estimated effect of a decision on context and cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cost {
-    /// Tokens that the view no longer holds.
+pub struct DecisionCost {
+    /// Tokens removed from the view.
     pub tokens_freed: u64,
-    /// Tokens behind the first changed block, which the provider must cache anew.
+    /// Tokens after the first changed block, which the provider must write to its cache again.
     pub tokens_rewritten: u64,
-    /// Thinking blocks that leave the view, because what stands before them changed.
+    /// Thinking blocks dropped because content before them changed.
     pub thinking_dropped: u64,
 }
 
-impl Cost {
-    /// Whether it costs and frees nothing.
-    pub fn is_nothing(&self) -> bool {
-        *self == Cost::default()
+impl DecisionCost {
+    /// Returns true if all counts are zero.
+    pub fn is_zero(&self) -> bool {
+        *self == DecisionCost::default()
     }
 }
 
-/// What can be decided.
+/// Kinds of decisions, tagged by `kind` in the log.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DecisionKind {
-    /// A tool result or a long user text went to disk; the view carries `text` in its place.
+    /// Moves a tool result or a long user text to disk; the view holds `text` in its place.
     Spill {
-        /// The result that was spilled; none when `entry` is a user's text.
+        /// Spilled tool result; none if `entry` is set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<ToolUseId>,
-        /// The user entry that was spilled, when it is not a result.
+        /// Spilled user entry; none for a tool result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         entry: Option<EntryId>,
-        /// Where the full text is, relative to the session's folder.
+        /// File with the full text, relative to the session directory.
         path: String,
-        /// What the model reads instead.
+        /// Replacement text in the view.
         text: String,
     },
-    /// Results that were looked at and left whole, so that they stay whole.
+    /// Records tool results that were examined and left whole, so that later passes leave them whole, too.
     Keep {
-        /// The results.
+        /// Results left whole.
         tool_use_ids: Vec<ToolUseId>,
     },
-    /// Stretches of history hidden from the view; call and result go together.
+    /// Hides entries from the view; a tool call and its result are always hidden together.
     Snip {
-        /// The hidden entries.
+        /// Hidden entries.
         entries: Vec<EntryId>,
     },
-    /// Old tool results replaced by a short text.
+    /// Replaces old tool results by a short text.
     Clear {
-        /// The results.
+        /// Cleared tool results.
         tool_use_ids: Vec<ToolUseId>,
-        /// What the model reads instead; [`DecisionKind::ID`] in it stands for the id of the result.
+        /// Replacement text in the view; [`DecisionKind::TOOL_USE_ID_PLACEHOLDER`] in it stands for the id of the result.
         text: String,
     },
-    /// A stretch replaced in the view by a summary.
+    /// Replaces a range of entries by a summary.
     Fold {
-        /// The first entry of the stretch.
+        /// First entry of the range.
         head: EntryId,
-        /// The last entry of the stretch.
+        /// Last entry of the range, inclusive.
         tail: EntryId,
-        /// What the model reads instead.
+        /// Replacement text in the view.
         text: String,
     },
-    /// Media that the provider refused, replaced by a short text from now on.
+    /// Replaces media that the provider refused by a short text.
     Strip {
-        /// The entry that carries it.
+        /// Entry that contains the media.
         entry: EntryId,
-        /// What the model reads instead.
+        /// Replacement text in the view.
         text: String,
     },
-    /// Results deleted from the provider's cache in place; the messages keep their bytes.
+    /// Deletes tool results from the provider's cache in place; the messages keep their bytes.
     CacheEdit {
-        /// The results.
+        /// Deleted tool results.
         tool_use_ids: Vec<ToolUseId>,
     },
-    /// What the provider itself cleared.
+    /// Records tool results that the provider cleared itself.
     ProviderClear {
-        /// Tokens that it reported as cleared.
+        /// Cleared tokens as reported by the provider.
         #[serde(default)]
         cleared_tokens: u64,
     },
-    /// A value fixed until the session is cleared or compacted: a TTL, a beta header, an optional tool.
+    /// Fixes a value until the session is cleared or compacted: a TTL, a beta header, an optional tool.
     Latch {
-        /// What is fixed.
+        /// Name of the fixed parameter.
         name: SmolStr,
-        /// To what.
+        /// Fixed value.
         value: String,
     },
-    /// Text that every later compaction carries word for word.
+    /// Pins text that every later compaction keeps verbatim.
     Pin {
-        /// The text.
+        /// Pinned text.
         text: String,
     },
-    /// Names announced to the model: skills, deferred tools, agents, MCP servers.
+    /// Announces names to the model: skills, deferred tools, agents, MCP servers.
     Announce {
-        /// What sort of names.
+        /// Category of the names.
         what: SmolStr,
-        /// The names.
+        /// Names announced as available.
         names: Vec<SmolStr>,
-        /// Names that were announced before, and of which the model was told that they are gone.
+        /// Previously announced names that are announced as removed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gone: Vec<SmolStr>,
     },
-    /// Another model from here on.
+    /// Switches the model for the following requests.
     Model {
-        /// Its name.
+        /// Name of the new model.
         model: SmolStr,
     },
-    /// The session's title.
+    /// Sets the session's title.
     Title {
-        /// The title.
+        /// Title shown in session lists.
         title: String,
     },
-    /// Factors of the token estimator, frozen for the session.
+    /// Fixes the factors of the token estimator for the session.
     Factors {
-        /// Factor by model generation, in ten-thousandths: whole numbers read back exactly.
+        /// Factor by model generation in ten-thousandths; integers round-trip exactly.
         factors: BTreeMap<SmolStr, u32>,
     },
-    /// Something that was tried and did not come about: a compaction, a fold, the writing of a spilled text.
+    /// Records a failed operation: a compaction, a fold, the writing of a spilled text.
     Failure {
-        /// What was tried.
+        /// Failed operation.
         what: SmolStr,
-        /// Why it did not come about.
+        /// Cause of the failure.
         message: String,
     },
-    /// The decision or boundary named here no longer counts.
+    /// Reverts a decision or boundary.
     Undo {
-        /// What is undone.
+        /// Reverted entry.
         target: EntryId,
     },
 }
 
 impl DecisionKind {
-    /// What stands for the id of a result in the text of a clear.
-    pub const ID: &'static str = "{tool_use_id}";
+    /// Placeholder for the id of the cleared result in the text of a `Clear`.
+    pub const TOOL_USE_ID_PLACEHOLDER: &'static str = "{tool_use_id}";
 
-    /// The names of all decision kinds in the log.
+    /// Names of all decision kinds in the log.
     pub const NAMES: [&'static str; 16] = [
         "spill",
         "keep",

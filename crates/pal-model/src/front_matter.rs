@@ -1,8 +1,7 @@
-//! The front matter of a file: what stands before its text between two lines of `---`.
+//! Front matter: the block between two `---` lines at the start of a file.
 
-/// What stands between a first line `---` and the next such line, and what follows; none if there is no such line first, or
-/// none behind it.
-pub fn front_matter(file: &str) -> Option<(&str, &str)> {
+/// Splits a file into front matter and body. Returns none unless the first line is `---` and another `---` line follows.
+pub fn split_front_matter(file: &str) -> Option<(&str, &str)> {
     let first = file.split_inclusive('\n').next()?;
     if first.trim_end() != "---" {
         return None;
@@ -22,11 +21,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn front_matter_ends_where_its_line_ends() {
-        assert_eq!(front_matter("---\nname: a\n---\ntext\n"), Some(("name: a\n", "text\n")));
-        assert_eq!(front_matter("---\r\nname: a\r\n---\r\ntext"), Some(("name: a\r\n", "text")));
-        assert_eq!(front_matter("---\n---\n"), Some(("", "")));
-        assert_eq!(front_matter("text\n---\n"), None);
-        assert_eq!(front_matter("---\nnever ends\n"), None);
+    fn front_matter_is_split_at_its_closing_line() {
+        assert_eq!(split_front_matter("---\nname: a\n---\ntext\n"), Some(("name: a\n", "text\n")));
+        assert_eq!(split_front_matter("---\r\nname: a\r\n---\r\ntext"), Some(("name: a\r\n", "text")));
+        assert_eq!(split_front_matter("---\n---\n"), Some(("", "")));
+        assert_eq!(split_front_matter("text\n---\n"), None);
+        assert_eq!(split_front_matter("---\nnever ends\n"), None);
     }
 }

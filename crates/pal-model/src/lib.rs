@@ -1,71 +1,75 @@
-//! The vocabulary of Palimpsest: ids, messages, blocks, usage, entries, decisions, tokens and model cards.
+//! Core types of Palimpsest: ids, log entries, messages, content blocks, decisions, usage and model cards.
 //!
-//! Everything may use this crate and it uses nothing of ours. It is pure: no files, no clock, no randomness.
-//! Its invariant: whatever was read is kept as raw JSON text beside the typed form, and it is the raw form that
-//! is written back, so unknown kinds, blocks and fields survive a round trip unchanged.
+//! Every crate may depend on this one; it depends on no other crate of the workspace. It is pure: no files, no clock,
+//! no randomness. Invariant: input is kept as raw JSON text beside its typed form, and the raw form is written back, so
+//! unknown kinds, blocks and fields survive a round trip unchanged.
 //!
 //! ```
-//! use pal_model::{Body, Entry, Text};
+//! use pal_model::{EntryBody, LogEntry, SharedText};
 //! let line = r#"{"v":1,"id":"01890000-0000-7000-8000-000000000001","parent":null,"at":"2026-11-15T09:00:00.000Z","kind":"user","origin":"person","content":"fix the test"}"#;
-//! let entry = Entry::parse(Text::from(line)).unwrap();
-//! let Body::User(user) = &entry.body else { panic!("not a user entry") };
+//! let entry = LogEntry::parse(SharedText::from(line)).unwrap();
+//! let EntryBody::User(user) = &entry.body else { panic!("not a user entry") };
 //! assert_eq!(user.content.blocks().len(), 1);
 //! assert_eq!(entry.line.as_str(), line);
 //! ```
 
-mod block;
+mod activity_stats;
 mod boundary;
 mod cache_break;
-mod card;
+mod chunked_text;
+mod content_block;
 mod decision;
-mod draft;
-mod entry;
+mod entry_draft;
+mod entry_payload;
 mod front_matter;
-mod guard;
-mod id;
-mod json;
-mod nearest;
-mod parts;
-mod pings;
-mod repair;
-mod rhythm;
-mod said;
-mod text;
-mod time;
-mod tool;
-mod usage;
+mod ids;
+mod keepalive_stats;
+mod log_entry;
+mod log_repair;
+mod model_card;
+mod raw_json;
+mod shared_text;
+mod suggestion;
+mod tag_escape;
+pub mod text;
+mod timestamp;
+mod token_usage;
+mod tool_kind;
 
-pub use block::{Block, BlockType, Content, raw_list};
+pub use activity_stats::{ActivityStats, PAUSE_LIMITS};
 pub use boundary::{
-    Audit, Boundary, Carried, CarriedWords, Placement, Preserved, ReadFile, Reference, Snapshot, Totals,
+    Boundary, EntryRef, FileReadStats, PreservedPlacement, PreservedRange, PriorUserMessage,
+    PriorUserMessages, SessionSnapshot, SummaryAudit, UsageTotals,
 };
-pub use cache_break::{BreakCause, CacheBreak, Change};
-pub use card::{
-    Caching, Capabilities, Card, CardError, Cards, Cliff, Found, Prices, ThinkingKinds, TokenGeneration,
+pub use cache_break::{BreakCause, CacheBreak, RequestChange};
+pub use chunked_text::{ChunkedText, TextChunk};
+pub use content_block::{BlockType, Content, ContentBlock, blocks_to_json};
+pub use decision::{Decision, DecisionCost, DecisionKind};
+pub use entry_draft::EntryDraft;
+pub use entry_payload::{
+    AssistantMessage, Attachment, KnownFile, LayerReport, MessageOrigin, PrefixNotes, PromptPrefix,
+    RequestRecord, RequestSource, ResponseRecord, Role, SectionNote, SessionStart, SourceNote,
+    SystemBlockNote, ToolEffects, UserMessage,
 };
-pub use decision::{Cost, Decision, DecisionKind};
-pub use draft::Draft;
-pub use entry::{Body, Entry, EntryError, FORMAT_VERSION, Kind};
-pub use front_matter::front_matter;
-pub use guard::{
-    EARLIER_RESULT, GUARDED, REMINDER, defuse, defuse_json, is_unseen, one_line, reminded, reminder, restore,
-    without_nested,
+pub use front_matter::split_front_matter;
+pub use ids::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
+pub use keepalive_stats::KeepaliveStats;
+pub use log_entry::{EntryBody, EntryError, EntryKind, LogEntry};
+pub use log_repair::{DamagedRange, LogRepair, RepairLink};
+pub use model_card::{
+    CacheMode, CardLookup, CatalogError, ModelCapabilities, ModelCard, ModelCatalog, PriceTier,
+    ThinkingModes, TokenGeneration, TokenPrices,
 };
-pub use id::{EntryId, IdError, IdSource, ResponseId, ToolUseId};
-pub use json::{
-    Field, JsonError, array_items, escape_into, fields, has_lone_surrogate, member, member_string,
-    mend_surrogates, unescape,
+pub use raw_json::{
+    JsonError, JsonField, array_items, escape_into, has_lone_surrogate, member, member_string, object_fields,
+    replace_lone_surrogates, unescape,
 };
-pub use nearest::{meant, nearest};
-pub use parts::{Part, Parts};
-pub use pings::Pings;
-pub use repair::{DamagedRange, Repair, RepairLink};
-pub use rhythm::{PAUSES, Rhythm};
-pub use said::{
-    Aftermath, Assistant, Attachment, FileSeen, LayerReport, Origin, Prefix, PrefixNotes, RequestSent,
-    ResponseGot, Role, SectionNote, Session, Source, SourceNote, SystemNote, User,
+pub use shared_text::SharedText;
+pub use suggestion::{closest_word, did_you_mean};
+pub use tag_escape::{
+    EARLIER_RESULT_PREFIX, GUARDED_TAGS, escape_reminder_tags, escape_tags, escape_tags_in_json,
+    is_invisible, quote_name, unescape_tags, unwrap_reminder, wrap_reminder,
 };
-pub use text::Text;
-pub use time::{TimeError, Timestamp};
-pub use tool::ToolKind;
-pub use usage::{CacheCreation, Iteration, Usage};
+pub use timestamp::{TimeError, Timestamp};
+pub use token_usage::{CacheCreation, Usage, UsageIteration};
+pub use tool_kind::ToolKind;

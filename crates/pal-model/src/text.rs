@@ -1,86 +1,39 @@
-//! Shared text: a slice of a larger, immutable string, cheap to clone and to cut.
+//! Numbers and texts formatted for people: digit grouping, counts with their noun, truncation, one-line texts.
 //!
-//! A log file is read once into one allocation; entries, blocks and rendered requests are slices of it.
+//! For human output only. Texts that a model reads are part of the prompt cache and keep their own formatting.
 
-use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
+use std::borrow::Cow;
 
-/// An immutable slice of a shared string. Two are equal if their characters are.
-#[derive(Clone)]
-pub struct Text {
-    whole: Arc<str>,
-    start: usize,
-    end: usize,
-}
-
-impl Text {
-    /// The characters of this slice.
-    pub fn as_str(&self) -> &str {
-        &self.whole[self.start..self.end]
-    }
-
-    /// The part of this text that `part` points at. `part` must have been borrowed from this text; anything
-    /// else is copied, so the answer is right either way.
-    pub fn slice_of(&self, part: &str) -> Text {
-        let base = self.whole.as_ptr() as usize;
-        let start = (part.as_ptr() as usize).wrapping_sub(base);
-        match start.checked_add(part.len()) {
-            Some(end) if start >= self.start && end <= self.end => {
-                Text { whole: Arc::clone(&self.whole), start, end }
-            }
-            _ => Text::from(part),
+/// Formats a number with a comma between groups of three digits: `33,887`.
+pub fn group_digits(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
         }
+        grouped.push(digit);
     }
+    grouped
 }
 
-impl From<&str> for Text {
-    fn from(text: &str) -> Text {
-        Text { whole: Arc::from(text), start: 0, end: text.len() }
-    }
+/// Formats a count with its noun, which gets an `s` unless the count is 1: `1 file`, `1,200 files`.
+pub fn count_noun(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", group_digits(count as u64), if count == 1 { "" } else { "s" })
 }
 
-impl From<String> for Text {
-    fn from(text: String) -> Text {
-        Text { end: text.len(), whole: Arc::from(text), start: 0 }
+/// Shortens a text to at most `max_chars` characters; the last of them is `…` if something was cut.
+pub fn truncate_chars(text: &str, max_chars: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(max_chars).is_none() {
+        return Cow::Borrowed(text);
     }
+    let end = text.char_indices().nth(max_chars.saturating_sub(1)).map_or(0, |(at, _)| at);
+    Cow::Owned(format!("{}…", &text[..end]))
 }
 
-impl Deref for Text {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl AsRef<str> for Text {
-    fn as_ref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl PartialEq for Text {
-    fn eq(&self, other: &Text) -> bool {
-        // One slice of one allocation is equal without a look at its characters.
-        let is_one =
-            Arc::ptr_eq(&self.whole, &other.whole) && (self.start, self.end) == (other.start, other.end);
-        is_one || self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for Text {}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), formatter)
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
+/// Joins a text into one line: each run of white space becomes one space, none is left at the ends.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -88,16 +41,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_shares_and_a_stranger_is_copied() {
-        let text = Text::from("one two three");
-        let two = text.slice_of(&text.as_str()[4..7]);
-        assert_eq!(two.as_str(), "two");
-        assert!(Arc::ptr_eq(&two.whole, &text.whole));
-        let stranger = String::from("four");
-        assert_eq!(text.slice_of(&stranger).as_str(), "four");
-        // A slice may not reach outside of the slice that it is cut from.
-        let outside = two.slice_of(&text.as_str()[8..13]);
-        assert_eq!(outside.as_str(), "three");
-        assert!(!Arc::ptr_eq(&outside.whole, &text.whole));
+    fn digits_are_grouped_by_three() {
+        let numbers = [0, 999, 1_000, 33_887, 1_234_567].map(group_digits);
+        assert_eq!(numbers, ["0", "999", "1,000", "33,887", "1,234,567"]);
+        assert_eq!([count_noun(1, "file"), count_noun(1_200, "file")], ["1 file", "1,200 files"]);
+    }
+
+    #[test]
+    fn truncation_counts_characters_and_marks_the_cut() {
+        assert_eq!(truncate_chars("naïve", 5), "naïve");
+        assert_eq!(truncate_chars("naïvely", 5), "naïv…");
+        assert_eq!(one_line(" a\n\tb  c "), "a b c");
     }
 }

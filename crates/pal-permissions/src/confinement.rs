@@ -1,239 +1,96 @@
-//! Which sandbox a command runs in: the second wall, which does not depend on what the judge thought of the command.
+//! Choice of the sandbox for a command: a second barrier, independent of the verdict.
 //!
-//! Everything starts at the strictest level, and only a rule or the mode lifts a command from there. So a command that
-//! the judge takes for harmless and that is not can still change nothing.
+//! Every command starts at the strictest level, and only a rule or the mode raises it. So a command that was
+//! wrongly taken for harmless still changes nothing.
 
 use std::path::PathBuf;
 
-use crate::judge::{Judge, Request};
-use crate::rule::CommandPattern;
-use crate::shell::{self, Deed, Part, Word};
-use crate::{Ground, Mode, Need, Rule, Rules, SandboxLevel, SandboxState, holds_credentials};
+use crate::permission_rule::CommandPattern;
+use crate::rule_evaluator::{PermissionRequest, RuleEvaluator};
+use crate::shell::{self, CommandAction, CommandPart, ShellWord};
+use crate::trusted_programs::level_by_rule;
+use crate::{
+    PermissionContext, PermissionMode, PermissionRule, RuleSet, SandboxLevel, SandboxState, ToolAccess,
+    is_credential_path,
+};
 
-/// How a command line runs.
+/// Sandbox of a command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Confinement {
-    /// The sandbox of the whole line.
+    /// Sandbox of the whole line.
     pub level: SandboxLevel,
-    /// Commands inside the line that run in stricter sandboxes of their own, in the order of the line. Only lines with
-    /// more than one level have them.
+    /// Commands in the line with a stricter sandbox of their own, in order. Empty if all have the same level.
     pub parts: Vec<ConfinedPart>,
-    /// Files outside the project, or with credentials, that rules allow to read.
+    /// Files outside the project or with credentials that rules allow to read.
     pub readable: Vec<PathBuf>,
 }
 
-/// A command inside a line that runs in a sandbox of its own.
+/// Command in a line with a sandbox of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConfinedPart {
-    /// The byte of the line at which the command starts.
+    /// Byte offset in the line at which the command starts.
     pub start: usize,
-    /// Its sandbox.
+    /// Sandbox of the command.
     pub level: SandboxLevel,
 }
 
 impl Confinement {
-    /// The whole line in one sandbox.
+    /// Confines the whole line to one level.
     pub fn whole(level: SandboxLevel) -> Confinement {
         Confinement { level, parts: Vec::new(), readable: Vec::new() }
     }
 }
 
-/// Programs that work with credentials, settings or hooks by themselves: version control, remote shells, builds, packages and
-/// services. All others that a rule allows have no business with guarded paths, and run where those are closed; a
-/// script that is named by its path counts as trusted.
-const TRUSTED: &[&str] = &[
-    "git",
-    "hg",
-    "svn",
-    "jj",
-    "ssh",
-    "scp",
-    "sftp",
-    "ssh-add",
-    "ssh-agent",
-    "ssh-copy-id",
-    "mosh",
-    "gpg",
-    "gpg2",
-    "gpgsm",
-    "age",
-    "pass",
-    "op",
-    "make",
-    "gmake",
-    "cmake",
-    "ninja",
-    "meson",
-    "bazel",
-    "bazelisk",
-    "buck2",
-    "just",
-    "task",
-    "cargo",
-    "rustup",
-    "rustc",
-    "go",
-    "gofmt",
-    "npm",
-    "npx",
-    "pnpm",
-    "yarn",
-    "bunx",
-    "corepack",
-    "pip",
-    "pip3",
-    "pipx",
-    "uv",
-    "uvx",
-    "poetry",
-    "pdm",
-    "hatch",
-    "conda",
-    "mamba",
-    "tox",
-    "nox",
-    "gem",
-    "bundle",
-    "rake",
-    "mix",
-    "rebar3",
-    "cabal",
-    "stack",
-    "composer",
-    "mvn",
-    "mvnw",
-    "gradle",
-    "gradlew",
-    "sbt",
-    "dotnet",
-    "nuget",
-    "swift",
-    "xcodebuild",
-    "pod",
-    "flutter",
-    "dart",
-    "pre-commit",
-    "lefthook",
-    "husky",
-    "nix",
-    "nix-build",
-    "nix-shell",
-    "guix",
-    "brew",
-    "apt",
-    "apt-get",
-    "dnf",
-    "yum",
-    "pacman",
-    "zypper",
-    "apk",
-    "snap",
-    "flatpak",
-    "sudo",
-    "doas",
-    "su",
-    "systemctl",
-    "journalctl",
-    "service",
-    "launchctl",
-    "crontab",
-    "docker",
-    "docker-compose",
-    "podman",
-    "buildah",
-    "skopeo",
-    "kubectl",
-    "helm",
-    "k9s",
-    "kustomize",
-    "kind",
-    "minikube",
-    "terraform",
-    "tofu",
-    "terragrunt",
-    "pulumi",
-    "ansible",
-    "ansible-playbook",
-    "vagrant",
-    "packer",
-    "aws",
-    "sam",
-    "cdk",
-    "gcloud",
-    "gsutil",
-    "bq",
-    "az",
-    "gh",
-    "glab",
-    "hub",
-    "heroku",
-    "fly",
-    "flyctl",
-    "vercel",
-    "netlify",
-    "wrangler",
-    "firebase",
-    "doctl",
-    "rclone",
-    "s3cmd",
-    "psql",
-    "pg_dump",
-    "pg_restore",
-    "mysql",
-    "mysqldump",
-    "redis-cli",
-    "mongosh",
-    "sqlite3",
-    "snowsql",
-    "claude",
-    "codex",
-    "opencode",
-    "gemini",
-    "pal",
-];
-
-/// Which sandbox a command runs in that was judged allowed. What a person said yes to runs in none: that is for the
-/// caller to know.
-pub fn confine(command: &str, mode: Mode, rules: &Rules, ground: &Ground<'_>) -> Confinement {
-    let judge = Judge::new(&Request { tool: "Bash", needs: &[], mode }, rules, ground);
-    let resolve = |named: &str, directory: &std::path::Path| ground.target(named, directory).real;
-    let script = shell::read(command, &ground.directory, &resolve);
+/// Chooses the sandbox for an allowed command. The caller runs confirmed commands without one.
+pub fn confine_command(
+    command: &str,
+    mode: PermissionMode,
+    rules: &RuleSet,
+    context: &PermissionContext<'_>,
+) -> Confinement {
+    let evaluator = RuleEvaluator::new(&PermissionRequest { tool: "Bash", needs: &[], mode }, rules, context);
+    let resolve = |named: &str, directory: &std::path::Path| context.target(named, directory).real;
+    let script = shell::parse_command_line(command, &context.directory, &resolve);
     let unruled = match mode {
-        Mode::Bypass if ground.sandbox.state == SandboxState::Off => SandboxLevel::Full,
-        Mode::Bypass => SandboxLevel::WorkspaceWrite,
-        Mode::Default | Mode::AcceptEdits | Mode::Plan => SandboxLevel::ReadOnly,
+        PermissionMode::Bypass if context.sandbox.state == SandboxState::Off => SandboxLevel::Full,
+        PermissionMode::Bypass => SandboxLevel::WorkspaceWrite,
+        PermissionMode::Default | PermissionMode::AcceptEdits | PermissionMode::Plan => {
+            SandboxLevel::ReadOnly
+        }
     };
-    let is_written = |rule: &Rule| rule.command().is_some_and(|pattern| pattern.is_text(command));
-    if rules.allowing().any(is_written) {
+    let is_written = |rule: &PermissionRule| rule.command().is_some_and(|pattern| pattern.is_text(command));
+    if rules.allow_rules().any(is_written) {
         return Confinement::whole(SandboxLevel::Full);
     }
-    let is_bare = rules.allowing().any(|rule| rule.is_about_tool("Bash"));
+    let is_bare = rules.allow_rules().any(|rule| rule.is_about_tool("Bash"));
     if !script.doubts.is_empty() {
-        // Nothing is known of its parts.
+        // Its parts are unknown.
         return Confinement::whole(if is_bare { SandboxLevel::Guarded.max(unruled) } else { unruled });
     }
-    let ruled = |words: &[Word]| {
-        let peeled = shell::peel(words);
+    let ruled = |words: &[ShellWord]| {
+        let peeled = shell::strip_wrappers(words);
         let covers =
             |pattern: &CommandPattern| pattern.covers(peeled).is_some() || pattern.covers(words).is_some();
-        (is_bare || rules.allowing().filter_map(Rule::command).any(covers)).then(|| level_by_rule(peeled))
+        (is_bare || rules.allow_rules().filter_map(PermissionRule::command).any(covers))
+            .then(|| level_by_rule(peeled))
     };
     let mut levels = Vec::new();
     let mut has_writes = false;
     for part in &script.parts {
-        match &part.deed {
-            Deed::Run(words) if words.first().and_then(Word::text).is_some_and(shell::is_builtin) => {}
-            Deed::Run(words) => {
-                let unruled = judge.level_of_writes(part, words, unruled);
+        match &part.action {
+            CommandAction::Run(words)
+                if words.first().and_then(ShellWord::text).is_some_and(shell::is_builtin) => {}
+            CommandAction::Run(words) => {
+                let unruled = evaluator.level_of_writes(part, words, unruled);
                 let level = ruled(words).map_or(unruled, |level| level.max(unruled));
                 levels.push((start_of_program(part, words), level));
             }
-            // In bypass mode, the shell writes from inside the sandbox.
-            Deed::Put(_) => has_writes |= mode != Mode::Bypass,
-            Deed::Enter(_) | Deed::Take(_) => {}
+            // In bypass mode the shell itself writes inside the sandbox.
+            CommandAction::WriteFile(_) => has_writes |= mode != PermissionMode::Bypass,
+            CommandAction::ChangeDirectory(_) | CommandAction::ReadFile(_) => {}
         }
     }
-    let readable = judge.readable(&script.parts);
+    let readable = evaluator.readable(&script.parts);
     let first = levels.first().map_or(unruled, |(_, level)| *level);
     let is_one = levels.iter().all(|(_, level)| *level == first);
     if is_one && !has_writes {
@@ -252,9 +109,9 @@ pub fn confine(command: &str, mode: Mode, rules: &Rules, ground: &Ground<'_>) ->
     }
 }
 
-/// Where the program of a command stands in its line, behind a word of the shell before it.
-fn start_of_program(part: &Part, words: &[Word]) -> Option<usize> {
-    let is_word = |idx: usize, text: &str| words.get(idx).and_then(Word::text) == Some(text);
+/// Byte offset of a command's program in its line, after a leading `time`.
+fn start_of_program(part: &CommandPart, words: &[ShellWord]) -> Option<usize> {
+    let is_word = |idx: usize, text: &str| words.get(idx).and_then(ShellWord::text) == Some(text);
     let idx = match (is_word(0, "time"), is_word(1, "-p")) {
         (true, true) => 2,
         (true, false) => 1,
@@ -263,46 +120,45 @@ fn start_of_program(part: &Part, words: &[Word]) -> Option<usize> {
     part.starts.get(idx).copied()
 }
 
-/// The room that a rule gives to a command.
-pub(crate) fn level_by_rule(words: &[Word]) -> SandboxLevel {
-    let path = words.first().and_then(Word::text).unwrap_or_default();
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    // A program of the system is the same by its path; a script of the project is what the rule is about.
-    let is_script = !folder.is_empty() && !folder.ends_with("bin");
-    let is_trusted = TRUSTED.contains(&name) || TRUSTED.contains(&shell::unversioned(name));
-    if is_trusted || is_script { SandboxLevel::Full } else { SandboxLevel::Guarded }
-}
-
-impl Judge<'_> {
-    /// The room that a command needs for files that it makes, as far as rules allow it.
-    fn level_of_writes(&self, part: &Part, words: &[Word], unruled: SandboxLevel) -> SandboxLevel {
+impl RuleEvaluator<'_> {
+    /// Sandbox level that a command needs for the files it creates, as far as rules allow them.
+    fn level_of_writes(
+        &self,
+        part: &CommandPart,
+        words: &[ShellWord],
+        unruled: SandboxLevel,
+    ) -> SandboxLevel {
         let operands = shell::read_only_operands(words).unwrap_or_default();
         let written = operands.iter().filter(|operand| operand.is_write());
         let targets: Vec<_> = written.flat_map(|operand| self.targets(&operand.named, part)).collect();
-        if targets.is_empty() || !targets.iter().all(|target| self.is_allowed(&Need::Write(target.clone()))) {
+        if targets.is_empty()
+            || !targets.iter().all(|target| self.is_allowed(&ToolAccess::Write(target.clone())))
+        {
             return unruled;
         }
-        match targets.iter().all(|target| self.ground.is_inside(&target.real)) {
+        match targets.iter().all(|target| self.context.is_inside(&target.real)) {
             true => SandboxLevel::WorkspaceWrite.max(unruled),
             false => SandboxLevel::Full,
         }
     }
 
-    /// Files outside the project, or with credentials, that a line reads, as far as rules allow it.
-    fn readable(&self, parts: &[Part]) -> Vec<PathBuf> {
+    /// Files outside the project or with credentials that a line reads and rules allow.
+    fn readable(&self, parts: &[CommandPart]) -> Vec<PathBuf> {
         let mut readable = Vec::new();
         for part in parts {
-            let names: Vec<String> = match &part.deed {
-                Deed::Run(words) => shell::read_only_operands(words)
+            let names: Vec<String> = match &part.action {
+                CommandAction::Run(words) => shell::read_only_operands(words)
                     .map(|operands| operands.into_iter().map(|operand| operand.named).collect())
                     .unwrap_or_default(),
-                Deed::Take(word) | Deed::Enter(word) => word.text().map(String::from).into_iter().collect(),
-                Deed::Put(_) => Vec::new(),
+                CommandAction::ReadFile(word) | CommandAction::ChangeDirectory(word) => {
+                    word.text().map(String::from).into_iter().collect()
+                }
+                CommandAction::WriteFile(_) => Vec::new(),
             };
             for target in names.iter().flat_map(|name| self.targets(name, part)) {
-                // Whatever else is in the project is in sight.
-                let is_closed = !self.ground.is_inside(&target.real) || holds_credentials(&target.real);
-                let need = Need::Read(target.clone());
+                // All other files of the project are visible anyway.
+                let is_closed = !self.context.is_inside(&target.real) || is_credential_path(&target.real);
+                let need = ToolAccess::Read(target.clone());
                 if is_closed && self.is_allowed(&need) && !readable.contains(&target.real) {
                     readable.push(target.real);
                 }

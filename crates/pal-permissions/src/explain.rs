@@ -1,28 +1,28 @@
-//! Explanation of a call for the person who is asked to allow it: what in it matters, where it stands, and why.
+//! Explanation of a tool call for the user who is asked to allow it.
 //!
-//! Marks inform; they decide nothing. Where the text of a command cannot be read with certainty they rather mark too much
-//! than too little, and a mark of the kind [`CommandMarkKind::Unreadable`] says that others may be missing.
+//! Marks inform; they decide nothing. In doubt they mark too much rather than too little, and a mark of kind
+//! [`CommandMarkKind::Unreadable`] says that others may be missing.
 
-mod paths;
-mod programs;
-mod visible;
-mod walker;
+mod explainer;
+mod invisible_characters;
+mod path_marks;
+mod program_effects;
 
 use std::ops::Range;
 
-use crate::{Ground, Need};
-use walker::{Explainer, Origin};
+use crate::{PermissionContext, ToolAccess};
+use explainer::{Explainer, TextOrigin};
 
-pub use visible::{reveal, reveal_character};
+pub use invisible_characters::{reveal, reveal_character};
 
-/// A part of a command line that a person should look at before they allow it.
+/// Part of a command line that the user should check before allowing it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommandMark {
-    /// Bytes of the command, or of the path of a file tool, that it is about; always on character boundaries.
+    /// Byte range in the command, or in the path of a file tool; always on character boundaries.
     pub range: Range<usize>,
     /// Reason for the mark.
     pub kind: CommandMarkKind,
-    /// The reason as a sentence without a full stop. Control and invisible characters in it are spelt out.
+    /// Reason as a sentence without a full stop. Control and invisible characters are spelt out.
     pub sentence: String,
 }
 
@@ -35,29 +35,29 @@ pub enum CommandMarkKind {
     Privilege,
     /// Names a file that may hold credentials.
     CredentialPath,
-    /// Names a file whose change makes programs run something, or one of the program's own.
+    /// Names a file whose change makes programs run something, or an application file.
     GuardedPath,
     /// Names a path outside the project.
     OutsidePath,
-    /// Hands text to a shell or an interpreter, or runs a file or program that the command does not show.
+    /// Passes text to a shell or an interpreter, or runs a file or program that the command does not show.
     NestedShell,
     /// Talks to the network.
     Network,
     /// Writes output to a file or another stream.
     OutputRedirection,
-    /// Takes input from a file, a text or another stream.
+    /// Reads input from a file, a text or another stream.
     InputRedirection,
     /// Runs a command and puts its output in place.
     CommandSubstitution,
-    /// Is replaced by a value that is known only when the command runs.
+    /// Expands to a value that is unknown until the command runs.
     Expansion,
-    /// Stands for all files that match.
+    /// Expands to all matching files.
     Glob,
     /// Starts a process that can outlive the command.
     Background,
-    /// Holds a character that cannot be seen.
+    /// Contains an invisible character.
     HiddenCharacter,
-    /// Cannot be read with certainty.
+    /// Cannot be parsed with certainty.
     Unreadable,
 }
 
@@ -83,7 +83,7 @@ impl CommandMarkKind {
         }
     }
 
-    /// Whether the marked part can do harm by itself, rather than only make the command harder to read.
+    /// Returns whether the marked part can do harm by itself.
     pub fn is_dangerous(self) -> bool {
         matches!(
             self,
@@ -99,13 +99,13 @@ impl CommandMarkKind {
     }
 }
 
-/// Explains a command line: its marks in the order of the text, wider ones before those inside of them.
+/// Explains a command line: marks in the order of the text, outer ones before inner ones.
 ///
 /// ```
-/// use pal_permissions::{CommandMarkKind, Ground, SandboxPolicy, explain_command};
+/// use pal_permissions::{CommandMarkKind, PermissionContext, SandboxLimits, explain_command};
 /// use std::path::{Path, PathBuf};
 ///
-/// let ground = Ground {
+/// let context = PermissionContext {
 ///     roots: vec![PathBuf::from("/project")],
 ///     home: Some(PathBuf::from("/home/me")),
 ///     session: PathBuf::from("/sessions/one"),
@@ -114,23 +114,23 @@ impl CommandMarkKind {
 ///     directory: PathBuf::from("/project"),
 ///     resolve: &|named: &str, directory: &Path| directory.join(named),
 ///     is_folder: &|_| false,
-///     sandbox: SandboxPolicy::default(),
+///     sandbox: SandboxLimits::default(),
 /// };
 /// let command = "bash <<'END'\nls\nrm -rf ~/important\nEND";
-/// let marks = explain_command(command, &ground);
+/// let marks = explain_command(command, &context);
 /// let deletion = marks.iter().find(|mark| mark.kind == CommandMarkKind::Deletion).unwrap();
 /// assert_eq!(&command[deletion.range.clone()], "rm -rf ~/important");
 /// assert_eq!(deletion.sentence, "`rm -rf ~/important` deletes files");
 /// ```
-pub fn explain_command(command: &str, ground: &Ground<'_>) -> Vec<CommandMark> {
-    let mut explainer = Explainer::new(ground);
+pub fn explain_command(command: &str, context: &PermissionContext<'_>) -> Vec<CommandMark> {
+    let mut explainer = Explainer::new(context);
     for (at, character) in command.char_indices() {
         if let Some(name) = reveal_character(character) {
             let sentence = format!("{name} is a character that cannot be seen");
             explainer.mark(at..at + character.len_utf8(), CommandMarkKind::HiddenCharacter, sentence);
         }
     }
-    explainer.explain(command, &Origin::Offset(0));
+    explainer.explain(command, &TextOrigin::Offset(0));
     let mut marks = explainer.finish();
     marks.sort_by(|one, other| {
         let key = |mark: &CommandMark| (mark.range.start, usize::MAX - mark.range.end, mark.kind);
@@ -140,12 +140,12 @@ pub fn explain_command(command: &str, ground: &Ground<'_>) -> Vec<CommandMark> {
     marks
 }
 
-/// Explains something that a call would do. Ranges are of the command, or of the path as the model named it.
-pub fn explain_need(need: &Need, ground: &Ground<'_>) -> Vec<CommandMark> {
+/// Explains an access of a tool call. Ranges refer to the command, or to the path as the model named it.
+pub fn explain_access(need: &ToolAccess, context: &PermissionContext<'_>) -> Vec<CommandMark> {
     match need {
-        Need::Run(command) => explain_command(command, ground),
-        Need::Read(target) => paths::marks_of_target(target, false, ground),
-        Need::Write(target) => paths::marks_of_target(target, true, ground),
-        Need::Fetch(_) | Need::Use => Vec::new(),
+        ToolAccess::Run(command) => explain_command(command, context),
+        ToolAccess::Read(target) => path_marks::marks_of_target(target, false, context),
+        ToolAccess::Write(target) => path_marks::marks_of_target(target, true, context),
+        ToolAccess::Fetch(_) | ToolAccess::Use => Vec::new(),
     }
 }

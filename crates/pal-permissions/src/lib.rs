@@ -1,12 +1,15 @@
-//! What a call of a tool may do: rules, modes, and shell commands taken apart.
+//! Permission checks for tool calls: rules, modes, and parsing of shell commands.
 //!
-//! The crate is pure: paths come in with their links followed, and whoever asks says where things are.
+//! The crate is pure: the caller resolves links and passes all paths in a [`PermissionContext`].
 //!
 //! ```
-//! use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, SandboxPolicy, Verdict, judge};
+//! use pal_permissions::{
+//!     PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLimits, SourcedRule, ToolAccess, Verdict,
+//!     authorize,
+//! };
 //! use std::path::{Path, PathBuf};
 //!
-//! let ground = Ground {
+//! let context = PermissionContext {
 //!     roots: vec![PathBuf::from("/project")],
 //!     home: None,
 //!     session: PathBuf::from("/sessions/one"),
@@ -15,41 +18,43 @@
 //!     directory: PathBuf::from("/project"),
 //!     resolve: &|named: &str, directory: &Path| directory.join(named),
 //!     is_folder: &|_| false,
-//!     sandbox: SandboxPolicy::default(),
+//!     sandbox: SandboxLimits::default(),
 //! };
-//! let mut rules = Rules::default();
-//! rules.allow.push(Placed { rule: "Bash(cargo test:*)".parse()?, origin: String::from("user settings") });
-//! let say = |command: &str| {
-//!     let needs = [Need::Run(String::from(command))];
-//!     judge(&Request { tool: "Bash", needs: &needs, mode: Mode::Default }, &rules, &ground)
+//! let mut rules = RuleSet::default();
+//! rules.allow.push(SourcedRule { rule: "Bash(cargo test:*)".parse()?, origin: String::from("user settings") });
+//! let check = |command: &str| {
+//!     let needs = [ToolAccess::Run(String::from(command))];
+//!     let mode = PermissionMode::Default;
+//!     authorize(&PermissionRequest { tool: "Bash", needs: &needs, mode }, &rules, &context)
 //! };
-//! assert_eq!(say("cargo test --workspace | tail -5"), Verdict::Allow);
-//! assert!(matches!(say("cargo test; rm -rf target"), Verdict::Ask { rule, .. } if rule == "Bash(rm -rf target)"));
+//! assert_eq!(check("cargo test --workspace | tail -5"), Verdict::Allow);
+//! assert!(matches!(check("cargo test; rm -rf target"), Verdict::Ask { rule, .. } if rule == "Bash(rm -rf target)"));
 //! # Ok::<(), pal_permissions::RuleError>(())
 //! ```
 
 mod confinement;
 mod explain;
-mod ground;
-mod judge;
-mod mode;
-mod need;
-mod rule;
-mod rules;
-mod sandbox_policy;
-mod sensitive;
+mod permission_context;
+mod permission_mode;
+mod permission_rule;
+mod rule_evaluator;
+mod rule_set;
+mod sandbox_limits;
+mod sensitive_paths;
 mod shell;
+mod tool_access;
+mod trusted_programs;
 mod verdict;
 
-pub use confinement::{ConfinedPart, Confinement, confine};
-pub use explain::{CommandMark, CommandMarkKind, explain_command, explain_need, reveal, reveal_character};
-pub use ground::Ground;
-pub use judge::{Request, judge, may_concern};
-pub use mode::{Mode, UnknownMode};
-pub use need::{Need, Target};
-pub use rule::{Rule, RuleError};
-pub use rules::{Placed, Rules};
-pub use sandbox_policy::{SandboxLevel, SandboxPolicy, SandboxState};
-pub use sensitive::{SHELL_START_FILES, holds_credentials};
+pub use confinement::{ConfinedPart, Confinement, confine_command};
+pub use explain::{CommandMark, CommandMarkKind, explain_access, explain_command, reveal, reveal_character};
+pub use permission_context::PermissionContext;
+pub use permission_mode::{PermissionMode, UnknownPermissionMode};
+pub use permission_rule::{PermissionRule, RuleError};
+pub use rule_evaluator::{PermissionRequest, authorize, may_match};
+pub use rule_set::{RuleSet, SourcedRule};
+pub use sandbox_limits::{SandboxLevel, SandboxLimits, SandboxState};
+pub use sensitive_paths::{SHELL_START_FILES, is_credential_path};
 pub use shell::is_read_only;
+pub use tool_access::{TargetPath, ToolAccess};
 pub use verdict::Verdict;

@@ -1,20 +1,20 @@
-//! What permissions say to a call.
+//! Verdict of a permission check.
 
-/// What permissions say to a call.
+/// Verdict of a permission check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It may go ahead.
+    /// The call may run.
     Allow,
-    /// A person has to be asked.
+    /// The user must confirm.
     Ask {
-        /// Why nothing allows it already, in one sentence.
+        /// Reason why it is not allowed already, in one sentence.
         why: String,
-        /// The rule that would allow it, as it is written in settings.
+        /// Rule that would allow it, as written in settings.
         rule: String,
     },
-    /// It may not, whoever is asked.
+    /// The call may not run.
     Deny {
-        /// Why, in one sentence; names the rule or the mode.
+        /// Reason in one sentence; names the rule or the mode.
         why: String,
     },
 }

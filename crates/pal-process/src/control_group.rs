@@ -1,7 +1,8 @@
-//! Control groups for commands (cgroup v2), where the one that we run in was delegated to us.
+//! Control groups (cgroup v2) for commands, where our own group was delegated to us.
 //!
-//! A process cannot leave its control group by itself, whatever it does to its session, its parent or its environment, and all
-//! of a group is killed at once. Where none can be made, or the kernel is older than `cgroup.kill`, commands run without.
+//! A process cannot leave its control group, not even by a new session, parent or environment, and a group is
+//! killed at once. Where none can be created, or the kernel is older than `cgroup.kill`, commands run
+//! without.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,24 +15,24 @@ use std::time::Duration;
 
 use crate::process_table::ProcessTable;
 
-/// Beginning of the names of our groups; the owner and the number of the command follow.
+/// Name prefix of our groups; owner and number of the command follow.
 const PREFIX: &str = "pal-";
 
-/// How long a command runs before it gets a group.
+/// Run time after which a command gets a group.
 const CONTAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// How often the removal of a group is tried whose last processes are ending.
+/// Maximum attempts to remove a group whose last processes are ending.
 const REMOVALS: usize = 20;
 const REMOVE_EVERY: Duration = Duration::from_millis(5);
 
-/// A control group that holds one command with all that it starts. It is killed and removed with this value.
+/// Control group of one command with all its processes. Dropping it kills and removes the group.
 #[derive(Debug)]
 pub(crate) struct ControlGroup {
     path: PathBuf,
 }
 
 impl ControlGroup {
-    /// A new group for the command with this mark; none where that cannot be done.
+    /// Creates a group for the command with this mark; `None` if unsupported.
     fn create(mark: &str) -> Option<ControlGroup> {
         let parent = own_directory()?;
         ControlGroup::create_in(parent, mark).ok()
@@ -41,29 +42,29 @@ impl ControlGroup {
         let path = parent.join(format!("{PREFIX}{mark}"));
         fs::create_dir(&path)?;
         let group = ControlGroup { path };
-        // Before Linux 5.14 a group cannot be killed as one.
+        // Before Linux 5.14 a group cannot be killed at once.
         match group.path.join("cgroup.kill").exists() {
             true => Ok(group),
             false => Err(io::Error::from(io::ErrorKind::Unsupported)),
         }
     }
 
-    /// Moves processes into the group. What they start from then on is in it, too.
+    /// Moves processes into the group; their later children are in it, too.
     fn add(&self, pids: impl IntoIterator<Item = i32>) {
         let members = self.path.join("cgroup.procs");
         for pid in pids {
-            // One that has ended meanwhile needs no group.
+            // A process that has ended meanwhile needs no group.
             let _ = fs::write(&members, pid.to_string());
         }
     }
 
-    /// Numbers of the processes in it.
+    /// Pids in the group.
     pub(crate) fn members(&self) -> Vec<i32> {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// Kills every process in it.
+    /// Kills all processes in the group.
     pub(crate) fn kill(&self) {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
@@ -81,27 +82,27 @@ impl Drop for ControlGroup {
     }
 }
 
-/// The control group of a command that runs: made only when the command has run for [`CONTAIN_AFTER`], because moving a process
-/// holds up every other process for milliseconds. What a shorter command leaves is found by its mark and its parents.
+/// Control group of a running command, created only after [`CONTAIN_AFTER`], because moving a process delays
+/// every other process by milliseconds. Leftovers of a shorter command are found by mark and parentage.
 #[derive(Debug)]
 pub(crate) struct Containment {
-    state: Arc<Mutex<State>>,
-    /// Gone with this value, which ends the thread that waits.
+    state: Arc<Mutex<ContainmentState>>,
+    /// Dropping it ends the waiting thread.
     _running: Sender<()>,
 }
 
 #[derive(Debug)]
-enum State {
+enum ContainmentState {
     Waiting,
     Held(ControlGroup),
     Ended,
 }
 
 impl Containment {
-    /// For the command with this mark, whose first process was just started.
+    /// Starts containment of the command with this mark, whose first process was just started.
     pub(crate) fn of(mark: String, pid: i32) -> Option<Containment> {
         own_directory()?;
-        let state = Arc::new(Mutex::new(State::Waiting));
+        let state = Arc::new(Mutex::new(ContainmentState::Waiting));
         let (running, ended) = channel();
         let shared = Arc::clone(&state);
         thread::Builder::new()
@@ -115,50 +116,50 @@ impl Containment {
         Some(Containment { state, _running: running })
     }
 
-    /// Makes no group from now on. To be called before the command's first process is reaped, whose number may then be given
-    /// to another.
+    /// Creates no group from now on. Must be called before the command's first process is reaped, since its
+    /// pid may then be reused.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
-        if matches!(*state, State::Waiting) {
-            *state = State::Ended;
+        if matches!(*state, ContainmentState::Waiting) {
+            *state = ContainmentState::Ended;
         }
     }
 
-    /// Numbers of the processes in the group.
+    /// Pids in the group, if it was created.
     pub(crate) fn members(&self) -> Vec<i32> {
         match &*lock(&self.state) {
-            State::Held(group) => group.members(),
-            State::Waiting | State::Ended => Vec::new(),
+            ContainmentState::Held(group) => group.members(),
+            ContainmentState::Waiting | ContainmentState::Ended => Vec::new(),
         }
     }
 
-    /// Kills every process in the group.
+    /// Kills all processes in the group, if it was created.
     pub(crate) fn kill(&self) {
-        if let State::Held(group) = &*lock(&self.state) {
+        if let ContainmentState::Held(group) = &*lock(&self.state) {
             group.kill();
         }
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<ContainmentState>) -> MutexGuard<'_, ContainmentState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts a process and all below it into a group of their own, unless its command has ended.
-fn contain(state: &Mutex<State>, mark: &str, pid: i32) {
+/// Moves a process and its descendants into a new group, unless the command has ended.
+fn contain(state: &Mutex<ContainmentState>, mark: &str, pid: i32) {
     let mut state = lock(state);
-    if !matches!(*state, State::Waiting) {
+    if !matches!(*state, ContainmentState::Waiting) {
         return;
     }
     let Some(group) = ControlGroup::create(mark) else { return };
-    // First the one that starts others, so that nothing new is missed.
+    // The parent first, so that no new child is missed.
     group.add([pid]);
     group.add(ProcessTable::read().descendants(&BTreeSet::from([pid])));
-    *state = State::Held(group);
+    *state = ContainmentState::Held(group);
 }
 
-/// Groups beside ours whose owner is gone: their marks, and the groups.
-pub(crate) fn abandoned(is_gone: impl Fn(&str) -> bool) -> Vec<ControlGroup> {
+/// Groups next to ours whose owner is gone.
+pub(crate) fn find_abandoned(is_gone: impl Fn(&str) -> bool) -> Vec<ControlGroup> {
     let entries = own_directory().and_then(|parent| fs::read_dir(parent).ok());
     let groups = entries.into_iter().flatten().flatten();
     let is_abandoned = |path: &PathBuf| {
@@ -168,7 +169,7 @@ pub(crate) fn abandoned(is_gone: impl Fn(&str) -> bool) -> Vec<ControlGroup> {
     groups.map(|entry| entry.path()).filter(is_abandoned).map(|path| ControlGroup { path }).collect()
 }
 
-/// The directory of the control group that this process runs in, if groups can be made in it.
+/// Directory of our own control group, if groups can be created in it.
 fn own_directory() -> Option<&'static Path> {
     static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
     DIRECTORY
@@ -180,11 +181,11 @@ fn own_directory() -> Option<&'static Path> {
         .as_deref()
 }
 
-/// The directory of a control group, by what the system says of mounts and groups.
+/// Directory of a control group, from `mountinfo` and `cgroup`.
 fn directory_of(mounts: &str, groups: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let (root, point) = mounts.lines().find_map(|line| {
-        // Identifiers, device, root of the mount, mount point; the type stands behind a dash.
+        // Fields: identifiers, device, mount root, mount point; the type follows a dash.
         let (before, after) = line.split_once(" - ")?;
         let mut fields = before.split(' ').skip(3);
         let (root, point) = (fields.next()?, fields.next()?);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_cannot_be_killed_as_one_is_none() {
+    fn a_group_without_cgroup_kill_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         assert!(ControlGroup::create_in(folder.path(), "1-2.3").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "and nothing of it stays");

@@ -1,28 +1,30 @@
-//! Child processes: started in a group of their own, bounded in time and output, ended as a whole.
+//! Child processes: started in a process group, bounded in time and output, terminated as a whole.
 //!
-//! [`run`] waits for a command and streams what it prints; [`Background`] keeps commands that go on beside the session.
-//! Either way a command is over when the process that was started is over: what it left behind is ended, in its group or
-//! out of it (`leftovers`), and nothing that keeps a pipe open can make anybody wait.
+//! [`run_command`] waits for a command and streams its output; [`BackgroundCommands`] runs commands in the
+//! background. Either way a command is over when its first process is over: leftover processes are
+//! terminated, in its group or outside (`leftover_processes`), and an open pipe delays nothing.
 
-mod background;
-mod cancel;
-mod capture;
+mod background_commands;
+mod cancel_token;
+mod command_run;
+mod command_spec;
 mod control_group;
-mod group;
-mod leftovers;
+mod leftover_processes;
+mod output_capture;
+mod pipe_pump;
+mod process_group;
+mod process_status;
 mod process_table;
-mod pump;
-mod run;
-mod spec;
-mod status;
+pub mod sandbox;
+mod termination;
 
-pub use background::{Background, News, State, Task};
-pub use cancel::{Cancel, Watch};
-pub use capture::{Captured, Keep, Overflow};
-pub use leftovers::{
+pub use background_commands::{BackgroundCommand, BackgroundCommands, BackgroundOutput, BackgroundState};
+pub use cancel_token::{CancelToken, CancelWatch};
+pub use command_run::{CommandOutcome, SpawnError, TerminationCause, run_command};
+pub use command_spec::{CommandInput, CommandSpec, Program, StreamMode, ThreadSetup};
+pub use leftover_processes::{
     COMMAND_VARIABLE, EndedProcess, EndedProcesses, ProcessSession, SESSION_VARIABLE, adopt_orphans,
-    end_abandoned, end_descendants, is_hangup_ignored, owner_mark, take_untold, tell_later,
+    end_abandoned, end_descendants, is_hangup_ignored, owner_tag, report_later, take_unreported,
 };
-pub use run::{Finished, NotStarted, Stopped, run};
-pub use spec::{Input, Program, Spec, Streams, ThreadSetup};
-pub use status::{Status, signal_name};
+pub use output_capture::{CaptureLimits, CapturedOutput, OverflowFile};
+pub use process_status::ProcessStatus;

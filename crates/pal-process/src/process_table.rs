@@ -1,4 +1,4 @@
-//! The processes of the system, read from `/proc`. Where there is none, the table is empty.
+//! Process table of the system, read from `/proc`; empty where that is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, getpid};
 
-/// Characters of a command line that names a process.
+/// Maximum characters of a displayed command line.
 const COMMAND_CHARACTERS_MAX: usize = 80;
 
-/// A process for as long as it lives: numbers are given again, but not with the same start.
+/// Identity of a process: pids are reused, but not with the same start time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct ProcessKey {
     pub(crate) pid: i32,
@@ -18,18 +18,18 @@ pub(crate) struct ProcessKey {
     pub(crate) start: u64,
 }
 
-/// A process as it was when the table was read.
+/// Process at the time when the table was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ProcessEntry {
     pub(crate) key: ProcessKey,
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// Whether it has ended and was not reaped yet.
+    /// True if it has ended but was not reaped.
     pub(crate) is_zombie: bool,
 }
 
-/// All processes that can be seen.
+/// Snapshot of all visible processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessTable {
     entries: BTreeMap<i32, ProcessEntry>,
@@ -51,12 +51,12 @@ impl ProcessTable {
         self.entries.values()
     }
 
-    /// Whether this very process is in the table and has not ended.
+    /// Returns whether exactly this process is alive.
     pub(crate) fn is_alive(&self, key: ProcessKey) -> bool {
         self.entries.get(&key.pid).is_some_and(|entry| entry.key == key && !entry.is_zombie)
     }
 
-    /// Numbers of the processes above a process, its own, and those below it.
+    /// Pids of the ancestors of a process, its own, and those of its descendants.
     pub(crate) fn lineage(&self, pid: i32) -> BTreeSet<i32> {
         let mut found = self.descendants(&BTreeSet::from([pid]));
         let mut next = Some(pid);
@@ -66,13 +66,13 @@ impl ProcessTable {
         found
     }
 
-    /// Processes of a group that have not ended.
+    /// Living processes of a group.
     pub(crate) fn group_members(&self, group: i32) -> Vec<ProcessKey> {
         let is_member = |entry: &&ProcessEntry| entry.group == group && !entry.is_zombie;
         self.entries.values().filter(is_member).map(|entry| entry.key).collect()
     }
 
-    /// Numbers of all processes below these, without themselves.
+    /// Pids of all descendants of these, without themselves.
     pub(crate) fn descendants(&self, roots: &BTreeSet<i32>) -> BTreeSet<i32> {
         let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
         for entry in self.entries.values() {
@@ -93,11 +93,12 @@ impl ProcessTable {
 
 impl ProcessEntry {
     pub(crate) fn read(pid: i32) -> Option<ProcessEntry> {
-        // It is shorter than this, and the kernel gives all of it at once.
+        // The file is shorter than this, and the kernel returns it in one read.
         let mut buffer = [0; 1024];
         let length = fs::File::open(proc_path(pid, "stat")).ok()?.read(&mut buffer).ok()?;
         let stat = String::from_utf8_lossy(&buffer[..length]);
-        // Behind the name, which may hold anything: state, parent, group, session; the start is the twentieth.
+        // After the name, which may contain anything: state, parent, group, session; the start time is the
+        // twentieth field.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let number = |idx: usize| fields.get(idx).and_then(|field| field.parse::<i32>().ok());
         Some(ProcessEntry {
@@ -109,13 +110,13 @@ impl ProcessEntry {
         })
     }
 
-    /// This process. Session and group are zero where their leaders live in another space of process numbers.
+    /// This process. Session and group are zero if their leaders are in another pid namespace.
     pub(crate) fn own() -> Option<ProcessEntry> {
         ProcessEntry::read(own_pid())
     }
 
-    /// Whether it is a child of `own`, this process, that another process started: an orphan that the kernel handed to us.
-    /// What we start ourselves is in our session, and in our group or at the head of its own.
+    /// Returns whether it is an orphan adopted by `own`, this process. Processes that we start are in our
+    /// session, and in our group or leaders of their own.
     pub(crate) fn is_adopted_by(&self, own: &ProcessEntry) -> bool {
         let is_foreign =
             self.session != own.session || (self.group != own.group && self.group != self.key.pid);
@@ -124,7 +125,7 @@ impl ProcessEntry {
 }
 
 impl ProcessKey {
-    /// This process.
+    /// Identity of this process.
     pub(crate) fn own() -> ProcessKey {
         ProcessEntry::own().map_or(ProcessKey { pid: own_pid(), start: 0 }, |entry| entry.key)
     }
@@ -133,7 +134,7 @@ impl ProcessKey {
         Pid::from_raw(self.pid)
     }
 
-    /// The command line in one line, cut if it is long; the name of the process where it has none.
+    /// Command line on one line, truncated if long; the process name if there is none.
     pub(crate) fn command_line(self) -> String {
         let bytes = fs::read(proc_path(self.pid, "cmdline")).unwrap_or_default();
         let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
@@ -152,7 +153,7 @@ impl ProcessKey {
         }
     }
 
-    /// Values of those of these variables that the process was started with, where they may be read.
+    /// Initial values of these environment variables, where readable.
     pub(crate) fn variables(self, names: &[&str]) -> Vec<String> {
         let bytes = fs::read(proc_path(self.pid, "environ")).unwrap_or_default();
         let value_of = |variable: &[u8]| {
@@ -164,20 +165,20 @@ impl ProcessKey {
         bytes.split(|byte| *byte == 0).filter_map(value_of).collect()
     }
 
-    /// Whether it lives in the same space of process numbers as we do.
-    pub(crate) fn shares_our_numbers(self) -> bool {
+    /// Returns whether it is in our pid namespace.
+    pub(crate) fn is_in_our_pid_namespace(self) -> bool {
         let space = |process: PathBuf| fs::read_link(process).ok();
         let own = space(PathBuf::from("/proc/self/ns/pid"));
         own.is_some() && own == space(proc_path(self.pid, "ns/pid"))
     }
 }
 
-/// Children of this process, as the kernel lists them by thread; none where it does not.
+/// Children of this process as listed by the kernel; `None` where unsupported.
 pub(crate) fn own_children() -> Option<Vec<ProcessEntry>> {
     let mut children = Vec::new();
     let mut is_listed = false;
     for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
-        // A thread that has ended meanwhile has left its children to another one: whoever needs to know looks again.
+        // A thread that has ended meanwhile left its children to another one; callers poll again.
         let Ok(text) = fs::read_to_string(task.path().join("children")) else { continue };
         is_listed = true;
         children.extend(text.split(' ').filter_map(|pid| ProcessEntry::read(pid.trim().parse().ok()?)));

@@ -1,8 +1,7 @@
-//! Where calls go: an address that was checked once, and the key that goes with it.
+//! Provider endpoint: a validated base address and its key.
 //!
-//! It owns the joining of addresses and paths, and refuses addresses that would give a key away: plain http to
-//! another machine, unless that was allowed, and addresses that carry secrets themselves. It reads no environment;
-//! a shell does and passes values.
+//! It joins addresses and paths, and refuses addresses that would expose a key: plain http to another
+//! machine, unless allowed, and addresses that contain secrets. It does not read the environment.
 
 use std::net::IpAddr;
 
@@ -10,61 +9,65 @@ use pal_wire::Dialect;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use crate::secret::{Key, Mask};
+use crate::api_key::{ApiKey, KeyMask};
 
-/// Where Anthropic's Messages are served.
+/// Anthropic's base address.
 pub const ANTHROPIC_ADDRESS: &str = "https://api.anthropic.com";
 
-/// Where OpenAI's dialects are served.
+/// OpenAI's base address.
 pub const OPENAI_ADDRESS: &str = "https://api.openai.com/v1";
 
-/// One provider: its address, its key, what it speaks. Its debug form shows no key.
+/// A provider's address, key and dialect. Its debug form shows no key.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
+pub struct ProviderEndpoint {
     base: Url,
-    key: Option<Key>,
+    key: Option<ApiKey>,
     dialect: Dialect,
 }
 
-/// Why an address or a key cannot be used. Never repeats either.
+/// Invalid address or key. Never repeats either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The address is not one.
-    #[error("the base address is no URL ({reason}); it looks like https://host or http://127.0.0.1:8080")]
+    /// The address is not a URL.
+    #[error("the base address is not a URL ({reason}); write it like https://host or http://127.0.0.1:8080")]
     Address {
-        /// What is wrong with it.
+        /// Parser message.
         reason: String,
     },
-    /// The address is neither https nor http.
-    #[error("the base address begins with neither https:// nor http://")]
+    /// The scheme is neither https nor http.
+    #[error("the base address must begin with https:// or http://")]
     Scheme,
-    /// The address carries a user name, a password, a query or a fragment.
+    /// The address contains a user name, a password, a query or a fragment.
     #[error(
-        "the base address carries a user name, a password, a query or a fragment; \
-         give the bare address, and the key by itself"
+        "the base address contains a user name, a password, a query or a fragment; \
+         give only the address, and the key separately"
     )]
     Extras,
-    /// Plain http to another machine.
+    /// Plain http to another machine without permission.
     #[error(
-        "plain http to {host} would show the key and everything said to whoever is on the way; \
-         use https://, or allow plain http for this endpoint explicitly (Endpoint::over_plain_http)"
+        "plain http to {host} exposes the key and the conversation to anyone on the network; \
+         use https://, or allow plain http for this endpoint (ProviderEndpoint::over_plain_http)"
     )]
     PlainHttp {
-        /// The machine.
+        /// Host in the address.
         host: String,
     },
-    /// The key is empty or cannot be a header.
-    #[error("the key is empty or holds characters other than printable ASCII")]
+    /// The key is empty or not valid in a header.
+    #[error("the key is empty or contains characters other than printable ASCII")]
     Key,
 }
 
-impl Endpoint {
-    /// An endpoint over https, or over plain http on this machine.
+impl ProviderEndpoint {
+    /// Creates an endpoint over https, or over plain http on this machine.
     ///
-    /// The address may end with a slash. For Messages it may end with `/v1`, too; for the OpenAI dialects a path is
-    /// taken to be the root of the API, as OpenAI's own clients take it, and an address without one gets `/v1`.
-    pub fn new(dialect: Dialect, base_url: &str, key: Option<Key>) -> Result<Endpoint, EndpointError> {
-        let endpoint = Endpoint::over_plain_http(dialect, base_url, key)?;
+    /// A trailing slash is accepted. For Messages, so is a trailing `/v1`; for the OpenAI dialects a path is
+    /// the root of the API, as in OpenAI's clients, and an address without a path gets `/v1`.
+    pub fn new(
+        dialect: Dialect,
+        base_url: &str,
+        key: Option<ApiKey>,
+    ) -> Result<ProviderEndpoint, EndpointError> {
+        let endpoint = ProviderEndpoint::over_plain_http(dialect, base_url, key)?;
         if endpoint.base.scheme() == "http" && !endpoint.is_loopback() {
             let host = endpoint.base.host_str().unwrap_or_default().to_owned();
             return Err(EndpointError::PlainHttp { host });
@@ -72,13 +75,13 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// As [`Endpoint::new`], but plain http to other machines is allowed, such as to a model server in one's own
-    /// network. Whoever is on the way can read the key and everything said.
+    /// Like [`ProviderEndpoint::new`], but allows plain http to other machines, such as a model server in
+    /// your own network. Anyone on the path can read the key and the conversation.
     pub fn over_plain_http(
         dialect: Dialect,
         base_url: &str,
-        key: Option<Key>,
-    ) -> Result<Endpoint, EndpointError> {
+        key: Option<ApiKey>,
+    ) -> Result<ProviderEndpoint, EndpointError> {
         let mut base = Url::parse(base_url.trim())
             .map_err(|error| EndpointError::Address { reason: error.to_string() })?;
         if !matches!(base.scheme(), "http" | "https") {
@@ -93,20 +96,20 @@ impl Endpoint {
         }
         let root = base.path().trim_end_matches('/').to_owned();
         base.set_path(&api_root(dialect, &root));
-        Ok(Endpoint { base, key, dialect })
+        Ok(ProviderEndpoint { base, key, dialect })
     }
 
-    /// What it speaks.
+    /// Dialect of the endpoint.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The root of the API, to which `/messages`, `/responses` and so on are added. Holds no secret.
+    /// Root of the API, to which paths such as `/messages` are appended. Contains no secret.
     pub fn address(&self) -> &str {
         self.base.as_str()
     }
 
-    /// Whether it is on this machine.
+    /// True if the host is this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
         match host.parse::<IpAddr>() {
@@ -115,7 +118,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it is on this machine or, by its address, in the machine's own network.
+    /// True if the host is this machine or, by its address, in its network.
     pub fn is_local(&self) -> bool {
         let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let is_private = match host.parse::<IpAddr>() {
@@ -126,13 +129,13 @@ impl Endpoint {
         is_private || self.is_loopback()
     }
 
-    /// The name of this machine that stands in the address, if one does.
+    /// `localhost` name in the address, if any.
     pub(crate) fn local_name(&self) -> Option<&str> {
         let host = self.base.host_str()?;
         (host == "localhost" || host.ends_with(".localhost")).then_some(host)
     }
 
-    /// The address of a path such as `/v1/messages`.
+    /// URL of a path such as `/v1/messages`.
     pub(crate) fn url(&self, path: &str) -> Url {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         let path = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
@@ -142,23 +145,23 @@ impl Endpoint {
         url
     }
 
-    /// The header that carries the key.
+    /// Header with the key.
     pub(crate) fn authorization(&self) -> Option<(HeaderName, HeaderValue)> {
         match (self.key.as_ref()?, self.dialect) {
-            (key @ Key::Api(_), Dialect::Messages) => {
+            (key @ ApiKey::Api(_), Dialect::Messages) => {
                 Some((HeaderName::from_static("x-api-key"), key.header("")?))
             }
             (key, _) => Some((AUTHORIZATION, key.header("Bearer ")?)),
         }
     }
 
-    /// What hides the key.
-    pub(crate) fn mask(&self) -> Mask {
-        Mask::new(self.key.as_ref())
+    /// Mask for the key.
+    pub(crate) fn mask(&self) -> KeyMask {
+        KeyMask::new(self.key.as_ref())
     }
 }
 
-/// The path of the API's root, given the path of an address without slashes at its end.
+/// Path of the API root, from the address's path without trailing slashes.
 fn api_root(dialect: Dialect, path: &str) -> String {
     let is_root = match dialect {
         Dialect::Messages => path.ends_with("/v1"),
@@ -172,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_join_with_paths_however_they_end() {
+    fn addresses_join_with_paths_for_any_ending() {
         let cases = [
             (Dialect::Messages, "https://h", "/v1/messages", "https://h/v1/messages"),
             (Dialect::Messages, "https://h/", "/v1/messages", "https://h/v1/messages"),
@@ -195,7 +198,7 @@ mod tests {
             (Dialect::Chat, "https://h", "/v1beta", "https://h/v1/v1beta"),
         ];
         for (dialect, base, path, expected) in cases {
-            let endpoint = Endpoint::new(dialect, base, None).unwrap();
+            let endpoint = ProviderEndpoint::new(dialect, base, None).unwrap();
             assert_eq!(endpoint.url(path).as_str(), expected, "{base} and {path}");
         }
     }
@@ -209,7 +212,7 @@ mod tests {
             "http://localhost",
             "http://a.localhost",
         ] {
-            assert!(Endpoint::new(Dialect::Chat, local, None).unwrap().is_loopback(), "{local}");
+            assert!(ProviderEndpoint::new(Dialect::Chat, local, None).unwrap().is_loopback(), "{local}");
         }
         for other in [
             "http://192.168.1.2:8080",
@@ -217,15 +220,15 @@ mod tests {
             "http://notlocalhost",
             "http://0.0.0.0",
         ] {
-            let error = Endpoint::new(Dialect::Chat, other, None).unwrap_err();
+            let error = ProviderEndpoint::new(Dialect::Chat, other, None).unwrap_err();
             assert!(matches!(error, EndpointError::PlainHttp { .. }), "{other}: {error}");
             assert!(error.to_string().contains("over_plain_http"), "{error}");
-            assert!(Endpoint::over_plain_http(Dialect::Chat, other, None).is_ok());
+            assert!(ProviderEndpoint::over_plain_http(Dialect::Chat, other, None).is_ok());
         }
     }
 
     #[test]
-    fn addresses_and_keys_that_cannot_be_used_are_refused_and_not_repeated() {
+    fn invalid_addresses_and_keys_are_refused_and_not_repeated() {
         let cases = [
             ("canary", "key"),
             ("ftp://canary", "key"),
@@ -237,21 +240,21 @@ mod tests {
             ("https://h", ""),
         ];
         for (base, key) in cases {
-            let error = Endpoint::new(Dialect::Messages, base, Some(Key::api(key))).unwrap_err();
+            let error = ProviderEndpoint::new(Dialect::Messages, base, Some(ApiKey::api(key))).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
         }
     }
 
     #[test]
-    fn the_key_travels_in_the_header_of_its_dialect_and_shows_nowhere() {
+    fn key_is_sent_in_its_dialects_header_only() {
         let cases = [
-            (Dialect::Messages, Key::api("sk-canary"), "x-api-key", "sk-canary"),
-            (Dialect::Messages, Key::bearer("sk-canary"), "authorization", "Bearer sk-canary"),
-            (Dialect::Responses, Key::api("sk-canary"), "authorization", "Bearer sk-canary"),
-            (Dialect::Chat, Key::bearer("sk-canary"), "authorization", "Bearer sk-canary"),
+            (Dialect::Messages, ApiKey::api("sk-canary"), "x-api-key", "sk-canary"),
+            (Dialect::Messages, ApiKey::bearer("sk-canary"), "authorization", "Bearer sk-canary"),
+            (Dialect::Responses, ApiKey::api("sk-canary"), "authorization", "Bearer sk-canary"),
+            (Dialect::Chat, ApiKey::bearer("sk-canary"), "authorization", "Bearer sk-canary"),
         ];
         for (dialect, key, name, value) in cases {
-            let endpoint = Endpoint::new(dialect, "https://h", Some(key)).unwrap();
+            let endpoint = ProviderEndpoint::new(dialect, "https://h", Some(key)).unwrap();
             let header = endpoint.authorization().unwrap();
             assert_eq!((header.0.as_str(), header.1.to_str().unwrap()), (name, value));
             assert!(!format!("{endpoint:?} {header:?} {:?}", endpoint.mask()).contains("canary"));

@@ -1,23 +1,25 @@
-//! The one HTTP driver over the dialects: keys, retries, streams, timeouts.
+//! HTTP driver for all dialects: keys, retries, streams, timeouts.
 //!
-//! [`pal_wire`] says what a call looks like and what the bytes of an answer mean; this crate carries both over the
-//! net and knows no dialect. It is the only place that holds keys.
+//! [`pal_wire`] encodes calls and decodes answers; this crate sends and receives the bytes and knows no dialect. It is
+//! the only crate that holds keys.
 //!
 //! ```no_run
-//! use pal_provider::{ANTHROPIC_ADDRESS, Client, Endpoint, Key, Policy, Progress};
-//! use pal_wire::{Call, Delta, Dialect, Event};
+//! use pal_provider::{
+//!     ANTHROPIC_ADDRESS, AnswerProgress, ApiKey, ClientPolicy, ProviderClient, ProviderEndpoint,
+//! };
+//! use pal_wire::{ApiCall, BlockDelta, Dialect, ResponseEvent};
 //!
-//! # async fn talk(call: Call, key: &str) -> Result<(), Box<dyn std::error::Error>> {
-//! let endpoint = Endpoint::new(Dialect::Messages, ANTHROPIC_ADDRESS, Some(Key::api(key)))?;
-//! let client = Client::new(endpoint, Policy::patient())?;
+//! # async fn talk(call: ApiCall, key: &str) -> Result<(), Box<dyn std::error::Error>> {
+//! let endpoint = ProviderEndpoint::new(Dialect::Messages, ANTHROPIC_ADDRESS, Some(ApiKey::api(key)))?;
+//! let client = ProviderClient::new(endpoint, ClientPolicy::patient())?;
 //! let mut answer = client.send(call);
 //! while let Some(progress) = answer.next().await {
 //!     match progress {
-//!         Progress::Event(Event::Grew { delta: Delta::Text(text), .. }) => print!("{text}"),
-//!         Progress::Event(Event::Finished(finished)) => println!("\n{:?}", finished.usage),
-//!         Progress::Event(Event::Failed(failure)) => return Err(failure.into()),
-//!         Progress::Event(_) => {}
-//!         Progress::Waiting(wait) => {
+//!         AnswerProgress::Event(ResponseEvent::BlockDelta { delta: BlockDelta::Text(text), .. }) => print!("{text}"),
+//!         AnswerProgress::Event(ResponseEvent::Finished(finished)) => println!("\n{:?}", finished.usage),
+//!         AnswerProgress::Event(ResponseEvent::Failed(failure)) => return Err(failure.into()),
+//!         AnswerProgress::Event(_) => {}
+//!         AnswerProgress::Waiting(wait) => {
 //!             let seconds = wait.left.as_secs();
 //!             eprintln!("{}; attempt {} of {} in {seconds} s", wait.failure, wait.attempt, wait.of);
 //!         }
@@ -27,26 +29,27 @@
 //! # }
 //! ```
 //!
-//! # The course of a call
+//! # Course of a call
 //!
-//! 1. The body leaves as the parts it consists of, with its exact length; nobody puts it together in one buffer.
-//! 2. The head of the answer arrives. Any status but success is a refusal: at most 64 KB of it are read, for at most
-//!    5 s, and it becomes a typed [`Failure`](pal_wire::Failure). Redirects are not followed.
-//! 3. The body is read as what it is, not as what was asked for: a stream through the decoder, JSON as a whole.
-//! 4. Events are passed on as they come; `Finished` or `Failed` is the last one, and always comes.
+//! 1. The body is sent in parts, with its exact length; it is never joined in one buffer.
+//! 2. The head of the answer arrives. Any status but success is an error: at most 64 KB of it are read, for at most
+//!    5 s, and it becomes a typed [`ProviderFailure`](pal_wire::ProviderFailure). Redirects are not followed.
+//! 3. The body is decoded by its actual format, not by the requested one: a stream as it arrives, JSON as a whole.
+//! 4. Events are returned as they arrive; the last one is always `Finished` or `Failed`.
 //!
-//! A failed attempt is followed by another one if [`RetryPolicy`](pal_wire::RetryPolicy) says so and **nothing was shown**.
-//! Shown is: a delta with at least one character, a block that is whole, and the opening of a block that names a tool.
-//! Not shown is: `Started`, the opening of any other block, an empty delta, a ping. So an attempt that failed may have
-//! told `Started` and `Opened`; the [`Waiting`] that follows says that they are void. Once something was shown, a
-//! failure is final: what came is kept, nothing comes twice.
+//! A failed attempt is followed by another one if [`RetryPolicy`](pal_wire::RetryPolicy) allows it and **nothing was shown**.
+//! Shown: a delta with at least one character, a complete block, and the opening of a block that names a tool. Not
+//! shown: `Started`, the opening of any other block, an empty delta, a ping. A failed attempt may thus have returned
+//! `Started` and `Opened`; the [`RetryWait`] that follows makes them void. Once something was shown, a failure is
+//! final: received content is kept and nothing is repeated.
 //!
-//! Nothing is spawned. Dropping an [`Answer`] drops the request, closes its connection and ends its waits.
+//! No task is spawned. Dropping an [`AnswerStream`] cancels the request, closes its connection and ends its waits.
 //!
 //! # Limits
 //!
-//! Every phase of an attempt has a time limit, so that no server can hold a caller for ever ([`Timeouts`] says why each is
-//! as long as it is). A model on this machine or in its network gets 20 min to the head ([`Timeouts::local`]).
+//! Every phase of an attempt has a time limit, so that no server can hold a caller for ever
+//! ([`AttemptTimeouts`] gives the reasons). A model on this machine or in its network gets 20 min to the head
+//! ([`AttemptTimeouts::local`]).
 //!
 //! | for | by default | then |
 //! | --- | --- | --- |
@@ -58,7 +61,7 @@
 //! | the next content; a ping is none | 20 min | `Silent` |
 //! | the whole answer | 1 h | `Deadline` |
 //!
-//! An attempt that was `Silent` is tried again twice at most, whatever the policy says; one that met its `Deadline` is not.
+//! A `Silent` attempt is retried at most twice, independent of the policy; one that met its `Deadline` is not retried.
 //!
 //! | size of | at most | then |
 //! | --- | --- | --- |
@@ -71,10 +74,10 @@
 //!
 //! # Outcomes
 //!
-//! With two retries, that is at most three attempts, as the default policy has it. The columns: what goes wrong, on
-//! every attempt unless it says "once"; whether a stream was asked for or a whole answer; when it happens, before or
-//! after something was shown; the [`FailureKind`](pal_wire::FailureKind), or `Finished`; the number of requests sent;
-//! how much of the answer the caller was shown. A test reads this table and proves it row by row.
+//! Outcomes with the default of two retries, that is, at most three attempts. Columns: the fault, on every attempt
+//! unless it says "once"; the requested form, a stream or a whole answer; the time of the fault, before or after
+//! something was shown; the [`FailureKind`](pal_wire::FailureKind), or `Finished`; the number of requests sent; the part
+//! of the answer shown to the caller. A test checks this table row by row.
 //!
 //! | fault | asked | when | outcome | attempts | shown |
 //! | --- | --- | --- | --- | --- | --- |
@@ -161,20 +164,21 @@
 //! | closed after the last event | stream | | `Finished` | 1 | all |
 //! | silence after the last event | stream | | `Finished` | 1 | all |
 
-mod answer;
-mod client;
+mod answer_stream;
+mod api_key;
+mod body_reader;
+mod client_policy;
+mod client_state;
 mod endpoint;
-mod policy;
-mod reading;
-mod rope;
-mod secret;
-mod stagger;
-mod transport;
+mod http_transport;
+mod parts_body;
+mod provider_client;
+mod request_stagger;
 
-pub use answer::{Answer, Progress, Waiting};
-pub use client::{Client, Whole};
-pub use endpoint::{ANTHROPIC_ADDRESS, Endpoint, EndpointError, OPENAI_ADDRESS};
-pub use policy::{Policy, Timeouts};
-pub use secret::Key;
-pub use stagger::{Pass, Stagger};
-pub use transport::ClientError;
+pub use answer_stream::{AnswerProgress, AnswerStream, RetryWait};
+pub use api_key::ApiKey;
+pub use client_policy::{AttemptTimeouts, ClientPolicy};
+pub use endpoint::{ANTHROPIC_ADDRESS, EndpointError, OPENAI_ADDRESS, ProviderEndpoint};
+pub use http_transport::ClientError;
+pub use provider_client::{CompleteAnswer, ProviderClient};
+pub use request_stagger::{RequestStagger, SendPermit};

@@ -1,4 +1,4 @@
-//! The index over sessions on disk: what is found, that only what is new is read, and that nothing stops it.
+//! Index over sessions on disk: results, incremental updates, and robustness.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,8 +6,10 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use pal_model::{Decision, DecisionKind, Draft, EntryId, IdSource, Origin, Timestamp, escape_into};
-use pal_recall::{Found, Recall, Wanted, Who};
+use pal_model::{
+    Decision, DecisionKind, EntryDraft, EntryId, IdSource, MessageOrigin, Timestamp, escape_into,
+};
+use pal_recall::{PartSpeaker, Recall, RecallQuery, RecallResults};
 use pal_store::{Log, log_path};
 
 fn now() -> Timestamp {
@@ -15,13 +17,13 @@ fn now() -> Timestamp {
 }
 
 /// A project with sessions.
-struct World {
+struct TestProject {
     folder: tempfile::TempDir,
 }
 
-impl World {
-    fn new() -> World {
-        World { folder: tempfile::tempdir().unwrap() }
+impl TestProject {
+    fn new() -> TestProject {
+        TestProject { folder: tempfile::tempdir().unwrap() }
     }
 
     fn session(&self, name: &str) -> PathBuf {
@@ -34,7 +36,7 @@ impl World {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Appends what a person says to the log of a session, or of an agent of it.
+    /// Appends user messages to the log of a session or subagent.
     fn say(&self, session: &str, texts: &[&str]) -> Vec<EntryId> {
         let path = log_path(&self.session(session));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -44,9 +46,9 @@ impl World {
             true => Log::open(&path, ids).unwrap().log,
             false => Log::create(&path, ids).unwrap(),
         };
-        let said = texts
-            .iter()
-            .map(|text| log.append(Draft::user(Origin::Person, &quoted(text)), now()).unwrap().id);
+        let said = texts.iter().map(|text| {
+            log.append(EntryDraft::user(MessageOrigin::Person, &quoted(text)), now()).unwrap().id
+        });
         said.collect()
     }
 
@@ -54,29 +56,29 @@ impl World {
         Recall::of_project(self.folder.path())
     }
 
-    /// Bytes that an update reads.
+    /// Updates the index; returns the bytes read.
     fn update(&self) -> u64 {
         let updated = self.recall().update(&mut |_| true).unwrap();
-        assert!(updated.unread.is_empty() && !updated.is_behind, "{updated:?}");
+        assert!(updated.unreadable.is_empty() && !updated.is_behind, "{updated:?}");
         updated.bytes
     }
 
-    fn found(&self, query: &str) -> Found {
+    fn found(&self, query: &str) -> RecallResults {
         let mut recall = self.recall();
         recall.update(&mut |_| true).unwrap();
         search(&mut recall, query)
     }
 
-    /// The texts of what is found, if all words are in it.
+    /// Texts of exact results.
     fn texts(&self, query: &str) -> Vec<String> {
         let found = self.found(query);
-        let places = found.places.into_iter().filter(|_| !found.is_loose);
+        let places = found.passages.into_iter().filter(|_| !found.is_partial);
         places.map(|place| place.passage.text).collect()
     }
 }
 
-fn search(recall: &mut Recall, query: &str) -> Found {
-    recall.search(&Wanted { query, session: None, most: 10, around: 1, now: now() }).unwrap()
+fn search(recall: &mut Recall, query: &str) -> RecallResults {
+    recall.search(&RecallQuery { query, session: None, limit: 10, context_lines: 1, now: now() }).unwrap()
 }
 
 fn quoted(text: &str) -> String {
@@ -90,8 +92,8 @@ fn append(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn what_was_said_is_found_with_who_where_and_when() {
-    let world = World::new();
+fn passages_carry_speaker_position_and_time() {
+    let world = TestProject::new();
     let long = format!(
         "{}before\nthe Parser fails on empty input\nafter\n{}",
         "line\n".repeat(900),
@@ -99,12 +101,15 @@ fn what_was_said_is_found_with_who_where_and_when() {
     );
     let ids = world.say("0199", &["Mend the lexer, please.", &long]);
     let found = world.found("parser INPUT");
-    assert_eq!(found.places.len(), 1, "{found:?}");
-    let place = &found.places[0];
+    assert_eq!(found.passages.len(), 1, "{found:?}");
+    let place = &found.passages[0];
     assert_eq!(place.passage.text, "before\nthe Parser fails on empty input\nafter");
     assert_eq!((place.passage.line, place.line), (901, 2), "of the text, and of the log");
-    assert_eq!((place.session.as_str(), place.who.clone(), place.entry), ("0199", Who::Person, Some(ids[1])));
-    assert_eq!(place.about.title(), Some("Mend the lexer, please."));
+    assert_eq!(
+        (place.session.as_str(), place.speaker.clone(), place.entry),
+        ("0199", PartSpeaker::Person, Some(ids[1]))
+    );
+    assert_eq!(place.description.title(), Some("Mend the lexer, please."));
     let log = std::fs::read(&place.file).unwrap();
     assert!(String::from_utf8_lossy(&log[place.offset as usize..]).contains("the Parser fails"));
     let marked: Vec<&str> =
@@ -113,8 +118,8 @@ fn what_was_said_is_found_with_who_where_and_when() {
 }
 
 #[test]
-fn only_what_a_log_grew_by_is_read() {
-    let world = World::new();
+fn update_reads_only_appended_bytes() {
+    let world = TestProject::new();
     world.say("one", &["the first words"]);
     let log = log_path(&world.session("one"));
     assert_eq!(world.update(), log.metadata().unwrap().len());
@@ -129,8 +134,8 @@ fn only_what_a_log_grew_by_is_read() {
 }
 
 #[test]
-fn torn_and_broken_lines_stop_nothing() {
-    let world = World::new();
+fn torn_and_damaged_lines_are_skipped() {
+    let world = TestProject::new();
     world.say("one", &["apples are kept"]);
     let log = log_path(&world.session("one"));
     let whole = std::fs::read(&log).unwrap();
@@ -141,14 +146,14 @@ fn torn_and_broken_lines_stop_nothing() {
     append(&log, first);
     assert_eq!(world.texts("apples"), ["apples are kept"]);
     assert_eq!(world.texts("pears"), ["pears are kept"], "behind lines that are none");
-    assert!(world.found("cherries").places.is_empty(), "it is not whole yet");
+    assert!(world.found("cherries").passages.is_empty(), "it is not whole yet");
     append(&log, rest);
     assert_eq!(world.texts("cherries"), ["cherries are kept"]);
 }
 
 #[test]
-fn what_was_replaced_or_removed_is_forgotten() {
-    let world = World::new();
+fn replaced_and_removed_files_are_forgotten() {
+    let world = TestProject::new();
     world.say("one", &["about apples", "and about nuts"]);
     world.say("two", &["about pears"]);
     assert_eq!(world.texts("apples").len() + world.texts("pears").len(), 2);
@@ -160,13 +165,13 @@ fn what_was_replaced_or_removed_is_forgotten() {
     std::fs::remove_dir_all(world.session("two")).unwrap();
     assert_eq!(world.texts("plums").len(), 1);
     for gone in ["apples", "nuts", "pears"] {
-        assert!(world.found(gone).places.is_empty(), "{gone}");
+        assert!(world.found(gone).passages.is_empty(), "{gone}");
     }
 }
 
 #[test]
 fn agents_outputs_and_spilled_results_are_found_once() {
-    let world = World::new();
+    let world = TestProject::new();
     world.say("one", &["the main log"]);
     world.say("one/agents/scout", &["walnut, said the scout"]);
     world.say("one/agents/scout/agents/second", &["hazelnut, said the second"]);
@@ -177,21 +182,21 @@ fn agents_outputs_and_spilled_results_are_found_once() {
     world.file("one/tool-results/b.txt", b"peanut in \xff a result");
     let place = |query: &str| {
         let found = world.found(query);
-        assert_eq!(found.places.len(), 1, "{query}: {found:?}");
-        found.places.into_iter().next().unwrap()
+        assert_eq!(found.passages.len(), 1, "{query}: {found:?}");
+        found.passages.into_iter().next().unwrap()
     };
     assert_eq!(place("walnut").agent.as_deref(), Some("scout"));
     assert_eq!(place("hazelnut").agent.as_deref(), Some("scout/second"));
     let output = place("chestnut");
-    assert_eq!((output.who, output.line, output.entry), (Who::Output, 2_000, None));
+    assert_eq!((output.speaker, output.line, output.entry), (PartSpeaker::Output, 2_000, None));
     assert_eq!(output.passage.text, "noise\nchestnut\nnoise");
     assert_eq!(output.offset, 1_999 * 6);
     assert_eq!(place("peanut").passage.text, "peanut in ? a result");
 
-    // The log holds what was spilled, so its file is not found besides.
+    // The log holds the spilled text, so its file is not found separately.
     let path = log_path(&world.session("one"));
     let mut log = Log::open(&path, IdSource::seeded(77)).unwrap().log;
-    log.append(Draft::user(Origin::Tool, &quoted("peanut in the log")), now()).unwrap();
+    log.append(EntryDraft::user(MessageOrigin::Tool, &quoted("peanut in the log")), now()).unwrap();
     let kind = DecisionKind::Spill {
         tool_use_id: None,
         entry: None,
@@ -199,7 +204,11 @@ fn agents_outputs_and_spilled_results_are_found_once() {
         text: String::from("short"),
     };
     log.append(
-        Draft::decision(&Decision { kind, reason: String::new(), cost: pal_model::Cost::default() }),
+        EntryDraft::decision(&Decision {
+            kind,
+            reason: String::new(),
+            cost: pal_model::DecisionCost::default(),
+        }),
         now(),
     )
     .unwrap();
@@ -207,13 +216,13 @@ fn agents_outputs_and_spilled_results_are_found_once() {
 }
 
 #[test]
-fn an_output_that_grows_is_found_as_it_is_now() {
-    let world = World::new();
+fn growing_output_is_found() {
+    let world = TestProject::new();
     world.file("one/background/a.txt", b"one\ntwo, half");
     assert_eq!(world.texts("half"), ["one\ntwo, half"]);
     append(&world.session("one/background/a.txt"), b"way there\nthree\n");
     assert_eq!(world.texts("halfway"), ["one\ntwo, halfway there\nthree"]);
-    assert!(world.found("half").is_loose, "the word is another now");
+    assert!(world.found("half").is_partial, "the word is another now");
     assert_eq!(world.update(), 0);
     append(&world.session("one/background/a.txt"), b"four without an end");
     assert!(world.update() > 0);
@@ -221,15 +230,15 @@ fn an_output_that_grows_is_found_as_it_is_now() {
 }
 
 #[test]
-fn the_index_is_private_and_made_anew_if_it_is_spoilt() {
-    let world = World::new();
+fn index_is_private_and_rebuilt_when_corrupt() {
+    let world = TestProject::new();
     world.say("one", &["apples"]);
     world.update();
     let index = world.folder.path().join("recall.db");
     assert_eq!(index.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::write(&index, "no database at all, but long enough to look like one".repeat(100)).unwrap();
     assert_eq!(world.texts("apples"), ["apples"]);
-    // One whose inner pages are spoilt opens, and fails while it is used.
+    // An index with corrupt inner pages opens, but fails in use.
     let mut bytes = std::fs::read(&index).unwrap();
     for ending in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{ending}", index.display()));
@@ -241,22 +250,22 @@ fn the_index_is_private_and_made_anew_if_it_is_spoilt() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_searched_all_the_same() {
-    let world = World::new();
+fn read_only_directory_is_searchable() {
+    let world = TestProject::new();
     world.say("one", &["apples"]);
     world.say("two", &["apples of another"]);
     let mut recall = Recall::of_log(&log_path(&world.session("one")));
     recall.update(&mut |_| true).unwrap();
-    assert_eq!(search(&mut recall, "apple").places.len(), 1);
+    assert_eq!(search(&mut recall, "apple").passages.len(), 1);
     assert!(!world.folder.path().join("recall.db").exists());
     let mut nowhere = Recall::of_project(Path::new("/nowhere/at/all"));
     assert_eq!(nowhere.update(&mut |_| true).unwrap().bytes, 0);
-    assert!(search(&mut nowhere, "apple").places.is_empty());
+    assert!(search(&mut nowhere, "apple").passages.is_empty());
 }
 
 #[test]
-fn processes_share_the_work_and_find_the_same() {
-    let world = World::new();
+fn concurrent_updates_share_the_work() {
+    let world = TestProject::new();
     let texts: Vec<String> = (0..40).map(|at| format!("number {at} {}", "and so on ".repeat(400))).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     for session in ["one", "two", "three"] {
@@ -272,12 +281,12 @@ fn processes_share_the_work_and_find_the_same() {
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
     });
     assert_eq!(read, total, "nothing is read twice");
-    assert_eq!(world.found("number 17").places.iter().filter(|place| place.words == 2).count(), 3);
+    assert_eq!(world.found("number 17").passages.iter().filter(|place| place.words == 2).count(), 3);
 }
 
 #[test]
-fn it_can_be_stopped_and_goes_on_where_it_was() {
-    let world = World::new();
+fn update_can_be_stopped_and_resumed() {
+    let world = TestProject::new();
     world.say("one", &["apples"]);
     world.say("two", &["pears"]);
     let mut asked = 0;
@@ -288,21 +297,21 @@ fn it_can_be_stopped_and_goes_on_where_it_was() {
     });
     assert!(updated.unwrap().is_behind);
     let mut recall = world.recall();
-    assert_eq!(search(&mut recall, "apples").places.len(), 1, "what was done stays");
-    assert!(search(&mut recall, "pears").places.is_empty());
+    assert_eq!(search(&mut recall, "apples").passages.len(), 1, "what was done stays");
+    assert!(search(&mut recall, "pears").passages.is_empty());
     assert!(world.update() > 0);
-    assert_eq!(search(&mut recall, "pears").places.len(), 1);
+    assert_eq!(search(&mut recall, "pears").passages.len(), 1);
 }
 
 #[test]
-fn an_entry_is_shown_with_its_neighbours() {
-    let world = World::new();
+fn entry_is_shown_with_its_neighbours() {
+    let world = TestProject::new();
     let ids = world.say("one", &["first", "second", "third", "fourth"]);
     world.update();
     let texts = |id: EntryId, before: usize, after: usize| {
         let shown = world.recall().entry(id, before, after).unwrap().unwrap();
-        let texts: Vec<String> = shown.entries.iter().map(|entry| entry.said[0].text.clone()).collect();
-        (texts.join(" "), shown.asked)
+        let texts: Vec<String> = shown.entries.iter().map(|entry| entry.parts[0].text.clone()).collect();
+        (texts.join(" "), shown.requested)
     };
     assert_eq!(texts(ids[2], 0, 0), (String::from("third"), 0));
     assert_eq!(texts(ids[2], 1, 1), (String::from("second third fourth"), 1));
@@ -312,8 +321,8 @@ fn an_entry_is_shown_with_its_neighbours() {
 }
 
 #[test]
-fn whatever_is_asked_something_sensible_comes_back() {
-    let world = World::new();
+fn odd_requests_get_sensible_answers() {
+    let world = TestProject::new();
     world.say("one", &["to be or not to be", "the retryPolicy has a \"backoff\" (exponential)"]);
     for odd in
         ["\"", "'", "NEAR(", "a AND", "* OR -", "f0:", "{", "^x", "\0", "", "   ", "🦀", "->", "((((\"\"\"\""]
@@ -327,51 +336,52 @@ fn whatever_is_asked_something_sensible_comes_back() {
         "words that say nothing, if there are no others"
     );
     let some = world.found("policy of pineapples");
-    assert!(some.is_loose && some.places.len() == 1, "{some:?}");
+    assert!(some.is_partial && some.passages.len() == 1, "{some:?}");
     let begun = world.found("expon");
-    assert!(begun.is_loose && begun.places.len() == 1, "{begun:?}");
+    assert!(begun.is_partial && begun.passages.len() == 1, "{begun:?}");
 }
 
 #[test]
-fn what_is_not_indexed_yet_is_found_by_its_bytes() {
-    let world = World::new();
+fn unindexed_text_is_found_by_scanning() {
+    let world = TestProject::new();
     world.say("one", &["The walrus lives on ice.", "The heron stands in water.", "Nothing of note."]);
     world.say("two", &["A walrus and a heron met."]);
     let mut recall = world.recall();
     let updated = recall.update(&mut |_| false).unwrap();
     assert!(updated.is_behind && updated.bytes == 0, "{updated:?}");
-    let wanted = |query, session| Wanted { query, session, most: 5, around: 0, now: now() };
-    assert!(recall.search(&wanted("walrus", None)).unwrap().places.is_empty(), "nothing is indexed");
-    let texts = |found: &Found| -> Vec<String> {
-        found.places.iter().map(|place| place.passage.text.clone()).collect()
+    let wanted = |query, session| RecallQuery { query, session, limit: 5, context_lines: 0, now: now() };
+    assert!(recall.search(&wanted("walrus", None)).unwrap().passages.is_empty(), "nothing is indexed");
+    let texts = |found: &RecallResults| -> Vec<String> {
+        found.passages.iter().map(|place| place.passage.text.clone()).collect()
     };
     let found = recall.search_unindexed(&wanted("heron walrus", None)).unwrap();
-    assert_eq!((texts(&found), found.is_loose), (vec![String::from("A walrus and a heron met.")], false));
-    assert_eq!((found.places[0].line, found.places[0].session.as_str()), (1, "two"));
+    assert_eq!((texts(&found), found.is_partial), (vec![String::from("A walrus and a heron met.")], false));
+    assert_eq!((found.passages[0].line, found.passages[0].session.as_str()), (1, "two"));
     let found = recall.search_unindexed(&wanted("herons", Some("one"))).unwrap();
     assert_eq!(texts(&found), ["The heron stands in water."]);
     let found = recall.search_unindexed(&wanted("walrus zebra", Some("one"))).unwrap();
-    assert_eq!((texts(&found), found.is_loose), (vec![String::from("The walrus lives on ice.")], true));
-    // What is indexed is not searched a second time.
+    assert_eq!((texts(&found), found.is_partial), (vec![String::from("The walrus lives on ice.")], true));
+    // Indexed text is not searched twice.
     recall.update(&mut |_| true).unwrap();
-    assert!(recall.search_unindexed(&wanted("walrus", None)).unwrap().places.is_empty());
+    assert!(recall.search_unindexed(&wanted("walrus", None)).unwrap().passages.is_empty());
 }
 
 #[test]
-fn the_very_word_is_found_among_megabytes_of_words_like_it() {
-    let world = World::new();
+fn exact_word_is_found_among_similar_ones() {
+    let world = TestProject::new();
     let filler = "a line that says nothing, again and again; ".repeat(20_000);
     let said: Vec<String> = (1..=12).map(|number| format!("marmot{number} {filler}")).collect();
     world.say("one", &said.iter().map(String::as_str).collect::<Vec<_>>());
-    let wanted = Wanted { query: "marmot1 again", session: None, most: 5, around: 0, now: now() };
+    let wanted =
+        RecallQuery { query: "marmot1 again", session: None, limit: 5, context_lines: 0, now: now() };
     let found = world.recall().search_unindexed(&wanted).unwrap();
-    assert_eq!((found.places.len(), found.is_loose), (1, false), "{found:?}");
-    assert!(found.places[0].passage.text.starts_with("marmot1 "), "{found:?}");
+    assert_eq!((found.passages.len(), found.is_partial), (1, false), "{found:?}");
+    assert!(found.passages[0].passage.text.starts_with("marmot1 "), "{found:?}");
 }
 
 #[test]
-fn damaged_lines_are_named_every_time_and_the_others_are_found() {
-    let world = World::new();
+fn damaged_lines_are_reported_every_time() {
+    let world = TestProject::new();
     world.say("one", &["walrus", "heron", "otter", "marmot"]);
     let path = log_path(&world.session("one"));
     let text = std::fs::read_to_string(&path).unwrap();
@@ -387,7 +397,7 @@ fn damaged_lines_are_named_every_time_and_the_others_are_found() {
     }
     assert_eq!(world.texts("marmot"), ["marmot"]);
     assert_eq!(world.texts("walrus"), ["walrus"]);
-    // Line ends of another system move nothing.
+    // Other line ends change nothing.
     std::fs::write(&path, text.replace('\n', "\r\n")).unwrap();
     assert_eq!(world.texts("otter"), ["otter"]);
 }

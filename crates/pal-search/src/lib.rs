@@ -1,17 +1,18 @@
-//! Full-text search: one engine for memories and for what was ever said.
+//! Full-text search, used for memories and for session logs.
 //!
-//! An [`Index`] holds documents by key, each with a stamp (so that whoever fills it knows what has changed) and a few fields.
-//! Ranking is BM25 of SQLite's FTS5 with a weight for each field; words are stemmed, identifiers are found by their parts, and text
-//! without spaces between its words (Chinese, Japanese, Korean …) by pairs of characters. Many processes may have the same
-//! index open. An index is never the only place of anything: one that is spoilt is made anew.
+//! A [`SearchIndex`] holds documents by key, each with a stamp that tells whether it changed and with a few
+//! fields. Ranking is BM25 of SQLite's FTS5 with a weight per field; words are stemmed, identifiers are found
+//! by their parts, and text without spaces between words (Chinese, Japanese, Korean …) by pairs of
+//! characters. Several processes may have the same index open. An index holds only derived data: a corrupt
+//! one is rebuilt.
 //!
 //! ```
-//! use pal_search::{Document, Index};
+//! use pal_search::{SearchDocument, SearchIndex};
 //!
-//! let mut index = Index::in_memory(2)?;
+//! let mut index = SearchIndex::in_memory(2)?;
 //! index.put(&[
-//!     Document { key: "a.md", stamp: "1", fields: &["Release day", "We release on Fridays."] },
-//!     Document { key: "b.md", stamp: "1", fields: &["Parser", "readToken skips whitespace."] },
+//!     SearchDocument { key: "a.md", stamp: "1", fields: &["Release day", "We release on Fridays."] },
+//!     SearchDocument { key: "b.md", stamp: "1", fields: &["Parser", "readToken skips whitespace."] },
 //! ])?;
 //! let found = index.search("releasing", &[2.0, 1.0], 5)?;
 //! assert_eq!(found[0].key, "a.md");
@@ -19,10 +20,12 @@
 //! # Ok::<(), pal_search::SearchError>(())
 //! ```
 
-mod index;
-mod marks;
-mod words;
+#[cfg(feature = "embeddings")]
+pub mod embeddings;
+mod query_terms;
+mod search_index;
+mod word_matches;
 
-pub use index::{Changing, Document, Hit, Index, SearchError, Wanted};
-pub use marks::{Mark, Marker};
-pub use words::Fit;
+pub use query_terms::MatchMode;
+pub use search_index::{IndexTransaction, SearchDocument, SearchError, SearchHit, SearchIndex, SearchQuery};
+pub use word_matches::{WordMatch, WordMatcher};

@@ -1,4 +1,4 @@
-//! Masking of ordinary text: what every memory, log line and export pays.
+//! Cost of masking ordinary text, as for every memory, log line and export.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -9,7 +9,7 @@ fn ordinary_text() -> String {
 
 fn masking(criterion: &mut Criterion) {
     let text = ordinary_text();
-    let code = include_str!("../src/values.rs").repeat(100);
+    let code = include_str!("../src/value_checks.rs").repeat(100);
     let mut group = criterion.benchmark_group("mask_secrets");
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("text about secrets", |bencher| bencher.iter(|| pal_secrets::mask_secrets(&text)));

@@ -1,4 +1,5 @@
-//! Values beside words that tell: `password: …`, `API_KEY=…`, `<secret>…</secret>`, "the password for staging is …".
+//! Values next to keywords: `password: …`, `API_KEY=…`, `<secret>…</secret>`, "the password for staging is
+//! …".
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,14 +8,14 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
 
 use crate::SecretMatch;
-use crate::values::{NEAR_CHARACTERS, is_explicit_password, is_key, is_key_nearby, is_password};
+use crate::value_checks::{NEAR_CHARACTERS, is_explicit_password, is_key, is_key_nearby, is_password};
 
-/// Bytes behind a word that are read.
+/// Bytes after a keyword that are searched.
 const WINDOW: usize = 400;
-/// Characters between a word and a random value near it, at most.
+/// Maximum characters between a keyword and a random value.
 const NEAR_DISTANCE: usize = 40;
 
-/// Words for what a person types to get in. In lower case; `ß`-like letters of other scripts as they are usually written.
+/// Keywords for passwords, in lower case and in several languages.
 const PASSWORD_WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -53,10 +54,10 @@ const PASSWORD_WORDS: &[&str] = &[
     "암호",
 ];
 
-/// Short words for the same, which count only as a whole name or behind `_`.
+/// Short keywords for passwords, which count only as a whole name or after `_`.
 const SHORT_PASSWORD_WORDS: &[&str] = &["pass", "passw", "pw", "psk"];
 
-/// Words for what a program shows to get in.
+/// Keywords for keys and tokens.
 const KEY_WORDS: &[&str] = &[
     "secret",
     "token",
@@ -161,18 +162,18 @@ const KEY_WORDS: &[&str] = &[
     "비밀키",
 ];
 
-/// Between a word and its value. The word may go on (`passwordHash`), be closed by quotes or brackets, be one of the names
-/// of a list (`key="Password" value="…"`), and say what it is for ("password for staging is …").
+/// Text between a keyword and its value. The keyword may continue (`passwordHash`), be closed by quotes or
+/// brackets, be an attribute (`key="Password" value="…"`), or name its purpose ("password for staging is …").
 const JOIN: &str = r#"\A[A-Za-z0-9_-]{0,12}(?:\\?["'`*\])])*(?:\s(?:for|of|to|on|at|in|für|pour|para|de|von)\s[^\n:=]{1,40}?)?(?:\s*(?:=>|:=|==?|[:：])|\s*\b(?:is|are|was|ist|lautet|est|es|é|è|är|jest)\b:?|は|是|为|為|\\?["']\s*value\s*=|\\?["']?\s*\n\s*(?:value|Value)\s*:)\s*(?:\\?["'`*])*"#;
 
-/// Between the name of an element and its text.
+/// Text between the name of an element and its content.
 const ELEMENT: &str =
     r#"\A[A-Za-z0-9_.-]{0,12}(?:\s[^<>]{0,80})?>\s*(?:<!\[CDATA\[)?([^<\s\]]{3,})(?:\]\]>)?\s*</"#;
 
 /// A flag of a command and its value: `--db-password hunter2!`.
 const FLAG: &str = r#"\A[A-Za-z0-9-]{0,12}(?:=|\s+)["']?"#;
 
-/// What a password is made of where it is not quoted.
+/// Pattern of an unquoted password.
 const PASSWORD_VALUE: &str = r#"([^\s"'`,;]{6,})"#;
 const KEY_VALUE: &str = r"([A-Za-z0-9_~+/=.:!@#$%^&*|-]{16,})";
 
@@ -187,19 +188,19 @@ fn compile(pattern: &str) -> Option<Regex> {
     Regex::new(&format!("(?i){}", pattern.replace(r"\b", r"(?-u:\b)"))).ok()
 }
 
-/// The words, those for passwords first.
+/// All keywords, those for passwords first.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let words = PASSWORD_WORDS.iter().chain(SHORT_PASSWORD_WORDS).chain(KEY_WORDS);
     AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(words).ok()
 });
 
-/// A word that tells, in a text.
+/// Keyword in a text.
 struct Keyword {
     range: Range<usize>,
     is_password: bool,
 }
 
-/// Returns whether a name holds a word that tells.
+/// Returns whether a name contains a keyword.
 pub(crate) fn has_keyword(name: &str) -> bool {
     keywords(name).next().is_some()
 }
@@ -216,8 +217,8 @@ fn keywords(text: &str) -> impl Iterator<Item = Keyword> + '_ {
     })
 }
 
-/// Returns whether a short word is a name or the last part of one: `DB_PASS=`, `"pass":`, but not `bypass`, `pass_through` or
-/// the `PASS: TestAll` of a test run.
+/// Returns whether a short keyword is a name or its last component: `DB_PASS=`, `"pass":`, but not `bypass`,
+/// `pass_through` or the `PASS: TestAll` of a test run.
 fn stands_alone(text: &[u8], range: &Range<usize>) -> bool {
     let before = range.start.checked_sub(1).map(|at| text[at]);
     let is_open = before.is_none_or(|byte| !byte.is_ascii_alphanumeric());
@@ -232,7 +233,7 @@ fn stands_alone(text: &[u8], range: &Range<usize>) -> bool {
         })
 }
 
-/// Finds values that a word beside them gives away. `markers` are what an earlier masking left.
+/// Finds values next to keywords. `markers` are the markers of an earlier masking.
 pub(crate) fn find(text: &str, markers: &[Range<usize>], found: &mut Vec<SecretMatch>) {
     for keyword in keywords(text) {
         let next_marker = markers.partition_point(|marker| marker.end <= keyword.range.start);
@@ -245,9 +246,9 @@ pub(crate) fn find(text: &str, markers: &[Range<usize>], found: &mut Vec<SecretM
         let window = &text[from..text.floor_char_boundary(limit)];
         let mut take = |value: regex::Match<'_>, accepts: fn(&str) -> bool| {
             let value_text = value.as_str();
-            // Behind `&` comes the next parameter of an address.
+            // After `&` comes the next URL parameter.
             let parameter = value_text.find('&').filter(|at| value_text[*at..].contains('='));
-            // A line end that is spelled out is none of a value.
+            // An escaped line end ends a value.
             let escape = ["\\n", "\\r", "\\t"].iter().filter_map(|escape| value_text.find(escape)).min();
             let end = parameter.into_iter().chain(escape).min().unwrap_or(value_text.len());
             let value_text = &value_text[..end];
@@ -294,7 +295,7 @@ fn take_first(
     captures.and_then(|captures| captures.get(1)).is_some_and(|value| take(value, accepts))
 }
 
-/// The sign before the name that a word is part of: `<` of an element, `-` of a flag (two of them).
+/// Sign before the name that contains a keyword: `<` of an element, `-` of a flag.
 fn opening_of(text: &[u8], at: usize) -> Option<u8> {
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-');
     let name = text[..at].iter().rev().take(40).take_while(is_name).count();
@@ -305,7 +306,7 @@ fn opening_of(text: &[u8], at: usize) -> Option<u8> {
     start.checked_sub(1).map(|before| text[before]).filter(|byte| *byte == b'<')
 }
 
-/// A random value on the same line, not far behind a word.
+/// Random value on the same line, shortly after a keyword.
 fn random_nearby(window: &str) -> Option<Range<usize>> {
     let line = window.split('\n').next().unwrap_or_default();
     let is_part =
@@ -314,12 +315,12 @@ fn random_nearby(window: &str) -> Option<Range<usize>> {
     let mut at = 0;
     let mut opens = false;
     while at < bytes.len() {
-        // The next member of an object or statement has a name of its own.
+        // The next field or statement has a name of its own.
         if matches!(bytes[at], b'{' | b'}' | b',' | b';') {
             return None;
         }
         if !is_part(bytes[at]) {
-            // What may stand right before a value; the last byte of `：` as well.
+            // Characters right before a value, including the last byte of `：`.
             opens = matches!(bytes[at], b' ' | b'\t' | b'"' | b'\'' | b'`' | b'(' | b'=' | b':' | 0x9a);
             at += 1;
             continue;

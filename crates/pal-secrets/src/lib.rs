@@ -18,7 +18,7 @@ mod alphabet;
 mod assignments;
 mod contexts;
 mod token_formats;
-mod values;
+mod value_checks;
 
 #[cfg(test)]
 mod tests;
@@ -28,32 +28,32 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-/// How the text begins that stands for a masked secret.
+/// Beginning of the marker for a masked secret.
 const MARKER: &str = "[secret: ";
 
-/// Longest marker, in bytes: markers are short, and a text that only opens one is none.
+/// Maximum bytes of a marker.
 const MARKER_BYTES_MAX: usize = 60;
 
-/// A secret in a text.
+/// Secret found in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SecretMatch {
-    /// What sort it is, such as `github token`.
+    /// Kind such as `github token`.
     pub kind: &'static str,
-    /// Its bytes in the text.
+    /// Byte range in the text.
     pub range: Range<usize>,
 }
 
-/// A secret that was masked.
+/// Masked secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MaskedSecret {
-    /// What sort it was.
+    /// Kind of the secret.
     #[serde(rename = "what")]
     pub kind: &'static str,
-    /// Its line, counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
 }
 
-/// A text without its secrets.
+/// Text with its secrets masked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MaskedText<'a> {
     /// The text, with `[secret: kind]` in place of each secret; borrowed if there was none.
@@ -82,7 +82,7 @@ pub fn find_secrets(text: &str) -> Vec<SecretMatch> {
     kept
 }
 
-/// Returns whether a text holds a secret.
+/// Returns whether a text contains a secret.
 pub fn has_secret(text: &str) -> bool {
     !find_secrets(text).is_empty()
 }
@@ -111,7 +111,7 @@ pub fn mask_secrets(text: &str) -> MaskedText<'_> {
     MaskedText { text: Cow::Owned(clean), secrets }
 }
 
-/// Masks a value that stands under a name, as in a JSON object: the name decides like `name = "value"` in a text.
+/// Masks a named value, as in a JSON object: the name counts as in `name = "value"`.
 pub fn mask_named_value<'a>(name: &str, value: &'a str) -> MaskedText<'a> {
     let masked = mask_secrets(value);
     if !masked.secrets.is_empty()
@@ -132,7 +132,7 @@ pub fn mask_named_value<'a>(name: &str, value: &'a str) -> MaskedText<'a> {
     }
 }
 
-/// The ranges of markers that an earlier masking left, so that their words count for nothing.
+/// Ranges of markers from an earlier masking, whose words are ignored.
 fn marker_ranges(text: &str) -> Vec<Range<usize>> {
     let end_of = |at: usize| {
         let rest = text.as_bytes()[at..].iter().take(MARKER_BYTES_MAX);

@@ -1,10 +1,10 @@
-//! Tokens with a published shape: a literal, and what stands behind it or around it.
+//! Tokens with a published format: a literal with its surroundings.
 //!
 //! A format is data. Its literal goes into one automaton over all formats; every hit is checked against the parts of the
 //! format, which are runs of an alphabet with a length, or literals. A run takes all characters of its alphabet, so a
 //! run of a fixed length inside a longer word is no token.
 
-mod table;
+mod format_table;
 
 use std::sync::LazyLock;
 
@@ -12,40 +12,39 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::SecretMatch;
 use crate::alphabet::Alphabet;
-use table::{INFIX_FORMATS, PREFIX_FORMATS};
+use format_table::{INFIX_FORMATS, PREFIX_FORMATS};
 
 /// Fewest characters of a body that must look random: a shorter one may lack digits by chance.
 const CHECKED_CHARACTERS_MIN: usize = 16;
 
-/// Longer literals that identifiers begin with as well.
+/// Longer literals that identifiers may start with, too.
 const WEAK_PREFIXES: [&str; 6] = ["live_", "test_", "secret_", "secret-", "dose", "AAAAAAAAAAAAAAAAAAAAA"];
 
-/// A part of a token's shape.
+/// Part of a token format.
 #[derive(Clone, Copy, Debug)]
-enum Part {
-    /// All characters of an alphabet that stand here, between a minimum and a maximum.
+enum TokenPart {
+    /// Run of characters of an alphabet, with minimum and maximum length.
     Run(Alphabet, usize, usize),
-    /// This text.
+    /// Literal text.
     Lit(&'static str),
 }
 
-/// A token that begins with a literal.
+/// Format of a token that starts with a literal.
 struct PrefixFormat {
     kind: &'static str,
     prefix: &'static str,
-    parts: &'static [Part],
+    parts: &'static [TokenPart],
 }
 
-/// A token that has a literal inside.
+/// Format of a token with a literal inside.
 struct InfixFormat {
     kind: &'static str,
     before: (Alphabet, usize, usize),
     infix: &'static str,
-    parts: &'static [Part],
+    parts: &'static [TokenPart],
 }
 
-/// The literals of all formats, those of prefixes first. None only if a literal of the table were malformed, which a test
-/// rules out.
+/// Literals of all formats, prefixes first. `None` only for a malformed literal, which a test rules out.
 static LITERALS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let prefixes = PREFIX_FORMATS.iter().map(|format| format.prefix);
     let infixes = INFIX_FORMATS.iter().map(|format| format.infix);
@@ -85,7 +84,7 @@ impl PrefixFormat {
         is_token.then_some(SecretMatch { kind: self.kind, range: start..end })
     }
 
-    /// Returns whether the literal alone says little, so that an identifier may begin with it.
+    /// Returns whether the literal is weak evidence, so that an identifier may start with it.
     fn is_weak(&self) -> bool {
         let is_short = self.prefix.len() <= 3 && !matches!(self.prefix, "hf_" | "re_");
         is_short || WEAK_PREFIXES.contains(&self.prefix)
@@ -105,23 +104,23 @@ impl InfixFormat {
     }
 }
 
-/// The end of the parts that begin at `from`, if all are there.
-fn match_parts(text: &[u8], from: usize, parts: &[Part]) -> Option<usize> {
+/// End of the parts that start at `from`, if all match.
+fn match_parts(text: &[u8], from: usize, parts: &[TokenPart]) -> Option<usize> {
     let Some((part, rest)) = parts.split_first() else { return Some(from) };
     match *part {
-        Part::Lit(literal) => {
+        TokenPart::Lit(literal) => {
             text[from..].starts_with(literal.as_bytes()).then_some(())?;
             match_parts(text, from + literal.len(), rest)
         }
-        Part::Run(alphabet, min, max) => {
+        TokenPart::Run(alphabet, min, max) => {
             let run = text[from..].iter().take(max.saturating_add(1));
             let length = run.take_while(|byte| alphabet.has(**byte)).count();
             let next = rest.first().and_then(|part| match part {
-                Part::Lit(literal) => literal.bytes().next(),
-                Part::Run(..) => None,
+                TokenPart::Lit(literal) => literal.bytes().next(),
+                TokenPart::Run(..) => None,
             });
             match next {
-                // The literal may begin with a character of the run.
+                // The literal may start with a character of the run.
                 Some(byte) if alphabet.has(byte) => (min..=length.min(max))
                     .rev()
                     .filter(|length| text.get(from + length) == Some(&byte))
@@ -129,7 +128,7 @@ fn match_parts(text: &[u8], from: usize, parts: &[Part]) -> Option<usize> {
                 _ if length > max => None,
                 Some(_) => (length >= min).then(|| match_parts(text, from + length, rest))?,
                 None => {
-                    // What ends a sentence or a list is no part of a token.
+                    // Trailing punctuation is not part of a token.
                     let is_end = |byte: &&u8| matches!(byte, b'.' | b'-' | b'/');
                     let ending = text[from..from + length].iter().rev().take_while(is_end).count();
                     let length = length - ending;
@@ -140,11 +139,16 @@ fn match_parts(text: &[u8], from: usize, parts: &[Part]) -> Option<usize> {
     }
 }
 
-/// The longest stretch between literals of a token, and the alphabet of the parts' longest run.
-fn longest_run<'a>(text: &'a [u8], from: usize, end: usize, parts: &[Part]) -> Option<(&'a [u8], Alphabet)> {
+/// Longest stretch between literals of a token, and the alphabet of the longest run.
+fn longest_run<'a>(
+    text: &'a [u8],
+    from: usize,
+    end: usize,
+    parts: &[TokenPart],
+) -> Option<(&'a [u8], Alphabet)> {
     let runs = parts.iter().filter_map(|part| match *part {
-        Part::Run(alphabet, min, _) => Some((min, alphabet)),
-        Part::Lit(_) => None,
+        TokenPart::Run(alphabet, min, _) => Some((min, alphabet)),
+        TokenPart::Lit(_) => None,
     });
     let (_, alphabet) = runs.max_by_key(|(min, _)| *min)?;
     let stretches = text[from..end].split(|byte| !alphabet.has(*byte));

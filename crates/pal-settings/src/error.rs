@@ -1,70 +1,68 @@
-//! What is wrong with settings, for whoever wrote them.
+//! Errors in settings.
 
 use std::path::PathBuf;
 
-use crate::place::Origin;
+use crate::sources::SettingOrigin;
 
-/// Why settings cannot be used.
+/// Error in a file, variable or flag.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// A file is there and cannot be read.
-    #[error("{}: {error}", path.display())]
+    /// A file exists but cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         error: std::io::Error,
     },
-    /// It is neither TOML nor JSON.
+    /// Neither TOML nor JSON.
     #[error("{origin}: {message}")]
     Syntax {
-        /// Where.
-        origin: Origin,
-        /// What the parser says.
+        /// Position.
+        origin: SettingOrigin,
+        /// Message of the parser.
         message: String,
     },
-    /// There is no such setting.
-    #[error("{origin}: there is no setting `{key}`{meant}")]
+    /// No setting has this name.
+    #[error("{origin}: `{key}` is not a setting{suggestion}")]
     UnknownKey {
-        /// Where.
-        origin: Origin,
-        /// What was written.
+        /// Position.
+        origin: SettingOrigin,
+        /// Name as written.
         key: String,
-        /// The end of the sentence, with the nearest known name.
-        meant: String,
+        /// End of the sentence, with the nearest known name.
+        suggestion: String,
     },
-    /// A setting cannot have this value.
-    #[error("{origin}: {key} = {found} does not fit: it wants {wanted}")]
+    /// The value has the wrong type or range.
+    #[error("{origin}: {key} = {found} is not valid: expected {expected}")]
     WrongValue {
-        /// Where.
-        origin: Origin,
-        /// The setting.
+        /// Position.
+        origin: SettingOrigin,
+        /// Setting.
         key: &'static str,
-        /// What was written, shortened.
+        /// Value as written, truncated.
         found: String,
-        /// What it wants.
-        wanted: String,
+        /// Type and range.
+        expected: String,
     },
-    /// What `--settings` names is neither a file nor settings.
-    #[error("--settings {text}: there is no such file, and it is no TOML or JSON either")]
+    /// The argument of `--settings` is neither a file nor settings.
+    #[error("--settings {text}: no such file, and neither TOML nor JSON")]
     NotSettings {
-        /// What was given.
+        /// Argument as given.
         text: String,
     },
 }
 
 impl SettingsError {
-    /// What to do about it.
+    /// Next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            SettingsError::Unreadable { .. } => "check who may read the file, or move it away",
-            SettingsError::UnknownKey { .. } => "pal config lists all settings",
+            SettingsError::Unreadable { .. } => "check the permissions of the file, or move it away",
+            SettingsError::UnknownKey { .. } => "`pal config` lists all settings",
             SettingsError::Syntax { .. } | SettingsError::WrongValue { .. } => {
                 "correct it; docs/settings.md describes all settings"
             }
-            SettingsError::NotSettings { .. } => {
-                "name a file, or write the settings themselves: 'git = false'"
-            }
+            SettingsError::NotSettings { .. } => "give a file, or settings such as 'git = false'",
         }
     }
 }

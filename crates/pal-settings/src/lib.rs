@@ -1,46 +1,46 @@
-//! Settings from all their places, resolved once to one value; each knows where it came from.
+//! Settings from files, environment and flags, resolved to one value with the origin of each.
 //!
-//! [`KEYS`] is the one table of settings: files, variables and flags are read by it, `pal config` prints it and
-//! `docs/settings.md` repeats it. [`Settings::read`] takes everything as [`Sources`] and looks at nothing else, so there is
-//! no global configuration. A file that came with a repository cannot widen what the program may do unless the user
-//! trusts the repository. [`Switches`] are the kill switches: settings, variables, and a file that is looked at again.
+//! [`SETTING_KEYS`] is the table of all settings: parsing, `pal config` and `docs/settings.md` follow it. [`Settings::read`]
+//! reads only what [`SettingsInput`] names, so there is no global configuration. A file in a repository cannot grant permissions
+//! or raise costs unless the user trusts the project. [`KillSwitches`] switch subsystems off, also while a session runs.
 //!
 //! ```
-//! use pal_settings::{Place, Settings, Sources};
+//! use pal_settings::{Settings, SettingsInput, SettingsSource};
 //! let given = Some("git = false\n[permissions]\ndeny = [\"Read(.env)\"]".to_owned());
-//! let settings = Settings::read(Sources { given, ..Sources::default() }).unwrap();
+//! let settings = Settings::read(SettingsInput { given, ..SettingsInput::default() }).unwrap();
 //! assert!(!settings.git.is_on);
 //! assert_eq!(settings.permissions.deny[0].value, "Read(.env)");
-//! assert_eq!(settings.permissions.deny[0].origin.place, Place::Given);
+//! assert_eq!(settings.permissions.deny[0].origin.place, SettingsSource::Given);
 //! ```
 
-mod allowed;
-mod document;
+mod allowed_rules;
 mod error;
-mod file;
-mod key;
-mod kind;
-mod place;
+mod kill_switches;
+mod mcp_settings;
 mod resolve;
-mod rule;
-mod servers;
+mod rule_check;
+mod setting_keys;
+mod setting_kind;
+mod setting_values;
 mod settings;
-mod switches;
-mod telling;
+mod settings_file;
+mod sources;
+mod telemetry_settings;
+mod text_file;
 mod trust;
-mod values;
 
-pub use allowed::{allow, allow_and_tell};
+pub use allowed_rules::{allow, allow_and_tell};
 pub use error::SettingsError;
-pub use key::{KEYS, Key};
-pub use kind::Kind;
-pub use place::{Flag, Origin, Place, Resolved, Sources};
-pub use resolve::Entry;
-pub use servers::{Project, Servers};
+pub use kill_switches::{KillSwitch, KillSwitches};
+pub use mcp_settings::{McpSettings, ProjectSettings};
+pub use resolve::SettingEntry;
+pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};
+pub use setting_kind::SettingKind;
 pub use settings::{
-    AnswerLimits, Endpoints, EstimatorName, Git, Instructions, NoteSettings, NotesBy, OutputLimits,
-    Permissions, PolicyName, Remembering, Sandbox, SandboxWhen, Secrets, Settings, Spending,
+    EstimatorSetting, GitSettings, InstructionSettings, MemorySettings, NoteSettings, NoteWriter,
+    OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints, ProviderSecrets, ResponseLimits,
+    SandboxSetting, SandboxSettings, Settings, SpendingLimits,
 };
-pub use switches::{Switch, Switches};
-pub use telling::{Logging, Telemetry};
-pub use trust::{ProjectTrust, TRUSTED_FILES, Trust, record_trust};
+pub use sources::{FlagSetting, ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource};
+pub use telemetry_settings::{LogSettings, TelemetrySettings};
+pub use trust::{ProjectTrust, TRUSTED_FILES, TrustRequirement, record_trust};

@@ -1,45 +1,44 @@
-//! What holds of everything that was said: the nearest place, or all of them together.
+//! Resolution: the nearest source wins, or all sources are combined.
 
 use std::path::{Path, PathBuf};
 
-use pal_model::meant;
+use pal_model::did_you_mean;
 use serde_json::Value;
 
-use crate::document::{Said, checked, of_file, of_given};
 use crate::error::SettingsError;
-use crate::key::{KEYS, Key};
-use crate::kind::Kind;
-use crate::place::{Origin, Place, Resolved, Sources};
-use crate::switches::Switch;
+use crate::kill_switches::KillSwitch;
+use crate::setting_keys::{SETTING_KEYS, SettingKey};
+use crate::setting_kind::SettingKind;
+use crate::settings_file::{SettingValue, check_value, parse_inline, read_settings_file, renamed};
+use crate::sources::{ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource, absolute};
 use crate::trust::{ProjectTrust, notice, trust_of};
-use crate::values::absolute;
 
-/// What holds of one setting.
+/// Resolved value of one setting.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    /// The setting.
-    pub key: &'static Key,
-    /// What the places say that count, far to near: one of them, but for settings that add up. Of a secret only
-    /// whether it is set.
-    pub parts: Vec<Resolved<Value>>,
+pub struct SettingEntry {
+    /// Setting.
+    pub key: &'static SettingKey,
+    /// SettingValues that count, in increasing precedence: one, or several if the setting accumulates. For a secret only
+    /// "set" or "not set".
+    pub parts: Vec<ResolvedSetting<Value>>,
 }
 
-impl Entry {
-    /// The value: that of the one place that counts, or everything that was added up.
+impl SettingEntry {
+    /// Value of the one source that counts, or all values combined.
     pub fn value(&self) -> Value {
         let mut values = self.parts.iter().map(|part| part.value.clone());
         let first = values.next().unwrap_or(Value::Null);
-        values.fold(first, joined)
+        values.fold(first, merge_values)
     }
 
-    /// Whether anybody set it.
+    /// True unless it has its default.
     pub fn is_set(&self) -> bool {
-        self.parts.iter().any(|part| part.origin.place != Place::Default)
+        self.parts.iter().any(|part| part.origin.place != SettingsSource::Default)
     }
 }
 
-/// Two values that add up: lists end to end, tables name by name.
-fn joined(first: Value, second: Value) -> Value {
+/// Combines two values: lists are concatenated, tables merged.
+fn merge_values(first: Value, second: Value) -> Value {
     match (first, second) {
         (Value::Array(mut items), Value::Array(more)) => {
             items.extend(more);
@@ -48,7 +47,7 @@ fn joined(first: Value, second: Value) -> Value {
         (Value::Object(mut table), Value::Object(more)) => {
             for (name, value) in more {
                 let value = match table.get(&name) {
-                    Some(held) => joined(held.clone(), value),
+                    Some(held) => merge_values(held.clone(), value),
                     None => value,
                 };
                 table.insert(name, value);
@@ -59,141 +58,160 @@ fn joined(first: Value, second: Value) -> Value {
     }
 }
 
-/// All settings, one entry for each key, and what was ignored and why.
-pub(crate) fn resolve(sources: &Sources) -> Result<(Vec<Entry>, Vec<String>), SettingsError> {
+/// Resolves all settings; also returns warnings about what was ignored or renamed.
+pub(crate) fn resolve(sources: &SettingsInput) -> Result<(Vec<SettingEntry>, Vec<String>), SettingsError> {
     let mut notices = Vec::new();
-    let mut entries: Vec<Entry> = KEYS.iter().map(|key| Entry { key, parts: vec![built_in(key)] }).collect();
-    let managed = sources.managed.as_deref().map_or(Ok(Vec::new()), |path| of_file(Place::Managed, path))?;
+    let mut entries: Vec<SettingEntry> =
+        SETTING_KEYS.iter().map(|key| SettingEntry { key, parts: vec![default_of(key)] }).collect();
+    let managed = sources
+        .managed
+        .as_deref()
+        .map_or(Ok(Vec::new()), |path| read_settings_file(SettingsSource::Managed, path))?;
     let user_file = sources.home.as_ref().map(|home| home.join("settings.toml"));
-    let user = user_file.as_deref().map_or(Ok(Vec::new()), |path| of_file(Place::User, path))?;
-    let given = sources.given.as_deref().map_or(Ok(Vec::new()), of_given)?;
+    let user =
+        user_file.as_deref().map_or(Ok(Vec::new()), |path| read_settings_file(SettingsSource::User, path))?;
+    let given = sources.given.as_deref().map_or(Ok(Vec::new()), parse_inline)?;
     let trusted: Vec<PathBuf> = trusted_folders([&user, &given, &managed], sources);
-    for said in user {
-        hold(&mut entries, said);
+    for setting in user {
+        apply_value(&mut entries, setting, &mut notices);
     }
     if let Some(project) = &sources.project {
-        let must_be_listed = managed.iter().any(|said| said.key.name == "trusted");
+        let must_be_listed = managed.iter().any(|setting| setting.key.name == "trusted");
         let trust = trust_of(project, &trusted, must_be_listed, sources.home.as_deref());
-        for (place, name) in [(Place::Project, "settings.toml"), (Place::Local, "settings.local.toml")] {
-            let said = of_file(place, &project.join(".pal").join(name))?;
-            let said = if trust == ProjectTrust::Yes {
-                said.into_iter().filter(|said| said.key.name != "trusted").collect()
+        for (place, name) in
+            [(SettingsSource::Project, "settings.toml"), (SettingsSource::Local, "settings.local.toml")]
+        {
+            let settings = read_settings_file(place, &project.join(".pal").join(name))?;
+            let settings = if trust == ProjectTrust::Yes {
+                settings.into_iter().filter(|setting| setting.key.name != "trusted").collect()
             } else {
-                without_trust(said, &entries, (project, &trust), &mut notices)
+                drop_untrusted(settings, &entries, (project, &trust), &mut notices)
             };
-            for said in said {
-                hold(&mut entries, said);
+            for setting in settings {
+                apply_value(&mut entries, setting, &mut notices);
             }
         }
     }
     if let Some(allowed) = &sources.allowed {
-        for said in of_file(Place::Allowed, allowed)? {
-            hold(&mut entries, said);
+        for setting in read_settings_file(SettingsSource::Allowed, allowed)? {
+            apply_value(&mut entries, setting, &mut notices);
         }
     }
-    let near = given.into_iter().chain(of_variables(sources, &mut notices)).chain(of_flags(sources)?);
-    for said in near.chain(managed) {
-        hold(&mut entries, said);
+    let near = given.into_iter().chain(variable_values(sources, &mut notices)).chain(flag_values(sources)?);
+    for value in near.chain(managed) {
+        apply_value(&mut entries, value, &mut notices);
     }
     Ok((entries, notices))
 }
 
-fn built_in(key: &'static Key) -> Resolved<Value> {
-    let value = if key.kind == Kind::Secret { Value::from("not set") } else { key.default_value() };
-    Resolved { value, origin: Origin::built_in() }
+fn default_of(key: &'static SettingKey) -> ResolvedSetting<Value> {
+    let value = if key.kind == SettingKind::Secret { Value::from("not set") } else { key.default_value() };
+    ResolvedSetting { value, origin: SettingOrigin::built_in() }
 }
 
-/// Lets what was said count.
-fn hold(entries: &mut [Entry], said: Said) {
-    let Some(entry) = entries.iter_mut().find(|entry| entry.key.name == said.key.name) else { return };
-    if !entry.key.adds_up || !entry.is_set() {
+/// Gives a setting the value of a nearer source.
+fn apply_value(entries: &mut [SettingEntry], setting: SettingValue, notices: &mut Vec<String>) {
+    notices.extend(setting.deprecation);
+    let Some(entry) = entries.iter_mut().find(|entry| entry.key.name == setting.key.name) else { return };
+    if !entry.key.accumulates || !entry.is_set() {
         entry.parts.clear();
     }
-    let value = if said.key.kind == Kind::Secret { Value::from("set") } else { said.value };
-    entry.parts.push(Resolved { value, origin: said.origin });
+    let value = if setting.key.kind == SettingKind::Secret { Value::from("set") } else { setting.value };
+    entry.parts.push(ResolvedSetting { value, origin: setting.origin });
 }
 
-/// The folders that are trusted, by those places that may say so: the nearest of them counts.
-fn trusted_folders(places: [&Vec<Said>; 3], sources: &Sources) -> Vec<PathBuf> {
-    let said = places.iter().rev().find_map(|place| place.iter().find(|said| said.key.name == "trusted"));
+/// Trusted projects, from the nearest source that may name them.
+fn trusted_folders(places: [&Vec<SettingValue>; 3], sources: &SettingsInput) -> Vec<PathBuf> {
+    let setting =
+        places.iter().rev().find_map(|place| place.iter().find(|setting| setting.key.name == "trusted"));
     let home = sources.user_home();
-    let folders = said.and_then(|said| said.value.as_array()).into_iter().flatten();
+    let folders = setting.and_then(|setting| setting.value.as_array()).into_iter().flatten();
     folders.filter_map(|folder| absolute(folder.as_str()?, home.as_deref())).collect()
 }
 
-/// What a project may say without the user's trust; the rest is told of.
-fn without_trust(
-    said: Vec<Said>,
-    entries: &[Entry],
+/// Keeps the settings that a project may set without the user's trust, and reports the others.
+fn drop_untrusted(
+    settings: Vec<SettingValue>,
+    entries: &[SettingEntry],
     (project, trust): (&Path, &ProjectTrust),
     notices: &mut Vec<String>,
-) -> Vec<Said> {
-    let held =
-        |key: &Key| entries.iter().find(|entry| entry.key.name == key.name).map_or(Value::Null, Entry::value);
-    let (refused, kept): (Vec<Said>, Vec<Said>) =
-        said.into_iter().partition(|said| said.key.trust.is_needed(&said.value, &held(said.key)));
+) -> Vec<SettingValue> {
+    let held = |key: &SettingKey| {
+        entries.iter().find(|entry| entry.key.name == key.name).map_or(Value::Null, SettingEntry::value)
+    };
+    let (refused, kept): (Vec<SettingValue>, Vec<SettingValue>) = settings
+        .into_iter()
+        .partition(|setting| setting.key.trust.is_needed(&setting.value, &held(setting.key)));
     if let Some(first) = refused.first() {
-        let keys: Vec<&str> = refused.iter().map(|said| said.key.name).collect();
+        let keys: Vec<&str> = refused.iter().map(|setting| setting.key.name).collect();
         notices.push(notice(&first.origin.source, &keys, project, trust));
     }
     kept
 }
 
-/// What variables say. One that makes no sense is told of and ignored: the environment is shared with other programs.
-fn of_variables(sources: &Sources, notices: &mut Vec<String>) -> Vec<Said> {
-    let mut said = Vec::new();
-    for key in KEYS {
-        let Some((&name, text)) = key.variables.iter().find_map(|name| Some((name, sources.variable(name)?)))
-        else {
+/// Settings of environment variables. Invalid ones are ignored with a warning, since the environment is shared.
+fn variable_values(sources: &SettingsInput, notices: &mut Vec<String>) -> Vec<SettingValue> {
+    let mut found = Vec::new();
+    for key in SETTING_KEYS {
+        let mut names = key.variables.iter().chain(key.former.variables);
+        let Some((&name, text)) = names.find_map(|name| Some((name, sources.variable(name)?))) else {
             continue;
         };
-        let origin = Origin::new(Place::Environment, name);
-        if key.kind == Kind::Secret {
-            said.push(Said { key, value: Value::Null, origin });
+        let origin = SettingOrigin::new(SettingsSource::Environment, name);
+        if key.kind == SettingKind::Secret {
+            found.push(SettingValue::new(key, Value::Null, origin));
             continue;
         }
-        match key.kind.read(text) {
-            Ok(value) => said.push(Said { key, value, origin }),
-            Err(wanted) => notices.push(format!("{name}={text} is ignored: it wants {wanted}")),
+        if let (true, Some(current)) = (key.former.variables.contains(&name), key.variables.first()) {
+            notices.push(renamed(&origin, name, current));
+        }
+        let former = Value::from(text.trim());
+        let value = if key.current_value(&former).is_some() { Ok(former) } else { key.kind.read(text) };
+        match value {
+            Ok(value) => found.push(SettingValue::new(key, value, origin)),
+            Err(expected) => notices.push(format!("{name}={text} is ignored: expected {expected}")),
         }
     }
-    said.extend(of_switches(sources, notices));
-    said
+    found.extend(switch_values(sources, notices));
+    found
 }
 
-/// What `PAL_DISABLE_<NAME>` says, name by name.
-fn of_switches(sources: &Sources, notices: &mut Vec<String>) -> Vec<Said> {
-    let Some(key) = Key::find("disabled") else { return Vec::new() };
-    let mut said = Vec::new();
-    let known: Vec<String> = Switch::ALL.iter().map(|switch| switch.variable()).collect();
-    for (name, value) in sources.variables.iter().filter(|(name, _)| name.starts_with(Switch::PREFIX)) {
+/// Kill switches of `PAL_DISABLE_<NAME>` variables.
+fn switch_values(sources: &SettingsInput, notices: &mut Vec<String>) -> Vec<SettingValue> {
+    let Some(key) = SettingKey::find("disabled") else { return Vec::new() };
+    let mut found = Vec::new();
+    let known: Vec<String> = KillSwitch::ALL.iter().map(|switch| switch.variable()).collect();
+    for (name, value) in sources.variables.iter().filter(|(name, _)| name.starts_with(KillSwitch::PREFIX)) {
         if value.is_empty() || value == "0" {
             continue;
         }
-        match Switch::ALL.iter().find(|switch| switch.variable() == *name) {
-            Some(switch) => said.push(Said {
-                key,
-                value: [switch.name()].into_iter().collect(),
-                origin: Origin::new(Place::Environment, name.as_str()),
-            }),
+        let switch_name = name[KillSwitch::PREFIX.len()..].to_ascii_lowercase();
+        match KillSwitch::find(&switch_name) {
+            Some(_) => {
+                let origin = SettingOrigin::new(SettingsSource::Environment, name.as_str());
+                found.push(SettingValue::new(key, Value::from(vec![switch_name]), origin));
+            }
             None => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                notices.push(format!("{name} switches nothing off{}", meant(name, &known)));
+                notices.push(format!("{name} is not a kill switch{}", did_you_mean(name, &known)));
             }
         }
     }
-    said
+    found
 }
 
-fn of_flags(sources: &Sources) -> Result<Vec<Said>, SettingsError> {
-    let mut said = Vec::new();
+fn flag_values(sources: &SettingsInput) -> Result<Vec<SettingValue>, SettingsError> {
+    let mut found = Vec::new();
     for flag in &sources.flags {
-        let origin = Origin::new(Place::Flag, flag.flag.as_str());
-        let Some(key) = Key::find(flag.key) else {
-            let meant = ".".to_owned();
-            return Err(SettingsError::UnknownKey { origin, key: flag.key.to_owned(), meant });
+        let origin = SettingOrigin::new(SettingsSource::Flag, flag.flag.as_str());
+        let Some(key) = SettingKey::find(flag.key) else {
+            return Err(SettingsError::UnknownKey {
+                origin,
+                key: flag.key.to_owned(),
+                suggestion: String::new(),
+            });
         };
-        said.push(checked(key, flag.value.clone(), origin)?);
+        found.push(check_value(key, flag.value.clone(), origin)?);
     }
-    Ok(said)
+    Ok(found)
 }

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pal_model::Cards;
-use pal_view::{CacheLifetime, Threshold, WindowSettings};
+use pal_model::ModelCatalog;
+use pal_view::{CacheTtl, CompactionThreshold, WindowSettings};
 use secrecy::SecretString;
 use smol_str::SmolStr;
 
 use crate::error::SettingsError;
-use crate::place::{Place, Resolved, Sources};
-use crate::resolve::{Entry, resolve};
-use crate::servers::{Project, Servers};
-use crate::switches::{Switch, Switches};
-use crate::telling::{Logging, Telemetry};
-use crate::values::{Values, threshold};
+use crate::kill_switches::{KillSwitch, KillSwitches};
+use crate::mcp_settings::{McpSettings, ProjectSettings};
+use crate::resolve::{SettingEntry, resolve};
+use crate::setting_values::{SettingValues, threshold};
+use crate::sources::{ResolvedSetting, SettingsInput, SettingsSource};
+use crate::telemetry_settings::{LogSettings, TelemetrySettings};
 
-/// What all parts of the program may need to know.
+/// All settings, resolved.
 #[derive(Clone)]
 pub struct Settings {
     /// Where our files live, if a home is known.
@@ -27,118 +27,118 @@ pub struct Settings {
     /// The name of the user's shell.
     pub shell: Option<String>,
     /// The model table, the user's on top.
-    pub cards: Cards,
+    pub cards: ModelCatalog,
     /// The model that is asked, if one is chosen.
     pub model: Option<SmolStr>,
     /// The model for small questions, if one is chosen.
     pub small_model: Option<SmolStr>,
-    /// How many bytes of memories are handed over until a compaction.
-    pub memory_bytes_max: u64,
+    /// Maximum bytes of memories added until a compaction.
+    pub max_memory_bytes: u64,
     /// The folder of a model by which memories are found that say the same in other words.
     pub embeddings: Option<PathBuf>,
     /// Notes of the session.
     pub notes: NoteSettings,
-    /// How many tokens all background work of a day may take.
+    /// Daily token budget of background work.
     pub background_tokens_daily: u64,
-    /// When memories are drawn from conversations and put in order.
-    pub remembering: Remembering,
+    /// Extraction and consolidation of memories.
+    pub memory: MemorySettings,
     /// Every how often the small model says what agents do.
-    pub progress_every: Duration,
-    /// How hard models shall think; none for their own measure.
+    pub progress_interval: Duration,
+    /// Reasoning effort; none for the model's default.
     pub effort: Option<SmolStr>,
     /// For how long the provider's cache is asked to keep what is marked.
-    pub cache_lifetime: CacheLifetime,
-    /// How often a request that failed before its answer began is tried again.
-    pub retries_max: u32,
+    pub cache_ttl: CacheTtl,
+    /// Maximum retries of a request that failed before its response began.
+    pub max_retries: u32,
     /// Where providers are asked.
-    pub endpoints: Endpoints,
+    pub endpoints: ProviderEndpoints,
     /// Keys of providers.
-    pub secrets: Secrets,
-    /// What may be done without asking.
-    pub permissions: Permissions,
+    pub secrets: ProviderSecrets,
+    /// Permission mode and rules.
+    pub permissions: PermissionSettings,
     /// The fence around shell commands.
-    pub sandbox: Sandbox,
-    /// Whether pages of this machine and its own network may be fetched.
+    pub sandbox: SandboxSettings,
+    /// Allows pages of this machine and its local network.
     pub web_private_addresses: bool,
     /// Tools that the model finds by searching instead of having them in its list.
     pub deferred_tools: Vec<String>,
     /// Variables that commands do not get to see.
     pub secret_variables: Vec<String>,
     /// Hooks of each place, far to near.
-    pub hooks: Vec<Resolved<pal_hooks::Config>>,
+    pub hooks: Vec<ResolvedSetting<pal_hooks::HookConfig>>,
     /// MCP servers.
-    pub mcp: Servers,
+    pub mcp: McpSettings,
     /// The project that is worked on.
-    pub project: Project,
-    /// How much may be spent.
-    pub spending: Spending,
-    /// How to estimate tokens.
-    pub estimator: EstimatorName,
-    /// What decides what the model sees.
-    pub policy: PolicyName,
-    /// How dear it is to `thrifty` that something leaves the context and is needed again, from 0 to 1.
-    pub fidelity: f64,
-    /// Whether `thrifty` may keep the provider's cache warm in a pause.
-    pub pings: bool,
+    pub project: ProjectSettings,
+    /// Limits on turns, tokens and cost.
+    pub spending: SpendingLimits,
+    /// Token estimator.
+    pub estimator: EstimatorSetting,
+    /// Context policy.
+    pub policy: PolicySetting,
+    /// Weight of re-reading dropped content in the cost-aware policy, from 0 to 1.
+    pub loss_weight: f64,
+    /// Lets the cost-aware policy keep the prompt cache alive during pauses.
+    pub cache_keepalive: bool,
     /// Instruction files.
-    pub instructions: Instructions,
-    /// What is asked of git when a session starts.
-    pub git: Git,
+    pub instructions: InstructionSettings,
+    /// Git queries at session start.
+    pub git: GitSettings,
     /// The user's editor.
     pub editor: Option<String>,
     /// Figures for a collector.
-    pub telemetry: Telemetry,
-    /// What the program tells of its own work.
-    pub logging: Logging,
-    /// How long an answer that has begun may be silent.
-    pub silence_limit: Duration,
+    pub telemetry: TelemetrySettings,
+    /// The program's own log.
+    pub logging: LogSettings,
+    /// Timeout without a byte once a response has begun.
+    pub idle_timeout: Duration,
     /// Limits on outputs that are kept on disk.
     pub output_limits: OutputLimits,
     /// Limits on the provider's answers besides that.
-    pub answer_limits: AnswerLimits,
-    /// How much the agent's clock is ahead.
-    pub clock_ahead: Duration,
+    pub response_limits: ResponseLimits,
+    /// Offset of the agent's clock.
+    pub clock_offset: Duration,
     /// Subsystems that are switched off.
-    pub switches: Switches,
-    /// What was ignored, and why.
+    pub switches: KillSwitches,
+    /// Warnings about ignored or renamed settings.
     pub warnings: Vec<String>,
     window: WindowSettings,
-    thresholds: BTreeMap<String, Threshold>,
-    entries: Vec<Entry>,
+    thresholds: BTreeMap<String, CompactionThreshold>,
+    entries: Vec<SettingEntry>,
 }
 
 /// A way to estimate tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EstimatorName {
+pub enum EstimatorSetting {
     /// Weights fitted to real sessions, per model generation.
     Calibrated,
     /// 4 bytes a token, 2 for JSON, 2 000 for media, × 4/3.
     Classic,
 }
 
-/// What decides what the model sees.
+/// Context policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PolicyName {
+pub enum PolicySetting {
     /// Thresholds.
-    Classic,
-    /// What is the cheapest from here on.
-    Thrifty,
+    Threshold,
+    /// Lowest expected cost.
+    CostAware,
 }
 
 /// Where providers are asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Endpoints {
+pub struct ProviderEndpoints {
     /// Claude; the provider's own address if there is none.
     pub anthropic: Option<String>,
     /// GPT and compatible servers; the provider's own address if there is none.
     pub openai: Option<String>,
-    /// Whether other machines may be spoken to in the clear.
+    /// Allows unencrypted HTTP to other machines.
     pub allows_plain_http: bool,
 }
 
-/// Keys of providers. They show themselves to nobody.
+/// Keys of providers; their `Debug` form is masked.
 #[derive(Clone, Default, Debug)]
-pub struct Secrets {
+pub struct ProviderSecrets {
     /// The key for Claude.
     pub anthropic_api_key: Option<SecretString>,
     /// A bearer token in its place.
@@ -149,27 +149,27 @@ pub struct Secrets {
     pub telemetry_headers: Option<SecretString>,
 }
 
-/// What may be done without asking.
+/// Permission mode, rules and directories.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Permissions {
+pub struct PermissionSettings {
     /// The mode by its name.
     pub mode: SmolStr,
     /// Rules for calls that need no asking.
-    pub allow: Vec<Resolved<String>>,
+    pub allow: Vec<ResolvedSetting<String>>,
     /// Rules for calls that are asked about.
-    pub ask: Vec<Resolved<String>>,
+    pub ask: Vec<ResolvedSetting<String>>,
     /// Rules for calls that are refused.
-    pub deny: Vec<Resolved<String>>,
+    pub deny: Vec<ResolvedSetting<String>>,
     /// Directories besides the project that sessions may work in.
     pub directories: Vec<PathBuf>,
 }
 
 /// The fence around shell commands.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sandbox {
+pub struct SandboxSettings {
     /// When it stands.
-    pub when: SandboxWhen,
-    /// Whether commands behind it reach the network.
+    pub when: SandboxSetting,
+    /// Allows network access inside the sandbox.
     pub network: bool,
     /// Folders that they may write to besides the workspace and temporary files.
     pub writable: Vec<PathBuf>,
@@ -177,8 +177,8 @@ pub struct Sandbox {
 
 /// When shell commands are fenced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SandboxWhen {
-    /// When nobody is asked: in the mode bypass.
+pub enum SandboxSetting {
+    /// For commands that no rule and no user allowed, and in bypass mode.
     Auto,
     /// Always.
     On,
@@ -186,9 +186,9 @@ pub enum SandboxWhen {
     Off,
 }
 
-/// How much may be spent.
+/// Limits on turns, tokens and cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Spending {
+pub struct SpendingLimits {
     /// Most answers to one prompt.
     pub turns_max: Option<u64>,
     /// Most tokens of a session.
@@ -214,7 +214,7 @@ pub struct OutputLimits {
 
 /// Limits on the time and size of the provider's answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AnswerLimits {
+pub struct ResponseLimits {
     /// Time to connect.
     pub connect: Duration,
     /// Time in which the provider has to take the next piece of a request.
@@ -234,61 +234,61 @@ pub struct AnswerLimits {
 /// Notes of a session: who keeps them, and when they are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoteSettings {
-    /// Who keeps them; none for nobody.
-    pub by: Option<NotesBy>,
-    /// How many tokens of conversation come before the first ones.
+    /// Writer; none if notes are off.
+    pub writer: Option<NoteWriter>,
+    /// Size of the conversation at which notes are first written.
     pub first_tokens: u64,
     /// By how many tokens it grows at least before they are written again.
     pub growth_tokens: u64,
-    /// And by one so-many-th of what is in sight.
+    /// Minimum growth as 1/N of the visible context.
     pub growth_share: u64,
-    /// How many calls lie in between.
+    /// Minimum tool calls between two updates.
     pub calls: usize,
 }
 
-/// Who keeps notes of a session.
+/// Writer of the session notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotesBy {
+pub enum NoteWriter {
     /// A fork of the conversation.
     Fork,
     /// The agent itself, in passing.
     Main,
 }
 
-/// When memories are drawn from conversations and put in order.
+/// Extraction and consolidation of memories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Remembering {
-    /// Whether they are drawn from a conversation that has come to rest.
-    pub draws: bool,
-    /// So many tokens of it have to be new for that.
-    pub tokens_least: u64,
-    /// How long a program that is about to end waits for it.
-    pub waits: Duration,
-    /// Whether they are put in order in the background.
+pub struct MemorySettings {
+    /// Extracts memories when a conversation comes to rest.
+    pub extracts: bool,
+    /// Minimum new tokens before an extraction.
+    pub min_tokens: u64,
+    /// Maximum wait for an extraction before the program exits.
+    pub wait_at_exit: Duration,
+    /// Consolidates memories in the background.
     pub dreams: bool,
-    /// So long after the last time.
+    /// Minimum time between two consolidations.
     pub dream_every: Duration,
-    /// After so many other sessions since then.
+    /// Minimum other sessions between two consolidations.
     pub dream_sessions: usize,
 }
 
 /// Instruction files.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Instructions {
-    /// Whether they are read.
+pub struct InstructionSettings {
+    /// Reads instruction files.
     pub is_on: bool,
-    /// How many tokens of them are too many.
+    /// Size that brings a warning, in tokens.
     pub tokens_max: u64,
-    /// Whether the largest are left out then.
-    pub drops: bool,
+    /// Leaves out the largest files beyond that size.
+    pub drops_largest: bool,
     /// Files and folders outside of projects that may be included.
     pub allowed: Vec<PathBuf>,
 }
 
-/// What is asked of git when a session starts.
+/// Git queries at session start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Git {
-    /// Whether it is asked.
+pub struct GitSettings {
+    /// Runs git at all.
     pub is_on: bool,
     /// For how long.
     pub limit: Duration,
@@ -296,12 +296,12 @@ pub struct Git {
 
 impl Settings {
     /// Reads all places.
-    pub fn read(sources: Sources) -> Result<Settings, SettingsError> {
+    pub fn read(sources: SettingsInput) -> Result<Settings, SettingsError> {
         let (entries, mut warnings) = resolve(&sources)?;
         let user_home = sources.user_home();
-        let values = Values { entries: &entries, home: user_home.as_deref() };
+        let values = SettingValues { entries: &entries, home: user_home.as_deref() };
         let (window, thresholds) = windows(&values);
-        let switches = Switches::new(values.items("disabled"), sources.home.as_deref());
+        let switches = KillSwitches::new(values.items("disabled"), sources.home.as_deref());
         let hooks = hooks(&values, &mut warnings);
         let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
         // Other programs read these as well: what is wrong with one must not matter before it is used.
@@ -313,35 +313,35 @@ impl Settings {
             shell: shell.map(|name| name.to_string_lossy().into_owned()),
             model: values.text("model").map(SmolStr::from),
             small_model: values.text("small_model").map(SmolStr::from),
-            memory_bytes_max: values.count("memory_bytes_max").unwrap_or(60_000),
+            max_memory_bytes: values.count("max_memory_bytes").unwrap_or(60_000),
             embeddings: values.path("embeddings"),
             notes: notes(&values),
             background_tokens_daily: values.count("background_tokens_daily").unwrap_or(0),
-            remembering: Remembering {
-                draws: values.is_on("extraction"),
-                tokens_least: values.count("extraction_tokens").unwrap_or_default(),
-                waits: Duration::from_secs(values.count("extraction_wait_s").unwrap_or_default()),
+            memory: MemorySettings {
+                extracts: values.is_on("extraction"),
+                min_tokens: values.count("extraction_tokens").unwrap_or_default(),
+                wait_at_exit: Duration::from_secs(values.count("extraction_wait_s").unwrap_or_default()),
                 dreams: values.is_on("dreaming"),
                 dream_every: Duration::from_secs(values.count("dream_hours").unwrap_or(24) * 3_600),
                 dream_sessions: usize::try_from(values.count("dream_sessions").unwrap_or(5))
                     .unwrap_or(usize::MAX),
             },
-            progress_every: Duration::from_secs(values.count("progress_s").unwrap_or(30)),
+            progress_interval: Duration::from_secs(values.count("progress_interval_s").unwrap_or(30)),
             effort: values.text("effort").map(SmolStr::from),
-            cache_lifetime: match values.text("cache_lifetime").as_deref() {
-                Some("1h") => CacheLifetime::Hour1,
-                _ => CacheLifetime::Minutes5,
+            cache_ttl: match values.text("cache_ttl").as_deref() {
+                Some("1h") => CacheTtl::Hour1,
+                _ => CacheTtl::Minutes5,
             },
-            retries_max: values
+            max_retries: values
                 .count("max_retries")
                 .and_then(|count| count.try_into().ok())
                 .unwrap_or(u32::MAX),
-            endpoints: Endpoints {
+            endpoints: ProviderEndpoints {
                 anthropic: values.text("anthropic.base_url"),
                 openai: values.text("openai.base_url"),
                 allows_plain_http: values.is_on("allow_plain_http"),
             },
-            secrets: Secrets {
+            secrets: ProviderSecrets {
                 anthropic_api_key: secret("ANTHROPIC_API_KEY"),
                 anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
                 openai_api_key: secret("OPENAI_API_KEY"),
@@ -353,42 +353,42 @@ impl Settings {
             deferred_tools: values.texts("deferred_tools"),
             secret_variables: values.texts("secret_variables"),
             hooks,
-            mcp: Servers::new(&values),
-            project: Project::new(&sources, &values),
+            mcp: McpSettings::new(&values),
+            project: ProjectSettings::new(&sources, &values),
             spending: spending(&values),
             estimator: match values.text("estimator").as_deref() {
-                Some("classic") => EstimatorName::Classic,
-                _ => EstimatorName::Calibrated,
+                Some("classic") => EstimatorSetting::Classic,
+                _ => EstimatorSetting::Calibrated,
             },
             policy: match values.text("policy").as_deref() {
-                Some("thrifty") => PolicyName::Thrifty,
-                _ => PolicyName::Classic,
+                Some("cost-aware") => PolicySetting::CostAware,
+                _ => PolicySetting::Threshold,
             },
-            fidelity: values.number("fidelity").unwrap_or(0.5),
-            pings: values.is_on("pings"),
-            instructions: Instructions {
+            loss_weight: values.number("loss_weight").unwrap_or(0.5),
+            cache_keepalive: values.is_on("cache_keepalive"),
+            instructions: InstructionSettings {
                 is_on: values.is_on("instructions"),
-                tokens_max: values.count("instruction_tokens_max").unwrap_or(u64::MAX),
-                drops: values.is_on("instruction_tokens_drop"),
+                tokens_max: values.count("max_instruction_tokens").unwrap_or(u64::MAX),
+                drops_largest: values.is_on("drop_large_instructions"),
                 allowed: values.paths("allow_includes"),
             },
-            git: Git {
+            git: GitSettings {
                 is_on: values.is_on("git"),
-                limit: Duration::from_millis(values.count("git_limit_ms").unwrap_or(0)),
+                limit: Duration::from_millis(values.count("git_timeout_ms").unwrap_or(0)),
             },
             editor: values.text("editor"),
-            telemetry: Telemetry {
+            telemetry: TelemetrySettings {
                 is_on: values.is_on("telemetry.enabled"),
                 endpoint: values.text("telemetry.endpoint").or_else(|| common("OTEL_EXPORTER_OTLP_ENDPOINT")),
                 with_content: values.is_on("telemetry.content"),
                 service_name: values.text("telemetry.service_name").unwrap_or_default(),
             },
-            logging: Logging {
+            logging: LogSettings {
                 filter: values.text("log").filter(|filter| !filter.trim().is_empty()),
                 file: values.text("log_file").map(PathBuf::from),
             },
-            silence_limit: Duration::from_secs(values.count("silence_limit_s").unwrap_or(90)),
-            answer_limits: answer_limits(&values),
+            idle_timeout: Duration::from_secs(values.count("idle_timeout_s").unwrap_or(90)),
+            response_limits: response_limits(&values),
             output_limits: OutputLimits {
                 command_bytes_max: values
                     .count("max_command_output_mb")
@@ -396,20 +396,20 @@ impl Settings {
                     .saturating_mul(1 << 20),
                 total_bytes_max: values.count("max_outputs_mb").unwrap_or(2_048).saturating_mul(1 << 20),
             },
-            clock_ahead: Duration::from_secs(values.count("clock_ahead_s").unwrap_or(0)),
+            clock_offset: Duration::from_secs(values.count("clock_offset_s").unwrap_or(0)),
             switches,
             warnings,
             window,
             thresholds,
             user_home,
             home: sources.home,
-            cards: sources.cards.unwrap_or_else(Cards::shipped),
+            cards: sources.cards.unwrap_or_else(ModelCatalog::built_in),
             entries,
         })
     }
 
     /// Every setting with its value and where that came from, in the order of the table.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[SettingEntry] {
         &self.entries
     }
 
@@ -420,20 +420,20 @@ impl Settings {
         WindowSettings { threshold, auto_compact, ..self.window }
     }
 
-    /// Whether sessions may be compacted at all, by hand, too.
+    /// True unless compaction is switched off, manual compaction included.
     pub fn may_compact(&self) -> bool {
-        !self.switches.is_off(Switch::Compact)
+        !self.switches.is_off(KillSwitch::Compact)
     }
 
-    /// What switched off compaction, or only that by itself: the variable or the file.
+    /// Variable or file that switched off compaction, or automatic compaction.
     pub fn compaction_off(&self) -> Option<String> {
         let off = |switch| self.switches.is_off(switch).then(|| self.switches.why(switch));
-        off(Switch::Compact).or_else(|| off(Switch::AutoCompact))
+        off(KillSwitch::Compact).or_else(|| off(KillSwitch::AutoCompact))
     }
 }
 
 /// Windows, and thresholds of single models unless a nearer place gives one for all.
-fn windows(values: &Values<'_>) -> (WindowSettings, BTreeMap<String, Threshold>) {
+fn windows(values: &SettingValues<'_>) -> (WindowSettings, BTreeMap<String, CompactionThreshold>) {
     let mut window = WindowSettings::STANDARD;
     window.auto_compact = values.is_on("auto_compact");
     window.max_context_tokens = values.count("max_context_tokens");
@@ -447,23 +447,23 @@ fn windows(values: &Values<'_>) -> (WindowSettings, BTreeMap<String, Threshold>)
     (window, thresholds.filter_map(|(model, value)| Some((model.clone(), threshold(value)?))).collect())
 }
 
-fn notes(values: &Values<'_>) -> NoteSettings {
+fn notes(values: &SettingValues<'_>) -> NoteSettings {
     let count = |name: &str| values.count(name).unwrap_or(0);
     NoteSettings {
-        by: match values.text("notes").as_deref() {
-            Some("fork") => Some(NotesBy::Fork),
-            Some("main") => Some(NotesBy::Main),
+        writer: match values.text("notes").as_deref() {
+            Some("fork") => Some(NoteWriter::Fork),
+            Some("main") => Some(NoteWriter::Main),
             _ => None,
         },
-        first_tokens: count("notes_first_tokens"),
+        first_tokens: count("notes_min_tokens"),
         growth_tokens: count("notes_growth_tokens"),
         growth_share: count("notes_growth_share"),
-        calls: usize::try_from(count("notes_calls")).unwrap_or(usize::MAX),
+        calls: usize::try_from(count("notes_min_calls")).unwrap_or(usize::MAX),
     }
 }
 
-fn permissions(values: &Values<'_>) -> Permissions {
-    Permissions {
+fn permissions(values: &SettingValues<'_>) -> PermissionSettings {
+    PermissionSettings {
         mode: values.text("permissions.mode").map(SmolStr::from).unwrap_or_default(),
         allow: values.items("permissions.allow"),
         ask: values.items("permissions.ask"),
@@ -472,20 +472,20 @@ fn permissions(values: &Values<'_>) -> Permissions {
     }
 }
 
-fn sandbox(values: &Values<'_>) -> Sandbox {
-    Sandbox {
+fn sandbox(values: &SettingValues<'_>) -> SandboxSettings {
+    SandboxSettings {
         when: match values.text("sandbox").as_deref() {
-            Some("on") => SandboxWhen::On,
-            Some("off") => SandboxWhen::Off,
-            _ => SandboxWhen::Auto,
+            Some("on") => SandboxSetting::On,
+            Some("off") => SandboxSetting::Off,
+            _ => SandboxSetting::Auto,
         },
         network: values.is_on("sandbox_network"),
         writable: values.paths("sandbox_writable"),
     }
 }
 
-fn spending(values: &Values<'_>) -> Spending {
-    Spending {
+fn spending(values: &SettingValues<'_>) -> SpendingLimits {
+    SpendingLimits {
         turns_max: values.count("max_turns"),
         tokens_max: values.count("max_tokens_total"),
         cost_usd_max: values.number("max_cost_usd"),
@@ -495,28 +495,31 @@ fn spending(values: &Values<'_>) -> Spending {
     }
 }
 
-fn answer_limits(values: &Values<'_>) -> AnswerLimits {
+fn response_limits(values: &SettingValues<'_>) -> ResponseLimits {
     let seconds = |name: &str, default| Duration::from_secs(values.count(name).unwrap_or(default));
-    let megabytes = usize::try_from(values.count("max_answer_mb").unwrap_or(32)).unwrap_or(usize::MAX);
-    AnswerLimits {
-        connect: seconds("connect_limit_s", 10),
-        send: seconds("send_limit_s", 30),
-        headers: values.count("header_limit_s").map(Duration::from_secs),
-        first_event: seconds("first_event_limit_s", 1_200),
-        content_gap: seconds("content_gap_limit_s", 1_200),
-        answer: seconds("answer_limit_s", 3_600),
+    let megabytes = usize::try_from(values.count("max_response_mb").unwrap_or(32)).unwrap_or(usize::MAX);
+    ResponseLimits {
+        connect: seconds("connect_timeout_s", 10),
+        send: seconds("send_timeout_s", 30),
+        headers: values.count("header_timeout_s").map(Duration::from_secs),
+        first_event: seconds("first_event_timeout_s", 1_200),
+        content_gap: seconds("content_gap_timeout_s", 1_200),
+        answer: seconds("response_timeout_s", 3_600),
         bytes_max: megabytes.saturating_mul(1 << 20),
     }
 }
 
 /// Hooks of each place; what they hold that we cannot run is told of.
-fn hooks(values: &Values<'_>, warnings: &mut Vec<String>) -> Vec<Resolved<pal_hooks::Config>> {
+fn hooks(
+    values: &SettingValues<'_>,
+    warnings: &mut Vec<String>,
+) -> Vec<ResolvedSetting<pal_hooks::HookConfig>> {
     let mut hooks = Vec::new();
-    for part in values.parts("hooks").iter().filter(|part| part.origin.place != Place::Default) {
-        match pal_hooks::Config::parse(&part.value) {
+    for part in values.parts("hooks").iter().filter(|part| part.origin.place != SettingsSource::Default) {
+        match pal_hooks::HookConfig::parse(&part.value) {
             Ok(config) => {
                 warnings.extend(config.notices.iter().map(|notice| format!("{}: {notice}", part.origin)));
-                hooks.push(Resolved { value: config, origin: part.origin.clone() });
+                hooks.push(ResolvedSetting { value: config, origin: part.origin.clone() });
             }
             Err(wanted) => warnings.push(format!("{}: hooks want {wanted}", part.origin)),
         }

@@ -1,16 +1,16 @@
-//! What a file that came with a repository may set.
+//! Trust in a project: what its own files may set.
 //!
-//! Whoever clones a repository has not read its settings. So nothing in them runs a command, reaches further or costs
-//! more than what the user chose, until the user says that the project is trusted.
+//! A cloned repository brings settings that the user has not read. Until the user trusts the project, they cannot run a
+//! command, widen access or raise costs beyond the user's own choice.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Whether a file that came with a repository may set something.
+/// Condition under which a file in a repository may set something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trust {
+pub enum TrustRequirement {
     /// It may.
     Free,
     /// Only if the user trusts the project.
@@ -26,19 +26,21 @@ pub enum Trust {
     UnlessLower,
 }
 
-impl Trust {
-    /// Whether a value needs the user's trust; `held` is what holds without it.
+impl TrustRequirement {
+    /// True if a value needs the user's trust; `held` is the value without it.
     pub(crate) fn is_needed(self, value: &Value, held: &Value) -> bool {
         match self {
-            Trust::Free => false,
-            Trust::Needed => true,
-            Trust::UnlessOff => value.as_bool() != Some(false),
-            Trust::UnlessOneOf(harmless) => !value.as_str().is_some_and(|value| harmless.contains(&value)),
-            Trust::UnlessStricter(words) => {
+            TrustRequirement::Free => false,
+            TrustRequirement::Needed => true,
+            TrustRequirement::UnlessOff => value.as_bool() != Some(false),
+            TrustRequirement::UnlessOneOf(harmless) => {
+                !value.as_str().is_some_and(|value| harmless.contains(&value))
+            }
+            TrustRequirement::UnlessStricter(words) => {
                 let place = |word: &Value| words.iter().position(|known| word.as_str() == Some(known));
                 place(value).is_none_or(|place_of_value| place_of_value > place(held).unwrap_or(0))
             }
-            Trust::UnlessLower => match (value.as_f64(), held.as_f64()) {
+            TrustRequirement::UnlessLower => match (value.as_f64(), held.as_f64()) {
                 (Some(value), Some(held)) => value > held,
                 (_, _) => false,
             },
@@ -52,20 +54,20 @@ pub const TRUSTED_FILES: [&str; 3] = [".pal/settings.toml", ".pal/settings.local
 /// The file of our home that keeps what was trusted.
 const RECORD: &str = "trust.json";
 
-/// Whether the user trusts a project.
+/// The user's trust in a project.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProjectTrust {
-    /// Nobody said so.
+    /// Not trusted.
     No,
-    /// It was trusted, and these files of it have changed since.
+    /// Trusted before, but these files have changed since.
     Changed(Vec<String>),
-    /// It is trusted as it is.
+    /// Trusted with its current files.
     Yes,
 }
 
-/// Whether the user trusts a project: its very top is listed in settings, whatever links lead there, or was trusted by
+/// The user's trust in a project: its root, links resolved, is listed in settings or was trusted by
 /// `pal trust`; and the files that trust is about are those that were there then. The first time that a listed project
-/// is seen, they are put on record. Where whoever runs the machine has a list, only that counts (`must_be_listed`).
+/// is seen, they are recorded. If the administrator has a list, only that counts (`must_be_listed`).
 pub(crate) fn trust_of(
     project: &Path,
     trusted: &[PathBuf],
@@ -119,7 +121,7 @@ fn read_record(home: &Path) -> BTreeMap<String, Fingerprints> {
 fn fingerprints(project: &Path) -> Fingerprints {
     let of_file = |name: &&str| {
         let path = project.join(name);
-        // What is no file is read by nobody: a pipe would never end.
+        // Only regular files are read: a pipe would never end.
         let content = std::fs::metadata(&path)
             .ok()
             .filter(|found| found.is_file())
@@ -135,7 +137,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is told of settings that are ignored, and what to do.
+/// Notice about ignored settings, with the next step.
 pub(crate) fn notice(file: &str, keys: &[&str], project: &Path, trust: &ProjectTrust) -> String {
     let are = if keys.len() == 1 { "is" } else { "are" };
     let why = match trust {

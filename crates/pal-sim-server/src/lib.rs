@@ -1,14 +1,17 @@
-//! The simulator behind a socket: HTTP on loopback, a clock that is real or virtual, and a folder of what was said.
+//! HTTP server for the simulated provider on loopback, with a real or virtual clock and an optional record of
+//! all exchanges.
 //!
-//! It adds nothing to what [`pal_sim::Simulator`] answers but two doors of its own under `/sim`: the clock
-//! (`GET /sim/clock`, and `POST /sim/clock` with `{"advance_seconds": 3600}` where it is virtual) and the ledger
-//! (`GET /sim/ledger`), in which every exchange stands with its usage and its cost.
+//! Besides the replies of [`pal_sim::SimulatedProvider`] it has two routes under `/sim`: the clock (`GET
+//! /sim/clock`, and `POST /sim/clock` with `{"advance_seconds": 3600}` if it is virtual) and the ledger (`GET
+//! /sim/ledger`) of all exchanges with usage and cost.
 
-mod clock;
-mod doors;
-mod play;
-mod record;
+mod exchange_recorder;
+mod routes;
 mod server;
+mod sim_clock;
+mod sim_service;
+mod timed_body;
 
-pub use clock::Speed;
-pub use server::{Notice, Options, serve};
+pub use server::{SimServerOptions, serve};
+pub use sim_clock::ClockSpeed;
+pub use sim_service::ServerNotice;

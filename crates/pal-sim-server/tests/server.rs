@@ -1,38 +1,38 @@
-//! The simulator through its socket: plain bytes in, plain bytes out.
+//! The simulator over its socket, with raw bytes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pal_sim::{Extractive, Faults, Settings, Simulator};
-use pal_sim_server::{Options, Speed, serve};
+use pal_sim::{ExtractiveModel, FaultPlan, SimSettings, SimulatedProvider};
+use pal_sim_server::{ClockSpeed, SimServerOptions, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-struct Server {
+struct RunningServer {
     address: std::net::SocketAddr,
     stop: oneshot::Sender<()>,
     task: tokio::task::JoinHandle<std::io::Result<pal_sim::LedgerTotals>>,
 }
 
-async fn start(speed: Speed, record: Option<PathBuf>, faults: &str) -> Server {
+async fn start(speed: ClockSpeed, record: Option<PathBuf>, faults: &str) -> RunningServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let settings = Settings { faults: Faults::parse(faults).unwrap(), ..Settings::plain() };
-    let simulator = Simulator::new(settings, Box::new(Extractive));
-    let options = Options { speed, record, notice: Box::new(|_| {}) };
+    let settings = SimSettings { faults: FaultPlan::parse(faults).unwrap(), ..SimSettings::plain() };
+    let simulator = SimulatedProvider::new(settings, Box::new(ExtractiveModel));
+    let options = SimServerOptions { speed, record, notice: Box::new(|_| {}) };
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(serve(listener, simulator, options, async {
         let _ = stopped.await;
     }));
-    Server { address, stop, task }
+    RunningServer { address, stop, task }
 }
 
-impl Server {
-    /// Everything that comes back on a connection of its own, until it is closed.
+impl RunningServer {
+    /// Reads everything on a new connection until it is closed.
     async fn raw(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!(
@@ -64,7 +64,7 @@ fn question(stream: bool) -> Value {
 
 #[tokio::test]
 async fn answers_come_whole_and_as_events() {
-    let server = start(Speed::Virtual, None, "").await;
+    let server = start(ClockSpeed::Virtual, None, "").await;
     assert_eq!(server.json("GET", "/health", &Value::Null).await, (200, json!({"status": "ok"})));
     let (status, whole) = server.json("POST", "/v1/messages", &question(false)).await;
     assert_eq!((status, whole["type"].as_str()), (200, Some("message")));
@@ -82,8 +82,8 @@ async fn answers_come_whole_and_as_events() {
 }
 
 #[tokio::test]
-async fn a_virtual_clock_is_moved_by_answers_and_by_hand() {
-    let server = start(Speed::Virtual, None, "").await;
+async fn virtual_clock_advances_by_answers_and_by_request() {
+    let server = start(ClockSpeed::Virtual, None, "").await;
     let now = async || {
         let (_, clock) = server.json("GET", "/sim/clock", &Value::Null).await;
         clock["now"].as_str().unwrap().parse::<pal_model::Timestamp>().unwrap().milliseconds()
@@ -92,16 +92,16 @@ async fn a_virtual_clock_is_moved_by_answers_and_by_hand() {
     let (status, _) = server.json("POST", "/sim/clock", &json!({"advance_seconds": 3600})).await;
     assert_eq!((status, now().await - before), (200, 3_600_000));
     assert_eq!(server.json("POST", "/sim/clock", &json!({"advance_seconds": -1})).await.0, 400);
-    let real = start(Speed::Real, None, "").await;
+    let real = start(ClockSpeed::Real, None, "").await;
     assert_eq!(real.json("POST", "/sim/clock", &json!({"advance_seconds": 1})).await.0, 409);
 }
 
 #[tokio::test]
-async fn exchanges_are_kept_privately_and_numbered_on() {
+async fn exchanges_are_recorded_privately_and_numbering_continues() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("exchanges");
     for run in 1..=2 {
-        let server = start(Speed::Virtual, Some(record.clone()), "").await;
+        let server = start(ClockSpeed::Virtual, Some(record.clone()), "").await;
         server.json("POST", "/v1/messages", &question(false)).await;
         let request = record.join(format!("{run:04}.request.json"));
         let kept: Value = serde_json::from_slice(&std::fs::read(&request).unwrap()).unwrap();
@@ -118,8 +118,8 @@ async fn exchanges_are_kept_privately_and_numbered_on() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_in_the_providers_words() {
-    let server = start(Speed::Virtual, None, "").await;
+async fn oversized_body_gets_the_providers_error() {
+    let server = start(ClockSpeed::Virtual, None, "").await;
     for bytes in [33 << 20, 40 << 20] {
         let (status, error) = server.json("POST", "/v1/messages", &json!("x".repeat(bytes))).await;
         assert_eq!((status, error["error"]["type"].as_str()), (413, Some("request_too_large")), "{bytes}");
@@ -127,15 +127,15 @@ async fn a_body_beyond_the_limit_is_refused_in_the_providers_words() {
 }
 
 #[tokio::test]
-async fn broken_answers_break_where_the_fault_says() {
-    let server = start(Speed::Virtual, None, "reset@1,cut=60@2,silence=60@3").await;
+async fn broken_answers_end_at_the_fault_point() {
+    let server = start(ClockSpeed::Virtual, None, "reset@1,cut=60@2,silence=60@3").await;
     let stream = question(true).to_string();
     assert!(server.raw("POST", "/v1/messages", &stream).await.is_empty(), "not a byte comes");
     let cut = String::from_utf8(server.raw("POST", "/v1/messages", &stream).await).unwrap();
     let (head, body) = cut.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200") && body.contains("message_start"), "{cut}");
     assert!(!body.contains("message_stop") && !body.ends_with("0\r\n\r\n"), "{cut}");
-    // Silence lasts until one side has enough of it; here the server is stopped.
+    // Silence lasts until one side ends it; here the server stops.
     let silent =
         tokio::time::timeout(Duration::from_millis(300), server.raw("POST", "/v1/messages", &stream));
     assert!(silent.await.is_err());
@@ -143,7 +143,7 @@ async fn broken_answers_break_where_the_fault_says() {
 
 #[tokio::test]
 async fn stopping_closes_every_connection() {
-    let server = start(Speed::Virtual, None, "silence=60").await;
+    let server = start(ClockSpeed::Virtual, None, "silence=60").await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let body = question(true).to_string();
     let head = format!(

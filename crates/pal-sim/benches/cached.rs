@@ -1,4 +1,4 @@
-//! How fast the simulator answers a cached conversation of about 100 000 tokens that grows by a tool round each time.
+//! Time to answer a cached conversation of about 100,000 tokens that grows by a tool round each time.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
@@ -6,18 +6,21 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pal_model::{Text, Timestamp};
-use pal_sim::{Answer, Ask, HttpRequest, Model, Said, Settings, Simulator};
+use pal_model::{SharedText, Timestamp};
+use pal_sim::{
+    HttpRequest, ModelOutput, ModelPrompt, OutputBlock, SimSettings, SimulatedModel, SimulatedProvider,
+};
 
-/// Calls a tool each time.
-struct Caller(u64);
+/// Model that calls a tool each time.
+struct BenchModel(u64);
 
-impl Model for Caller {
-    fn answer(&mut self, _ask: &Ask<'_>) -> Answer {
+impl SimulatedModel for BenchModel {
+    fn answer(&mut self, _ask: &ModelPrompt<'_>) -> ModelOutput {
         self.0 += 1;
-        let input = Text::from(format!(r#"{{"file_path":"src/part_{}.rs"}}"#, self.0));
-        let call = Said::ToolUse { id: Some(format!("toolu_b{}", self.0)), name: "Read".into(), input };
-        Answer { blocks: vec![Said::Text("I look at the next file.".into()), call], stop: None }
+        let input = SharedText::from(format!(r#"{{"file_path":"src/part_{}.rs"}}"#, self.0));
+        let call =
+            OutputBlock::ToolUse { id: Some(format!("toolu_b{}", self.0)), name: "Read".into(), input };
+        ModelOutput { blocks: vec![OutputBlock::Text("I look at the next file.".into()), call], stop: None }
     }
 }
 
@@ -32,25 +35,25 @@ fn output(seed: usize, lines: usize) -> String {
     (0..lines).map(line).collect()
 }
 
-struct Conversation {
-    simulator: Simulator,
+struct BenchConversation {
+    simulator: SimulatedProvider,
     head: String,
     messages: String,
     rounds: usize,
     now: i64,
 }
 
-impl Conversation {
-    fn new() -> Conversation {
+impl BenchConversation {
+    fn new() -> BenchConversation {
         let head = format!(
             r#"{{"model":"claude-opus-4-6","max_tokens":1000,"tools":[{{"name":"Read","description":"Reads","input_schema":{{"type":"object"}}}}],"system":[{{"type":"text","text":"{}","cache_control":{{"type":"ephemeral"}}}}],"messages":[{{"role":"user","content":"Start"}}"#,
             output(0, 100)
         );
-        let simulator = Simulator::new(Settings::plain(), Box::new(Caller(0)));
-        Conversation { simulator, head, messages: String::new(), rounds: 0, now: 1_800_000_000_000 }
+        let simulator = SimulatedProvider::new(SimSettings::plain(), Box::new(BenchModel(0)));
+        BenchConversation { simulator, head, messages: String::new(), rounds: 0, now: 1_800_000_000_000 }
     }
 
-    /// The next request: a round more, the last result marked.
+    /// Next request: one more round, with a breakpoint on the last result.
     fn body(&mut self) -> String {
         self.rounds += 1;
         let round = self.rounds;
@@ -70,7 +73,7 @@ impl Conversation {
         body
     }
 
-    /// The tokens of the prompt.
+    /// Sends a request; returns its prompt tokens.
     fn send(&mut self, body: &str) -> u64 {
         self.now += 1_000;
         let headers = [("anthropic-version".to_owned(), "2026-10-21".to_owned())];
@@ -84,9 +87,9 @@ impl Conversation {
     }
 }
 
-/// A conversation of that size, all of it cached.
-fn grown() -> Conversation {
-    let mut conversation = Conversation::new();
+/// A conversation of that size, fully cached.
+fn grown() -> BenchConversation {
+    let mut conversation = BenchConversation::new();
     loop {
         let body = conversation.body();
         if conversation.send(&body) >= TOKENS {
@@ -105,8 +108,8 @@ fn cached_requests(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("simulator");
     group.throughput(Throughput::Bytes(n_bytes as u64));
     group.bench_function("cached_100k", |bencher| {
-        // Each request is a round longer than the one before, so that each has something to count and to write. Making
-        // the body is the client's work and not measured.
+        // Each request is one round longer than the last, so that each has new blocks to count and write.
+        // Building the body is the client's work and not measured.
         bencher.iter_custom(|times| {
             let mut taken = Duration::ZERO;
             for _ in 0..times {

@@ -1,73 +1,79 @@
-//! The other side of the wire: a provider that can be asked without a key, strict, with a real prefix cache, real
-//! token counts, prices and faults.
+//! A simulated model provider that needs no key: strict validation, a real prefix cache, real token counts, prices
+//! and faults.
 //!
-//! Pure: the time is an argument, chance comes from a seed, and an answer is a list of bytes with the moment at
-//! which each leaves. `pal-sim-server` puts it behind a socket.
+//! Pure: time is an argument, randomness comes from a seed, and a reply is a list of chunks with their sending times.
+//! `pal-sim-server` serves it over HTTP.
 //!
 //! ```
 //! use pal_model::Timestamp;
-//! use pal_sim::{Answer, Ask, HttpRequest, Model, Said, Settings, Simulator};
+//! use pal_sim::{
+//!     HttpRequest, ModelOutput, ModelPrompt, OutputBlock, SimSettings, SimulatedModel, SimulatedProvider,
+//! };
 //!
 //! struct Polite;
-//! impl Model for Polite {
-//!     fn answer(&mut self, _ask: &Ask<'_>) -> Answer {
-//!         Answer { blocks: vec![Said::Text("You are welcome.".into())], stop: None }
+//! impl SimulatedModel for Polite {
+//!     fn answer(&mut self, _prompt: &ModelPrompt<'_>) -> ModelOutput {
+//!         ModelOutput { blocks: vec![OutputBlock::Text("You are welcome.".into())], stop: None }
 //!     }
 //! }
-//! let mut simulator = Simulator::new(Settings::plain(), Box::new(Polite));
+//! let mut provider = SimulatedProvider::new(SimSettings::plain(), Box::new(Polite));
 //! let request = HttpRequest {
 //!     method: "POST",
 //!     path: "/v1/messages",
 //!     headers: &[("anthropic-version".into(), "2026-10-21".into())],
 //!     body: br#"{"model":"claude-opus-5-5","max_tokens":64,"messages":[{"role":"user","content":"Thanks"}]}"#,
 //! };
-//! let reply = simulator.handle(Timestamp::from_milliseconds(0), &request);
+//! let reply = provider.handle(Timestamp::from_milliseconds(0), &request);
 //! assert_eq!(reply.status, 200);
 //! assert!(String::from_utf8(reply.body()).unwrap().contains("You are welcome."));
 //! assert!(reply.exchange.unwrap().usage.output_tokens > 0);
 //! ```
 
-mod answer;
-mod binding;
-mod cache;
-mod chance;
-mod compaction;
-mod edits;
-mod entries;
+mod block_facts;
+mod block_identity;
+mod block_signatures;
+mod bound_thinking;
+mod cache_diagnostics;
+mod cache_entries;
+mod context_edits;
 mod extractive;
-mod facts;
 mod faults;
-mod heard;
-mod http;
-mod identity;
-mod ids;
-mod ledger;
-mod media;
-mod messages;
-mod model;
-mod models;
+mod fitted_answer;
+mod http_reply;
+mod http_request;
+mod id_generator;
+mod media_tokens;
+mod message_threads;
+mod messages_endpoint;
+mod messages_request;
+mod messages_response;
+mod messages_turn;
+mod models_endpoint;
 mod openai;
-mod prompt;
-mod recent;
-mod replay;
-mod reply;
-mod request;
-mod script;
-mod seal;
-mod settings;
-mod simulator;
-mod speak;
-mod threads;
-mod tokens;
-mod turn;
-mod usage;
+mod parsed_prompt;
+mod prefix_cache;
+mod prompt_text;
+mod provider_compaction;
+mod recorded_model;
+mod scripted_model;
+mod seeded_rng;
+mod sim_settings;
+mod simulated_model;
+mod simulated_provider;
+mod token_counts;
+mod usage_json;
+mod usage_ledger;
 
-pub use extractive::Extractive;
-pub use faults::{FaultError, Faults};
-pub use ledger::{Ledger, LedgerTotals};
-pub use model::{Answer, Ask, AskMessage, Model, Said, Stop};
-pub use replay::Replay;
-pub use reply::{CacheStory, Chunk, Difference, Ending, Exchange, HttpRequest, Reply};
-pub use script::{Script, ScriptError};
-pub use settings::{Pace, Settings, Signatures};
-pub use simulator::Simulator;
+pub use extractive::ExtractiveModel;
+pub use faults::{FaultError, FaultPlan};
+pub use http_reply::{
+    CacheOutcome, HttpReply, HttpRequest, ModelExchange, PromptDifference, ReplyChunk, ReplyEnding,
+};
+pub use recorded_model::RecordedModel;
+pub use scripted_model::{ScriptError, ScriptedModel};
+pub use sim_settings::{ReplyPace, SignaturePolicy, SimSettings};
+pub use simulated_model::{
+    ModelOutput, ModelPrompt, OutputBlock, PromptMessage, SimulatedModel, StopOverride,
+};
+pub use simulated_provider::SimulatedProvider;
+pub use usage_ledger::{LedgerTotals, UsageLedger};

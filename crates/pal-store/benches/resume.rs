@@ -1,4 +1,4 @@
-//! What an append costs, and that resuming follows the tail of a log, not its length.
+//! Cost of an append, and of a resume, which depends on the tail and not on the length of the log.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use pal_model::{
-    Block, Boundary, Draft, IdSource, Origin, Prefix, Preserved, Reference, Snapshot, Text, Timestamp,
+    Boundary, ContentBlock, EntryDraft, EntryRef, IdSource, MessageOrigin, PreservedRange, PromptPrefix,
+    SessionSnapshot, SharedText, Timestamp,
 };
-use pal_store::{Log, Reader};
+use pal_store::{Log, LogReader};
 use tempfile::TempDir;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -18,8 +19,8 @@ fn now() -> Timestamp {
     Timestamp::from_milliseconds(1_800_000_000_000)
 }
 
-/// A turn of about 4 KB: a call and its result, in the shape of real sessions.
-fn turn(number: u64) -> [Draft; 2] {
+/// A turn of about 4 KB: a call and its result, as in real sessions.
+fn turn(number: u64) -> [EntryDraft; 2] {
     let code = "    let value = map.get(\\\"key\\\").unwrap_or(&0); // und so weiter\\n".repeat(45);
     let call = format!(
         r#"[{{"type":"text","text":"Let me look."}},{{"type":"tool_use","id":"toolu_{number}","name":"Read","input":{{"file_path":"/src/{number}.rs","limit":200}}}}]"#
@@ -27,7 +28,10 @@ fn turn(number: u64) -> [Draft; 2] {
     let result = format!(
         r#"[{{"type":"tool_result","tool_use_id":"toolu_{number}","content":[{{"type":"text","text":"{code}"}}]}}]"#
     );
-    [Draft::assistant(Some(&"msg_1".into()), Some("a-model"), &call), Draft::user(Origin::Tool, &result)]
+    [
+        EntryDraft::assistant(Some(&"msg_1".into()), Some("a-model"), &call),
+        EntryDraft::user(MessageOrigin::Tool, &result),
+    ]
 }
 
 fn fill(log: &mut Log, path: &Path, until: u64) {
@@ -38,32 +42,32 @@ fn fill(log: &mut Log, path: &Path, until: u64) {
     }
 }
 
-/// A log of `bytes`, whose last boundary lies 2 MB before the end and keeps the 200 KB before it.
+/// A log of `bytes` whose last boundary lies 2 MB before the end and preserves the 200 KB before it.
 fn generate(directory: &TempDir, bytes: u64) -> PathBuf {
     let path = directory.path().join(format!("{bytes}.jsonl"));
     let mut log = Log::create(&path, IdSource::seeded(1)).unwrap();
-    let empty = Text::from("[]");
-    let prefix = Prefix {
+    let empty = SharedText::from("[]");
+    let prefix = PromptPrefix {
         system: empty.clone(),
         tools: empty,
         context: Default::default(),
         unseen_tokens: 0,
         notes: Default::default(),
     };
-    let prefix = log.append(Draft::prefix(&prefix), now()).unwrap().id;
+    let prefix = log.append(EntryDraft::prefix(&prefix), now()).unwrap().id;
     fill(&mut log, &path, bytes - 2 * MEGABYTE - 200_000);
-    let kept = log.append(Draft::user(Origin::Person, "\"go on\""), now()).unwrap().id;
+    let kept = log.append(EntryDraft::user(MessageOrigin::Person, "\"go on\""), now()).unwrap().id;
     fill(&mut log, &path, bytes - 2 * MEGABYTE);
     let tail = log.head().unwrap();
     let preserved =
-        Some(Preserved { head: kept, tail, placement: Default::default(), offset: log.offset(kept) });
-    let prefix = Some(Reference { id: prefix, offset: log.offset(prefix) });
-    let snapshot = Snapshot { prefix, ..Snapshot::default() };
+        Some(PreservedRange { head: kept, tail, placement: Default::default(), offset: log.offset(kept) });
+    let prefix = Some(EntryRef { id: prefix, offset: log.offset(prefix) });
+    let snapshot = SessionSnapshot { prefix, ..SessionSnapshot::default() };
     log.append(
-        Draft::boundary(&Boundary {
+        EntryDraft::boundary(&Boundary {
             preserved,
             snapshot,
-            summary: [Block::text("what was said before")].into_iter().collect(),
+            summary: [ContentBlock::text("what was said before")].into_iter().collect(),
             ..Boundary::default()
         }),
         now(),
@@ -77,7 +81,7 @@ fn append(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log.jsonl");
     let mut log = Log::create(&path, IdSource::seeded(1)).unwrap();
-    let draft = Draft::user(Origin::Person, &format!("\"{}\"", "a few words ".repeat(170)));
+    let draft = EntryDraft::user(MessageOrigin::Person, &format!("\"{}\"", "a few words ".repeat(170)));
     criterion.bench_function("append 2 KB", |bencher| {
         bencher.iter(|| black_box(log.append(draft.clone(), now()).unwrap()));
     });
@@ -98,7 +102,7 @@ fn resume(criterion: &mut Criterion) {
     group.sample_size(10);
     let path = directory.path().join(format!("{}.jsonl", 100 * MEGABYTE));
     group.bench_function("100 MB", |bencher| {
-        bencher.iter(|| black_box(Reader::open(&path).unwrap().whole_branch().unwrap()));
+        bencher.iter(|| black_box(LogReader::open(&path).unwrap().whole_branch().unwrap()));
     });
     group.finish();
 }

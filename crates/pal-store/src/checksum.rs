@@ -1,30 +1,30 @@
-//! Checksums of lines: the last field of a line is the XXH3-64 hash of all bytes before it.
+//! Line checksums: the last field of a line is the XXH3-64 hash of all bytes before it.
 //!
-//! Lines without one, which earlier versions and importers write, stay valid; nothing can be said about them. A checksum
-//! finds damage, not forgery: it has no key.
+//! Lines without a checksum, as earlier versions and importers write them, stay valid but cannot be verified.
+//! A checksum detects damage, not forgery: it has no key.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How the field begins.
+/// Start of the checksum field.
 const FIELD: &[u8] = b",\"checksum\":\"";
 const DIGITS: usize = 16;
-/// Length of the field with the brace that closes the line.
+/// Length of the field with the closing brace of the line.
 const SEAL_BYTES: usize = FIELD.len() + DIGITS + 2;
-/// Bytes of the field that may be wrong for it still to count as a damaged one, rather than as none.
+/// Wrong bytes up to which the field counts as a damaged checksum instead of as none.
 const DAMAGED_BYTES_MAX: usize = 2;
 
-/// What the checksum of a line says.
+/// Result of verifying a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seal {
-    /// The line has none.
+pub(crate) enum ChecksumState {
+    /// The line has no checksum.
     Absent,
-    /// The line is as it was written.
+    /// The line matches its checksum.
     Intact,
-    /// The line, or its checksum, was altered.
+    /// The line or its checksum was altered.
     Broken,
 }
 
-/// Adds the checksum to a line that is a JSON object without line end. Anything else stays as it is.
+/// Adds the checksum to a line that is a JSON object without line end. Leaves anything else as it is.
 pub(crate) fn seal(line: &mut String) {
     if !line.starts_with("{\"") || !line.ends_with('}') {
         return;
@@ -36,9 +36,9 @@ pub(crate) fn seal(line: &mut String) {
     line.push_str(&format!("{hash:016x}\"}}"));
 }
 
-/// Compares a line, given without its line end, with its checksum.
-pub(crate) fn verify(line: &[u8]) -> Seal {
-    let Some(start) = line.len().checked_sub(SEAL_BYTES) else { return Seal::Absent };
+/// Verifies a line, given without its line end.
+pub(crate) fn verify(line: &[u8]) -> ChecksumState {
+    let Some(start) = line.len().checked_sub(SEAL_BYTES) else { return ChecksumState::Absent };
     let (content, found) = line.split_at(start);
     let (field, rest) = found.split_at(FIELD.len());
     let (digits, end) = rest.split_at(DIGITS);
@@ -47,9 +47,9 @@ pub(crate) fn verify(line: &[u8]) -> Seal {
     let damaged =
         wrong(field, FIELD) + wrong(end, b"\"}") + digits.iter().filter(|byte| !is_digit(byte)).count();
     match damaged {
-        0 if *digits == *format!("{:016x}", xxh3_64(content)).as_bytes() => Seal::Intact,
-        0..=DAMAGED_BYTES_MAX => Seal::Broken,
-        _ => Seal::Absent,
+        0 if *digits == *format!("{:016x}", xxh3_64(content)).as_bytes() => ChecksumState::Intact,
+        0..=DAMAGED_BYTES_MAX => ChecksumState::Broken,
+        _ => ChecksumState::Absent,
     }
 }
 
@@ -58,23 +58,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flipped_bit_of_a_sealed_line_is_noticed() {
+    fn every_flipped_bit_breaks_the_checksum() {
         let mut line = String::from(r#"{"v":1,"id":"a","content":"some text"}"#);
-        assert_eq!(verify(line.as_bytes()), Seal::Absent, "an old line");
+        assert_eq!(verify(line.as_bytes()), ChecksumState::Absent, "an old line");
         seal(&mut line);
-        assert_eq!(verify(line.as_bytes()), Seal::Intact);
+        assert_eq!(verify(line.as_bytes()), ChecksumState::Intact);
         assert!(serde_free_is_object(&line));
         for at in 0..line.len() {
             for bit in 0..8 {
                 let mut bytes = line.clone().into_bytes();
                 bytes[at] ^= 1 << bit;
-                assert_eq!(verify(&bytes), Seal::Broken, "bit {bit} of byte {at}");
+                assert_eq!(verify(&bytes), ChecksumState::Broken, "bit {bit} of byte {at}");
             }
         }
     }
 
     #[test]
-    fn what_is_no_object_is_not_sealed() {
+    fn only_objects_get_a_checksum() {
         for text in ["", "one", "{}", "[1]"] {
             let mut line = text.to_owned();
             seal(&mut line);
@@ -83,6 +83,6 @@ mod tests {
     }
 
     fn serde_free_is_object(line: &str) -> bool {
-        pal_model::fields(line).is_ok_and(|fields| fields.iter().any(|(name, _)| name == "checksum"))
+        pal_model::object_fields(line).is_ok_and(|fields| fields.iter().any(|(name, _)| name == "checksum"))
     }
 }

@@ -1,7 +1,7 @@
-//! What can go wrong with a log on disk. Each message names the file and says what to do.
+//! Errors of logs on disk. Each message names the file and the next step.
 //!
-//! [`FileError`] is what the system refused, in one shape for all operations; the enums above it name what a
-//! caller may branch on.
+//! [`FileError`] is a refused system call, in one form for all operations; the enums name what a caller may
+//! branch on.
 
 use std::fmt;
 use std::io;
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use pal_model::{EntryError, EntryId};
 use rustix::io::Errno;
 
-/// The system refused an operation on a file or a directory.
+/// The operating system refused an operation on a file or directory.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {}: {}; {}", .path.display(), plain(.source), remedy(.source, .path))]
+#[error("cannot {action} {}: {}; {}", .path.display(), message_without_code(.source), remedy(.source, .path))]
 pub struct FileError {
-    /// What was tried, as a verb.
+    /// Attempted operation, as a verb phrase.
     pub action: &'static str,
-    /// On which file or directory.
+    /// File or directory concerned.
     pub path: PathBuf,
-    /// What the system said.
+    /// Error of the operating system.
     pub source: io::Error,
 }
 
@@ -27,59 +27,59 @@ impl FileError {
         FileError { action, path: path.to_owned(), source }
     }
 
-    /// Whether space ran out: the disk is full, or a quota or a file size limit is reached.
+    /// Reports whether the disk is full or a quota or file size limit is reached.
     pub fn is_full(&self) -> bool {
         is_full(&self.source)
     }
 }
 
-/// A log that cannot be opened, created or read. Nothing was changed on disk.
+/// A log cannot be opened, created or read. Nothing was changed on disk.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is already something at this path.
+    /// The path exists already.
     #[error("{} exists already; open it, or choose another session", .path.display())]
     Exists {
-        /// The path.
+        /// Path of the existing file.
         path: PathBuf,
     },
     /// Another process writes this log.
-    #[error("{} is open in another pal process{}; close that one, or start a new session or a fork", .path.display(), by(*.pid))]
+    #[error("{} is open in another pal process{}; close that one, or start a new session or a fork", .path.display(), describe_holder(*.pid))]
     Locked {
         /// The log.
         path: PathBuf,
-        /// The process that holds it, where the system tells.
+        /// PID of the lock holder, if known.
         pid: Option<u32>,
     },
     /// A directory, a pipe, a socket or a device.
     #[error("{} is {what}, not a log file; give the path of a log.jsonl", .path.display())]
     NotAFile {
-        /// The path.
+        /// Path that was given.
         path: PathBuf,
-        /// What it is, with its article.
+        /// File type with its article.
         what: &'static str,
     },
-    /// A file of something else.
-    #[error("{} is not a log of pal (its first line is no entry: {why}); give the path of a log.jsonl, or import the file", .path.display())]
+    /// A regular file that is not a log.
+    #[error("{} is not a log of pal (its first line is not an entry: {why}); give the path of a log.jsonl, or import the file", .path.display())]
     NotALog {
-        /// The path.
+        /// Path that was given.
         path: PathBuf,
-        /// Why the first line is no entry.
-        why: Why,
+        /// Fault of the first line.
+        why: LineFault,
     },
     /// A newer program wrote part of this log.
     #[error("{} has entries of format version {version}, which this pal does not know; update pal", .path.display())]
     Newer {
         /// The log.
         path: PathBuf,
-        /// The version found.
+        /// Format version found.
         version: u64,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// An entry that was not appended. The log is as it was before.
+/// An entry was not appended. The log is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// The draft's JSON is malformed, so that its line could not be read back.
@@ -87,52 +87,52 @@ pub enum AppendError {
     Invalid {
         /// The log.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the draft.
         why: EntryError,
     },
-    /// The line is longer than any line that a log may have.
-    #[error("refused to append a line of {bytes} bytes to {}: the limit is {limit}; store the content in a file of its own", .path.display())]
+    /// The line exceeds the maximum length.
+    #[error("refused to append a line of {bytes} bytes to {}: the limit is {limit}; put the content into a separate file", .path.display())]
     TooLong {
         /// The log.
         path: PathBuf,
-        /// Its length.
+        /// Length of the line.
         bytes: u64,
-        /// The greatest length.
+        /// Maximum length.
         limit: u64,
     },
-    /// The system refused; nothing was lost, and a later append may succeed.
+    /// A system call failed; a later append may succeed.
     #[error("{0}; nothing was lost")]
     File(#[from] FileError),
-    /// The log is no longer the file that was opened. Nothing was written.
+    /// The file at the path is no longer the one that was opened. Nothing was written.
     #[error("{} was {change} while the session was running", .path.display())]
     Changed {
         /// The log.
         path: PathBuf,
-        /// What happened to it.
+        /// Change that was detected.
         change: LogChange,
-        /// The lines that were to be appended, each with its line end.
+        /// Lines that were not appended, each with its line end.
         lines: String,
     },
-    /// An earlier append failed halfway and could not be taken back.
-    #[error("an earlier write to {} failed halfway and could not be taken back; close the session and open it again: the broken line is then set aside, and nothing else is lost", .path.display())]
+    /// An earlier append failed halfway and could not be undone.
+    #[error("an earlier write to {} failed halfway and could not be undone; close the session and reopen it: the broken line is then moved aside, and nothing else is lost", .path.display())]
     Broken {
         /// The log.
         path: PathBuf,
     },
 }
 
-/// What another program did to a log that was open.
+/// Change by another program to an open log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogChange {
-    /// It, or a folder that it is in, is gone.
+    /// The file or one of its directories is gone.
     Deleted,
-    /// Another file stands in its place.
+    /// Another file has taken its place.
     Replaced,
-    /// Something was cut off it or added to it.
+    /// Its length changed.
     Resized {
-        /// Bytes that were written.
+        /// Bytes this process wrote.
         expected: u64,
-        /// Bytes that it has.
+        /// Bytes the file has.
         found: u64,
     },
 }
@@ -149,7 +149,7 @@ impl fmt::Display for LogChange {
     }
 }
 
-/// A rewind that was not made. The log goes on from where it was.
+/// A rewind failed. The head is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum RewindError {
     /// No line of the log has this id.
@@ -157,7 +157,7 @@ pub enum RewindError {
     NoSuchEntry {
         /// The log.
         path: PathBuf,
-        /// The id.
+        /// Id that was given.
         id: EntryId,
     },
     /// The log could not be read.
@@ -171,42 +171,42 @@ impl From<FileError> for RewindError {
     }
 }
 
-/// Why a line is no entry.
+/// Reason why a line is not an entry.
 #[derive(Debug, thiserror::Error)]
-pub enum Why {
-    /// Its bytes are no text.
+pub enum LineFault {
+    /// The bytes are not text.
     #[error("not UTF-8")]
     NotUtf8,
-    /// Its text is no entry.
+    /// The text is not an entry.
     #[error(transparent)]
     NotAnEntry(#[from] EntryError),
-    /// It was altered, and what is left is no entry.
+    /// The line was altered, and the rest is not an entry.
     #[error("it was altered: its checksum does not match")]
     Checksum,
 }
 
-/// A line that is no entry. It stays in the file as it is.
+/// A line that is not an entry. It stays in the file.
 #[derive(Debug, thiserror::Error)]
-#[error("line {number} (byte {offset}, {bytes} bytes) is no entry: {why}")]
+#[error("line {number} (byte {offset}, {bytes} bytes) is not an entry: {why}")]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: u64,
-    /// Where it starts.
+    /// Byte offset of its start.
     pub offset: u64,
-    /// Its length, line end included.
+    /// Length, line end included.
     pub bytes: u64,
-    /// What is wrong with it.
-    pub why: Why,
+    /// Reason why it is not an entry.
+    pub why: LineFault,
 }
 
-/// A line of a log and where it stands.
+/// Position of a line in a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinePosition {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: u64,
-    /// Where it starts.
+    /// Byte offset of its start.
     pub offset: u64,
-    /// Its length, without its line end.
+    /// Length, without the line end.
     pub bytes: u64,
 }
 
@@ -217,175 +217,175 @@ impl fmt::Display for LinePosition {
     }
 }
 
-/// Damage of a log, or something that a branch should have and the file no longer gives. Everything that is intact was
-/// read all the same.
+/// Damage of a log, or entries that a branch should have but the file lost. Everything intact is read
+/// nevertheless.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
-    /// A line was skipped.
+pub enum LogProblem {
+    /// An unreadable line was skipped.
     #[error("skipped {0}")]
     Skipped(BadLine),
     /// A line no longer matches its checksum.
-    #[error("{line} was altered after it was written (its checksum does not match): {}", treated(*.is_used))]
+    #[error("{line} was altered after it was written (its checksum does not match): {}", describe_use(*.is_used))]
     Altered {
-        /// The line.
+        /// Altered line.
         line: LinePosition,
-        /// Whether its content is used as it stands; what hides other entries is not.
+        /// Its content is used unless it would hide other entries.
         is_used: bool,
     },
-    /// A line has no checksum, although lines before it have.
+    /// A line has no checksum, although earlier lines have one.
     #[error(
         "{line} lost its checksum, or an earlier version of pal wrote it: its content is used as it stands"
     )]
     Unsealed {
-        /// The line.
+        /// Line without a checksum.
         line: LinePosition,
     },
-    /// A line is no entry because a line end was lost, but holds whole ones.
-    #[error("{line} lost a line end: {} in it read all the same", intact(*.entries))]
+    /// A lost line end merged entries, which could still be read.
+    #[error("{line} lost a line end: read {} from it", count_intact(*.entries))]
     Merged {
-        /// The line.
+        /// Merged line.
         line: LinePosition,
-        /// How many whole entries it holds.
+        /// Number of entries in it.
         entries: usize,
     },
-    /// An entry stands in the log more than once.
+    /// An entry occurs more than once.
     #[error("{line} repeats entry {entry}: the copy was not used")]
     Repeated {
-        /// The line of the copy.
+        /// Line of the copy.
         line: LinePosition,
-        /// The entry.
+        /// Id of the entry.
         entry: EntryId,
     },
-    /// An entry stands before the one that it follows.
-    #[error("{line} stands before line {parent}, although it follows it: the order was restored")]
+    /// An entry comes before the one that it follows.
+    #[error("{line} comes before line {parent}, which it follows: the order was restored")]
     Misplaced {
-        /// The line.
+        /// Misplaced line.
         line: LinePosition,
-        /// The number of the line that it follows.
+        /// Number of its parent's line.
         parent: u64,
     },
-    /// An entry does not stand behind its parent, nor names the offset of it.
-    #[error("{line} is not where the entry before it left off: lines before it were moved, removed or added")]
+    /// An entry neither directly follows its parent nor stores the parent's offset.
+    #[error("{line} does not continue the entry before it: lines were moved, removed or added")]
     Shifted {
-        /// The line.
+        /// Shifted line.
         line: LinePosition,
     },
     /// A second log begins in the middle of the file.
-    #[error("{line} is the first entry of another log: it was read as following line {before}")]
+    #[error("{line} is the first entry of another log: it was read as if it followed line {before}")]
     Joined {
-        /// The line.
+        /// First line of the second log.
         line: LinePosition,
-        /// The number of the line that it was read as following.
+        /// Number of the line that it was attached to.
         before: u64,
     },
     /// Lines end with CRLF.
-    #[error("{line} and {} end with CRLF, so a program converted the file: they were read all the same", others(*.lines))]
+    #[error("{line} and {} end with CRLF, so a program converted the file: they are still readable", count_others(*.lines))]
     Crlf {
-        /// The first such line.
+        /// First such line.
         line: LinePosition,
-        /// How many lines there are.
+        /// Number of such lines.
         lines: u64,
     },
-    /// An entry's parent is not in the file.
+    /// The parent of an entry is missing.
     #[error(
-        "{line} follows entry {parent}, which is not in the log: {}", continued(*.before)
+        "{line} follows entry {parent}, which is not in the log: {}", describe_continuation(*.before)
     )]
     LostParent {
-        /// The line of the entry.
+        /// Line of the entry.
         line: LinePosition,
-        /// Its parent.
+        /// Id of the missing parent.
         parent: EntryId,
-        /// The number of the line that the branch continues with, in the order of the file; none if there is none.
+        /// Number of the line that the branch continues with in file order, if any.
         before: Option<u64>,
     },
-    /// The end of the log was no entry and was moved to a file of its own.
-    #[error("{line} at the end was no entry: moved to {}", .path.display())]
+    /// The torn end of the log was moved to another file.
+    #[error("{line} at the end was not an entry: moved to {}", .path.display())]
     Torn {
-        /// The first line that was moved; its length is that of everything that was.
+        /// First line that was moved; its length covers everything moved.
         line: LinePosition,
-        /// The file that has it now.
+        /// File that holds it now.
         path: PathBuf,
     },
-    /// The messages that a boundary keeps are not on its branch.
+    /// The messages that a boundary preserves are not on its branch.
     #[error(
         "the messages {head} to {tail} that boundary {boundary} keeps are not in the log: only its summary remains"
     )]
     LostPreserved {
-        /// The boundary.
+        /// Id of the boundary.
         boundary: EntryId,
-        /// The first of them.
+        /// First preserved message.
         head: EntryId,
-        /// The last of them.
+        /// Last preserved message.
         tail: EntryId,
     },
-    /// The prefix that was in force at a boundary is not in the log.
+    /// The prefix in force at a boundary is missing.
     #[error(
-        "the prefix {prefix} that was in force at boundary {boundary} is not in the log: it will be rendered anew"
+        "the prefix {prefix} that was in force at boundary {boundary} is not in the log: it is rendered again"
     )]
     LostPrefix {
-        /// The boundary.
+        /// Id of the boundary.
         boundary: EntryId,
-        /// The prefix.
+        /// Id of the prefix.
         prefix: EntryId,
     },
 }
 
-impl Problem {
-    /// The damaged line; none if the damage is that something is missing altogether.
+impl LogProblem {
+    /// Damaged line; none if something is missing altogether.
     pub fn line(&self) -> Option<LinePosition> {
         match self {
-            Problem::Skipped(bad) => {
+            LogProblem::Skipped(bad) => {
                 Some(LinePosition { number: bad.number, offset: bad.offset, bytes: bad.bytes })
             }
-            Problem::Altered { line, .. }
-            | Problem::Unsealed { line }
-            | Problem::Merged { line, .. }
-            | Problem::Repeated { line, .. }
-            | Problem::Misplaced { line, .. }
-            | Problem::Shifted { line }
-            | Problem::Joined { line, .. }
-            | Problem::Crlf { line, .. }
-            | Problem::LostParent { line, .. }
-            | Problem::Torn { line, .. } => Some(*line),
-            Problem::LostPreserved { .. } | Problem::LostPrefix { .. } => None,
+            LogProblem::Altered { line, .. }
+            | LogProblem::Unsealed { line }
+            | LogProblem::Merged { line, .. }
+            | LogProblem::Repeated { line, .. }
+            | LogProblem::Misplaced { line, .. }
+            | LogProblem::Shifted { line }
+            | LogProblem::Joined { line, .. }
+            | LogProblem::Crlf { line, .. }
+            | LogProblem::LostParent { line, .. }
+            | LogProblem::Torn { line, .. } => Some(*line),
+            LogProblem::LostPreserved { .. } | LogProblem::LostPrefix { .. } => None,
         }
     }
 
-    /// A word for programs.
+    /// Stable identifier for programs.
     pub fn name(&self) -> &'static str {
         match self {
-            Problem::Skipped(_) => "skipped",
-            Problem::Altered { .. } => "altered",
-            Problem::Unsealed { .. } => "unsealed",
-            Problem::Merged { .. } => "merged",
-            Problem::Repeated { .. } => "repeated",
-            Problem::Misplaced { .. } => "misplaced",
-            Problem::Shifted { .. } => "shifted",
-            Problem::Joined { .. } => "joined",
-            Problem::Crlf { .. } => "crlf",
-            Problem::LostParent { .. } => "lost_parent",
-            Problem::Torn { .. } => "torn",
-            Problem::LostPreserved { .. } => "lost_preserved",
-            Problem::LostPrefix { .. } => "lost_prefix",
+            LogProblem::Skipped(_) => "skipped",
+            LogProblem::Altered { .. } => "altered",
+            LogProblem::Unsealed { .. } => "unsealed",
+            LogProblem::Merged { .. } => "merged",
+            LogProblem::Repeated { .. } => "repeated",
+            LogProblem::Misplaced { .. } => "misplaced",
+            LogProblem::Shifted { .. } => "shifted",
+            LogProblem::Joined { .. } => "joined",
+            LogProblem::Crlf { .. } => "crlf",
+            LogProblem::LostParent { .. } => "lost_parent",
+            LogProblem::Torn { .. } => "torn",
+            LogProblem::LostPreserved { .. } => "lost_preserved",
+            LogProblem::LostPrefix { .. } => "lost_prefix",
         }
     }
 }
 
-fn treated(is_used: bool) -> &'static str {
+fn describe_use(is_used: bool) -> &'static str {
     match is_used {
         true => "its content is used as it stands",
         false => "it hides other entries, so it is not applied",
     }
 }
 
-fn intact(entries: usize) -> String {
+fn count_intact(entries: usize) -> String {
     match entries {
-        1 => String::from("the intact entry was"),
-        _ => format!("the {entries} intact entries were"),
+        1 => String::from("the intact entry"),
+        _ => format!("the {entries} intact entries"),
     }
 }
 
-fn others(lines: u64) -> String {
+fn count_others(lines: u64) -> String {
     match lines {
         0 | 1 => String::from("no other"),
         2 => String::from("1 other"),
@@ -393,14 +393,14 @@ fn others(lines: u64) -> String {
     }
 }
 
-fn continued(before: Option<u64>) -> String {
+fn describe_continuation(before: Option<u64>) -> String {
     match before {
         Some(line) => format!("continued with line {line}, in the order of the file"),
         None => String::from("what came before is missing"),
     }
 }
 
-fn by(pid: Option<u32>) -> String {
+fn describe_holder(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
 }
 
@@ -408,8 +408,8 @@ fn is_full(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG))
 }
 
-/// The system's words without the number behind them.
-fn plain(error: &io::Error) -> String {
+/// Message of the operating system without its error number.
+fn message_without_code(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     let mut plain = String::with_capacity(end);
@@ -419,7 +419,7 @@ fn plain(error: &io::Error) -> String {
     plain
 }
 
-/// What the user can do about it.
+/// Next step for the user.
 fn remedy(error: &io::Error, path: &Path) -> String {
     let path = path.display();
     match Errno::from_io_error(error) {
@@ -449,7 +449,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_names_the_file_and_the_remedy() {
+    fn full_disk_error_names_file_and_remedy() {
         let error = FileError::new("append to", Path::new("/x/log.jsonl"), Errno::NOSPC.into());
         assert!(error.is_full());
         assert_eq!(

@@ -1,89 +1,93 @@
 //! The log of one session and its single writer.
 //!
-//! Only appends, ever, with two exceptions that both cut off what never became an entry: a failed write and a torn
-//! tail. An append returns when its line has left the process, so a kill loses at most the entry being written;
-//! only [`Log::sync`] and [`Log::finish_sync`] wait for the disk.
+//! The file is append-only, except that a failed write and a torn tail are cut off. An append returns once
+//! its line has left the process, so a kill loses at most the entry being written; only [`Log::sync`] and
+//! [`Log::finish_sync`] wait for the disk.
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use pal_model::{Draft, Entry, EntryId, IdSource, Text, Timestamp};
+use pal_model::{EntryDraft, EntryId, IdSource, LogEntry, SharedText, Timestamp};
 use rustc_hash::FxHashMap;
 
+use crate::append_writer::{AppendWriter, SinkError};
 use crate::checksum::seal;
-use crate::error::{AppendError, FileError, LogChange, OpenError, Problem, RewindError};
-use crate::file;
-use crate::held::LockedFile;
+use crate::error::{AppendError, FileError, LogChange, LogProblem, OpenError, RewindError};
+use crate::located_entry::{LocatedEntry, read_entry};
+use crate::log_open;
+use crate::log_scan::LogScan;
+use crate::log_tail::{TornTail, find_tail, settle_tail};
 use crate::omitted_history::OmittedHistory;
 use crate::rescue;
-use crate::resume::{Resumed, Start, resume};
-use crate::scan::Scan;
-use crate::segment::{LINE_BYTES_MAX, Located, Source, read_entry};
-use crate::tail::{Torn, find_tail, mend};
-use crate::writer::{WriteError, Writer};
+use crate::resume::{ResumeStart, ResumedBranch, resume};
+use crate::safe_open::LockedFile;
+use crate::segment::{LINE_BYTES_MAX, LogSource};
 
-/// The single writer of one log. Dropping it lets the next one in.
+/// Single writer of one log. Dropping it releases the lock.
 pub struct Log {
     path: PathBuf,
-    writer: Writer<LockedFile>,
+    writer: AppendWriter<LockedFile>,
     ids: IdSource,
-    /// The entry that the next one follows, and where its line starts.
+    /// Id and offset of the entry that the next one follows.
     head: Option<(EntryId, u64)>,
-    /// Where the last line starts.
+    /// Offset of the last line.
     last_line: Option<u64>,
     offsets: FxHashMap<EntryId, u64>,
     is_directory_synced: bool,
-    /// Where the session was saved, because the file is not what it was.
+    /// Path of the rescued copy, once the file was lost.
     rescued: Option<PathBuf>,
 }
 
-/// A log that was opened, with what its session needs to go on.
-pub struct Opened {
-    /// The log.
+/// An opened log with what its session needs to resume.
+pub struct OpenedLog {
+    /// The writer.
     pub log: Log,
-    /// What the view needs.
-    pub branch: Branch,
-    /// The torn end, if there was one. It is reported once: the log no longer has it.
-    pub torn: Option<Torn>,
+    /// Entries that the view needs.
+    pub branch: LogBranch,
+    /// Torn tail that was moved away. Reported once: the log no longer has it.
+    pub torn: Option<TornTail>,
 }
 
-/// Entries of one branch, in the order of the file.
+/// Entries of one branch, in file order.
 #[derive(Debug, Default)]
-pub struct Branch {
-    /// The entries. For a session that goes on: the prefix in force, the messages that the newest boundary in
-    /// force keeps, that boundary, and all that follows it; without a boundary, the whole branch or what a window may
-    /// hold of it.
-    pub entries: Vec<Entry>,
-    /// What the file no longer gives.
-    pub problems: Vec<Problem>,
-    /// What is left out because no context window holds it. There is none in a branch that is read whole.
-    pub left_out: Option<OmittedHistory>,
+pub struct LogBranch {
+    /// Entries in order. For a resumed session: the prefix in force, the preserved messages, the newest
+    /// boundary in force and everything after it; without a boundary, the whole branch, or as much of it as a
+    /// window may hold.
+    pub entries: Vec<LogEntry>,
+    /// Damage found while reading.
+    pub problems: Vec<LogProblem>,
+    /// Part that was left out because it exceeds every context window; never set for a whole branch.
+    pub omitted: Option<OmittedHistory>,
 }
 
 impl Log {
-    /// Makes a new, empty log for its owner only. Its directory must exist.
+    /// Creates an empty log with mode 0600. Its directory must exist.
     pub fn create(path: &Path, ids: IdSource) -> Result<Log, OpenError> {
-        let file = file::create_to_append(path)?;
-        Ok(Log::new(path, Writer::new(file, 0), ids))
+        let file = log_open::create_to_append(path)?;
+        Ok(Log::new(path, AppendWriter::new(file, 0), ids))
     }
 
-    /// Opens a log to go on with it: takes the lock, sets a torn tail aside, reads what the view needs.
-    pub fn open(path: &Path, ids: IdSource) -> Result<Opened, OpenError> {
-        let file = file::open_to_append(path)?;
+    /// Opens a log to resume it: takes the lock, moves a torn tail away, and reads what the view needs.
+    pub fn open(path: &Path, ids: IdSource) -> Result<OpenedLog, OpenError> {
+        let file = log_open::open_to_append(path)?;
         let end = file.metadata().map_err(|error| FileError::new("read", path, error))?.len();
-        let mut tail = find_tail(Source { file: &file, path, end })?;
-        // Read first, mend then: a log that is refused stays as it was.
+        let mut tail = find_tail(LogSource { file: &file, path, end })?;
+        // Read before mending, so that a refused log stays unchanged.
         let start = match tail.last.take() {
             Some(last) => {
                 let offset = last.offset;
-                Some((offset, resume(Source { file: &file, path, end: tail.end }, &Start::Last(last))?))
+                Some((
+                    offset,
+                    resume(LogSource { file: &file, path, end: tail.end }, &ResumeStart::Last(last))?,
+                ))
             }
             None => None,
         };
-        let (torn, end) = mend(&file, path, &tail)?;
-        let mut log = Log::new(path, Writer::new(file, end), ids);
+        let (torn, end) = settle_tail(&file, path, &tail)?;
+        let mut log = Log::new(path, AppendWriter::new(file, end), ids);
         log.last_line = start.as_ref().map(|(offset, _)| *offset);
-        let branch = start.map_or(Branch::default(), |(_, resumed)| log.go_on(resumed));
+        let branch = start.map_or(LogBranch::default(), |(_, resumed)| log.adopt(resumed));
         tracing::debug!(
             bytes = end,
             entries = branch.entries.len(),
@@ -93,20 +97,24 @@ impl Log {
         if let Some(torn) = &torn {
             tracing::warn!(bytes = torn.bytes, "a torn end was set aside");
         }
-        Ok(Opened { log, branch, torn })
+        Ok(OpenedLog { log, branch, torn })
     }
 
-    /// Appends an entry behind the head. The entry that comes back is what a reader of the file will see.
-    pub fn append(&mut self, draft: Draft, at: Timestamp) -> Result<Entry, AppendError> {
+    /// Appends an entry after the head and returns it exactly as a reader will see it.
+    pub fn append(&mut self, draft: EntryDraft, at: Timestamp) -> Result<LogEntry, AppendError> {
         let mut entries = self.append_all(vec![draft], at)?;
         // One draft makes one entry.
         entries.pop().ok_or_else(|| AppendError::Broken { path: self.path.clone() })
     }
 
-    /// Appends several entries, each behind the one before, with one write: either all of them are in the log
-    /// afterwards or, on an error, none. A kill in between may keep the first ones.
-    pub fn append_all(&mut self, drafts: Vec<Draft>, at: Timestamp) -> Result<Vec<Entry>, AppendError> {
-        let mut batch = Batch::default();
+    /// Appends several entries with one write. On an error none of them is in the log; a kill may keep the
+    /// first ones.
+    pub fn append_all(
+        &mut self,
+        drafts: Vec<EntryDraft>,
+        at: Timestamp,
+    ) -> Result<Vec<LogEntry>, AppendError> {
+        let mut batch = AppendBatch::default();
         let start = self.writer.length();
         let mut head = self.head;
         for draft in drafts {
@@ -130,16 +138,16 @@ impl Log {
         Ok(batch.located.into_iter().map(|located| located.entry).collect())
     }
 
-    /// Finds out whether the file at the path still is the one that this log writes, as long as it left it.
+    /// Detects whether another program deleted, replaced or resized the file.
     pub fn find_change(&self) -> Result<Option<LogChange>, FileError> {
         rescue::find_change(self.writer.sink(), &self.path, self.writer.length())
             .map_err(|error| FileError::new("read", &self.path, error))
     }
 
-    /// Saves a log that was deleted, replaced or cut to a new file beside it, and behind it `lines` that could not be
-    /// appended. `entries` are what is at hand of it, for the case that the file has lost them. Returns the new file,
-    /// which is the same for later calls.
-    pub fn rescue(&mut self, entries: &[Entry], lines: &str) -> Result<PathBuf, FileError> {
+    /// Saves a log that was deleted, replaced or truncated to a new file next to it, followed by `lines` that
+    /// could not be appended. `entries` serve as the source if the file has lost them. Later calls append to
+    /// the same new file.
+    pub fn rescue(&mut self, entries: &[LogEntry], lines: &str) -> Result<PathBuf, FileError> {
         if let Some(path) = &self.rescued {
             rescue::save_more(path, lines)?;
             return Ok(path.clone());
@@ -148,48 +156,47 @@ impl Log {
         Ok(self.rescued.insert(path).clone())
     }
 
-    /// Waits until everything appended so far is on the disk.
+    /// Waits until everything appended so far is on disk.
     pub fn sync(&mut self) -> Result<(), FileError> {
         self.writer.sync().map_err(|error| FileError::new("sync", &self.path, error))?;
         if !self.is_directory_synced {
-            file::sync_directory(self.path.parent().unwrap_or(Path::new("")))?;
+            log_open::sync_directory(self.path.parent().unwrap_or(Path::new("")))?;
             self.is_directory_synced = true;
         }
         Ok(())
     }
 
-    /// Whether everything appended so far is known to be on the disk.
+    /// Reports whether everything appended so far is known to be on disk.
     pub fn is_synced(&self) -> bool {
         self.writer.is_synced() && self.is_directory_synced
     }
 
-    /// Begins to bring everything appended so far to the disk, while the caller does something else; [`Log::finish_sync`]
-    /// waits for it.
-    pub fn begin_sync(&mut self) -> Result<Syncing, FileError> {
+    /// Starts syncing everything appended so far in the background; [`Log::finish_sync`] waits for it.
+    pub fn begin_sync(&mut self) -> Result<PendingSync, FileError> {
         let length = self.writer.length();
         if self.writer.is_synced() || !self.is_directory_synced {
             self.sync()?;
-            return Ok(Syncing { length, thread: None });
+            return Ok(PendingSync { length, thread: None });
         }
         let failed = |error| FileError::new("sync", &self.path, error);
         let file = self.writer.sink().try_clone().map_err(failed)?;
         let work = move || file.sync_data();
         let thread = std::thread::Builder::new().name(String::from("sync")).spawn(work).map_err(failed)?;
-        Ok(Syncing { length, thread: Some(thread) })
+        Ok(PendingSync { length, thread: Some(thread) })
     }
 
-    /// Waits until what was appended before the beginning is on the disk.
-    pub fn finish_sync(&mut self, syncing: Syncing) -> Result<(), FileError> {
+    /// Waits for a sync that [`Log::begin_sync`] started.
+    pub fn finish_sync(&mut self, syncing: PendingSync) -> Result<(), FileError> {
         let Some(thread) = syncing.thread else { return Ok(()) };
-        let done = thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread broke down")));
+        let done = thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the sync thread crashed")));
         done.map_err(|error| FileError::new("sync", &self.path, error))?;
         self.writer.note_synced(syncing.length);
         Ok(())
     }
 
-    /// Goes back to an entry: the next append follows it, on a branch of its own. What comes back is what the view
-    /// needs there. Until something is appended the file knows nothing of it.
-    pub fn rewind(&mut self, to: EntryId) -> Result<Branch, RewindError> {
+    /// Moves the head to an entry: the next append starts a new branch there. Returns what the view needs at
+    /// that entry. Writes nothing until the next append.
+    pub fn rewind(&mut self, to: EntryId) -> Result<LogBranch, RewindError> {
         let found = {
             let known = match self.offset(to) {
                 Some(offset) => self.source().line_at(offset)?.and_then(|line| line.parse().ok()),
@@ -201,25 +208,25 @@ impl Log {
             }
         };
         let located = found.ok_or_else(|| RewindError::NoSuchEntry { path: self.path.clone(), id: to })?;
-        Ok(self.go_on_from(located)?)
+        Ok(self.resume_from(located)?)
     }
 
-    /// Where the line of an entry starts, if this log has read or written that entry.
+    /// Offset of an entry's line, if this log has read or written the entry.
     pub fn offset(&self, id: EntryId) -> Option<u64> {
         self.offsets.get(&id).copied()
     }
 
-    /// The entry that the next append follows.
+    /// Entry that the next append follows.
     pub fn head(&self) -> Option<EntryId> {
         self.head.map(|(id, _)| id)
     }
 
-    /// The log file.
+    /// Path of the log file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn new(path: &Path, writer: Writer<LockedFile>, ids: IdSource) -> Log {
+    fn new(path: &Path, writer: AppendWriter<LockedFile>, ids: IdSource) -> Log {
         Log {
             path: path.to_owned(),
             writer,
@@ -232,32 +239,36 @@ impl Log {
         }
     }
 
-    fn source(&self) -> Source<'_> {
-        Source { file: self.writer.sink(), path: &self.path, end: self.writer.length() }
+    fn source(&self) -> LogSource<'_> {
+        LogSource { file: self.writer.sink(), path: &self.path, end: self.writer.length() }
     }
 
-    fn go_on_from(&mut self, located: Located) -> Result<Branch, OpenError> {
-        let resumed = resume(self.source(), &Start::Chosen(located))?;
-        Ok(self.go_on(resumed))
+    fn resume_from(&mut self, located: LocatedEntry) -> Result<LogBranch, OpenError> {
+        let resumed = resume(self.source(), &ResumeStart::Chosen(located))?;
+        Ok(self.adopt(resumed))
     }
 
-    /// The newest entry `id`, wherever it stands in the file.
-    fn find(&self, id: EntryId) -> Result<Option<Located>, OpenError> {
+    /// Finds the newest entry with this id anywhere in the file.
+    fn find(&self, id: EntryId) -> Result<Option<LocatedEntry>, OpenError> {
         let source = self.source();
-        let Some(found) = Scan::read(source)?.find(id) else { return Ok(None) };
+        let Some(found) = LogScan::read(source)?.find(id) else { return Ok(None) };
         let bytes = source.read(found.offset, found.offset + found.bytes)?;
         let text = std::str::from_utf8(&bytes).ok();
-        Ok(text.and_then(|text| read_entry(found.offset, &Text::from(text)).ok()))
+        Ok(text.and_then(|text| read_entry(found.offset, &SharedText::from(text)).ok()))
     }
 
-    fn go_on(&mut self, resumed: Resumed) -> Branch {
-        let Resumed { located, problems, head, left_out } = resumed;
+    fn adopt(&mut self, resumed: ResumedBranch) -> LogBranch {
+        let ResumedBranch { located, problems, head, left_out } = resumed;
         self.head = Some(head);
         self.offsets.extend(located.iter().map(|located| (located.entry.id, located.offset)));
-        Branch { entries: located.into_iter().map(|located| located.entry).collect(), problems, left_out }
+        LogBranch {
+            entries: located.into_iter().map(|located| located.entry).collect(),
+            problems,
+            omitted: left_out,
+        }
     }
 
-    /// A source seeded like an earlier one would repeat its ids.
+    /// Skips ids that a source with the same seed used before.
     fn fresh_id(&mut self, at: Timestamp) -> EntryId {
         loop {
             let id = self.ids.next_id(at);
@@ -267,38 +278,38 @@ impl Log {
         }
     }
 
-    fn refused(&self, error: WriteError) -> AppendError {
+    fn refused(&self, error: SinkError) -> AppendError {
         match error {
-            WriteError::Io(error) => FileError::new("append to", &self.path, error).into(),
-            WriteError::Broken => AppendError::Broken { path: self.path.clone() },
+            SinkError::Io(error) => FileError::new("append to", &self.path, error).into(),
+            SinkError::Broken => AppendError::Broken { path: self.path.clone() },
         }
     }
 }
 
-/// Bytes that are on their way to the disk.
+/// A sync in progress.
 #[derive(Debug)]
 #[must_use = "whether they arrive is known when they were waited for"]
-pub struct Syncing {
+pub struct PendingSync {
     length: u64,
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
 
-/// Lines that go out together.
+/// Lines written together.
 #[derive(Default)]
-struct Batch {
+struct AppendBatch {
     bytes: String,
-    located: Vec<Located>,
+    located: Vec<LocatedEntry>,
 }
 
-impl Batch {
-    /// Adds a line that can be read back.
+impl AppendBatch {
+    /// Adds a line after checking that it can be read back.
     fn add(&mut self, path: &Path, offset: u64, mut line: String) -> Result<(), AppendError> {
         seal(&mut line);
         let bytes = line.len() as u64 + 1;
         if bytes > LINE_BYTES_MAX {
             return Err(AppendError::TooLong { path: path.to_owned(), bytes, limit: LINE_BYTES_MAX });
         }
-        let entry = Entry::parse(Text::from(line.as_str()))
+        let entry = LogEntry::parse(SharedText::from(line.as_str()))
             .map_err(|why| AppendError::Invalid { path: path.to_owned(), why })?;
         if self.bytes.is_empty() {
             self.bytes = line;
@@ -306,7 +317,7 @@ impl Batch {
             self.bytes.push_str(&line);
         }
         self.bytes.push('\n');
-        self.located.push(Located {
+        self.located.push(LocatedEntry {
             offset,
             entry,
             is_altered: false,

@@ -1,48 +1,52 @@
-//! What a session that goes on leaves out of a log which was never compacted and is longer than any context window.
+//! Shortens a log that was never compacted and exceeds every context window.
 //!
-//! Such a log was made by another program, or its compaction was switched off. No request can carry all of it, so a resume takes
-//! the newest messages, as many as the greatest window could hold several times over. Of what lies before, it takes what
-//! people said and what is in force, found by the beginnings of the lines. What was used up is summed.
+//! Such a log comes from another program or from a session with compaction switched off. Resume takes the
+//! newest messages, several times what the largest window holds. From the older part it takes the user's
+//! messages and the decisions in force, found by their entry heads, and sums up the usage of the rest.
 
 use std::fmt;
 
-use pal_model::{Block, BlockType, Body, DecisionKind, Entry, EntryId, Origin, Text, ToolUseId, Totals};
+use pal_model::{
+    BlockType, ContentBlock, DecisionKind, EntryBody, EntryId, LogEntry, MessageOrigin, SharedText,
+    ToolUseId, UsageTotals,
+};
 use rustc_hash::FxHashSet;
 
+use crate::branch_walk::{BranchWalk, WalkStop};
+use crate::entry_heads::{HeadText, SkimmedLine, skim_ancestors_of};
 use crate::error::FileError;
-use crate::segment::{Located, Source, read_entry};
-use crate::skim::{HeadText, SkimmedLine, skim_ancestors_of};
-use crate::walk::{Stop, Walk};
+use crate::located_entry::{LocatedEntry, read_entry};
+use crate::segment::LogSource;
 
-/// Bytes of messages in sight that no context window holds: about three million tokens.
+/// Bytes of visible messages that exceed every context window: about three million tokens.
 const VISIBLE_BYTES_MAX: u64 = 12 << 20;
 
-/// A stretch does not begin in the middle of a turn, unless the turn is longer than this.
+/// Extra bytes allowed so that the branch starts at the beginning of a turn.
 const TURN_BYTES_MAX: u64 = 4 << 20;
 
-/// Bytes of entries that are taken of what is left out.
+/// Maximum bytes of entries taken from the omitted part.
 const TAKEN_BYTES_MAX: u64 = 8 << 20;
 
-/// What a picture or a document counts for.
+/// Bytes that an image or a document counts for.
 const MEDIA_BYTES: u64 = 8 << 10;
 
-/// Kinds of entries that say what is in force, whatever became of the messages around them.
+/// Kinds of entries that stay in force regardless of the messages around them.
 const STANDING_KINDS: [&str; 10] =
     ["session", "pin", "latch", "announce", "model", "title", "factors", "undo", "strip", "spill"];
 
-/// What a branch is too long for.
+/// Older part of a branch that a resume leaves out.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct OmittedHistory {
-    /// Entries that were left out.
+    /// Omitted entries.
     pub entries: u64,
-    /// How many of them are messages.
+    /// Omitted messages.
     pub messages: u64,
-    /// How many people said: only where they said more than a window holds.
-    pub by_people: u64,
-    /// Bytes of the entries in the log.
+    /// Omitted messages from people; only if they exceed a window by themselves.
+    pub user_messages: u64,
+    /// Bytes of the omitted entries in the log.
     pub bytes: u64,
-    /// What was used up by them.
-    pub totals: Totals,
+    /// Usage recorded in the omitted entries.
+    pub totals: UsageTotals,
 }
 
 impl fmt::Display for OmittedHistory {
@@ -57,34 +61,35 @@ impl fmt::Display for OmittedHistory {
     }
 }
 
-/// How much of a branch is in sight, taken in from its newest entry on.
+/// Running size of the visible messages, fed from the newest entry backwards.
 #[derive(Default)]
-pub(crate) struct Visible {
+pub(crate) struct VisibleSize {
     bytes: u64,
-    /// Results that a text stands for.
+    /// Tool results replaced by a text.
     replaced: FxHashSet<ToolUseId>,
     hidden: FxHashSet<EntryId>,
-    /// The first entries of folded stretches that the walk is in.
+    /// First entries of the folded ranges that contain the current entry.
     folded_to: FxHashSet<EntryId>,
-    /// First entries of folded stretches by their last.
+    /// Folded ranges as (last, first).
     folds: Vec<(EntryId, EntryId)>,
 }
 
-impl Visible {
-    /// Takes in the next entry, unless it is undone.
-    pub(crate) fn add(&mut self, entry: &Entry) {
+impl VisibleSize {
+    /// Adds the next older entry, which must not be undone.
+    pub(crate) fn add(&mut self, entry: &LogEntry) {
         match &entry.body {
-            Body::Decision(decision) => self.decide(&decision.kind),
-            Body::User(user) => self.add_blocks(entry.id, user.content.blocks()),
-            Body::Assistant(assistant) => self.add_blocks(entry.id, assistant.content.blocks()),
-            Body::Attachment(attachment) => self.add_blocks(entry.id, attachment.content.blocks()),
+            EntryBody::Decision(decision) => self.decide(&decision.kind),
+            EntryBody::User(user) => self.add_blocks(entry.id, user.content.blocks()),
+            EntryBody::Assistant(assistant) => self.add_blocks(entry.id, assistant.content.blocks()),
+            EntryBody::Attachment(attachment) => self.add_blocks(entry.id, attachment.content.blocks()),
             _ => {}
         }
     }
 
-    /// Whether the branch may begin with this entry, because what lies before it fits in no window.
-    pub(crate) fn is_enough(&self, entry: &Entry) -> bool {
-        let starts_turn = matches!(&entry.body, Body::User(user) if user.origin == Origin::Person);
+    /// Reports whether the branch may begin with this entry, because more would exceed every window.
+    pub(crate) fn is_enough(&self, entry: &LogEntry) -> bool {
+        let starts_turn =
+            matches!(&entry.body, EntryBody::User(user) if user.origin == MessageOrigin::Person);
         let is_long = self.bytes > VISIBLE_BYTES_MAX;
         is_long && (starts_turn || self.bytes > VISIBLE_BYTES_MAX + TURN_BYTES_MAX)
     }
@@ -102,7 +107,7 @@ impl Visible {
         }
     }
 
-    fn add_blocks(&mut self, id: EntryId, blocks: &[Block]) {
+    fn add_blocks(&mut self, id: EntryId, blocks: &[ContentBlock]) {
         let begun = self.folds.iter().filter(|(tail, _)| *tail == id).map(|(_, head)| *head);
         self.folded_to.extend(begun);
         let is_folded = !self.folded_to.is_empty();
@@ -120,21 +125,22 @@ impl Visible {
     }
 }
 
-fn visible_bytes(block: &Block) -> u64 {
+fn visible_bytes(block: &ContentBlock) -> u64 {
     let bytes = block.raw().len() as u64;
     let has_media = bytes > MEDIA_BYTES && block.raw().contains(r#""base64""#);
     if has_media { MEDIA_BYTES } else { bytes }
 }
 
-/// Takes what is in force before the first entry that is kept, newest first. `has_prefix` tells whether a prefix is kept.
-pub(crate) fn leave_out(
-    walk: &mut Walk<'_>,
-    first: &Located,
+/// Collects the entries in force before `first`, newest first. `has_prefix` says that a prefix was already
+/// taken.
+pub(crate) fn collect_omitted(
+    walk: &mut BranchWalk<'_>,
+    first: &LocatedEntry,
     has_prefix: bool,
-) -> Result<(Vec<Located>, OmittedHistory), Stop> {
-    let mut taking = Taking { has_prefix, ..Taking::default() };
-    if walk.follows_the_file() {
-        let source = Source { end: first.offset, ..walk.source() };
+) -> Result<(Vec<LocatedEntry>, OmittedHistory), WalkStop> {
+    let mut taking = OmissionCollector { has_prefix, ..OmissionCollector::default() };
+    if walk.uses_parent_links() {
+        let source = LogSource { end: first.offset, ..walk.source() };
         if let Some(parent) = first.entry.parent {
             skim_ancestors_of(source, parent, &mut |head, line| taking.take_line(source, head, line))?;
         }
@@ -148,25 +154,25 @@ pub(crate) fn leave_out(
     Ok((taking.taken, taking.left_out))
 }
 
-/// What is taken of what is left out.
+/// Entries taken from the omitted part, and its totals.
 #[derive(Default)]
-struct Taking {
-    taken: Vec<Located>,
+struct OmissionCollector {
+    taken: Vec<LocatedEntry>,
     taken_bytes: u64,
     has_prefix: bool,
     left_out: OmittedHistory,
 }
 
-impl Taking {
+impl OmissionCollector {
     fn take_line(
         &mut self,
-        source: Source<'_>,
+        source: LogSource<'_>,
         head: &HeadText<'_>,
         line: &SkimmedLine<'_>,
     ) -> Result<(), FileError> {
         let kind = head.kind;
-        let is_said =
-            kind == "user" && head.origin.is_none_or(|origin| Origin::from_name(origin) == Origin::Person);
+        let is_said = kind == "user"
+            && head.origin.is_none_or(|origin| MessageOrigin::from_name(origin) == MessageOrigin::Person);
         let is_standing = STANDING_KINDS.contains(&kind) || (kind == "prefix" && !self.has_prefix);
         let is_response = kind == "response";
         if !is_response && !is_said && !is_standing {
@@ -180,7 +186,7 @@ impl Taking {
             self.skip(kind, head.bytes);
             return Ok(());
         }
-        let located = text.and_then(|text| read_entry(line.offset, &Text::from(text)).ok());
+        let located = text.and_then(|text| read_entry(line.offset, &SharedText::from(text)).ok());
         match located {
             Some(located) => self.take(&located),
             None => self.skip(kind, head.bytes),
@@ -188,17 +194,19 @@ impl Taking {
         Ok(())
     }
 
-    fn take(&mut self, located: &Located) {
+    fn take(&mut self, located: &LocatedEntry) {
         let entry = &located.entry;
         let bytes = located.bytes();
         let is_taken = match &entry.body {
-            Body::User(user) => user.origin == Origin::Person && self.taken_bytes + bytes <= TAKEN_BYTES_MAX,
-            Body::Prefix(_) => !std::mem::replace(&mut self.has_prefix, true),
-            Body::Response(response) => {
+            EntryBody::User(user) => {
+                user.origin == MessageOrigin::Person && self.taken_bytes + bytes <= TAKEN_BYTES_MAX
+            }
+            EntryBody::Prefix(_) => !std::mem::replace(&mut self.has_prefix, true),
+            EntryBody::Response(response) => {
                 self.left_out.totals.add(&response.usage, response.cost);
                 false
             }
-            Body::Decision(decision) => !matches!(
+            EntryBody::Decision(decision) => !matches!(
                 &decision.kind,
                 DecisionKind::Keep { .. }
                     | DecisionKind::Clear { .. }
@@ -209,15 +217,16 @@ impl Taking {
                     | DecisionKind::Failure { .. }
                     | DecisionKind::Spill { entry: None, .. }
             ),
-            Body::Session(_) => true,
+            EntryBody::Session(_) => true,
             _ => false,
         };
         if is_taken {
             self.taken_bytes += bytes;
             self.taken.push(located.clone());
         } else {
-            let is_said = matches!(&entry.body, Body::User(user) if user.origin == Origin::Person);
-            self.left_out.by_people += u64::from(is_said);
+            let is_said =
+                matches!(&entry.body, EntryBody::User(user) if user.origin == MessageOrigin::Person);
+            self.left_out.user_messages += u64::from(is_said);
             self.skip(&entry.kind().0, bytes);
         }
     }

@@ -1,31 +1,31 @@
-//! What the repairs of a log say: links across damage, and damage that is known.
+//! Repairs recorded in a log: links across damage, and known damage.
 
-use pal_model::{DamagedRange, Repair, RepairLink};
+use pal_model::{DamagedRange, LogRepair, RepairLink};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::FileError;
-use crate::segment::{SEGMENT_BYTES, Source};
+use crate::segment::{LogSource, SEGMENT_BYTES};
 
-/// The repairs that were read so far. Nothing in them is believed without a look at the log.
+/// Repairs read so far. Each is verified against the log before use.
 #[derive(Default)]
-pub(crate) struct Repairs {
+pub(crate) struct KnownRepairs {
     links: FxHashMap<u64, RepairLink>,
-    /// Length and hash by offset. Damage may begin at one place in several ways.
+    /// Damaged ranges by offset; several may start at one offset.
     damage: FxHashMap<u64, Vec<DamagedRange>>,
     starts: FxHashSet<u64>,
     crlf_before: u64,
 }
 
-impl Repairs {
-    /// Whether nothing was ever repaired.
+impl KnownRepairs {
+    /// Reports whether the log was never repaired.
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty() && self.damage.is_empty() && self.starts.is_empty() && self.crlf_before == 0
     }
 
-    pub(crate) fn add(&mut self, repair: &Repair) {
+    pub(crate) fn add(&mut self, repair: &LogRepair) {
         for link in &repair.links {
-            // A newer repair is read first, going back; going forward they agree.
+            // Walking back, a newer repair comes first; forwards, repairs agree.
             self.links.entry(link.offset).or_insert(*link);
         }
         for range in &repair.damage {
@@ -35,12 +35,12 @@ impl Repairs {
         self.crlf_before = self.crlf_before.max(repair.crlf_before.unwrap_or(0));
     }
 
-    /// The link of the entry at `offset`.
+    /// Link of the entry at `offset`.
     pub(crate) fn link(&self, offset: u64) -> Option<RepairLink> {
         self.links.get(&offset).copied()
     }
 
-    /// Whether a branch begins with the entry at `offset`, because what it followed is lost.
+    /// Reports whether a branch begins with the entry at `offset`, because its parent is lost.
     pub(crate) fn is_start(&self, offset: u64) -> bool {
         self.starts.contains(&offset)
     }
@@ -50,15 +50,20 @@ impl Repairs {
         self.crlf_before
     }
 
-    /// Whether the damage of a stretch was known as it is now.
-    pub(crate) fn knows(&self, source: Source<'_>, offset: u64, bytes: u64) -> Result<bool, FileError> {
+    /// Reports whether a range is recorded as damaged exactly as it is now.
+    pub(crate) fn is_known_damage(
+        &self,
+        source: LogSource<'_>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<bool, FileError> {
         let Some(known) = self.damage.get(&offset) else { return Ok(false) };
-        let found = Repairs::range(source, offset, bytes)?;
+        let found = KnownRepairs::range(source, offset, bytes)?;
         Ok(known.contains(&found))
     }
 
-    /// A stretch of the file as it is now.
-    pub(crate) fn range(source: Source<'_>, offset: u64, bytes: u64) -> Result<DamagedRange, FileError> {
+    /// Offset, length and hash of a range as it is now.
+    pub(crate) fn range(source: LogSource<'_>, offset: u64, bytes: u64) -> Result<DamagedRange, FileError> {
         let mut hash = Xxh3::new();
         let end = source.end.min(offset.saturating_add(bytes));
         let mut from = offset.min(end);

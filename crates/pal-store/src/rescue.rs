@@ -1,29 +1,28 @@
-//! Saving a session whose log was deleted, replaced or cut while it was open.
+//! Saves a session whose log was deleted, replaced or truncated while it was open.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use pal_model::Entry;
+use pal_model::LogEntry;
 
 use crate::error::{FileError, LogChange};
-use crate::file::create_private_directory;
-use crate::segment::Source;
+use crate::log_open::create_private_directory;
+use crate::segment::LogSource;
 
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Names that are tried before giving up.
+/// File names tried before giving up.
 const NAMES_MAX: u32 = 1_000;
 
-/// Compares the file that is held with the one at `path`, and its length with what was written. Costs two queries of
-/// the file system.
+/// Compares the open file with the one at `path`, and its length with `length`. Costs two `stat` calls.
 pub(crate) fn find_change(held: &File, path: &Path, length: u64) -> io::Result<Option<LogChange>> {
     let held = held.metadata()?;
     match path.metadata() {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Some(LogChange::Deleted));
         }
-        // What may not be looked at is not known to have changed.
+        // A path that cannot be examined does not count as changed.
         Err(_) => {}
         Ok(there) if (there.dev(), there.ino()) != (held.dev(), held.ino()) => {
             return Ok(Some(LogChange::Replaced));
@@ -34,9 +33,9 @@ pub(crate) fn find_change(held: &File, path: &Path, length: u64) -> io::Result<O
     Ok((found != length).then_some(LogChange::Resized { expected: length, found }))
 }
 
-/// Writes a log anew, beside where it was: all that the held file still has, else the entries at hand; and behind them
-/// the lines that could not be appended. The result is a log that can be resumed.
-pub(crate) fn save(source: Source<'_>, entries: &[Entry], lines: &str) -> Result<PathBuf, FileError> {
+/// Writes a new log next to the old path: the content of the open file if it is complete, else `entries`,
+/// followed by `lines`. The result can be resumed.
+pub(crate) fn save(source: LogSource<'_>, entries: &[LogEntry], lines: &str) -> Result<PathBuf, FileError> {
     let (path, mut file) = create_beside(source.path)?;
     let failed = |error| FileError::new("write", &path, error);
     let has_all = source.file.metadata().is_ok_and(|held| held.len() >= source.end);
@@ -57,7 +56,7 @@ pub(crate) fn save(source: Source<'_>, entries: &[Entry], lines: &str) -> Result
     Ok(path)
 }
 
-/// Appends lines to a log that was saved before.
+/// Appends lines to a log that was rescued before.
 pub(crate) fn save_more(path: &Path, lines: &str) -> Result<(), FileError> {
     let opened = OpenOptions::new().append(true).open(path);
     let written = opened.and_then(|mut file| {
@@ -67,14 +66,14 @@ pub(crate) fn save_more(path: &Path, lines: &str) -> Result<(), FileError> {
     written.map_err(|error| FileError::new("append to", path, error))
 }
 
-/// A new file in the folder of the log, which is made again if it is gone; in the folder for temporary files if that
-/// cannot be.
+/// Creates a new file in the log's directory, recreating it if needed, or else in the directory for temporary
+/// files.
 fn create_beside(log: &Path) -> Result<(PathBuf, File), FileError> {
     let name = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = log.parent().unwrap_or(Path::new(""));
     let first = create_private_directory(folder).and_then(|()| create_in(folder, &name));
     let Err(refused) = first else { return first };
-    // The folder names the session.
+    // The directory is named after the session.
     let session = folder.file_name().unwrap_or_default().to_string_lossy();
     create_in(&std::env::temp_dir(), &format!("pal-{session}-{name}")).map_err(|_| refused)
 }

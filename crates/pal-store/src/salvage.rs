@@ -1,17 +1,17 @@
-//! Entries inside a line that is no entry itself, because a line end between them was lost.
+//! Recovers entries from a line that lost a line end.
 
 use memchr::memmem;
-use pal_model::Text;
+use pal_model::SharedText;
 
-use crate::segment::{Located, read_entry};
+use crate::located_entry::{LocatedEntry, read_entry};
 
-/// How every line of a log begins.
+/// Start of every line of a log.
 const BEGINNING: &[u8] = b"{\"v\":";
-/// Beginnings that may turn out to be none before the search is given up, so that no file takes for ever.
+/// Failed attempts before the search is given up, to bound the time per line.
 const FAILURES_MAX: usize = 1_000;
 
-/// Finds whole entries in the bytes of a bad line, which start at `offset` in the file.
-pub(crate) fn salvage(offset: u64, line: &[u8]) -> Vec<Located> {
+/// Finds whole entries in the bytes of an unreadable line that starts at `offset`.
+pub(crate) fn salvage(offset: u64, line: &[u8]) -> Vec<LocatedEntry> {
     let mut found = Vec::new();
     let mut failures = 0;
     let mut from = 0;
@@ -34,18 +34,18 @@ pub(crate) fn salvage(offset: u64, line: &[u8]) -> Vec<Located> {
     found
 }
 
-fn entry_at(line: &[u8], start: usize, offset: u64) -> Option<(Located, usize)> {
-    // A value inside of another object is not an entry.
+fn entry_at(line: &[u8], start: usize, offset: u64) -> Option<(LocatedEntry, usize)> {
+    // A value inside another object is not an entry.
     if start > 0 && matches!(line[start - 1], b':' | b',' | b'[' | b' ') {
         return None;
     }
     let bytes = object_length(&line[start..])?;
     let text = std::str::from_utf8(&line[start..start + bytes]).ok()?;
-    let located = read_entry(offset + start as u64, &Text::from(text)).ok()?;
-    (!located.is_altered).then_some((Located { is_salvaged: true, ..located }, bytes))
+    let located = read_entry(offset + start as u64, &SharedText::from(text)).ok()?;
+    (!located.is_altered).then_some((LocatedEntry { is_salvaged: true, ..located }, bytes))
 }
 
-/// Length of the JSON object that `bytes` begin with, by its braces and strings.
+/// Length of the JSON object at the start of `bytes`, by its braces and strings.
 fn object_length(bytes: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut in_string = false;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_found_around_a_lost_line_end() {
+    fn entries_around_a_lost_line_end_are_recovered() {
         let (one, two) = (entry(1), entry(2));
         let line = format!("{one}\u{b}{two}");
         let found = salvage(100, line.as_bytes());

@@ -1,88 +1,66 @@
-//! Reading a log in stretches of whole lines, from any place, forwards or backwards.
+//! Reads a log in segments of whole lines, from any offset, forwards or backwards.
 //!
 //! A [`Segment`] is one allocation that all entries of its lines share. Offsets come from the file and may be
-//! wrong, so every place is checked to be the start of a line before it is used. Memory is bounded: a segment
-//! is one stretch of [`SEGMENT_BYTES`], or one line where a line is longer, and a line has a greatest length.
+//! wrong, so each is checked to be the start of a line before it is used. Memory is bounded: a segment holds
+//! at most [`SEGMENT_BYTES`], or one line of at most [`LINE_BYTES_MAX`].
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pal_model::{Entry, Text};
+use pal_model::SharedText;
 
-use crate::checksum::{Seal, verify};
-use crate::error::{FileError, OpenError, Why};
+use crate::error::{FileError, LineFault, OpenError};
+use crate::located_entry::{LocatedEntry, read_entry};
 use crate::salvage::salvage;
 
-/// How much is read at a time.
+/// Bytes read at a time.
 pub(crate) const SEGMENT_BYTES: u64 = 256 << 10;
 
-/// The greatest length of a line, its line end included.
+/// Maximum length of a line, line end included.
 pub(crate) const LINE_BYTES_MAX: u64 = 256 << 20;
 
-/// The part of a log file that is read: its bytes before `end`.
+/// Readable part of a log file: its bytes before `end`.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct LogSource<'a> {
     pub(crate) file: &'a File,
     pub(crate) path: &'a Path,
     pub(crate) end: u64,
 }
 
-/// A stretch of whole lines.
+/// Consecutive whole lines.
 pub(crate) struct Segment {
     start: u64,
-    bytes: Bytes,
+    bytes: SegmentBytes,
 }
 
-enum Bytes {
-    Text(Text),
-    /// Some line is no UTF-8; the others are cut out one by one.
+enum SegmentBytes {
+    Text(SharedText),
+    /// At least one line is not UTF-8; the others are converted one by one.
     Raw(Vec<u8>),
 }
 
-/// One line and where it stands.
+/// One line with its position.
 pub(crate) struct RawLine {
     pub(crate) offset: u64,
-    /// Just behind its line end.
+    /// Offset after its line end.
     pub(crate) end: u64,
-    /// Its bytes if they are no UTF-8.
-    text: Result<Text, Vec<u8>>,
+    /// Raw bytes if the line is not UTF-8.
+    text: Result<SharedText, Vec<u8>>,
 }
 
-/// An entry and where its line starts.
-#[derive(Clone, Debug)]
-pub(crate) struct Located {
-    pub(crate) offset: u64,
-    pub(crate) entry: Entry,
-    /// Whether the line no longer matches its checksum. Its body then hides nothing.
-    pub(crate) is_altered: bool,
-    /// Whether the line ends with CRLF, which nothing here ever writes.
-    pub(crate) has_crlf: bool,
-    /// Whether the line carries a checksum.
-    pub(crate) has_checksum: bool,
-    /// Whether it was found inside of a line that is no entry itself.
-    pub(crate) is_salvaged: bool,
-}
-
-impl Located {
-    /// Length in bytes, without the line end.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.entry.line.len() as u64
-    }
-}
-
-/// A line that is no entry.
-pub(crate) struct Bad {
+/// A line that is not an entry.
+pub(crate) struct UnreadableLine {
     pub(crate) offset: u64,
     pub(crate) end: u64,
-    pub(crate) why: Why,
-    /// Entries that stand in it whole.
-    pub(crate) found: Vec<Located>,
+    pub(crate) why: LineFault,
+    /// Whole entries inside the line.
+    pub(crate) found: Vec<LocatedEntry>,
 }
 
-impl<'a> Source<'a> {
-    /// Whether a line starts at `offset`.
+impl<'a> LogSource<'a> {
+    /// Reports whether a line starts at `offset`.
     pub(crate) fn is_line_start(&self, offset: u64) -> Result<bool, FileError> {
         if offset == 0 || offset >= self.end {
             return Ok(offset == 0 && self.end > 0);
@@ -92,12 +70,12 @@ impl<'a> Source<'a> {
         Ok(before[0] == b'\n')
     }
 
-    /// The line that starts at `offset`; none if no line does.
+    /// Returns the line that starts at `offset`, if one does.
     pub(crate) fn line_at(self, offset: u64) -> Result<Option<RawLine>, FileError> {
-        Cursor::new(self).starting_at(offset)
+        LineCursor::new(self).starting_at(offset)
     }
 
-    /// The last whole lines before `end`, which must be just behind a line.
+    /// Reads the last whole lines before `end`, which must be the end of a line.
     pub(crate) fn segment_ending(&self, end: u64) -> Result<Segment, FileError> {
         let mut size = SEGMENT_BYTES;
         loop {
@@ -114,7 +92,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whole lines from `start` on, which must be the start of a line.
+    /// Reads whole lines from `start`, which must be the start of a line.
     pub(crate) fn segment_starting(&self, start: u64) -> Result<Segment, FileError> {
         let mut size = SEGMENT_BYTES;
         loop {
@@ -131,7 +109,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Just behind the line that starts at `start`.
+    /// Finds the end of the line that starts at `start`.
     fn line_end(&self, start: u64) -> Result<u64, FileError> {
         let mut from = start;
         while from < self.end {
@@ -144,7 +122,7 @@ impl<'a> Source<'a> {
         Ok(self.end)
     }
 
-    /// The bytes from `from` to `to`.
+    /// Reads the bytes in `from..to`.
     pub(crate) fn read(&self, from: u64, to: u64) -> Result<Vec<u8>, FileError> {
         let mut bytes = vec![0; (to - from) as usize];
         self.fill(from, &mut bytes)?;
@@ -165,21 +143,21 @@ impl<'a> Source<'a> {
 }
 
 impl Segment {
-    /// Of `bytes`, which were read at `start`, those from `from` on.
+    /// Makes a segment of `bytes[from..]`; `bytes` were read at offset `start`.
     fn new(start: u64, bytes: &[u8], from: usize) -> Segment {
         let bytes = match std::str::from_utf8(&bytes[from..]) {
-            Ok(text) => Bytes::Text(Text::from(text)),
-            Err(_) => Bytes::Raw(bytes[from..].to_vec()),
+            Ok(text) => SegmentBytes::Text(SharedText::from(text)),
+            Err(_) => SegmentBytes::Raw(bytes[from..].to_vec()),
         };
         Segment { start: start + from as u64, bytes }
     }
 
-    /// Just behind its last line.
+    /// Offset after its last line.
     pub(crate) fn end(&self) -> u64 {
         self.start + self.bytes().len() as u64
     }
 
-    /// The line that ends at `end`, if it is in here.
+    /// Returns the line that ends at `end`, if this segment holds it.
     pub(crate) fn line_ending(&self, end: u64) -> Option<RawLine> {
         let to = usize::try_from(end.checked_sub(self.start)?).ok()?;
         let before = self.bytes().get(..to)?;
@@ -188,7 +166,7 @@ impl Segment {
         (to > 0).then(|| self.cut(from, to))
     }
 
-    /// The line that starts at `start`, if a line does and it is in here.
+    /// Returns the line that starts at `start`, if this segment holds one.
     pub(crate) fn line_starting(&self, start: u64) -> Option<RawLine> {
         let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
         let bytes = self.bytes();
@@ -203,8 +181,8 @@ impl Segment {
 
     fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Text(text) => text.as_bytes(),
-            Bytes::Raw(bytes) => bytes,
+            SegmentBytes::Text(text) => text.as_bytes(),
+            SegmentBytes::Raw(bytes) => bytes,
         }
     }
 
@@ -212,10 +190,10 @@ impl Segment {
         let bytes = self.bytes();
         let inner_to = if bytes[from..to].ends_with(b"\n") { to - 1 } else { to };
         let text = match &self.bytes {
-            // A line end is a whole character, so a cut beside one is never inside another.
-            Bytes::Text(text) => Ok(text.slice_of(&text.as_str()[from..inner_to])),
-            Bytes::Raw(bytes) => match std::str::from_utf8(&bytes[from..inner_to]) {
-                Ok(text) => Ok(Text::from(text)),
+            // A line end is a whole character, so slicing next to one never splits another.
+            SegmentBytes::Text(text) => Ok(text.slice_of(&text.as_str()[from..inner_to])),
+            SegmentBytes::Raw(bytes) => match std::str::from_utf8(&bytes[from..inner_to]) {
+                Ok(text) => Ok(SharedText::from(text)),
                 Err(_) => Err(bytes[from..inner_to].to_vec()),
             },
         };
@@ -224,46 +202,26 @@ impl Segment {
 }
 
 impl RawLine {
-    /// Reads the entry.
-    pub(crate) fn parse(self) -> Result<Located, Bad> {
+    /// Parses the entry and verifies its checksum.
+    pub(crate) fn parse(self) -> Result<LocatedEntry, UnreadableLine> {
         let RawLine { offset, end, text } = self;
         let bad = |why, line: &[u8]| {
-            let is_newer = matches!(why, Why::NotAnEntry(pal_model::EntryError::Version(_)));
+            let is_newer = matches!(why, LineFault::NotAnEntry(pal_model::EntryError::Version(_)));
             let found = if is_newer { Vec::new() } else { salvage(offset, line) };
-            Bad { offset, end, why, found }
+            UnreadableLine { offset, end, why, found }
         };
         match text {
             Ok(text) => read_entry(offset, &text).map_err(|why| bad(why, text.as_bytes())),
-            Err(bytes) => Err(bad(Why::NotUtf8, &bytes)),
+            Err(bytes) => Err(bad(LineFault::NotUtf8, &bytes)),
         }
     }
 }
 
-/// Reads the entry of a line that starts at `offset` and compares it with its checksum.
-pub(crate) fn read_entry(offset: u64, line: &Text) -> Result<Located, Why> {
-    let inner = line.strip_suffix('\r').unwrap_or(line);
-    let has_crlf = inner.len() < line.len();
-    let seal = verify(inner.as_bytes());
-    match Entry::parse(line.slice_of(inner)) {
-        Ok(mut entry) => {
-            let is_altered = seal == Seal::Broken;
-            if is_altered {
-                entry.disarm();
-            }
-            let has_checksum = seal != Seal::Absent;
-            Ok(Located { offset, entry, is_altered, has_crlf, has_checksum, is_salvaged: false })
-        }
-        // Damage may have hit the version: that is not the word of a newer program.
-        Err(pal_model::EntryError::Version(_)) if seal == Seal::Broken => Err(Why::Checksum),
-        Err(error) => Err(error.into()),
-    }
-}
-
-impl Bad {
-    /// Refuses a line that only a newer program can read; any other bad line passes.
-    pub(crate) fn unless_newer(self, path: &Path) -> Result<Bad, OpenError> {
+impl UnreadableLine {
+    /// Refuses a line that only a newer program can read; passes any other unreadable line through.
+    pub(crate) fn unless_newer(self, path: &Path) -> Result<UnreadableLine, OpenError> {
         match self.why {
-            Why::NotAnEntry(pal_model::EntryError::Version(version)) => {
+            LineFault::NotAnEntry(pal_model::EntryError::Version(version)) => {
                 Err(OpenError::Newer { path: path.to_owned(), version })
             }
             _ => Ok(self),
@@ -271,18 +229,18 @@ impl Bad {
     }
 }
 
-/// Goes from line to line backwards and by jumps, with one segment at hand.
-pub(crate) struct Cursor<'a> {
-    source: Source<'a>,
+/// Moves from line to line, backwards or by offset, and caches one segment.
+pub(crate) struct LineCursor<'a> {
+    source: LogSource<'a>,
     segment: Option<Segment>,
 }
 
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(source: Source<'a>) -> Cursor<'a> {
-        Cursor { source, segment: None }
+impl<'a> LineCursor<'a> {
+    pub(crate) fn new(source: LogSource<'a>) -> LineCursor<'a> {
+        LineCursor { source, segment: None }
     }
 
-    /// The line that ends at `end`, which must be just behind a line; none before the first.
+    /// Returns the line that ends at `end`, which must be the end of a line; none at the start of the file.
     pub(crate) fn ending_at(&mut self, end: u64) -> Result<Option<RawLine>, FileError> {
         if end == 0 {
             return Ok(None);
@@ -294,7 +252,7 @@ impl<'a> Cursor<'a> {
         Ok(self.segment.insert(segment).line_ending(end))
     }
 
-    /// The line that starts at `start`; none if no line starts there.
+    /// Returns the line that starts at `start`, if one does.
     pub(crate) fn starting_at(&mut self, start: u64) -> Result<Option<RawLine>, FileError> {
         if let Some(segment) = &self.segment
             && (segment.start..segment.end()).contains(&start)
@@ -310,20 +268,20 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// All lines from one on, forwards.
-pub(crate) struct Forward<'a> {
-    source: Source<'a>,
+/// Iterates over lines in file order.
+pub(crate) struct ForwardCursor<'a> {
+    source: LogSource<'a>,
     segment: Option<Segment>,
     at: u64,
 }
 
-impl<'a> Forward<'a> {
-    /// From `start` on, which must be the start of a line.
-    pub(crate) fn new(source: Source<'a>, start: u64) -> Forward<'a> {
-        Forward { source, segment: None, at: start }
+impl<'a> ForwardCursor<'a> {
+    /// Starts at `start`, which must be the start of a line.
+    pub(crate) fn new(source: LogSource<'a>, start: u64) -> ForwardCursor<'a> {
+        ForwardCursor { source, segment: None, at: start }
     }
 
-    /// The next line; none behind the last.
+    /// Returns the next line; none at the end.
     pub(crate) fn next_line(&mut self) -> Result<Option<RawLine>, FileError> {
         if self.at >= self.source.end {
             return Ok(None);

@@ -1,50 +1,52 @@
-//! Refuses a home that others could have written: whoever writes settings decides which programs run and where keys go.
+//! Refuses a home directory that other users can write to: settings decide which programs run and where keys
+//! are sent.
 //!
-//! As OpenSSH does with its own files: each must belong to the user or to root, and nobody else may write to it.
+//! Like OpenSSH with its own files: each must belong to the user or to root, and no other user
+//! may write to it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The owner of the machine, whose files are trusted like the user's own.
+/// User id of root, whose files are trusted.
 const ROOT: u32 = 0;
-/// Permission bits that let the group or everybody write.
+/// Write permission for group or others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// A file or directory that is not obeyed.
+/// A file or directory that is ignored for safety.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsafeHome {
     /// It belongs to another user.
-    #[error("{} belongs to {owner}, who is not you: its settings are not obeyed", .path.display())]
+    #[error("{} belongs to {owner}, not to you: its settings are ignored", .path.display())]
     Owner {
         /// The file or directory.
         path: PathBuf,
-        /// The owner's name, or number where it has none.
+        /// Name of the owner, or its user id.
         owner: String,
-        /// The user's own number.
+        /// User id of the current user.
         user: u32,
     },
     /// Others can write to it.
-    #[error("{} (owner {owner}, mode {mode:04o}) can be written by others: its settings are not obeyed", .path.display())]
+    #[error("{} (owner {owner}, mode {mode:04o}) is writable by other users: its settings are ignored", .path.display())]
     Writable {
         /// The file or directory.
         path: PathBuf,
-        /// The owner's name, or number where it has none.
+        /// Name of the owner, or its user id.
         owner: String,
-        /// Its permission bits.
+        /// Permission bits.
         mode: u32,
     },
-    /// It cannot be examined.
-    #[error("{} cannot be examined: {source}", .path.display())]
+    /// Its metadata cannot be read.
+    #[error("cannot read the metadata of {}: {source}", .path.display())]
     Unreadable {
         /// The file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl UnsafeHome {
-    /// The next step for the user: a command that fixes it.
+    /// Command or action that fixes the problem.
     pub fn hint(&self) -> String {
         match self {
             UnsafeHome::Owner { path, user, .. } => format!(
@@ -59,8 +61,8 @@ impl UnsafeHome {
     }
 }
 
-/// Checks that paths belong to the user or to root and that nobody else can write to them. Links are followed; what does not
-/// exist is passed over.
+/// Checks that paths belong to the user or root and that only the owner can write to them. Follows links;
+/// ignores missing paths.
 pub fn check_owner_and_mode(paths: &[PathBuf]) -> Result<(), UnsafeHome> {
     let user = rustix::process::geteuid().as_raw();
     paths.iter().try_for_each(|path| check(path, user))
@@ -79,14 +81,14 @@ fn check(path: &Path, user: u32) -> Result<(), UnsafeHome> {
     if owner != user && owner != ROOT {
         return Err(UnsafeHome::Owner { path: path.to_owned(), owner: user_name(owner), user });
     }
-    // Devices and pipes are for others to write to, and hold no settings.
+    // Devices and pipes hold no settings.
     if (metadata.is_file() || metadata.is_dir()) && mode & WRITABLE_BY_OTHERS != 0 {
         return Err(UnsafeHome::Writable { path: path.to_owned(), owner: user_name(owner), mode });
     }
     Ok(())
 }
 
-/// The name of a user, where the machine's list has one.
+/// Looks up a user name in `/etc/passwd`.
 fn user_name(user: u32) -> String {
     let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let is_meant = |line: &&str| line.split(':').nth(2) == Some(&user.to_string());
@@ -96,7 +98,7 @@ fn user_name(user: u32) -> String {
     }
 }
 
-/// A path as a word of a shell.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_refused_with_the_command_that_fixes_it() {
+    fn writable_by_others_is_refused_with_a_chmod_hint() {
         let folder = tempfile::tempdir().unwrap();
         for (mode, is_safe) in [(0o600, true), (0o644, true), (0o664, false), (0o646, false), (0o666, false)]
         {
@@ -137,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_another_user_is_refused() {
+    fn files_of_another_user_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(folder.path(), "settings.toml", 0o600);
         let user = rustix::process::geteuid().as_raw();
         assert!(check(&path, user).is_ok());
-        // Seen by somebody else; files of root are fine for everybody.
+        // Check as another user; files of root are always accepted.
         let other = check(&path, user + 1);
         assert_eq!(other.is_ok(), user == ROOT, "{other:?}");
         if user == ROOT && std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_name_paths_as_one_word() {
+    fn paths_in_commands_are_quoted() {
         assert_eq!(quoted(Path::new("/home/ann/.palimpsest")), "/home/ann/.palimpsest");
         assert_eq!(quoted(Path::new("/home/a b/it's")), r"'/home/a b/it'\''s'");
     }

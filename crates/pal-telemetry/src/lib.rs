@@ -11,4 +11,4 @@ mod otel;
 
 pub use logging::{LogError, start_log};
 #[cfg(feature = "otel")]
-pub use otel::{Target, TargetError, Telemetry};
+pub use otel::{Telemetry, TelemetryTarget, TelemetryTargetError};

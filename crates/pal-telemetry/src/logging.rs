@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt};
 
-/// How the names of our own parts begin. Others log headers and bodies when told to be loud, and so keys.
+/// Prefix of our own modules. Dependencies log headers and bodies at verbose levels, and so keys.
 const OURS: &str = "pal_";
 
 /// The log cannot be begun.
@@ -23,9 +23,9 @@ pub enum LogError {
         "`log` is `{filter}`, which is no filter: {why}; write for instance debug, or pal_provider=debug,info"
     )]
     Filter {
-        /// What it is.
+        /// Filter as given.
         filter: String,
-        /// What is wrong with it.
+        /// Error in it.
         why: String,
     },
     /// The file cannot be written.
@@ -33,7 +33,7 @@ pub enum LogError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A log was begun before.

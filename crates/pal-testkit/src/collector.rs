@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a collector answers.
+/// Answer of a collector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Manner {
     /// It takes everything.

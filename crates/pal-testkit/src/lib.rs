@@ -1,17 +1,17 @@
-//! What the tests of several crates share: scenarios, soups of entries, and the way to the real data.
+//! Test support of several crates: scenarios, random logs, raw blocks and recorded sessions.
 //!
 //! A development dependency only; nothing here is part of the program.
 
-mod blocks;
 mod collector;
-mod data;
+mod random_log;
+mod raw_blocks;
+mod recorded_sessions;
 mod scenario;
 mod script;
-mod soup;
 
-pub use blocks::{assistant_block, user_block};
 pub use collector::{Collector, Manner, Posted};
-pub use data::{cases, data_dir, session_files};
+pub use random_log::{RandomLogOptions, random_log};
+pub use raw_blocks::{assistant_block, user_block};
+pub use recorded_sessions::{cases, data_dir, own_entries, session_files};
 pub use scenario::{Scenario, scenarios};
 pub use script::script;
-pub use soup::{Soup, soup};

@@ -13,7 +13,7 @@ pub struct Scenario {
     pub name: String,
     /// The script.
     pub log: String,
-    /// What must come out, by the name of the fence.
+    /// Expected results by the name of their code block.
     pub expected: Vec<(String, String)>,
 }
 

@@ -30,14 +30,15 @@
 use std::collections::BTreeMap;
 
 use pal_model::{
-    Block, Boundary, Content, Cost, Decision, DecisionKind, Draft, Entry, EntryId, IdSource, Origin,
-    Placement, Prefix, Preserved, RequestSent, ResponseGot, Source, Text, Timestamp, Usage, escape_into,
+    Boundary, Content, ContentBlock, Decision, DecisionCost, DecisionKind, EntryDraft, EntryId, IdSource,
+    LogEntry, MessageOrigin, PreservedPlacement, PreservedRange, PromptPrefix, RequestRecord, RequestSource,
+    ResponseRecord, SharedText, Timestamp, Usage, escape_into,
 };
 
 /// A log as a script tells it.
 struct Writer {
     ids: IdSource,
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
     /// The entry of each line of the script, from 1.
     by_line: BTreeMap<usize, EntryId>,
     models: BTreeMap<String, String>,
@@ -45,7 +46,7 @@ struct Writer {
 }
 
 /// The entries that a script describes, in the order of their log. Fails with the line that makes no sense.
-pub fn script(text: &str) -> Result<Vec<Entry>, String> {
+pub fn script(text: &str) -> Result<Vec<LogEntry>, String> {
     let mut writer = Writer {
         ids: IdSource::seeded(5),
         entries: Vec::new(),
@@ -88,22 +89,24 @@ impl Writer {
         Some(())
     }
 
-    fn said(&self, line: &str, words: &[&str], text: &str) -> Option<Draft> {
-        let list = |block: &Block| format!("[{}]", block.raw());
+    fn said(&self, line: &str, words: &[&str], text: &str) -> Option<EntryDraft> {
+        let list = |block: &ContentBlock| format!("[{}]", block.raw());
         Some(match words {
-            ["user"] => Draft::user(Origin::Person, &list(&Block::text(text))),
-            ["agent"] => Draft::user(Origin::Agent, &list(&Block::text(text))),
-            ["note"] => Draft::attachment("note", &list(&Block::text(text))),
-            ["note", what] => Draft::attachment(what, &list(&Block::text(text))),
-            ["tools", names @ ..] => Draft::prefix(&tools(names)),
-            ["image"] => Draft::user(
-                Origin::Person,
+            ["user"] => EntryDraft::user(MessageOrigin::Person, &list(&ContentBlock::text(text))),
+            ["agent"] => EntryDraft::user(MessageOrigin::Agent, &list(&ContentBlock::text(text))),
+            ["note"] => EntryDraft::attachment("note", &list(&ContentBlock::text(text))),
+            ["note", what] => EntryDraft::attachment(what, &list(&ContentBlock::text(text))),
+            ["tools", names @ ..] => EntryDraft::prefix(&tools(names)),
+            ["image"] => EntryDraft::user(
+                MessageOrigin::Person,
                 r#"[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]"#,
             ),
-            ["result", id] => Draft::user(Origin::Tool, &result(id, text, "")),
-            ["result", id, "error"] => Draft::user(Origin::Tool, &result(id, text, r#","is_error":true"#)),
-            ["raw", "user", ..] => Draft::user(Origin::Person, line.strip_prefix("raw user ")?),
-            ["raw", "tool", ..] => Draft::user(Origin::Tool, line.strip_prefix("raw tool ")?),
+            ["result", id] => EntryDraft::user(MessageOrigin::Tool, &result(id, text, "")),
+            ["result", id, "error"] => {
+                EntryDraft::user(MessageOrigin::Tool, &result(id, text, r#","is_error":true"#))
+            }
+            ["raw", "user", ..] => EntryDraft::user(MessageOrigin::Person, line.strip_prefix("raw user ")?),
+            ["raw", "tool", ..] => EntryDraft::user(MessageOrigin::Tool, line.strip_prefix("raw tool ")?),
             ["raw", "model", response, ..] => {
                 let content = line.strip_prefix("raw model ")?.split_once(' ')?.1;
                 self.model(response, content)
@@ -123,13 +126,13 @@ impl Writer {
                     escape_into(&mut block, rest);
                     self.model(response, &format!(r#"{block},"signature":"signed"}}]"#))
                 }
-                _ => self.model(response, &list(&Block::text(text))),
+                _ => self.model(response, &list(&ContentBlock::text(text))),
             },
             ["sent"] => self.sent("main"),
             ["sent", source] => self.sent(source),
-            ["usage", response, prompt, output] => Draft::response(&ResponseGot {
+            ["usage", response, prompt, output] => EntryDraft::response(&ResponseRecord {
                 response: (*response).into(),
-                source: Source::main(),
+                source: RequestSource::main(),
                 model: self.model_of(response).into(),
                 usage: Usage {
                     input_tokens: prompt.parse().ok()?,
@@ -144,7 +147,7 @@ impl Writer {
         })
     }
 
-    fn decided(&self, words: &[&str], text: &str) -> Option<Draft> {
+    fn decided(&self, words: &[&str], text: &str) -> Option<EntryDraft> {
         let text = String::from(text);
         let kind = match words {
             ["clear", ids @ ..] => {
@@ -175,19 +178,25 @@ impl Writer {
             }
             ["boundary", head, tail, rest @ ..] => {
                 let placement = match rest {
-                    ["before"] => Placement::BeforeSummary,
-                    _ => Placement::AfterSummary,
+                    ["before"] => PreservedPlacement::BeforeSummary,
+                    _ => PreservedPlacement::AfterSummary,
                 };
                 let ends = self.entry(head).zip(self.entry(tail));
-                let preserved = ends.map(|(head, tail)| Preserved { head, tail, placement, offset: None });
-                let summary = [Block::text(&text)].into_iter().collect();
+                let preserved =
+                    ends.map(|(head, tail)| PreservedRange { head, tail, placement, offset: None });
+                let summary = [ContentBlock::text(&text)].into_iter().collect();
                 let how = "fork".into();
-                return Some(Draft::boundary(&Boundary { how, summary, preserved, ..Boundary::default() }));
+                return Some(EntryDraft::boundary(&Boundary {
+                    method: how,
+                    summary,
+                    preserved,
+                    ..Boundary::default()
+                }));
             }
             _ => return None,
         };
-        let cost = Cost { tokens_freed: 100, ..Cost::default() };
-        Some(Draft::decision(&Decision { kind, reason: "script".into(), cost }))
+        let cost = DecisionCost { tokens_freed: 100, ..DecisionCost::default() };
+        Some(EntryDraft::decision(&Decision { kind, reason: "script".into(), cost }))
     }
 
     fn entry(&self, line: &str) -> Option<EntryId> {
@@ -198,14 +207,18 @@ impl Writer {
         self.models.get(response).map_or("claude-opus-5-5", String::as_str)
     }
 
-    fn model(&self, response: &str, content: &str) -> Draft {
+    fn model(&self, response: &str, content: &str) -> EntryDraft {
         let model = Some(self.model_of(response));
         let response = (response != "-").then(|| response.into());
-        Draft::assistant(response.as_ref(), model, content)
+        EntryDraft::assistant(response.as_ref(), model, content)
     }
 
-    fn sent(&self, source: &str) -> Draft {
-        Draft::request(&RequestSent::plain(Source::named(source), self.parent, "claude-opus-5-5".into()))
+    fn sent(&self, source: &str) -> EntryDraft {
+        EntryDraft::request(&RequestRecord::new(
+            RequestSource::from_name(source),
+            self.parent,
+            "claude-opus-5-5".into(),
+        ))
     }
 }
 
@@ -216,12 +229,12 @@ fn result(id: &str, text: &str, error: &str) -> String {
 }
 
 /// A prefix that declares tools of these names.
-fn tools(names: &[&str]) -> Prefix {
+fn tools(names: &[&str]) -> PromptPrefix {
     let tool = |name: &&str| format!(r#"{{"name":"{name}","input_schema":{{"type":"object"}}}}"#);
     let tools: Vec<String> = names.iter().map(tool).collect();
-    Prefix {
-        system: Text::from("[]"),
-        tools: Text::from(format!("[{}]", tools.join(","))),
+    PromptPrefix {
+        system: SharedText::from("[]"),
+        tools: SharedText::from(format!("[{}]", tools.join(","))),
         context: Content::default(),
         unseen_tokens: 0,
         notes: Default::default(),

@@ -1,49 +1,54 @@
-//! The agent's own tools: files, searches, shell, pages.
+//! Built-in tools of the agent: files, searches, shell, web pages.
 //!
-//! What the model is told of each stands in `pal-prompt`; here they are carried out. A tool says first what it would do
-//! ([`Tool::needs`]), so that permissions can be asked, and then does it ([`Tool::run`]).
+//! `pal-prompt` holds their descriptions for the model; this crate executes them. A tool first names the
+//! access it needs ([`ToolHandler::required_access`]), so that permissions can be checked, and then runs
+//! ([`ToolHandler::run`]).
 
 mod files;
-mod input;
-mod output;
-mod paths;
-mod quoted;
+mod path_resolution;
+mod restored_tags;
 mod search;
-mod session;
+mod session_tools;
 mod shell;
-mod tool;
+mod tool_handler;
+mod tool_input;
+mod tool_output;
 mod web;
 mod workspace;
 
-pub use files::{Edit, Read, Write, file_seen};
-pub use input::Input;
-pub use output::Output;
-pub use search::{Glob, Grep};
-pub use session::{
-    AgentInfo, EnterPlanMode, ExitPlanMode, Skill, SkillInfo, Todo, agents, open_todos, skill_text, skills,
+pub use files::{EditTool, ReadTool, WriteTool, file_seen};
+pub use search::{GlobTool, GrepTool};
+pub use session_tools::{
+    AgentDefinition, EnterPlanModeTool, ExitPlanModeTool, SkillInfo, SkillTool, TodoTool, agent_definitions,
+    available_skills, open_todos, skill_text,
 };
-pub use shell::{Bash, BashOutput, KillBash, Sandbox, SandboxConfig, Shell, open_variables, shell_tools};
-pub use tool::{Running, Tool};
-pub use web::WebFetch;
-pub use workspace::{Abilities, Hidden, Keeper, Kept, Workspace};
+pub use shell::{
+    BashOutputTool, BashTool, KillBashTool, SandboxConfig, SessionSandbox, Shell, shell_tools,
+    visible_variables,
+};
+pub use tool_handler::{ToolContext, ToolHandler};
+pub use tool_input::ToolInput;
+pub use tool_output::ToolOutput;
+pub use web::WebFetchTool;
+pub use workspace::{HiddenFiles, MediaSupport, RecordedFolder, RecordedWrite, Workspace};
 
-/// The tools for files, searches, pages and the session itself, by name.
-pub fn tools() -> Vec<Box<dyn Tool>> {
+/// Tools for files, searches, web pages and the session itself, sorted by name.
+pub fn builtin_tools() -> Vec<Box<dyn ToolHandler>> {
     vec![
-        Box::new(Edit),
-        Box::new(EnterPlanMode),
-        Box::new(ExitPlanMode),
-        Box::new(Glob),
-        Box::new(Grep),
-        Box::new(Read),
-        Box::new(Skill),
-        Box::new(Todo),
-        Box::new(WebFetch),
-        Box::new(Write),
+        Box::new(EditTool),
+        Box::new(EnterPlanModeTool),
+        Box::new(ExitPlanModeTool),
+        Box::new(GlobTool),
+        Box::new(GrepTool),
+        Box::new(ReadTool),
+        Box::new(SkillTool),
+        Box::new(TodoTool),
+        Box::new(WebFetchTool),
+        Box::new(WriteTool),
     ]
 }
 
-/// The tool with this name.
-pub fn find<'a>(tools: &'a [Box<dyn Tool>], name: &str) -> Option<&'a dyn Tool> {
+/// Finds a tool by name.
+pub fn find_tool<'a>(tools: &'a [Box<dyn ToolHandler>], name: &str) -> Option<&'a dyn ToolHandler> {
     tools.iter().find(|tool| tool.name() == name).map(AsRef::as_ref)
 }

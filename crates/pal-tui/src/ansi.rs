@@ -1,11 +1,11 @@
-//! What the program's other commands print, with their colours, as lines.
+//! Conversion of text with ANSI colours to styled lines.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::harmless;
+use crate::styled_text::sanitize;
 
-/// Lines of a text whose colours are written as they go to a terminal. Any other sequence is shown, not obeyed.
+/// Parses text with ANSI colour codes. Any other escape sequence is shown, not executed.
 pub(crate) fn lines(text: &str) -> Vec<Line<'static>> {
     let mut style = Style::new();
     text.lines().map(|line| spans(line, &mut style)).collect()
@@ -16,7 +16,7 @@ fn spans(line: &str, style: &mut Style) -> Line<'static> {
     let mut rest = line;
     while let Some(at) = rest.find("\u{1b}[") {
         if at > 0 {
-            spans.push(Span::styled(harmless(&rest[..at]), *style));
+            spans.push(Span::styled(sanitize(&rest[..at]), *style));
         }
         let after = &rest[at + 2..];
         let end = after.find(|character: char| character.is_ascii_alphabetic());
@@ -32,12 +32,12 @@ fn spans(line: &str, style: &mut Style) -> Line<'static> {
         }
     }
     if !rest.is_empty() {
-        spans.push(Span::styled(harmless(rest), *style));
+        spans.push(Span::styled(sanitize(rest), *style));
     }
     Line::from(spans)
 }
 
-/// A style as codes change it.
+/// Applies colour codes to a style.
 fn styled(mut style: Style, codes: &str) -> Style {
     let mut codes = codes.split(';').map(|code| code.parse::<u8>().unwrap_or(0));
     while let Some(code) = codes.next() {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_kept_and_anything_else_is_shown() {
+    fn colours_are_kept_and_other_escapes_are_shown() {
         let read = lines("a\u{1b}[1;36mb\u{1b}[0mc\u{1b}[2Jd\n\u{1b}[38;5;208me");
         let texts: Vec<String> = read.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["abc·[2Jd", "e"]);

@@ -1,8 +1,8 @@
-//! The loop: keys before everything else, news in slices, at most so many frames a second, and no work while nothing happens.
+//! The event loop: keys first, events in time slices, a limited frame rate, and no work while idle.
 
-mod raw;
-mod typing;
-mod working;
+mod event_handling;
+mod key_input;
+mod raw_terminal;
 
 use std::io;
 use std::sync::mpsc;
@@ -11,147 +11,181 @@ use std::time::{Duration, Instant};
 use crossterm::event::Event as Input;
 use crossterm::terminal;
 
-use crate::asking::Question;
+use crate::completion::Suggestions;
 use crate::editor::Editor;
-use crate::files::Files;
-use crate::history::History;
-use crate::keys::{Inbox, parts};
-use crate::live::{Parts, composed, note_question_shown, question_rows};
-use crate::modes::Modes;
+use crate::event_inbox::{EventInbox, connect};
+use crate::live_region::{LiveParts, compose, note_question_shown, question_rows};
+use crate::mode_choice::ModeChoice;
+use crate::permission_dialog::PermissionDialog;
 use crate::picker::Picker;
+use crate::project_files::ProjectFiles;
+use crate::prompt_history::PromptHistory;
 use crate::screen::Screen;
-use crate::status::Status;
-use crate::suggest::Suggestions;
+use crate::status_line::StatusLine;
 use crate::theme::Theme;
-use crate::told::{CommandInfo, Commands, Facts, Origin, Start, Wish};
 use crate::transcript::Transcript;
-use raw::Raw;
+use crate::ui_events::{ActiveSession, CommandHandler, CommandInfo, TerminalOptions, UiChannels, UserAction};
+use raw_terminal::RawTerminal;
 
-/// The least time between two frames, unless a key was pressed.
+/// Minimum time between two frames, unless a key was pressed.
 const FRAME: Duration = Duration::from_millis(16);
-/// How long news are dealt with before keys are looked at again.
+/// Maximum time for events before keys are checked again.
 const SLICE: Duration = Duration::from_millis(6);
-/// How often what moves by itself moves.
+/// Interval of animations and timers.
 const TICK: Duration = Duration::from_millis(250);
-/// How often what runs in the background is looked at.
+/// Interval at which background tasks are counted.
 const BACKGROUND_TICK: Duration = Duration::from_secs(2);
-/// How long a second press of a key counts as one.
+/// Maximum time between two presses of a key that count as a double press.
 const TWICE: Duration = Duration::from_secs(2);
-/// What moves while something is worked on.
+/// Frames of the working indicator.
 const SIGNS: [&str; 4] = ["·", "✢", "✻", "✢"];
 
-/// Talks with the user until one of both sides leaves. The words that say why, if it was not the user.
-pub fn run(start: Start, origin: Origin) -> io::Result<Option<String>> {
+/// Runs the terminal until the user exits or the agent's thread ends; returns the reason in the latter case.
+pub fn run(start: TerminalOptions, channels: UiChannels) -> io::Result<Option<String>> {
     let (width, height) = terminal::size()?;
-    let terminal = Raw::enter()?;
-    let (inbox, wishes) = parts(origin);
+    let terminal = RawTerminal::enter()?;
+    let (inbox, actions) = connect(channels);
     let screen = Screen::new(io::stdout(), width.into(), height.into(), start.is_coloured);
-    let mut app = App::new(start, screen, wishes);
+    let mut app = App::new(start, screen, actions);
     app.begin();
     let left = app.work(&inbox);
-    app.screen.leave()?;
+    app.display.screen.leave()?;
     drop(terminal);
     if let Some(id) = app.session_to_name() {
-        println!("pal --resume {id} goes on with this session");
+        println!("to resume this session: pal --resume {id}");
     }
     left
 }
 
-/// What the program knows while it talks.
+/// State of the running terminal.
 struct App {
+    display: Display,
+    input: PromptInput,
+    completion: CompletionState,
+    dialogs: OpenDialogs,
+    session: SessionLink,
+    work: WorkProgress,
+    start: InitialInput,
+    commands: Box<dyn CommandHandler>,
+    modes: ModeChoice,
+    suspend: fn(),
+    /// Time at which raw mode was entered again after a suspension.
+    taken_over: Option<Instant>,
+    /// Set when the program exits, with the reason if the user did not ask for it.
+    exit: Option<Option<String>>,
+}
+
+/// The screen and its content.
+struct Display {
     screen: Screen<io::Stdout>,
     theme: Theme,
     transcript: Transcript,
-    status: Status,
-    modes: Modes,
-    editor: Editor,
-    history: History,
-    files: Files,
-    start: StartLeft,
-    suspend: fn(),
-    /// When the terminal was taken over again after we were stopped.
-    taken_over: Option<Instant>,
-    commands: Box<dyn Commands>,
-    known: Vec<CommandInfo>,
-    wishes: mpsc::Sender<Wish>,
-    facts: Option<Facts>,
-    questions: Vec<Question>,
-    picker: Option<Picker>,
-    suggestions: Option<Suggestions>,
-    suggested: usize,
-    /// Wishes that were not fulfilled yet.
-    outstanding: usize,
-    /// Whether the files of the project are being read for a suggestion.
-    awaits_files: bool,
-    /// Whether anything was said.
-    has_talked: bool,
-    /// Since when something is worked on.
-    since: Option<Instant>,
-    pressed: Pressed,
-    is_stopping: bool,
-    left: Option<Option<String>>,
+    status: StatusLine,
 }
 
-/// What is begun with.
-struct StartLeft {
+/// The prompt editor with its history and double-press keys.
+struct PromptInput {
+    editor: Editor,
+    history: PromptHistory,
+    armed_keys: ArmedKeys,
+}
+
+/// Suggestions for the word at the cursor, and their sources.
+struct CompletionState {
+    files: ProjectFiles,
+    known_commands: Vec<CommandInfo>,
+    suggestions: Option<Suggestions>,
+    selected: usize,
+    /// A suggestion waits for the list of project files.
+    awaits_files: bool,
+}
+
+/// Permission questions, oldest first, and the open picker.
+#[derive(Default)]
+struct OpenDialogs {
+    questions: Vec<PermissionDialog>,
+    picker: Option<Picker>,
+}
+
+/// Connection to the agent's thread.
+struct SessionLink {
+    actions: mpsc::Sender<UserAction>,
+    active: Option<ActiveSession>,
+    /// A prompt was sent in this session.
+    has_talked: bool,
+}
+
+/// Actions in progress.
+#[derive(Default)]
+struct WorkProgress {
+    /// Number of actions that are not done yet.
+    pending_actions: usize,
+    /// Start of the current work.
+    since: Option<Instant>,
+    is_stopping: bool,
+}
+
+/// Initial prompt and command.
+struct InitialInput {
     directory: std::path::PathBuf,
     prompt: Option<String>,
     command: Option<String>,
 }
 
-/// Keys whose second press means more.
+/// Times of keys whose second press has another meaning.
 #[derive(Default)]
-struct Pressed {
+struct ArmedKeys {
     escape: Option<Instant>,
     control_c: Option<Instant>,
 }
 
 impl App {
-    fn new(start: Start, screen: Screen<io::Stdout>, wishes: mpsc::Sender<Wish>) -> App {
+    fn new(start: TerminalOptions, screen: Screen<io::Stdout>, actions: mpsc::Sender<UserAction>) -> App {
         let theme = Theme;
-        let history = History::new(start.history);
+        let history = PromptHistory::new(start.history);
         App {
-            transcript: Transcript::new(screen.columns(), theme),
-            screen,
-            theme,
-            status: Status::default(),
-            modes: Modes::default(),
-            editor: Editor::new(history.read()),
-            history,
-            files: Files::new(start.directory.clone()),
-            known: start.commands.list(),
+            display: Display {
+                transcript: Transcript::new(screen.columns(), theme),
+                screen,
+                theme,
+                status: StatusLine::default(),
+            },
+            input: PromptInput {
+                editor: Editor::new(history.read()),
+                history,
+                armed_keys: ArmedKeys::default(),
+            },
+            completion: CompletionState {
+                files: ProjectFiles::new(start.directory.clone()),
+                known_commands: start.commands.list(),
+                suggestions: None,
+                selected: 0,
+                awaits_files: false,
+            },
+            dialogs: OpenDialogs::default(),
+            session: SessionLink { actions, active: None, has_talked: false },
+            work: WorkProgress::default(),
+            start: InitialInput { directory: start.directory, prompt: start.prompt, command: start.command },
             commands: start.commands,
-            start: StartLeft { directory: start.directory, prompt: start.prompt, command: start.command },
+            modes: ModeChoice::default(),
             suspend: start.suspend,
             taken_over: None,
-            wishes,
-            facts: None,
-            questions: Vec::new(),
-            picker: None,
-            suggestions: None,
-            suggested: 0,
-            outstanding: 0,
-            awaits_files: false,
-            has_talked: false,
-            since: None,
-            pressed: Pressed::default(),
-            is_stopping: false,
-            left: None,
+            exit: None,
         }
     }
 
-    /// What the user came with.
+    /// Runs the initial command and prompt.
     fn begin(&mut self) {
         if let Some(command) = self.start.command.take() {
             self.command(&command);
         }
         if let Some(prompt) = self.start.prompt.take() {
-            self.editor.insert(&prompt);
+            self.input.editor.insert(&prompt);
             self.submit();
         }
     }
 
-    fn work(&mut self, inbox: &Inbox) -> io::Result<Option<String>> {
+    fn work(&mut self, inbox: &EventInbox) -> io::Result<Option<String>> {
         let mut next_frame = Instant::now();
         let mut next_tick = next_frame;
         let mut is_changed = true;
@@ -162,17 +196,17 @@ impl App {
                 is_changed = false;
                 next_frame = Instant::now() + FRAME;
             }
-            if let Some(left) = self.left.take() {
+            if let Some(left) = self.exit.take() {
                 return Ok(left);
             }
             let pause = if is_changed { Some(next_frame - now.min(next_frame)) } else { self.pause() };
             inbox.wait(pause);
             let mut is_typed = false;
-            while let Some(input) = inbox.input() {
+            while let Some(input) = inbox.next_input() {
                 self.input(input);
                 is_typed = true;
             }
-            // Whoever types sees it at once, whatever else there is to be told.
+            // Typed text is drawn at once, before any events.
             if is_typed {
                 self.draw()?;
                 next_frame = Instant::now() + FRAME;
@@ -183,28 +217,28 @@ impl App {
                 is_changed |= self.tick();
             }
             while begun.elapsed() < SLICE
-                && let Some(told) = inbox.told()
+                && let Some(event) = inbox.next_event()
             {
-                self.told(told);
+                self.handle_event(event);
                 is_changed = true;
             }
         }
     }
 
-    /// How long nothing need be done.
+    /// Time until the next timer; `None` waits for input.
     fn pause(&self) -> Option<Duration> {
-        let is_armed = self.pressed.control_c.or(self.pressed.escape).is_some();
-        let has_background = self.status.background > 0;
+        let is_armed = self.input.armed_keys.control_c.or(self.input.armed_keys.escape).is_some();
+        let has_background = self.display.status.background > 0;
         match () {
-            () if self.is_working() || is_armed || self.awaits_files => Some(TICK),
+            () if self.is_working() || is_armed || self.completion.awaits_files => Some(TICK),
             () if has_background => Some(BACKGROUND_TICK),
             () => None,
         }
     }
 
-    /// Time passed. Whether something looks otherwise by that alone.
+    /// Advances timers; returns `true` if the frame may have changed.
     fn tick(&mut self) -> bool {
-        if self.awaits_files {
+        if self.completion.awaits_files {
             self.suggest();
         }
         let is_over = |pressed: &mut Option<Instant>| {
@@ -214,77 +248,85 @@ impl App {
             }
             is_over
         };
-        let is_disarmed = is_over(&mut self.pressed.control_c) | is_over(&mut self.pressed.escape);
-        is_disarmed || self.is_working() || self.status.background > 0 || self.suggestions.is_some()
+        let is_disarmed =
+            is_over(&mut self.input.armed_keys.control_c) | is_over(&mut self.input.armed_keys.escape);
+        is_disarmed
+            || self.is_working()
+            || self.display.status.background > 0
+            || self.completion.suggestions.is_some()
     }
 
-    /// The id of the session, if it is worth going on with.
+    /// Session id to print at exit; `None` if nothing was said.
     fn session_to_name(&self) -> Option<String> {
-        let log = self.facts.as_ref().filter(|_| self.has_talked)?.log.clone();
+        let log = self.session.active.as_ref().filter(|_| self.session.has_talked)?.log.clone();
         Some(log.parent()?.file_name()?.to_string_lossy().into_owned())
     }
 
     fn is_working(&self) -> bool {
-        self.outstanding > 0
+        self.work.pending_actions > 0
     }
 
     fn input(&mut self, input: Input) {
         match input {
             Input::Key(key) => self.key(&key),
             Input::Paste(text) => self.pasted(&text),
-            // Every frame asks for the size itself.
+            // Every frame queries the size itself.
             _ => {}
         }
     }
 
-    /// Draws a frame. The terminal may have changed since we were last told, and a frame for another width would go astray.
+    /// Draws a frame, for the current size of the terminal: a frame for another width would be garbled.
     fn draw(&mut self) -> io::Result<()> {
         if let Ok((width, height)) = terminal::size() {
-            self.screen.resize(width.into(), height.into());
-            self.transcript.set_width(self.screen.columns());
+            self.display.screen.resize(width.into(), height.into());
+            self.display.transcript.set_width(self.display.screen.columns());
         }
-        if let Some(facts) = &self.facts {
-            self.status.background = (facts.background)().len();
+        if let Some(session) = &self.session.active {
+            self.display.status.background = (session.background)().len();
         }
-        let finished = self.transcript.take_finished();
-        let (columns, rows) = (self.screen.columns(), self.screen.rows());
-        if let Some(question) = self.questions.first_mut() {
-            question.lay_out(columns, question_rows(rows), self.theme);
+        let finished = self.display.transcript.take_finished();
+        let (columns, rows) = (self.display.screen.columns(), self.display.screen.rows());
+        if let Some(question) = self.dialogs.questions.first_mut() {
+            question.lay_out(columns, question_rows(rows), self.display.theme);
         }
         let working = self.working();
         let hint = self.hint();
-        let parts = Parts {
-            transcript: &self.transcript,
-            status: &self.status,
-            editor: &self.editor,
-            question: self.questions.first(),
-            picker: self.picker.as_ref(),
-            suggestions: self.suggestions.as_ref().map(|suggestions| (suggestions, self.suggested)),
+        let parts = LiveParts {
+            transcript: &self.display.transcript,
+            status: &self.display.status,
+            editor: &self.input.editor,
+            question: self.dialogs.questions.first(),
+            picker: self.dialogs.picker.as_ref(),
+            suggestions: self
+                .completion
+                .suggestions
+                .as_ref()
+                .map(|suggestions| (suggestions, self.completion.selected)),
             working,
             hint: hint.as_deref(),
         };
-        let (live, question_at) = composed(&parts, columns, rows, self.theme);
-        self.screen.frame(&finished, &live)?;
-        if let Some((question, first)) = self.questions.first_mut().zip(question_at) {
+        let (live, question_at) = compose(&parts, columns, rows, self.display.theme);
+        self.display.screen.frame(&finished, &live)?;
+        if let Some((question, first)) = self.dialogs.questions.first_mut().zip(question_at) {
             note_question_shown(question, first, &live, rows);
         }
         Ok(())
     }
 
     fn working(&self) -> Option<String> {
-        let since = self.since.filter(|_| self.is_working() && self.questions.is_empty())?;
+        let since = self.work.since.filter(|_| self.is_working() && self.dialogs.questions.is_empty())?;
         let passed = since.elapsed();
         let sign = SIGNS[(passed.as_millis() / TICK.as_millis()) as usize % SIGNS.len()];
-        let words = if self.is_stopping { "stopping" } else { "working" };
-        Some(format!("{sign} {words}, {} s · Esc stops · what you type steers it", passed.as_secs()))
+        let words = if self.work.is_stopping { "stopping" } else { "working" };
+        Some(format!("{sign} {words}, {} s · Esc to stop · type to steer", passed.as_secs()))
     }
 
     fn hint(&self) -> Option<String> {
-        if self.pressed.control_c.is_some() {
-            return Some(String::from("Ctrl-C once more leaves"));
+        if self.input.armed_keys.control_c.is_some() {
+            return Some(String::from("press Ctrl-C again to exit"));
         }
-        if self.pressed.escape.is_some() && self.editor.is_empty() && !self.is_working() {
-            return Some(String::from("Esc once more goes back to an earlier prompt"));
+        if self.input.armed_keys.escape.is_some() && self.input.editor.is_empty() && !self.is_working() {
+            return Some(String::from("press Esc again to go back to an earlier prompt"));
         }
         None
     }

@@ -1,42 +1,42 @@
-//! The document that a person reads before they allow a call: the whole call, what in it matters in words, and the rule.
+//! The document that a user reads before they allow a call: the whole call, its marked risks, and the rule.
 //!
-//! Nothing is cut. What a model wrote stands behind a gutter, so that it cannot pass for a line of ours, and characters that
-//! drive a terminal or cannot be seen are spelt out.
+//! Nothing is cut. Text of the model has a gutter, so that it cannot pass for program output; control and invisible characters
+//! are spelled out.
 
 use std::path::Path;
 
-use pal_agent::{Asked, ConsentMark};
+use pal_events::{ConsentMark, PermissionQuestion};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use crate::difference::whole_of_call;
-use crate::paint::{chopped, line_columns, spelt_out, wrapped};
+use crate::diff::full_diff;
+use crate::styled_text::{line_columns, spell_out, wrap, wrap_anywhere};
 use crate::theme::Theme;
 
-/// Files with more bytes are not compared with what is written over them.
+/// Maximum size of an overwritten file that is diffed, in bytes.
 const PRIOR_BYTES_MAX: u64 = 256 << 10;
 
-/// Columns from which on lines of a command have a gutter.
+/// Minimum width for a gutter, in columns.
 const GUTTER_COLUMNS_MIN: usize = 20;
 
-/// The present content of a file that a call writes over.
+/// Current content of a file that a call overwrites.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PriorContent {
-    /// There is no such file, or which one is meant is not known here.
+    /// No such file, or a relative path that cannot be resolved here.
     None,
-    /// Its text.
+    /// Text of the file.
     Text(String),
-    /// It has this many bytes, and is too large or no text.
+    /// Size in bytes of a file that is too large or not text.
     Other(u64),
 }
 
 impl PriorContent {
     /// Reads the file that a call of Write replaces.
-    pub(crate) fn read(asked: &Asked) -> PriorContent {
+    pub(crate) fn read(asked: &PermissionQuestion) -> PriorContent {
         let input: Value = serde_json::from_str(&asked.input).unwrap_or(Value::Null);
         let path = input.get("file_path").and_then(Value::as_str).map(Path::new);
-        // Where the session stands is not known here: a relative path could be another file.
+        // The working directory is unknown here: a relative path could be another file.
         let Some(path) = path.filter(|path| asked.tool == "Write" && path.is_absolute()) else {
             return PriorContent::None;
         };
@@ -50,9 +50,9 @@ impl PriorContent {
     }
 }
 
-/// The whole of what a person is asked, in lines of at most `width` columns.
+/// Builds the document in lines of at most `width` columns.
 pub(crate) fn consent_document(
-    asked: &Asked,
+    asked: &PermissionQuestion,
     prior: &PriorContent,
     width: usize,
     theme: Theme,
@@ -63,34 +63,39 @@ pub(crate) fn consent_document(
         None => format!("{tool} wants your consent"),
     };
     let strong = theme.warning().patch(theme.strong());
-    let mut lines = wrapped(&[Span::styled(title, strong)], &[], &[Span::raw("  ")], width);
+    let mut lines = wrap(&[Span::styled(title, strong)], &[], &[Span::raw("  ")], width);
     lines.extend(call_lines(asked, prior, width, theme));
     lines.extend(mark_lines(asked, width, theme));
     let indent = [Span::raw("  ")];
     let why = [Span::styled(format!("Why you are asked: {}", one_line(&asked.why)), theme.dim())];
-    lines.extend(wrapped(&why, &indent, &indent, width));
+    lines.extend(wrap(&why, &indent, &indent, width));
     lines.into_iter().flat_map(|line| fitted(line, width)).collect()
 }
 
-/// A line in as many as it takes: one that the screen would cut could never be read.
+/// Splits a line that is too wide: the screen would cut it.
 fn fitted(line: Line<'static>, width: usize) -> Vec<Line<'static>> {
     match line_columns(&line) <= width {
         true => vec![line],
-        false => chopped(&line.spans, &[], &[], width),
+        false => wrap_anywhere(&line.spans, &[], &[], width),
     }
 }
 
-/// The rule that is stored if the call is allowed for good, to the letter.
-pub(crate) fn rule_lines(asked: &Asked, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// The rule that "always" stores, verbatim.
+pub(crate) fn rule_lines(asked: &PermissionQuestion, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let indent = [Span::raw("  ")];
     let head = [Span::styled("\"Always\" stores this rule for the project:", theme.dim())];
-    let mut lines = wrapped(&head, &indent, &indent, width);
+    let mut lines = wrap(&head, &indent, &indent, width);
     lines.extend(block(&asked.rule, &[], width, theme));
     lines.into_iter().flat_map(|line| fitted(line, width)).collect()
 }
 
-/// The call: its command, its change, its plan, or all that it is called with.
-fn call_lines(asked: &Asked, prior: &PriorContent, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// The call: its command, diff or plan, and its remaining input.
+fn call_lines(
+    asked: &PermissionQuestion,
+    prior: &PriorContent,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let parsed: Result<Value, _> = serde_json::from_str(&asked.input);
     let Ok(input @ Value::Object(_)) = parsed else { return block(&asked.input, &[], width, theme) };
     let text = |name: &str| input.get(name).and_then(Value::as_str);
@@ -121,7 +126,7 @@ fn is_change(tool: &str) -> bool {
 }
 
 fn change_lines(
-    asked: &Asked,
+    asked: &PermissionQuestion,
     input: &Value,
     prior: &PriorContent,
     width: usize,
@@ -144,16 +149,16 @@ fn change_lines(
     };
     let mut lines = Vec::new();
     if !note.is_empty() {
-        lines.extend(wrapped(&[Span::styled(note, theme.dim())], &[], &[Span::raw("  ")], width));
+        lines.extend(wrap(&[Span::styled(note, theme.dim())], &[], &[Span::raw("  ")], width));
     }
-    let changes = whole_of_call(&asked.tool, input, before, width, theme);
+    let changes = full_diff(&asked.tool, input, before, width, theme);
     if changes.is_empty() {
         let is_same = before.is_some_and(|text| !text.is_empty());
         let note = if is_same { "  nothing: the content is the same" } else { "  (nothing: it is empty)" };
         lines.push(Line::from(Span::styled(note, theme.warning())));
     }
     lines.extend(changes);
-    // Unlike everything else in a change these decide how often it is made.
+    // `replace_all` decides how often a change applies, and the diff does not show it.
     let edits = input.get("edits").and_then(Value::as_array).into_iter().flatten();
     for (at, edit) in edits.enumerate() {
         if edit.get("replace_all").is_some_and(|all| all != &Value::Bool(false)) {
@@ -166,7 +171,7 @@ fn change_lines(
     lines
 }
 
-/// Fields of a call, each in full, but for those that were shown already.
+/// Input fields in full, except those already shown.
 fn field_lines(input: &Value, shown: &[&str], width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let fields = input.as_object().into_iter().flatten();
@@ -178,17 +183,17 @@ fn field_lines(input: &Value, shown: &[&str], width: usize, theme: Theme) -> Vec
             other => serde_json::to_string_pretty(other).unwrap_or_default(),
         };
         if text.contains('\n') {
-            lines.extend(chopped(&[head], &indent, &indent, width));
+            lines.extend(wrap_anywhere(&[head], &indent, &indent, width));
             lines.extend(block(&text, &[], width, theme));
         } else {
-            let text = Span::raw(spelt_out(&text));
-            lines.extend(chopped(&[head, text], &indent, &[Span::raw("    ┊ ")], width));
+            let text = Span::raw(spell_out(&text));
+            lines.extend(wrap_anywhere(&[head, text], &indent, &[Span::raw("    ┊ ")], width));
         }
     }
     lines
 }
 
-/// A text as it is written, line by line behind a gutter, its marked parts in styles of their own.
+/// Verbatim text behind a gutter, with styled marks.
 fn block(text: &str, marks: &[ConsentMark], width: usize, theme: Theme) -> Vec<Line<'static>> {
     let levels = levels(text, marks);
     let count = text.split('\n').count();
@@ -207,7 +212,7 @@ fn block(text: &str, marks: &[ConsentMark], width: usize, theme: Theme) -> Vec<L
         let mut spans: Vec<Span<'static>> = Vec::new();
         for (offset, character) in line.char_indices() {
             let level = levels.get(start + offset).copied().unwrap_or(0);
-            let piece = spelt_out(character.encode_utf8(&mut [0; 4]));
+            let piece = spell_out(character.encode_utf8(&mut [0; 4]));
             let is_spelt = piece.chars().ne([character]) && character != '\t';
             let style = style_of(if is_spelt { DANGER } else { level }, theme);
             match spans.last_mut() {
@@ -216,12 +221,12 @@ fn block(text: &str, marks: &[ConsentMark], width: usize, theme: Theme) -> Vec<L
             }
         }
         start += line.len() + 1;
-        lines.extend(chopped(&spans, &first, &rest, width));
+        lines.extend(wrap_anywhere(&spans, &first, &rest, width));
     }
     lines
 }
 
-/// Levels of marked bytes: nothing, to be noticed, dangerous.
+/// Levels of marked bytes; 0 is unmarked.
 const NOTICE: u8 = 1;
 const DANGER: u8 = 2;
 
@@ -229,7 +234,7 @@ fn levels(text: &str, marks: &[ConsentMark]) -> Vec<u8> {
     let mut levels = vec![0; text.len()];
     for mark in marks {
         let level = if mark.is_dangerous { DANGER } else { NOTICE };
-        // A mark over several lines would drown those inside of it; it is named in words.
+        // A mark over several lines would hide those inside it; it is described in text.
         let is_one_line = text.get(mark.start..mark.end).is_some_and(|part| !part.contains('\n'));
         if let Some(marked) = levels.get_mut(mark.start..mark.end).filter(|_| is_one_line) {
             marked.iter_mut().for_each(|known| *known = level.max(*known));
@@ -246,8 +251,8 @@ fn style_of(level: u8, theme: Theme) -> Style {
     }
 }
 
-/// The marks in words, the dangerous ones first; the same one in several lines once.
-fn mark_lines(asked: &Asked, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// Descriptions of the marks, dangerous ones first, without duplicates.
+fn mark_lines(asked: &PermissionQuestion, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let sentences = asked.mark_sentences();
     let mut lines = Vec::new();
     if !sentences.is_empty() {
@@ -257,12 +262,12 @@ fn mark_lines(asked: &Asked, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let (sign, style) =
             if sentence.is_dangerous { ("  ! ", theme.bad()) } else { ("  · ", theme.warning()) };
         let text = [Span::raw(one_line(&sentence.text))];
-        lines.extend(wrapped(&text, &[Span::styled(sign, style)], &[Span::raw("    ")], width));
+        lines.extend(wrap(&text, &[Span::styled(sign, style)], &[Span::raw("    ")], width));
     }
     lines
 }
 
-/// A text in one line, with characters that cannot be seen spelt out.
+/// Joins text into one line, with invisible characters spelled out.
 fn one_line(text: &str) -> String {
-    spelt_out(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    spell_out(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,49 +1,49 @@
-//! What is typed: several lines, a cursor, earlier prompts, long pastes put aside.
+//! The prompt editor: several lines, a cursor, history, and placeholders for long pastes and images.
 
-mod rows;
+mod text_rows;
 
 use std::path::PathBuf;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::paint::harmless_line;
-pub(crate) use rows::laid;
+use crate::styled_text::sanitize_line;
+pub(crate) use text_rows::lay_out_text;
 
-/// A paste with more lines or characters than this becomes an attachment.
+/// A paste with more lines or characters is replaced by a placeholder.
 const PASTE_LINES: usize = 8;
 const PASTE_CHARACTERS: usize = 1_000;
 
-/// What was typed, as it is shown and as it is sent.
+/// A submitted prompt, as it is shown and as it is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Typed {
-    /// With long pastes as a mark.
+pub(crate) struct TypedPrompt {
+    /// Text with placeholders for long pastes.
     pub(crate) shown: String,
-    /// With long pastes in full.
+    /// Text with long pastes in full.
     pub(crate) sent: String,
-    /// Pictures whose marks are in it.
+    /// Images whose placeholders are in the text.
     pub(crate) pictures: Vec<PathBuf>,
 }
 
-/// A line editor for several lines.
+/// A multi-line editor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Editor {
     text: String,
-    /// A byte of the text, at the beginning of a character or at the end.
+    /// Byte offset, on a character boundary.
     cursor: usize,
     earlier: Vec<String>,
-    /// Which of the earlier prompts is in sight.
+    /// Index of the recalled prompt.
     recalled: Option<usize>,
-    /// What was typed before earlier prompts were looked at.
+    /// Text before an earlier prompt was recalled.
     draft: String,
-    /// Marks of long pastes, and what they stand for.
+    /// Placeholders of long pastes with their text.
     pastes: Vec<(String, String)>,
-    /// Marks of pictures. They stay: an earlier prompt that is said again has its pictures.
+    /// Placeholders of images. They are kept, so that a recalled prompt still has its images.
     pictures: Vec<(String, PathBuf)>,
     killed: String,
 }
 
 impl Editor {
-    /// An empty one that knows earlier prompts.
+    /// Creates an empty editor with a history.
     pub(crate) fn new(earlier: Vec<String>) -> Editor {
         Editor { earlier, ..Editor::default() }
     }
@@ -60,21 +60,21 @@ impl Editor {
         self.text.is_empty()
     }
 
-    /// Puts a text in the place of what is there.
+    /// Replaces the whole text.
     pub(crate) fn set(&mut self, text: &str) {
         self.text = text.to_owned();
         self.cursor = self.text.len();
         self.recalled = None;
     }
 
-    /// Puts a text in the place of a part of what is there.
+    /// Replaces a byte range and puts the cursor behind it.
     pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, with: &str) {
         self.cursor = range.start + with.len();
         self.text.replace_range(range, with);
     }
 
-    /// Takes what was typed and remembers it.
-    pub(crate) fn take(&mut self) -> Typed {
+    /// Takes the text and adds it to the history.
+    pub(crate) fn take(&mut self) -> TypedPrompt {
         let shown = std::mem::take(&mut self.text);
         let mut sent = shown.clone();
         for (mark, text) in self.pastes.drain(..) {
@@ -87,7 +87,7 @@ impl Editor {
         }
         let has_mark = |(mark, _): &&(String, PathBuf)| sent.contains(mark.as_str());
         let pictures = self.pictures.iter().filter(has_mark).map(|(_, path)| path.clone()).collect();
-        Typed { shown, sent, pictures }
+        TypedPrompt { shown, sent, pictures }
     }
 
     pub(crate) fn insert(&mut self, text: &str) {
@@ -95,7 +95,7 @@ impl Editor {
         self.cursor += text.len();
     }
 
-    /// Text that was pasted: a long one is put aside, and a mark stands for it.
+    /// Inserts pasted text; a long one is stored and replaced by a placeholder.
     pub(crate) fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let lines = text.lines().count();
@@ -114,9 +114,9 @@ impl Editor {
         self.pastes.push((mark, text));
     }
 
-    /// A picture whose path was pasted: a mark stands for it.
+    /// Inserts a placeholder for a pasted image.
     pub(crate) fn paste_picture(&mut self, path: PathBuf) {
-        let name = path.file_name().map_or(String::new(), |name| harmless_line(&name.to_string_lossy()));
+        let name = path.file_name().map_or(String::new(), |name| sanitize_line(&name.to_string_lossy()));
         let mark = format!("[picture {}: {name}]", self.pictures.len() + 1);
         self.insert(&mark);
         self.pictures.push((mark, path));
@@ -161,7 +161,7 @@ impl Editor {
 
     pub(crate) fn kill_to_end(&mut self) {
         let end = self.line_end();
-        // At the end of a line, the line break goes.
+        // At the end of a line, removes the line break.
         let end = if end == self.cursor { self.after(end) } else { end };
         self.kill(self.cursor, end);
     }
@@ -182,18 +182,18 @@ impl Editor {
         self.insert(&killed);
     }
 
-    /// One row up; from the first one, an earlier prompt.
+    /// Moves up one row; recalls an earlier prompt from the first row.
     pub(crate) fn up(&mut self, width: usize) {
-        let laid = laid(&self.text, self.cursor, width);
+        let laid = lay_out_text(&self.text, self.cursor, width);
         match laid.row.checked_sub(1) {
             Some(row) => self.cursor = laid.at(&self.text, row, laid.column),
             None => self.recall_earlier(),
         }
     }
 
-    /// One row down; from the last one, a later prompt.
+    /// Moves down one row; recalls a later prompt from the last row.
     pub(crate) fn down(&mut self, width: usize) {
-        let laid = laid(&self.text, self.cursor, width);
+        let laid = lay_out_text(&self.text, self.cursor, width);
         if laid.row + 1 < laid.rows.len() {
             self.cursor = laid.at(&self.text, laid.row + 1, laid.column);
         } else {
@@ -236,7 +236,7 @@ impl Editor {
         self.cursor = from;
     }
 
-    /// The beginning of the character before; a mark of a paste is one character.
+    /// Start of the previous character; a placeholder counts as one character.
     fn before(&self, at: usize) -> usize {
         let marks =
             self.pastes.iter().map(|(mark, _)| mark).chain(self.pictures.iter().map(|(mark, _)| mark));

@@ -1,40 +1,43 @@
-//! The terminal program: a conversation that grows in the terminal's own scrollback, and below it a small region that is
-//! drawn anew: the end of the answer, tools that run, what is typed, the state of the session.
+//! Terminal user interface: the conversation grows in the terminal's own scrollback; a small live region below it shows the
+//! end of the answer, running tools, the prompt editor and the status line.
 //!
-//! Nothing here knows how an agent is made. [`run`] gets an [`Origin`] of what happens ([`Told`]) and a place for what the
-//! user wants ([`Wish`]); commands are answered by [`Commands`]. What is finished is printed once and never touched again, so
-//! the scrollback stays whole whatever the window does. What is shown is computed by pure parts (`transcript`, `markdown`,
-//! `difference`, `editor`, `picker`, `asking`, `consent_document`); only `screen` writes, only `app` waits.
+//! The crate does not create agents. [`run`] receives [`UiEvent`]s and sends [`UserAction`]s over [`UiChannels`]; a
+//! [`CommandHandler`] runs slash commands. Finished lines are printed once and never touched again, so the scrollback survives
+//! any resize. Pure modules compute the content (`transcript`, `markdown`, `diff`, `editor`, `picker`, `permission_dialog`,
+//! `consent_document`); only `screen` writes, only `app` waits.
 
 mod ansi;
 mod app;
-mod asking;
-mod attach;
+mod attachments;
+mod completion;
 mod consent_document;
-mod difference;
+mod diff;
 mod editor;
-mod files;
-mod history;
-mod keys;
-mod live;
+mod event_inbox;
+mod live_region;
 mod markdown;
-mod modes;
-mod paint;
+mod markdown_stream;
+mod mode_choice;
+mod permission_dialog;
 mod picker;
-mod plain;
+mod plain_terminal;
+mod project_files;
+mod prompt_history;
 mod screen;
-mod status;
-mod stream;
-mod suggest;
+mod status_line;
+mod styled_text;
 mod theme;
-mod told;
 mod transcript;
+mod ui_events;
 
 pub use app::run;
-pub use markdown::rendered;
-pub use plain::run_plain;
-pub use screen::{Live, Screen};
-pub use stream::Stream;
+pub use markdown::render_markdown;
+pub use markdown_stream::MarkdownStream;
+pub use plain_terminal::run_plain;
+pub use screen::{LiveRegion, Screen};
 pub use theme::Theme;
-pub use told::{Choice, CommandInfo, Commands, Consent, Facts, Origin, Outcome, Start, Told, Wish};
 pub use transcript::Transcript;
+pub use ui_events::{
+    ActiveSession, CommandHandler, CommandInfo, Consent, PickerChoice, SlashOutcome, TerminalOptions,
+    UiChannels, UiEvent, UserAction,
+};

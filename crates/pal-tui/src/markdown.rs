@@ -1,4 +1,4 @@
-//! Markdown as lines for a terminal of any width.
+//! Rendering of Markdown for a terminal of any width.
 
 mod code;
 mod table;
@@ -7,21 +7,21 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::{chopped, harmless, wrapped};
+use crate::styled_text::{sanitize, wrap, wrap_anywhere};
 use crate::theme::Theme;
-use table::Table;
+use table::MarkdownTable;
 
 pub(crate) use code::code_line;
 
-/// What of Markdown is understood.
+/// Enabled Markdown extensions.
 pub(crate) fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// A text of Markdown as lines of at most `width` columns.
-pub fn rendered(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let text = harmless(text);
-    let mut page = Page::new(width, theme);
+/// Renders Markdown in lines of at most `width` columns.
+pub fn render_markdown(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let text = sanitize(text);
+    let mut page = MarkdownPage::new(width, theme);
     for event in Parser::new_ext(&text, options()) {
         page.event(event);
     }
@@ -29,34 +29,34 @@ pub fn rendered(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     page.lines
 }
 
-/// What every line inside of a block begins with.
-struct Margin {
-    /// The first line, once.
+/// Prefix of the lines in a block.
+struct BlockMargin {
+    /// Prefix of the first line, used once.
     first: Option<Span<'static>>,
     rest: Span<'static>,
 }
 
-struct Page {
+struct MarkdownPage {
     lines: Vec<Line<'static>>,
     width: usize,
     theme: Theme,
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
-    margins: Vec<Margin>,
-    /// The next number of each list that is open; none for bullets.
+    margins: Vec<BlockMargin>,
+    /// Next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// A code block that is open: its language and text.
+    /// Language and text of the open code block.
     code: Option<(String, String)>,
-    table: Option<Table>,
-    /// Where links lead, innermost last.
+    table: Option<MarkdownTable>,
+    /// Targets of open links, innermost last.
     links: Vec<String>,
-    /// Whether a block ended here, so that a blank line parts it from the next.
+    /// A block has ended, so a blank line precedes the next one.
     is_parted: bool,
 }
 
-impl Page {
-    fn new(width: usize, theme: Theme) -> Page {
-        Page {
+impl MarkdownPage {
+    fn new(width: usize, theme: Theme) -> MarkdownPage {
+        MarkdownPage {
             lines: Vec::new(),
             width: width.max(8),
             theme,
@@ -107,7 +107,7 @@ impl Page {
             Tag::BlockQuote(_) => {
                 self.part();
                 let bar = Span::styled("│ ", self.theme.dim());
-                self.margins.push(Margin { first: None, rest: bar });
+                self.margins.push(BlockMargin { first: None, rest: bar });
                 self.styles.push(self.style().patch(self.theme.dim()));
             }
             Tag::CodeBlock(kind) => {
@@ -131,7 +131,7 @@ impl Page {
             Tag::Item => self.item(),
             Tag::Table(alignments) => {
                 self.part();
-                self.table = Some(Table::new(alignments));
+                self.table = Some(MarkdownTable::new(alignments));
             }
             Tag::TableCell => self.spans.clear(),
             Tag::Emphasis => self.styles.push(self.style().patch(self.theme.leaning())),
@@ -156,7 +156,7 @@ impl Page {
             _ => String::from("• "),
         };
         let rest = Span::raw(" ".repeat(mark.chars().count()));
-        self.margins.push(Margin { first: Some(Span::styled(mark, self.theme.accent())), rest });
+        self.margins.push(BlockMargin { first: Some(Span::styled(mark, self.theme.accent())), rest });
     }
 
     fn end(&mut self, tag: TagEnd) {
@@ -220,7 +220,7 @@ impl Page {
         }
     }
 
-    /// Where a link leads stands behind its words, unless they say so themselves.
+    /// Adds the target after a link's text, unless the text is the target.
     fn end_link(&mut self) {
         let Some(address) = self.links.pop() else { return };
         let is_said = self.spans.last().is_some_and(|span| span.content.contains(address.as_str()));
@@ -235,7 +235,7 @@ impl Page {
             let spans = code::spans(line, &language, self.theme);
             let (first, rest) = self.beginning();
             let indent = [Span::raw("  ")];
-            let lines = chopped(
+            let lines = wrap_anywhere(
                 &spans,
                 &[first.as_slice(), &indent].concat(),
                 &[rest.as_slice(), &indent].concat(),
@@ -261,7 +261,7 @@ impl Page {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    /// A blank line, if a block ended before.
+    /// Adds a blank line if a block has ended.
     fn part(&mut self) {
         self.flush();
         if std::mem::take(&mut self.is_parted) && !self.lines.is_empty() {
@@ -270,7 +270,7 @@ impl Page {
         }
     }
 
-    /// Words that wait become lines.
+    /// Turns pending spans into lines.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -281,23 +281,23 @@ impl Page {
 
     fn line(&mut self, spans: &[Span<'static>]) {
         let (first, rest) = self.beginning();
-        self.lines.extend(wrapped(spans, &first, &rest, self.width));
+        self.lines.extend(wrap(spans, &first, &rest, self.width));
     }
 
-    /// Columns inside of all margins.
+    /// Columns inside all margins.
     fn room(&self) -> usize {
         let taken: usize = self.margins.iter().map(|margin| margin.rest.content.chars().count()).sum();
         self.width.saturating_sub(taken).max(8)
     }
 
-    /// What the next line begins with, and those that follow it.
+    /// Prefix of the next line and of those after it.
     fn beginning(&mut self) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
         let first = self.margins.iter_mut().map(|margin| margin.first.take().unwrap_or(margin.rest.clone()));
         let first = first.collect();
         (first, self.margins.iter().map(|margin| margin.rest.clone()).collect())
     }
 
-    /// The same without using marks of items up.
+    /// The same without consuming item markers.
     fn beginning_again(&self) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
         let rest: Vec<Span<'static>> = self.margins.iter().map(|margin| margin.rest.clone()).collect();
         (rest.clone(), rest)

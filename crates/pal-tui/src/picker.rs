@@ -1,46 +1,46 @@
-//! One of several: a list that what is typed narrows down.
+//! A list to choose from, filtered by typing.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::{clipped, columns, harmless_line};
+use crate::styled_text::{columns, sanitize_line, truncate_columns};
 use crate::theme::Theme;
-use crate::told::Choice;
+use crate::ui_events::PickerChoice;
 
 /// A list to choose from.
 pub(crate) struct Picker {
     title: String,
-    choices: Vec<Choice>,
-    /// What was typed to narrow it down.
+    choices: Vec<PickerChoice>,
+    /// Filter words.
     query: String,
     selected: usize,
 }
 
-/// What a key did.
-pub(crate) enum Picked {
-    /// Nothing is decided.
+/// Effect of a key.
+pub(crate) enum PickerOutcome {
+    /// Not decided yet.
     Open,
-    /// This one.
-    Chosen(Choice),
-    /// None of them.
+    /// The user chose this one.
+    Chosen(PickerChoice),
+    /// The user closed the list.
     Closed,
 }
 
 impl Picker {
-    pub(crate) fn new(title: String, choices: Vec<Choice>) -> Picker {
+    pub(crate) fn new(title: String, choices: Vec<PickerChoice>) -> Picker {
         Picker { title, choices, query: String::new(), selected: 0 }
     }
 
-    /// A key was pressed.
-    pub(crate) fn key(&mut self, key: &KeyEvent) -> Picked {
+    /// Handles a key.
+    pub(crate) fn key(&mut self, key: &KeyEvent) -> PickerOutcome {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let count = self.found().count();
         match key.code {
-            KeyCode::Esc => return Picked::Closed,
-            KeyCode::Char('c' | 'd') if is_control => return Picked::Closed,
+            KeyCode::Esc => return PickerOutcome::Closed,
+            KeyCode::Char('c' | 'd') if is_control => return PickerOutcome::Closed,
             KeyCode::Enter => {
                 let chosen = self.found().nth(self.selected).cloned();
-                return chosen.map_or(Picked::Open, Picked::Chosen);
+                return chosen.map_or(PickerOutcome::Open, PickerOutcome::Chosen);
             }
             KeyCode::Up => self.selected = self.selected.saturating_sub(1),
             KeyCode::Char('p') if is_control => self.selected = self.selected.saturating_sub(1),
@@ -60,11 +60,11 @@ impl Picker {
             }
             _ => {}
         }
-        Picked::Open
+        PickerOutcome::Open
     }
 
-    /// The choices that hold every word that was typed.
-    fn found(&self) -> impl Iterator<Item = &Choice> {
+    /// Choices that contain every filter word.
+    fn found(&self) -> impl Iterator<Item = &PickerChoice> {
         let query = self.query.to_lowercase();
         let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
         self.choices.iter().filter(move |choice| {
@@ -73,7 +73,7 @@ impl Picker {
         })
     }
 
-    /// The list in at most so many lines, and where the cursor stands.
+    /// The list in at most `rows` lines, and the cursor.
     pub(crate) fn lines(
         &self,
         width: usize,
@@ -82,8 +82,8 @@ impl Picker {
     ) -> (Vec<Line<'static>>, (usize, usize)) {
         let query = format!("{}: {}", self.title, self.query);
         let cursor = (0, columns(&query).min(width));
-        let mut lines = vec![Line::from(Span::styled(clipped(&query, width), theme.strong()))];
-        let found: Vec<&Choice> = self.found().collect();
+        let mut lines = vec![Line::from(Span::styled(truncate_columns(&query, width), theme.strong()))];
+        let found: Vec<&PickerChoice> = self.found().collect();
         let each = if found.iter().any(|choice| !choice.detail.is_empty()) { 2 } else { 1 };
         let room = (rows.saturating_sub(2) / each).max(1);
         let from = (self.selected + 1).saturating_sub(room);
@@ -91,20 +91,20 @@ impl Picker {
             let is_selected = at == self.selected;
             let (mark, style) =
                 if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
-            let label = clipped(&harmless_line(&choice.label), width.saturating_sub(2));
+            let label = truncate_columns(&sanitize_line(&choice.label), width.saturating_sub(2));
             lines.push(Line::from(vec![Span::styled(mark, style), Span::styled(label, style)]));
             if each == 2 {
-                let detail = clipped(&harmless_line(&choice.detail), width.saturating_sub(4));
+                let detail = truncate_columns(&sanitize_line(&choice.detail), width.saturating_sub(4));
                 lines.push(Line::from(Span::styled(format!("    {detail}"), theme.dim())));
             }
         }
         let hint = match found.len() {
-            0 => String::from("nothing fits · Esc goes back"),
+            0 => String::from("no match · Esc to close"),
             count => {
-                format!("{} of {count} · type to search · Enter takes it · Esc goes back", self.selected + 1)
+                format!("{} of {count} · type to search · Enter to select · Esc to close", self.selected + 1)
             }
         };
-        lines.push(Line::from(Span::styled(clipped(&hint, width), theme.dim())));
+        lines.push(Line::from(Span::styled(truncate_columns(&hint, width), theme.dim())));
         (lines, cursor)
     }
 }

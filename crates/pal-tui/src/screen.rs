@@ -1,8 +1,7 @@
-//! What reaches the terminal. Finished lines are written once, above a region of a few lines that is ours.
+//! Terminal output. Finished lines are written once, above the live region.
 //!
-//! Each frame goes up to the region's top, writes what is finished, and draws the region; where nothing is finished, only the
-//! lines that changed are written. The scrollback is never written to again. No question is ever put to the terminal, so
-//! nothing hangs on a slow or odd one.
+//! Each frame moves to the region's top, writes finished lines and draws the region; without finished lines it writes only the
+//! lines that changed. The scrollback is never rewritten. The terminal is never queried, so a slow or unusual one cannot block.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -10,53 +9,53 @@ use std::io::{self, Write};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
 
-use crate::paint::{clipped_line, line_columns};
+use crate::styled_text::{line_columns, truncate_line};
 
-/// The region below the conversation: what is drawn anew, and where the cursor stands in it.
+/// The redrawn region below the conversation, and its cursor.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Live {
-    /// Its lines.
+pub struct LiveRegion {
+    /// Lines from top to bottom.
     pub lines: Vec<Line<'static>>,
-    /// Row and column of the cursor; none hides it.
+    /// Row and column of the cursor; `None` hides it.
     pub cursor: Option<(usize, usize)>,
 }
 
-/// A terminal that is written to.
+/// Writer of frames to a terminal.
 pub struct Screen<W> {
     out: W,
     width: usize,
     height: usize,
     is_coloured: bool,
-    /// The region as it stands there.
+    /// The region as it was last drawn.
     drawn: Vec<Line<'static>>,
-    /// The row of the region that the cursor is in, and its column.
+    /// Row (within the region) and column of the cursor.
     at: (usize, usize),
-    /// Whether the region may look otherwise than it was drawn.
+    /// The terminal may differ from `drawn`.
     is_stale: bool,
 }
 
 impl<W: Write> Screen<W> {
-    /// A terminal of so many columns and rows, with the cursor at the beginning of a line.
+    /// Creates a screen of `width` columns and `height` rows; the cursor must be at the start of a line.
     pub fn new(out: W, width: usize, height: usize, is_coloured: bool) -> Screen<W> {
         Screen { out, width, height, is_coloured, drawn: Vec::new(), at: (0, 0), is_stale: true }
     }
 
-    /// What is written to.
+    /// The underlying writer.
     pub fn writer(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Columns that text may take. The last one stays free: nothing wraps by itself, and a cursor fits behind every line.
+    /// Columns for text. The last column stays free, so that no line wraps and the cursor fits after every line.
     pub fn columns(&self) -> usize {
         self.width.saturating_sub(1).max(1)
     }
 
-    /// Rows that the region may take.
+    /// Rows for the region.
     pub fn rows(&self) -> usize {
         self.height.saturating_sub(1).max(1)
     }
 
-    /// The terminal has another size. Lines of the region that no longer fit were broken by it: they take more rows now.
+    /// Sets a new size. The terminal has wrapped region lines that no longer fit, so they take more rows.
     pub fn resize(&mut self, width: usize, height: usize) {
         if (width, height) == (self.width, self.height) {
             return;
@@ -70,8 +69,8 @@ impl<W: Write> Screen<W> {
         self.is_stale = true;
     }
 
-    /// Writes finished lines for good and draws the region below them.
-    pub fn frame(&mut self, finished: &[Line<'static>], live: &Live) -> io::Result<()> {
+    /// Writes finished lines permanently and draws the region below them.
+    pub fn frame(&mut self, finished: &[Line<'static>], live: &LiveRegion) -> io::Result<()> {
         let (lines, cursor) = self.fitted(live);
         if finished.is_empty() && !self.is_stale && lines == self.drawn && cursor == Some(self.at) {
             return Ok(());
@@ -83,7 +82,7 @@ impl<W: Write> Screen<W> {
             self.whole(&mut text, finished, &lines);
         }
         let end = cursor.unwrap_or((lines.len().saturating_sub(1), 0));
-        travel(&mut text, self.at.0, end.0);
+        move_cursor(&mut text, self.at.0, end.0);
         text.push('\r');
         if end.1 > 0 {
             let _ = write!(text, "\x1b[{}C", end.1);
@@ -99,33 +98,33 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Clears the region; what was finished stays. The cursor is at the beginning of a free line, and seen.
+    /// Clears the region and shows the cursor at the start of an empty line. Finished lines stay.
     pub fn leave(&mut self) -> io::Result<()> {
         let mut text = String::new();
-        travel(&mut text, self.at.0, 0);
+        move_cursor(&mut text, self.at.0, 0);
         text.push_str("\r\x1b[J\x1b[?25h");
         self.forget();
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 
-    /// Somebody else wrote to the terminal: what is drawn next begins at the beginning of a line.
+    /// Discards the drawn state after other output; the cursor must be at the start of a line.
     pub fn forget(&mut self) {
         self.drawn.clear();
         self.at = (0, 0);
         self.is_stale = true;
     }
 
-    /// Clears what is seen; the scrollback stays.
+    /// Clears the screen but not the scrollback.
     pub fn clear(&mut self) -> io::Result<()> {
         self.leave()?;
         self.out.write_all(b"\x1b[H\x1b[2J")
     }
 
-    /// What of the region fits: its end, and the cursor with it.
-    fn fitted(&self, live: &Live) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+    /// The end of the region that fits, with the cursor.
+    fn fitted(&self, live: &LiveRegion) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let skipped = live.lines.len().saturating_sub(self.rows());
-        let lines = live.lines[skipped..].iter().map(|line| clipped_line(line, self.columns()));
+        let lines = live.lines[skipped..].iter().map(|line| truncate_line(line, self.columns()));
         let cursor = live.cursor.and_then(|(row, column)| {
             Some((row.checked_sub(skipped)?, column.min(self.width.saturating_sub(1))))
         });
@@ -135,7 +134,7 @@ impl<W: Write> Screen<W> {
     fn changed_lines(&mut self, text: &mut String, lines: &[Line<'static>]) {
         for (row, line) in lines.iter().enumerate() {
             if self.drawn[row] != *line {
-                travel(text, self.at.0, row);
+                move_cursor(text, self.at.0, row);
                 text.push('\r');
                 self.line(text, line);
                 self.at.0 = row;
@@ -144,14 +143,14 @@ impl<W: Write> Screen<W> {
     }
 
     fn whole(&mut self, text: &mut String, finished: &[Line<'static>], lines: &[Line<'static>]) {
-        travel(text, self.at.0, 0);
+        move_cursor(text, self.at.0, 0);
         text.push('\r');
-        // What the terminal broke by itself stands in rows that nothing else would clear.
+        // Lines that the terminal wrapped occupy rows that nothing else would clear.
         if self.is_stale {
             text.push_str("\x1b[J");
         }
         for line in finished {
-            self.line(text, &clipped_line(line, self.width));
+            self.line(text, &truncate_line(line, self.width));
             text.push_str("\r\n");
         }
         for (row, line) in lines.iter().enumerate() {
@@ -164,7 +163,7 @@ impl<W: Write> Screen<W> {
         self.at.0 = lines.len().saturating_sub(1);
     }
 
-    /// A line and nothing behind it.
+    /// Writes a line and clears the rest of its row.
     fn line(&self, text: &mut String, line: &Line<'static>) {
         let mut is_styled = false;
         for span in &line.spans {
@@ -181,15 +180,15 @@ impl<W: Write> Screen<W> {
         if is_styled {
             text.push_str("\x1b[0m");
         }
-        // Behind a full line the cursor still stands on its last column.
+        // After a full line the cursor is still on its last column.
         if line_columns(line) < self.width {
             text.push_str("\x1b[K");
         }
     }
 }
 
-/// Goes from one row to another.
-fn travel(text: &mut String, from: usize, to: usize) {
+/// Moves the cursor from one row to another.
+fn move_cursor(text: &mut String, from: usize, to: usize) {
     if from > to {
         let _ = write!(text, "\x1b[{}A", from - to);
     } else if to > from {
@@ -197,7 +196,7 @@ fn travel(text: &mut String, from: usize, to: usize) {
     }
 }
 
-/// The codes of a style, joined.
+/// ANSI codes of a style, joined by semicolons.
 fn codes(style: Style, is_coloured: bool) -> String {
     let mut codes = Vec::new();
     let modifiers = [
@@ -221,7 +220,7 @@ fn codes(style: Style, is_coloured: bool) -> String {
     codes.join(";")
 }
 
-/// The code of a colour; `base` is 30 for text and 40 for what is behind it.
+/// ANSI code of a colour; `base` is 30 for the foreground and 40 for the background.
 fn colour_code(colour: Color, base: u8) -> Option<String> {
     let index = match colour {
         Color::Reset => return None,

@@ -1,58 +1,58 @@
-//! Styles by what they mean. Whether colours reach the terminal is decided where lines are written.
+//! Styles by meaning. The screen decides whether colours are written.
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// The styles of the program. Only the sixteen colours that every terminal has, in the user's own shades.
+/// Styles of the program. They use only the sixteen standard colours, in the user's own palette.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Theme;
 
 impl Theme {
-    /// What stands beside what matters.
+    /// Secondary text.
     pub fn dim(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Headings, and what a person said.
+    /// Headings and the user's prompts.
     pub fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Words that are leant on.
+    /// Emphasis, in italics.
     pub fn leaning(self) -> Style {
         Style::new().add_modifier(Modifier::ITALIC)
     }
 
-    /// Words that no longer hold.
+    /// Strikethrough.
     pub fn struck(self) -> Style {
         Style::new().add_modifier(Modifier::CROSSED_OUT)
     }
 
-    /// Names, places, what is chosen.
+    /// Names, paths and selections.
     pub fn accent(self) -> Style {
         Style::new().fg(Color::Cyan)
     }
 
-    /// Code.
+    /// Inline code.
     pub fn code(self) -> Style {
         Style::new().fg(Color::Cyan)
     }
 
-    /// Words of a language that stand for themselves.
+    /// Keywords of a programming language.
     pub fn keyword(self) -> Style {
         Style::new().fg(Color::Magenta)
     }
 
-    /// What went well, what was added.
+    /// Success and additions.
     pub fn good(self) -> Style {
         Style::new().fg(Color::Green)
     }
 
-    /// What went wrong, what was taken away.
+    /// Errors and removals.
     pub fn bad(self) -> Style {
         Style::new().fg(Color::Red)
     }
 
-    /// What wants a look.
+    /// Warnings.
     pub fn warning(self) -> Style {
         Style::new().fg(Color::Yellow)
     }

@@ -1,60 +1,60 @@
-//! What happened, as lines: finished ones, which never change, and those that still do.
+//! The conversation as lines: finished ones, which never change, and live ones.
 
-mod calls;
-mod unfolding;
-mod words;
+mod event_text;
+mod folded_results;
+mod pending_calls;
 
 use std::collections::BTreeMap;
 
-use pal_agent::{End, Ended, Event};
-use pal_model::{BlockType, Body, Entry, Origin};
+use pal_events::{AgentEvent, PromptEnd, PromptResult};
+use pal_model::{BlockType, EntryBody, LogEntry, MessageOrigin};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::{clipped, harmless, harmless_line, line_columns, short, wrapped};
-use crate::stream::Stream;
+use crate::markdown_stream::MarkdownStream;
+use crate::styled_text::{format_tokens, line_columns, sanitize, sanitize_line, truncate_columns, wrap};
 use crate::theme::Theme;
-use calls::Calls;
-use unfolding::Folded;
-use words::{broke, compacted, spent, words_of};
+use event_text::{cache_break_text, compaction_text, message_text, usage_text};
+use folded_results::FoldedResults;
+use pending_calls::PendingCalls;
 
-/// Lines of thinking that are seen while it goes on.
+/// Visible lines of live thinking.
 const THINKING_LINES: usize = 3;
 
-/// Lines of what another agent said that are seen.
+/// Visible lines of another agent's message.
 const HEARD_LINES: usize = 8;
 
-/// The conversation as a person sees it.
+/// The conversation as the user sees it.
 pub struct Transcript {
     width: usize,
     theme: Theme,
     finished: Vec<Line<'static>>,
-    answer: Stream,
+    answer: MarkdownStream,
     thinking: String,
-    calls: Calls,
-    folded: Folded,
-    /// Why the provider is asked again, while it is waited for.
+    calls: PendingCalls,
+    folded: FoldedResults,
+    /// Notice about a pending retry.
     waiting: Option<String>,
-    /// What was typed and not heard yet: as it is shown.
+    /// Display text of prompts that are not in the log yet.
     unheard: Vec<String>,
-    /// What agents that were sent do.
+    /// Current activity by subagent.
     doing: BTreeMap<String, String>,
     is_working: bool,
-    /// Whether anything of the answer at hand was finished.
+    /// Part of the current answer is already finished.
     is_begun: bool,
 }
 
 impl Transcript {
-    /// An empty one for so many columns.
+    /// Creates an empty transcript, `width` columns wide.
     pub fn new(width: usize, theme: Theme) -> Transcript {
         Transcript {
             width,
             theme,
             finished: Vec::new(),
-            answer: Stream::default(),
+            answer: MarkdownStream::default(),
             thinking: String::new(),
-            calls: Calls::default(),
-            folded: Folded::default(),
+            calls: PendingCalls::default(),
+            folded: FoldedResults::default(),
             waiting: None,
             unheard: Vec::new(),
             doing: BTreeMap::new(),
@@ -63,39 +63,39 @@ impl Transcript {
         }
     }
 
-    /// The terminal has another width: what comes is made for that one.
+    /// Sets the width of future lines, in columns.
     pub fn set_width(&mut self, width: usize) {
         self.width = width;
     }
 
-    /// Whether a prompt is being worked on.
+    /// Returns `true` while a prompt runs.
     pub fn is_working(&self) -> bool {
         self.is_working
     }
 
-    /// Whether something was said that is not in the log yet.
-    pub fn has_unheard(&self) -> bool {
+    /// Returns `true` if a prompt is not in the log yet.
+    pub fn has_unsent_input(&self) -> bool {
         !self.unheard.is_empty()
     }
 
-    /// Somebody said something; it is shown as heard when it is in the log.
-    pub fn said(&mut self, shown: &str) {
+    /// Adds a prompt; it becomes a finished line once it is in the log.
+    pub fn add_prompt(&mut self, shown: &str) {
         self.is_working = true;
-        self.unheard.push(harmless(shown));
+        self.unheard.push(sanitize(shown));
     }
 
-    /// A command was typed.
-    pub fn commanded(&mut self, typed: &str) {
-        self.part();
-        self.person(&harmless(typed));
+    /// Adds a typed command.
+    pub fn add_command(&mut self, typed: &str) {
+        self.blank_line();
+        self.add_user_text(&sanitize(typed));
     }
 
-    /// Lines that somebody else made; those that are too long are broken.
+    /// Adds finished lines; wraps those that are too long.
     pub fn add(&mut self, lines: Vec<Line<'static>>) {
-        self.part();
+        self.blank_line();
         for line in lines {
             if line_columns(&line) > self.width + 1 {
-                self.finished.extend(wrapped(&line.spans, &[], &[], self.width));
+                self.finished.extend(wrap(&line.spans, &[], &[], self.width));
             } else {
                 self.finished.push(line);
             }
@@ -106,70 +106,76 @@ impl Transcript {
     pub fn unfold(&mut self) {
         let lines = self.folded.unfold(self.width, self.theme);
         if lines.is_empty() {
-            self.note("there is no result that is not seen in full");
+            self.note("all results are already shown in full");
         }
         self.finished.extend(lines);
     }
 
-    /// A line in quiet words.
+    /// Adds a dimmed notice.
     pub fn note(&mut self, text: &str) {
-        self.words(text, self.theme.dim());
+        self.add_text(text, self.theme.dim());
     }
 
-    /// Something went wrong.
-    pub fn complain(&mut self, text: &str) {
-        self.words(text, self.theme.bad());
+    /// Adds an error.
+    pub fn error(&mut self, text: &str) {
+        self.add_text(text, self.theme.bad());
     }
 
-    /// Something happened.
-    pub fn apply(&mut self, event: &Event) {
-        if !matches!(event, Event::Waiting { .. }) {
+    /// Applies an event of the session.
+    pub fn apply(&mut self, event: &AgentEvent) {
+        if !matches!(event, AgentEvent::Waiting { .. }) {
             self.waiting = None;
         }
         match event {
-            Event::Began(_) | Event::Exchanged(_) | Event::Compacting { .. } | Event::Mode(_) => {}
-            Event::Message { entry, .. } => self.message(entry),
-            Event::Text(text) => self.text(text),
-            Event::Thinking(text) => self.thinking.push_str(&harmless(text)),
-            Event::Void { why } => self.void(why),
-            Event::Waiting { why, attempt, of, left } => {
+            AgentEvent::SessionStarted(_)
+            | AgentEvent::ExchangeEnded(_)
+            | AgentEvent::Compacting { .. }
+            | AgentEvent::Mode(_) => {}
+            AgentEvent::Message { entry, .. } => self.message(entry),
+            AgentEvent::Text(text) => self.text(text),
+            AgentEvent::Thinking(text) => self.thinking.push_str(&sanitize(text)),
+            AgentEvent::AnswerDiscarded { why } => self.discard_answer(why),
+            AgentEvent::Waiting { why, attempt, of, left } => {
                 let seconds = left.as_secs();
                 self.waiting =
-                    Some(format!("{}; attempt {attempt} of {of} in {seconds} s", harmless_line(why)));
+                    Some(format!("{}; attempt {attempt} of {of} in {seconds} s", sanitize_line(why)));
             }
-            Event::ToolBegan { call, name, input } => {
+            AgentEvent::ToolStarted { call, name, input } => {
                 self.end_answer();
-                self.calls.began(call, name, input);
+                self.calls.start(call, name, input);
             }
-            Event::ToolPrinted { call, text } => self.calls.printed(call, text),
-            Event::ToolEnded { call, is_error, took, bytes, .. } => {
-                self.calls.ended(call, *is_error, *took, *bytes);
+            AgentEvent::ToolPrinted { call, text } => self.calls.add_output(call, text),
+            AgentEvent::ToolEnded { call, is_error, took, bytes, .. } => {
+                self.calls.finish(call, *is_error, *took, *bytes);
             }
-            Event::Compacted(boundary) => self.note(&compacted(boundary)),
-            Event::CacheBroke(fall) if fall.cause.is_expected() => {}
-            Event::CacheBroke(fall) => self.note(&broke(fall)),
-            Event::Doing { agent, doing } => {
-                self.doing.insert(harmless_line(agent), harmless_line(doing));
+            AgentEvent::Compacted(boundary) => self.note(&compaction_text(boundary)),
+            AgentEvent::CacheBroken(fall) if fall.cause.is_expected() => {}
+            AgentEvent::CacheBroken(fall) => self.note(&cache_break_text(fall)),
+            AgentEvent::SubagentActivity { agent, doing } => {
+                self.doing.insert(sanitize_line(agent), sanitize_line(doing));
             }
-            Event::Notice(text) => self.note(text),
-            Event::Warning(text) => self.complain(text),
-            Event::Ended(ended) => self.ended(ended),
+            AgentEvent::Notice(text) => self.note(text),
+            AgentEvent::Warning(text) => self.error(text),
+            AgentEvent::Ended(ended) => self.finish_prompt(ended),
         }
     }
 
-    /// A message of a session that goes on.
-    pub fn recall(&mut self, entry: &Entry) {
+    /// Adds a message of a resumed session.
+    pub fn recall(&mut self, entry: &LogEntry) {
         match &entry.body {
-            Body::Assistant(assistant) => {
+            EntryBody::Assistant(assistant) => {
                 for block in assistant.content.blocks() {
                     match block.kind() {
                         BlockType::Text => self.text(&block.string("text").unwrap_or_default()),
                         BlockType::ToolUse => {
                             self.end_answer();
                             let name = block.string("name").unwrap_or_default();
-                            let line =
-                                calls::headline(&name, block.field("input").unwrap_or("{}"), self.width);
-                            self.part();
+                            let line = pending_calls::headline(
+                                &name,
+                                block.field("input").unwrap_or("{}"),
+                                self.width,
+                            );
+                            self.blank_line();
                             self.finished.push(Line::from(vec![
                                 Span::styled("● ", self.theme.dim()),
                                 Span::styled(line, self.theme.dim()),
@@ -180,36 +186,38 @@ impl Transcript {
                 }
                 self.end_answer();
             }
-            Body::User(user) if user.origin == Origin::Person => {
-                self.part();
-                self.person(&harmless(&words_of(&user.content)));
+            EntryBody::User(user) if user.origin == MessageOrigin::Person => {
+                self.blank_line();
+                self.add_user_text(&sanitize(&message_text(&user.content)));
             }
             _ => {}
         }
     }
 
-    /// What became finished since it was asked last.
+    /// Takes the lines finished since the last call.
     pub fn take_finished(&mut self) -> Vec<Line<'static>> {
         std::mem::take(&mut self.finished)
     }
 
-    /// What still changes, in at most `rows` lines: its end.
+    /// The last `rows` live lines.
     pub fn live(&self, rows: usize) -> Vec<Line<'static>> {
         let mut lines = self.thinking_tail();
         let tail = self.answer.tail(self.width, self.theme);
         lines.extend(tail);
         lines.extend(self.calls.live(self.width, self.theme));
         for (agent, doing) in &self.doing {
-            let line = clipped(&format!("  {agent}: {doing}"), self.width);
+            let line = truncate_columns(&format!("  {agent}: {doing}"), self.width);
             lines.push(Line::from(Span::styled(line, self.theme.dim())));
         }
         if let Some(waiting) = &self.waiting {
-            lines.push(Line::from(Span::styled(clipped(waiting, self.width), self.theme.warning())));
+            lines.push(Line::from(Span::styled(truncate_columns(waiting, self.width), self.theme.warning())));
         }
         for said in &self.unheard {
-            let spans =
-                [Span::styled(clipped(&harmless_line(said), self.width.saturating_sub(4)), self.theme.dim())];
-            lines.extend(wrapped(
+            let spans = [Span::styled(
+                truncate_columns(&sanitize_line(said), self.width.saturating_sub(4)),
+                self.theme.dim(),
+            )];
+            lines.extend(wrap(
                 &spans,
                 &[Span::styled("› ", self.theme.dim())],
                 &[Span::raw("  ")],
@@ -223,58 +231,58 @@ impl Transcript {
         if self.thinking.trim().is_empty() {
             return Vec::new();
         }
-        // Only the end is looked at: thinking may be long.
+        // Thinking may be long: only its end is processed.
         let from =
             self.thinking.char_indices().rev().nth(self.width * THINKING_LINES).map_or(0, |(at, _)| at);
         let style = self.theme.dim().patch(self.theme.leaning());
-        let spans = [Span::styled(harmless_line(&self.thinking[from..]), style)];
+        let spans = [Span::styled(sanitize_line(&self.thinking[from..]), style)];
         let indent = [Span::raw("  ")];
-        let mut lines = wrapped(&spans, &indent, &indent, self.width);
+        let mut lines = wrap(&spans, &indent, &indent, self.width);
         lines.split_off(lines.len().saturating_sub(THINKING_LINES))
     }
 
-    fn message(&mut self, entry: &Entry) {
+    fn message(&mut self, entry: &LogEntry) {
         match &entry.body {
-            Body::User(user) if user.origin == Origin::Person => {
+            EntryBody::User(user) if user.origin == MessageOrigin::Person => {
                 self.end_answer();
                 self.is_working = true;
                 let shown = if self.unheard.is_empty() {
-                    harmless(&words_of(&user.content))
+                    sanitize(&message_text(&user.content))
                 } else {
                     self.unheard.remove(0)
                 };
                 self.folded.forget();
-                self.part();
-                self.person(&shown);
+                self.blank_line();
+                self.add_user_text(&shown);
             }
-            Body::User(user) if user.origin == Origin::Agent => {
+            EntryBody::User(user) if user.origin == MessageOrigin::Agent => {
                 self.end_answer();
                 self.is_working = true;
-                self.part();
-                self.heard(&words_of(&user.content));
+                self.blank_line();
+                self.add_agent_message(&message_text(&user.content));
             }
-            Body::User(user) => {
+            EntryBody::User(user) => {
                 for block in user.content.blocks() {
                     let Some(call) = block.tool_use_id() else { continue };
-                    let text = words_of(&block.content());
+                    let text = message_text(&block.content());
                     let is_error = block.field("is_error") == Some("true");
                     if let Some(line) = self.calls.headline(call, self.width) {
                         self.folded.keep(line, &text);
                     }
-                    let lines = self.calls.returned(call, is_error, &text, self.width, self.theme);
+                    let lines = self.calls.take_result(call, is_error, &text, self.width, self.theme);
                     if !lines.is_empty() {
-                        self.part();
+                        self.blank_line();
                         self.finished.extend(lines);
                     }
                 }
             }
-            Body::Assistant(assistant) => {
+            EntryBody::Assistant(assistant) => {
                 for block in
                     assistant.content.blocks().iter().filter(|block| block.kind() == BlockType::ToolUse)
                 {
                     if let Some(call) = block.tool_use_id() {
                         let name = block.string("name").unwrap_or_default();
-                        self.calls.wanted(call, &name, block.field("input").unwrap_or("{}"));
+                        self.calls.add(call, &name, block.field("input").unwrap_or("{}"));
                     }
                 }
                 self.end_answer();
@@ -287,15 +295,15 @@ impl Transcript {
         self.end_thinking();
         self.answer.push(text);
         let lines = self.answer.take_finished(self.width, self.theme);
-        self.grew(lines);
+        self.add_answer_lines(lines);
     }
 
-    fn grew(&mut self, lines: Vec<Line<'static>>) {
+    fn add_answer_lines(&mut self, lines: Vec<Line<'static>>) {
         if lines.is_empty() {
             return;
         }
         if !std::mem::replace(&mut self.is_begun, true) {
-            self.part();
+            self.blank_line();
         }
         self.finished.extend(lines);
     }
@@ -305,28 +313,28 @@ impl Transcript {
         if !thinking.trim().is_empty() {
             let words = thinking.split_whitespace().count();
             let word = if words == 1 { "word" } else { "words" };
-            self.note(&format!("thought for {} {word}", short(words as u64)));
+            self.note(&format!("thought for {} {word}", format_tokens(words as u64)));
         }
     }
 
     fn end_answer(&mut self) {
         self.end_thinking();
         let lines = self.answer.finish(self.width, self.theme);
-        self.grew(lines);
+        self.add_answer_lines(lines);
         self.is_begun = false;
     }
 
-    fn void(&mut self, why: &str) {
+    fn discard_answer(&mut self, why: &str) {
         self.thinking.clear();
         let was_seen = self.is_begun;
-        self.answer = Stream::default();
+        self.answer = MarkdownStream::default();
         self.is_begun = false;
-        let text = if was_seen { "what was said last does not count" } else { "asked again" };
+        let text = if was_seen { "the last answer was discarded" } else { "retrying" };
         self.note(&format!("{text}: {why}"));
     }
 
-    /// What another agent said: its beginning, quieter than words of the user.
-    fn heard(&mut self, words: &str) {
+    /// Adds the first lines of another agent's message, dimmed.
+    fn add_agent_message(&mut self, words: &str) {
         let lines: Vec<&str> = words.lines().collect();
         for line in lines.iter().take(HEARD_LINES) {
             self.note(line);
@@ -336,42 +344,44 @@ impl Transcript {
         }
     }
 
-    fn ended(&mut self, ended: &Ended) {
+    fn finish_prompt(&mut self, ended: &PromptResult) {
         self.end_answer();
         self.is_working = false;
         self.doing.clear();
-        let left = self.calls.given_up(self.width, self.theme);
+        let left = self.calls.take_unfinished(self.width, self.theme);
         if !left.is_empty() {
             self.add(left);
         }
         match &ended.end {
-            End::Done => {}
-            End::Interrupted => self.words("stopped", self.theme.warning()),
-            End::Refused(why) | End::Limit(why) | End::Failed(why) => self.complain(why),
+            PromptEnd::Done => {}
+            PromptEnd::Interrupted => self.add_text("stopped", self.theme.warning()),
+            PromptEnd::Refused(why) | PromptEnd::Limit(why) | PromptEnd::Failed(why) => self.error(why),
         }
         if ended.turns > 0 {
-            self.finished
-                .push(Line::from(Span::styled(clipped(&spent(ended), self.width), self.theme.dim())));
+            self.finished.push(Line::from(Span::styled(
+                truncate_columns(&usage_text(ended), self.width),
+                self.theme.dim(),
+            )));
         }
     }
 
-    /// A blank line between things.
-    fn part(&mut self) {
+    /// Adds a blank line between blocks.
+    fn blank_line(&mut self) {
         self.finished.push(Line::default());
     }
 
-    fn person(&mut self, text: &str) {
+    fn add_user_text(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         let (first, rest) = ([Span::styled("› ", self.theme.accent())], [Span::raw("  ")]);
         let spans = [Span::styled(text.trim_end().to_owned(), self.theme.strong())];
-        self.finished.extend(wrapped(&spans, &first, &rest, self.width));
+        self.finished.extend(wrap(&spans, &first, &rest, self.width));
     }
 
-    fn words(&mut self, text: &str, style: Style) {
-        let spans = [Span::styled(harmless(text).trim_end().to_owned(), style)];
+    fn add_text(&mut self, text: &str, style: Style) {
+        let spans = [Span::styled(sanitize(text).trim_end().to_owned(), style)];
         let indent = [Span::raw("  ")];
-        self.finished.extend(wrapped(&spans, &indent, &indent, self.width));
+        self.finished.extend(wrap(&spans, &indent, &indent, self.width));
     }
 }

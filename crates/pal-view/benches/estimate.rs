@@ -1,4 +1,4 @@
-//! How fast texts of different kinds are estimated.
+//! Speed of token estimates for different kinds of text.
 #![allow(missing_docs)]
 
 use std::hint::black_box;

@@ -1,33 +1,33 @@
-//! What a view is for: the model that will be asked, how tokens are counted, how far back it reaches.
+//! Parameters of a view: model, token estimator, scope.
 
-use pal_model::Card;
+use pal_model::ModelCard;
 
-use crate::clean::{Cleaner, Referable};
 use crate::estimate::Estimator;
+use crate::wire_block::{BlockCleaner, ReferableTool};
 
-/// What a view is for: a model and a way to count.
+/// Parameters that a view is derived with.
 #[derive(Clone, Debug)]
 pub struct Lens {
-    /// The model that will be asked.
-    pub card: Card,
-    /// How tokens are estimated.
+    /// Card of the model that receives the request.
+    pub card: ModelCard,
+    /// Token estimator.
     pub estimator: Estimator,
-    /// Whether boundaries count.
-    pub scope: Scope,
+    /// Handling of boundaries.
+    pub scope: ViewScope,
 }
 
-/// How far back a view reaches.
+/// Range of the log that a view covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    /// To the newest boundary.
+pub enum ViewScope {
+    /// From the newest boundary on.
     Current,
-    /// To the beginning: boundaries are ignored.
+    /// The whole log: boundaries are ignored.
     Whole,
 }
 
 impl Lens {
-    /// What makes blocks fit for the wire, for this model and a session that has these tools.
-    pub(crate) fn cleaner<'a>(&'a self, tools: &'a [Referable]) -> Cleaner<'a> {
-        Cleaner { card: &self.card, estimator: &self.estimator, tools }
+    /// Returns the block cleaner for this model and these tools.
+    pub(crate) fn cleaner<'a>(&'a self, tools: &'a [ReferableTool]) -> BlockCleaner<'a> {
+        BlockCleaner { card: &self.card, estimator: &self.estimator, tools }
     }
 }

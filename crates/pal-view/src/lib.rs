@@ -1,39 +1,39 @@
-//! The mechanism of Palimpsest: from a log to what the model sees next.
+//! The mechanism of Palimpsest: derives the next model request from a log.
 //!
-//! Entries go in, a request comes out: the branch is indexed, decisions are applied, the rest is normalised to
-//! messages that the provider takes, counted, and rendered to a rope of byte slices. The crate is pure: no files,
-//! clock, environment or randomness. It holds no policy: what to shorten, and when, is decided elsewhere and
-//! arrives here as entries.
+//! Entries go in, a request comes out: the branch is indexed, decisions are applied, the rest is normalised
+//! to messages that the provider accepts, counted, and rendered to a rope of byte slices. The crate is pure:
+//! no files, clock, environment or randomness. It holds no policy: other crates decide what to shorten and
+//! when, and their decisions arrive here as entries.
 
-mod clean;
-mod derived;
-mod effects;
+mod cache_breakpoint;
+mod context_size;
+mod decision_effects;
+mod derived_view;
 mod estimate;
-mod head;
-mod ledger;
+mod json_object;
 mod lens;
-mod mark;
-mod media;
-mod node;
+mod media_blocks;
+mod message_rope;
 mod render;
-mod rope;
-mod seen;
-mod shown;
-mod size;
-mod state;
-mod turn;
+mod request_head;
+mod snapshot_update;
+mod token_category;
+mod turn_normaliser;
 mod view;
-mod window;
-mod wire;
+mod view_node;
+mod visible_blocks;
+mod visible_entry;
+mod window_limits;
+mod wire_block;
 
-pub use clean::wire_id;
+pub use cache_breakpoint::{BreakpointPosition, CacheBreakpoint, CacheScope, CacheTtl};
+pub use context_size::{ContextBreakdown, ContextSize, UsageAnchor};
 pub use estimate::*;
-pub use head::is_deferred;
-pub use ledger::{Category, Sums};
-pub use lens::{Lens, Scope};
-pub use mark::{CacheLifetime, CacheScope, Mark, Spot};
-pub use render::{OUTSIDE_THE_KEY, RenderOptions, Request};
-pub use shown::{Showing, Shown, ShownPart, ShownResult};
-pub use size::{Anchor, Ledger, Size};
-pub use view::{Pushed, View};
-pub use window::{Fill, Limits, Threshold, WindowSettings, scale};
+pub use lens::{Lens, ViewScope};
+pub use render::{MEMBERS_OUTSIDE_CACHE_KEY, RenderOptions, Request};
+pub use request_head::is_deferred;
+pub use token_category::Category;
+pub use view::{PushOutcome, View};
+pub use visible_entry::{Visibility, VisibleEntry, VisiblePart, VisibleResult};
+pub use window_limits::{CompactionThreshold, WindowFill, WindowLimits, WindowSettings, window_scale};
+pub use wire_block::wire_id;

@@ -1,56 +1,59 @@
-//! Rendering: a view to the body of a Messages request, as slices of shared text.
+//! Rendering of a view to the body of a Messages request, as slices of shared text.
 //!
-//! The body is never put together unless somebody asks for it whole. Rendering twice gives the same bytes; a
-//! mark is the only thing that may differ between two renderings of one block.
+//! The body is joined only by [`Request::body`]. Rendering twice gives the same bytes; only breakpoints may
+//! differ between two renderings of one block.
 
-use pal_model::{EntryId, Part, Parts, Role, SystemNote, Text, escape_into};
+use pal_model::{ChunkedText, EntryId, Role, SharedText, SystemBlockNote, TextChunk, escape_into};
 use smol_str::SmolStr;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::head::Joined;
-use crate::ledger::Category;
-use crate::mark::{Mark, Spot};
-use crate::rope::{Rope, Slab};
+use crate::cache_breakpoint::{BreakpointPosition, CacheBreakpoint};
+use crate::json_object::text_block;
+use crate::message_rope::{MessageRope, RopeBlock};
+use crate::request_head::RenderedHead;
+use crate::token_category::Category;
 use crate::view::View;
-use crate::wire::text_block;
 
-/// What a request asks for besides its content.
+/// Request parameters besides the content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RenderOptions {
-    /// Most tokens that the answer may have.
+    /// Maximum output tokens.
     pub max_tokens: u64,
-    /// Whether the answer is streamed.
+    /// Requests a streamed response.
     pub stream: bool,
-    /// Whether a prompt that a transcript does not hold is stood in for by as many tokens of text, as a replay needs
-    /// it, or only noted.
+    /// Replaces a prompt that the transcript does not hold by filler text of the same size, as a replay needs
+    /// it; otherwise only a note stands there.
     pub spell_out_unseen: bool,
 }
 
-/// Members that have no part in the key of the provider's cache: requests that differ in them share what they begin with.
-pub const OUTSIDE_THE_KEY: [&str; 5] = ["max_tokens", "stream", "diagnostics", "metadata", "stop_sequences"];
+/// Members that are no part of the provider's cache key: requests that differ only in them share cache
+/// entries.
+pub const MEMBERS_OUTSIDE_CACHE_KEY: [&str; 5] =
+    ["max_tokens", "stream", "diagnostics", "metadata", "stop_sequences"];
 
-/// The body of a request. It is rendered without marks; whoever plans the cache puts them in.
+/// The body of a request. It is rendered without breakpoints; the cache plan adds them by
+/// [`Request::with_breakpoints`].
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The small members, which stand before what is the same for all requests, in order.
-    members: Vec<(SmolStr, Text)>,
+    /// Small members before tools, system and messages, in order.
+    members: Vec<(SmolStr, SharedText)>,
     max_tokens: u64,
-    /// What raw tokens are multiplied with.
+    /// Factor from raw to corrected tokens.
     scale: f64,
-    prefix: Joined,
-    /// Fingerprint of the prefix, marks left out.
+    prefix: RenderedHead,
+    /// Fingerprint of the prefix without breakpoints.
     prefix_print: u128,
-    rope: Rope,
-    /// How many blocks the request before it held.
+    rope: MessageRope,
+    /// Number of blocks of the previous request.
     sent_blocks: usize,
-    /// How many blocks stand before all messages, whatever is compacted.
+    /// Number of blocks before all messages, which no compaction removes.
     opening_blocks: usize,
-    /// In the order in which they stand.
-    marks: Vec<Mark>,
+    /// Sorted by position.
+    marks: Vec<CacheBreakpoint>,
 }
 
 impl View {
-    /// The request that would leave now, without marks.
+    /// Renders the request that would leave now, without breakpoints.
     pub fn render(&self, options: RenderOptions) -> Request {
         let (prefix, prefix_print) = self.derived().prefix(options.spell_out_unseen, &self.lens().estimator);
         Request {
@@ -59,17 +62,17 @@ impl View {
             scale: self.lens().estimator.scale(),
             prefix,
             prefix_print,
-            rope: self.derived().rope_now(self.lens()),
+            rope: self.derived().current_rope(self.lens()),
             sent_blocks: self.derived().closed_blocks(),
             opening_blocks: self.derived().opening().0,
             marks: Vec::new(),
         }
     }
 
-    /// A fork: the request that would leave now, and a directive at its end.
+    /// Renders a fork: the request that would leave now, and a directive at its end.
     pub fn fork(&self, options: RenderOptions, directive: &str) -> Request {
         let mut request = self.render(options);
-        let slab = Slab {
+        let slab = RopeBlock {
             text: text_block(directive),
             markable: true,
             category: Category::Attachments,
@@ -80,17 +83,17 @@ impl View {
         request
     }
 
-    /// The view as it was before an entry of the branch.
-    pub fn until(&self, entry: EntryId) -> Option<View> {
+    /// Returns the view as it was before an entry of the branch.
+    pub fn before_entry(&self, entry: EntryId) -> Option<View> {
         let position = *self.positions().get(&entry)? as usize;
-        Some(View::of(self.lens().clone(), self.branch()[..position].iter().cloned()))
+        Some(View::from_branch(self.lens().clone(), self.branch()[..position].iter().cloned()))
     }
 
-    /// The members that stand before tools, system and messages.
-    fn members(&self, options: RenderOptions) -> Vec<(SmolStr, Text)> {
+    /// Members before tools, system and messages.
+    fn members(&self, options: RenderOptions) -> Vec<(SmolStr, SharedText)> {
         let mut model = String::new();
         escape_into(&mut model, &self.lens().card.model);
-        let member = |name: &'static str, value: &str| (SmolStr::new_static(name), Text::from(value));
+        let member = |name: &'static str, value: &str| (SmolStr::new_static(name), SharedText::from(value));
         let mut members =
             vec![member("model", &model), member("max_tokens", &options.max_tokens.to_string())];
         if options.stream {
@@ -104,42 +107,42 @@ impl View {
 }
 
 impl Request {
-    /// The same request with a member more at its top level; `value` is raw JSON.
+    /// Adds a member at the top level; `value` is raw JSON.
     pub fn with_member(mut self, name: &str, value: &str) -> Request {
-        self.members.push((SmolStr::new(name), Text::from(value)));
+        self.members.push((SmolStr::new(name), SharedText::from(value)));
         self
     }
 
-    /// The same request with these marks and no others.
-    pub fn with_marks(mut self, mut marks: Vec<Mark>) -> Request {
-        marks.sort_by_key(|mark| mark.spot);
+    /// Replaces all breakpoints.
+    pub fn with_breakpoints(mut self, mut marks: Vec<CacheBreakpoint>) -> Request {
+        marks.sort_by_key(|mark| mark.position);
         self.marks = marks;
         self
     }
 
-    /// The body as shared parts, in order.
-    pub fn parts(&self) -> Parts {
+    /// The body as shared chunks, in order.
+    pub fn parts(&self) -> ChunkedText {
         let mut parts = Vec::with_capacity(2 * self.rope.extent().blocks + 16);
-        parts.push(Part::Shared(Text::from(self.opening())));
+        parts.push(TextChunk::Shared(SharedText::from(self.opening())));
         parts.extend(self.head_parts());
-        parts.push(Part::Fixed(r#""messages":["#));
+        parts.push(TextChunk::Fixed(r#""messages":["#));
         for (at, piece) in self.rope.pieces().enumerate() {
             let text = &piece.text;
-            parts.push(Part::Fixed(joint(at, piece.opens)));
-            match self.marks.iter().find(|mark| mark.spot == Spot::Block(at)) {
-                // A block is an object, so a mark goes before its last character.
+            parts.push(TextChunk::Fixed(joint(at, piece.opens)));
+            match self.marks.iter().find(|mark| mark.position == BreakpointPosition::Block(at)) {
+                // A block is an object, so a breakpoint goes before its last character.
                 Some(mark) => {
-                    parts.push(Part::Shared(text.slice_of(&text[..text.len() - 1])));
-                    parts.extend([Part::Fixed(mark.json()), Part::Fixed("}")]);
+                    parts.push(TextChunk::Shared(text.slice_of(&text[..text.len() - 1])));
+                    parts.extend([TextChunk::Fixed(mark.json()), TextChunk::Fixed("}")]);
                 }
-                None => parts.push(Part::Shared(text.clone())),
+                None => parts.push(TextChunk::Shared(text.clone())),
             }
         }
-        parts.push(Part::Fixed(if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" }));
+        parts.push(TextChunk::Fixed(if self.rope.extent().blocks == 0 { "]}" } else { "]}]}" }));
         parts.into()
     }
 
-    /// The members before tools and system, each with a comma behind it.
+    /// Renders the members before tools and system, each with a trailing comma.
     fn opening(&self) -> String {
         let mut json = String::with_capacity(160);
         json.push('{');
@@ -152,67 +155,67 @@ impl Request {
         json
     }
 
-    /// Tools and system, with their marks.
-    fn head_parts(&self) -> Vec<Part> {
+    /// Tools and system, with their breakpoints.
+    fn head_parts(&self) -> Vec<TextChunk> {
         let text = &self.prefix.text;
         let mut parts = Vec::with_capacity(5);
         let mut from = 0;
         for mark in &self.marks {
-            let at = match mark.spot {
-                Spot::Tool(tool) => self.prefix.tool_marks.get(tool),
-                Spot::System(block) => self.prefix.system_marks.get(block),
-                Spot::Block(_) => None,
+            let at = match mark.position {
+                BreakpointPosition::Tool(tool) => self.prefix.tool_marks.get(tool),
+                BreakpointPosition::System(block) => self.prefix.system_marks.get(block),
+                BreakpointPosition::Block(_) => None,
             };
             let Some(&at) = at else { continue };
-            parts.push(Part::Shared(text.slice_of(&text[from..at])));
-            parts.push(Part::Fixed(mark.json()));
+            parts.push(TextChunk::Shared(text.slice_of(&text[from..at])));
+            parts.push(TextChunk::Fixed(mark.json()));
             from = at;
         }
-        parts.push(Part::Shared(text.slice_of(&text[from..])));
+        parts.push(TextChunk::Shared(text.slice_of(&text[from..])));
         parts
     }
 
-    /// The marks, in the order in which they stand.
-    pub fn marks(&self) -> &[Mark] {
+    /// The breakpoints, sorted by position.
+    pub fn breakpoints(&self) -> &[CacheBreakpoint] {
         &self.marks
     }
 
-    /// The newest block that may carry a mark, of so many blocks from the start.
-    pub fn last_markable(&self, blocks: usize) -> Option<usize> {
+    /// Index of the last block among the first `blocks` blocks that may carry a breakpoint.
+    pub fn last_cacheable_block(&self, blocks: usize) -> Option<usize> {
         let behind = self.rope.extent().blocks.saturating_sub(blocks);
         let from_end = self.rope.pieces().rev().skip(behind).position(|piece| piece.markable)?;
         Some(self.rope.extent().blocks - behind - 1 - from_end)
     }
 
-    /// How many blocks the request before it held.
+    /// Number of blocks of the previous request.
     pub fn sent_blocks(&self) -> usize {
         self.sent_blocks
     }
 
-    /// How many blocks stand before all messages, whatever is compacted.
+    /// Number of blocks before all messages, which no compaction removes.
     pub fn opening_blocks(&self) -> usize {
         self.opening_blocks
     }
 
-    /// How many blocks stand before the last message.
+    /// Number of blocks before the last message.
     pub fn blocks_before_last_message(&self) -> usize {
         let from_end = self.rope.pieces().rev().position(|piece| piece.opens.is_some());
         self.rope.extent().blocks - from_end.map_or(0, |from_end| from_end + 1)
     }
 
-    /// About how many tokens it has up to and including a spot.
-    pub fn tokens_until(&self, spot: Spot) -> f64 {
+    /// Estimated tokens up to and including a position.
+    pub fn tokens_up_to(&self, spot: BreakpointPosition) -> f64 {
         let of = |sums: &[f64], at: usize| sums.get(at).or(sums.last()).copied().unwrap_or_default();
         let prefix = &self.prefix;
         match spot {
-            Spot::Tool(at) => self.scale * of(&prefix.tool_tokens, at),
-            Spot::System(at) => {
+            BreakpointPosition::Tool(at) => self.scale * of(&prefix.tool_tokens, at),
+            BreakpointPosition::System(at) => {
                 let is_last = at + 1 >= prefix.system_tokens.len();
                 let unseen = if is_last { prefix.unseen_tokens } else { 0.0 };
                 self.scale * of(&prefix.system_tokens, at) + unseen
             }
-            // Counted from the end, where marks stand.
-            Spot::Block(at) => {
+            // Counted from the end, where breakpoints usually stand.
+            BreakpointPosition::Block(at) => {
                 let behind = self.rope.pieces().rev().take(self.rope.extent().blocks - 1 - at);
                 let behind: f64 = behind.map(|piece| piece.tokens).sum();
                 let raw = prefix.tokens + self.rope.extent().sums.total() - behind;
@@ -221,33 +224,33 @@ impl Request {
         }
     }
 
-    /// The small members, in order: what is asked besides the content, as raw JSON.
-    pub fn members(&self) -> &[(SmolStr, Text)] {
+    /// Small members in order, as raw JSON.
+    pub fn members(&self) -> &[(SmolStr, SharedText)] {
         &self.members
     }
 
     /// The whole body in one buffer.
     pub fn body(&self) -> String {
-        self.parts().joined()
+        self.parts().to_joined_string()
     }
 
-    /// Most tokens that the answer may have.
+    /// Maximum output tokens.
     pub fn max_tokens(&self) -> u64 {
         self.max_tokens
     }
 
-    /// How many messages it has.
-    pub fn messages(&self) -> usize {
+    /// Number of messages.
+    pub fn message_count(&self) -> usize {
         self.rope.extent().messages
     }
 
-    /// How many blocks its messages have.
-    pub fn blocks(&self) -> usize {
+    /// Number of blocks in all messages.
+    pub fn block_count(&self) -> usize {
         self.rope.extent().blocks
     }
 
-    /// About how many bytes the body has: all blocks and the head, less the joints between them.
-    pub fn bytes(&self) -> usize {
+    /// Approximate size of the body in bytes: all blocks and the head, without the separators between them.
+    pub fn approximate_bytes(&self) -> usize {
         let members: usize = self.members.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
         members
             + self.prefix.text.len()
@@ -256,7 +259,7 @@ impl Request {
             + self.rope.extent().blocks
     }
 
-    /// A fingerprint of everything but marks: equal requests have equal ones.
+    /// Fingerprint of everything but breakpoints.
     pub fn fingerprint(&self) -> String {
         let opening = xxh3_128(self.opening().as_bytes());
         let mut bytes = [0; 48];
@@ -266,19 +269,20 @@ impl Request {
         format!("{:032x}", xxh3_128(&bytes))
     }
 
-    /// A fingerprint of what a request shares with the other forks of its conversation: tools and system, the members
-    /// that are in the key of the provider's cache, and the messages up to where the conversation's last request ended.
-    /// Marks and whatever was said since have no part in it. Requests with equal ones read one entry of the cache, so
-    /// those that start together are sent one behind the other until it is written (§5.7).
-    pub fn shared_print(&self) -> u128 {
+    /// Fingerprint of the part that a request shares with the other forks of its conversation: tools and
+    /// system, the members in the provider's cache key, and the messages of the conversation's last request.
+    /// Breakpoints and newer messages do not count. Requests with equal ones read one cache entry, so those
+    /// that start together are sent one after the other until it is written (§5.7).
+    pub fn shared_fingerprint(&self) -> u128 {
         let mut key = String::new();
         for (name, value) in &self.members {
-            if !OUTSIDE_THE_KEY.contains(&name.as_str()) {
+            if !MEMBERS_OUTSIDE_CACHE_KEY.contains(&name.as_str()) {
                 escape_into(&mut key, name);
                 key.push_str(value);
             }
         }
-        let sent = self.sent_blocks.checked_sub(1).and_then(|last| self.chain_at(last)).unwrap_or_default();
+        let sent =
+            self.sent_blocks.checked_sub(1).and_then(|last| self.fingerprint_up_to(last)).unwrap_or_default();
         let mut bytes = [0; 48];
         bytes[..16].copy_from_slice(&xxh3_128(key.as_bytes()).to_le_bytes());
         bytes[16..32].copy_from_slice(&self.prefix_print.to_le_bytes());
@@ -286,48 +290,49 @@ impl Request {
         xxh3_128(&bytes)
     }
 
-    /// The fingerprint of the messages up to and including each block. Two requests share the provider's cache up
-    /// to where these differ.
-    pub fn chain(&self) -> impl DoubleEndedIterator<Item = u128> {
+    /// Fingerprints of the messages up to and including each block. Two requests share the provider's cache
+    /// up to the first difference.
+    pub fn block_fingerprints(&self) -> impl DoubleEndedIterator<Item = u128> {
         self.rope.pieces().map(|piece| piece.chain)
     }
 
-    /// The tools, in order, without marks.
-    pub fn tools(&self) -> &[Text] {
+    /// The tools, in order, without breakpoints.
+    pub fn tools(&self) -> &[SharedText] {
         &self.prefix.tools
     }
 
-    /// The system blocks, in order, without marks.
-    pub fn system(&self) -> &[Text] {
+    /// The system blocks, in order, without breakpoints.
+    pub fn system_blocks(&self) -> &[SharedText] {
         &self.prefix.system
     }
 
-    /// What the system blocks are made of, one note each.
-    pub fn system_notes(&self) -> &[SystemNote] {
+    /// Notes on the system blocks, one each.
+    pub fn system_notes(&self) -> &[SystemBlockNote] {
         &self.prefix.notes
     }
 
-    /// A fingerprint of tools and system blocks.
-    pub fn prefix_print(&self) -> u128 {
+    /// Fingerprint of tools and system blocks.
+    pub fn prefix_fingerprint(&self) -> u128 {
         self.prefix_print
     }
 
-    /// The blocks of the messages: the role if it opens a message, the block, and whether it carries a mark.
-    pub fn pieces(&self) -> impl Iterator<Item = (Option<Role>, &Text, bool)> {
-        let is_marked = |at| self.marks.iter().any(|mark| mark.spot == Spot::Block(at));
+    /// The blocks of the messages: the role if it opens a message, the block, and true if it carries a
+    /// breakpoint.
+    pub fn pieces(&self) -> impl Iterator<Item = (Option<Role>, &SharedText, bool)> {
+        let is_marked = |at| self.marks.iter().any(|mark| mark.position == BreakpointPosition::Block(at));
         let pieces = self.rope.pieces().enumerate();
         pieces.map(move |(at, piece)| (piece.opens, &piece.text, is_marked(at)))
     }
 
-    /// The fingerprint of the messages up to a block, and that of the whole: two requests share what they begin with
-    /// if the shorter one's whole is the longer one's chain there.
-    pub fn chain_at(&self, block: usize) -> Option<u128> {
+    /// Fingerprint of the messages up to and including a block. A shorter request is a prefix of a longer one
+    /// if its last fingerprint equals the longer one's at that block.
+    pub fn fingerprint_up_to(&self, block: usize) -> Option<u128> {
         let behind = self.rope.extent().blocks.checked_sub(block + 1)?;
         self.rope.pieces().rev().nth(behind).map(|piece| piece.chain)
     }
 }
 
-/// What stands before a block: the end of one message and the beginning of the next, or a comma.
+/// JSON between two blocks: the end of one message and the beginning of the next, or a comma.
 fn joint(at: usize, opens: Option<Role>) -> &'static str {
     match (at, opens) {
         (0, Some(Role::Assistant)) => r#"{"role":"assistant","content":["#,

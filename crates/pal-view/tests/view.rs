@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
-mod found;
-mod items;
+mod fuzz_regressions;
 mod laws;
-mod opening;
+mod provider_summary;
 mod references;
+mod response_items;
 mod scenarios;
 mod spoofing;

@@ -1,13 +1,13 @@
-//! Decoding of streamed answers of the Messages dialect, in bytes of the stream a second, as they come from a socket:
-//! many small deltas, which is the usual case; long ones; the input of a tool.
+//! Decoding of streamed Messages responses, in bytes per second: many small deltas (the usual case), long deltas, tool
+//! input.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pal_model::escape_into;
-use pal_wire::{Decoder, Dialect, Event};
+use pal_wire::{Dialect, ResponseDecoder, ResponseEvent};
 
-/// What a socket hands over at once.
+/// Bytes per read from a socket.
 const PIECE_BYTES: usize = 16 << 10;
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"cache_read_input_tokens":8000,"output_tokens":1}}}"#;
@@ -22,7 +22,7 @@ fn say(body: &mut String, data: &str) {
     body.push_str(&format!("event: {name}\ndata: {data}\n\n"));
 }
 
-/// A stream of one block, whose deltas carry the text in pieces of so many bytes.
+/// Returns a stream of one block, whose deltas hold `piece` bytes each.
 fn stream(block: &str, kind: &str, field: &str, text: &str, piece: usize) -> String {
     let mut body = String::new();
     say(&mut body, START);
@@ -39,10 +39,10 @@ fn stream(block: &str, kind: &str, field: &str, text: &str, piece: usize) -> Str
     body
 }
 
-fn decode(body: &str, events: &mut Vec<Event>) {
-    let mut decoder = Decoder::new(Dialect::Messages);
+fn decode(body: &str, events: &mut Vec<ResponseEvent>) {
+    let mut decoder = ResponseDecoder::new(Dialect::Messages);
     for piece in body.as_bytes().chunks(PIECE_BYTES) {
-        // A caller takes the events of each piece before it reads the next.
+        // A caller consumes the events of each piece before it reads the next.
         events.clear();
         decoder.push(piece, events);
     }
@@ -70,7 +70,7 @@ fn bench(criterion: &mut Criterion) {
     for (name, body) in &streams {
         let mut events = Vec::new();
         decode(body, &mut events);
-        assert!(matches!(events.last(), Some(Event::Finished(_))), "{name}: {events:?}");
+        assert!(matches!(events.last(), Some(ResponseEvent::Finished(_))), "{name}: {events:?}");
         group.throughput(Throughput::Bytes(body.len() as u64));
         group.bench_function(*name, |bencher| bencher.iter(|| decode(black_box(body), &mut events)));
     }

@@ -1,55 +1,52 @@
-//! The dialects of the providers: what goes over the wire, and whether it is right.
+//! Provider dialects: encoding of requests, decoding of responses, and strict checking of requests.
 //!
-//! Pure: bytes in, values out; no files, clock, network, environment or randomness. A [`Call`] goes out; its answer
-//! becomes [`Event`]s through a [`Decoder`] or [`decode_whole`], or a [`Failure`] through [`classify`]; a [`RetryPolicy`]
-//! says whether to try again.
+//! Pure: bytes in, values out; no files, clock, network, environment or randomness. An [`ApiCall`] goes out; its response
+//! becomes [`ResponseEvent`]s through a [`ResponseDecoder`] or [`decode_response`], or a [`ProviderFailure`] through
+//! [`classify_failure`]; a [`RetryPolicy`] decides on retries.
 //!
 //! ```
-//! use pal_wire::{Rules, check_request};
+//! use pal_wire::{RequestRules, check_request};
 //!
 //! let body = br#"{"model":"claude-opus-5-5","max_tokens":64,"messages":[]}"#;
-//! let error = check_request(body, &Rules::newest()).unwrap_err();
+//! let error = check_request(body, &RequestRules::newest()).unwrap_err();
 //! assert_eq!(error.status, 400);
 //! assert_eq!(error.message, "messages: at least one message is required");
 //! ```
 
-mod arguments;
-mod call;
+mod api_call;
 mod chat;
-mod check;
+mod chunk_writer;
 mod classify;
-mod counts;
-mod decode;
-mod encode;
-mod event;
-mod failure;
-mod function;
-mod kept;
-mod limits;
-mod message;
+mod content_part;
+mod conversation_message;
+mod dialect_encoder;
+mod encoded_messages;
 mod messages;
-mod portion;
-mod reader;
+mod openai_usage;
+mod provider_failure;
+mod rate_limit;
+mod request_check;
+mod response_decoder;
+mod response_event;
+mod response_reader;
 mod responses;
-mod retry;
-mod spell;
+mod retry_policy;
 mod sse;
+mod tool_arguments;
+mod tool_function;
 
-pub use call::{Call, Conversation, Dialect, Piece};
+pub use api_call::{ApiCall, ConversationBlock, Dialect, WireConversation};
 pub use chat::ChatServer;
-pub use check::{
-    ApiError, ApiVersion, Beta, Betas, Checked, Endpoint, ErrorKind, Node, NodeText, NodeType, Reading,
-    Rules, check_request,
+pub use classify::classify_failure;
+pub use conversation_message::BreakpointMode;
+pub use dialect_encoder::DialectEncoder;
+pub use messages::{beta_headers, count_tokens_call, messages_call, unparsed_input};
+pub use provider_failure::{FailureKind, ProviderFailure};
+pub use rate_limit::RateLimit;
+pub use request_check::{
+    ApiError, ApiErrorKind, ApiVersion, Beta, BetaSet, JsonNode, MessagesEndpoint, NodeText, NodeType,
+    RequestDocument, RequestRules, RequestStats, check_request,
 };
-pub use classify::classify;
-pub use decode::{Decoder, decode_whole};
-pub use encode::Encoder;
-pub use event::{Delta, Event, Finished, Started};
-pub use failure::{Failure, FailureKind};
-pub use limits::RateLimit;
-pub use message::Breakpoints;
-pub use messages::{
-    betas, count_tokens_call, messages_call, messages_call_with, messages_headers, model_path, refresh,
-    unparsed_input,
-};
-pub use retry::RetryPolicy;
+pub use response_decoder::{ResponseDecoder, decode_response};
+pub use response_event::{BlockDelta, ResponseEnd, ResponseEvent, ResponseStart};
+pub use retry_policy::RetryPolicy;

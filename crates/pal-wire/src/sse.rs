@@ -1,67 +1,64 @@
-//! Server-sent events: bytes in whatever pieces they come, frames out.
+//! Server-sent events: bytes in arbitrary pieces in, frames out.
 //!
-//! Lines end in LF, CR or CRLF, wherever the pieces are cut. A frame is handed on at the empty line behind it; what
-//! stands before the end of the bytes without one is not, as the rules of the format say, but [`Frames::is_pending`]
-//! tells. Each byte is looked at once, whatever the pieces: only the line that has no end yet is held back, and it
-//! is not searched again. What the frames mean is not known here.
+//! Lines end in LF, CR or CRLF. A frame is complete at the empty line after it; an incomplete frame at the end of the
+//! bytes is dropped, as the format demands, but reported by [`SseParser::is_pending`]. Each byte is scanned once: only an
+//! unfinished line is buffered, and it is not scanned again.
 
 use std::str::from_utf8;
 
 use memchr::{memchr, memchr2};
 
-/// Most bytes of one line, and of the data of one frame.
-pub(crate) const FRAME_BYTES_MAX: usize = 16 << 20;
+/// Maximum bytes of one line, and of the data of one frame.
+pub(crate) const MAX_FRAME_BYTES: usize = 16 << 20;
 
 /// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame<'a> {
-    /// The name in its `event` line, where there is one.
+pub(crate) struct SseFrame<'a> {
+    /// Value of the `event` line, if any.
     pub(crate) event: Option<&'a str>,
-    /// Its `data` lines, joined by line feeds.
+    /// `data` lines joined by line feeds.
     pub(crate) data: &'a str,
 }
 
-/// Why bytes are no stream of events.
+/// Error of parsing a stream of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FrameError {
-    /// A line or a frame goes on and on.
-    #[error("an event of the stream is larger than {} MB", FRAME_BYTES_MAX >> 20)]
+pub(crate) enum SseError {
+    /// A line or frame exceeds the limit.
+    #[error("an event of the stream is larger than {} MB", MAX_FRAME_BYTES >> 20)]
     TooLarge,
-    /// The text is no UTF-8.
+    /// The text is not UTF-8.
     #[error("an event of the stream is not UTF-8")]
     NotUtf8,
 }
 
-/// Whether more frames are wanted.
+/// Answer of the sink: continue with the next frame, or ignore the rest of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
-    /// Yes.
-    GoOn,
-    /// No; the rest of the bytes is of no interest.
+pub(crate) enum FrameFlow {
+    Continue,
     Stop,
 }
 
-/// Cuts a stream of bytes into frames.
+/// Parser of a stream of frames.
 #[derive(Debug)]
-pub(crate) struct Frames {
-    /// The beginning of a line whose end has not come yet.
+pub(crate) struct SseParser {
+    /// Beginning of an unfinished line.
     line: Vec<u8>,
-    /// The last `event` line of the frame.
+    /// Last `event` line of the current frame.
     event: Vec<u8>,
-    /// The `data` lines of the frame.
+    /// `data` lines of the current frame.
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte was a carriage return: a line feed right behind it belongs to the same line end.
+    /// The last byte was a carriage return; a following line feed belongs to the same line ending.
     after_return: bool,
-    /// No line has ended yet: a byte order mark may stand before the first.
+    /// No line has ended yet; a byte order mark may precede the first.
     at_start: bool,
     bytes_max: usize,
 }
 
-impl Frames {
-    /// A scanner before the first byte, with a limit on lines and on the data of a frame.
-    pub(crate) fn new(bytes_max: usize) -> Frames {
-        Frames {
+impl SseParser {
+    /// Creates a parser with a limit on lines and on the data of a frame.
+    pub(crate) fn new(bytes_max: usize) -> SseParser {
+        SseParser {
             line: Vec::new(),
             event: Vec::new(),
             data: Vec::new(),
@@ -72,12 +69,12 @@ impl Frames {
         }
     }
 
-    /// Takes the next bytes and hands every frame that they end to `sink`.
+    /// Parses the next bytes and passes every completed frame to `sink`.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
-        mut sink: impl FnMut(Frame<'_>) -> Flow,
-    ) -> Result<(), FrameError> {
+        mut sink: impl FnMut(SseFrame<'_>) -> FrameFlow,
+    ) -> Result<(), SseError> {
         let mut rest = bytes;
         if self.after_return && !rest.is_empty() {
             self.after_return = false;
@@ -90,35 +87,39 @@ impl Frames {
                 [] => behind,
             };
             self.after_return = behind == b"\r";
-            if self.end_line(line, &mut sink)? == Flow::Stop {
+            if self.end_line(line, &mut sink)? == FrameFlow::Stop {
                 return Ok(());
             }
         }
         self.hold(rest)
     }
 
-    /// Whether the bytes so far end inside of a frame.
+    /// Returns true if the bytes so far end inside a frame.
     pub(crate) fn is_pending(&self) -> bool {
         self.has_data || !self.line.is_empty()
     }
 
-    /// Keeps a piece of a line until the rest of it comes.
-    fn hold(&mut self, piece: &[u8]) -> Result<(), FrameError> {
+    /// Buffers a piece of an unfinished line.
+    fn hold(&mut self, piece: &[u8]) -> Result<(), SseError> {
         if self.line.len() + piece.len() > self.bytes_max {
-            return Err(FrameError::TooLarge);
+            return Err(SseError::TooLarge);
         }
         self.line.extend_from_slice(piece);
         Ok(())
     }
 
-    fn end_line(&mut self, end: &[u8], sink: &mut impl FnMut(Frame<'_>) -> Flow) -> Result<Flow, FrameError> {
+    fn end_line(
+        &mut self,
+        end: &[u8],
+        sink: &mut impl FnMut(SseFrame<'_>) -> FrameFlow,
+    ) -> Result<FrameFlow, SseError> {
         if self.line.is_empty() && end.len() <= self.bytes_max {
             return self.take_line(end, sink);
         }
         self.hold(end)?;
         let mut line = std::mem::take(&mut self.line);
         let flow = self.take_line(&line, sink);
-        // The allocation is kept for the next line that comes in pieces.
+        // Keeps the allocation for the next unfinished line.
         line.clear();
         self.line = line;
         flow
@@ -127,8 +128,8 @@ impl Frames {
     fn take_line(
         &mut self,
         line: &[u8],
-        sink: &mut impl FnMut(Frame<'_>) -> Flow,
-    ) -> Result<Flow, FrameError> {
+        sink: &mut impl FnMut(SseFrame<'_>) -> FrameFlow,
+    ) -> Result<FrameFlow, SseError> {
         let line = if std::mem::take(&mut self.at_start) {
             line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
         } else {
@@ -145,7 +146,7 @@ impl Frames {
         match name {
             b"data" => {
                 if self.data.len() + value.len() + 1 > self.bytes_max {
-                    return Err(FrameError::TooLarge);
+                    return Err(SseError::TooLarge);
                 }
                 if std::mem::replace(&mut self.has_data, true) {
                     self.data.push(b'\n');
@@ -156,18 +157,18 @@ impl Frames {
                 self.event.clear();
                 self.event.extend_from_slice(value);
             }
-            // Comments have no name; `id` and `retry` are for readers that reconnect; others have no meaning.
+            // Comments have no name; `id` and `retry` are for clients that reconnect; other fields have no meaning.
             _ => {}
         }
-        Ok(Flow::GoOn)
+        Ok(FrameFlow::Continue)
     }
 
-    fn end_frame(&mut self, sink: &mut impl FnMut(Frame<'_>) -> Flow) -> Result<Flow, FrameError> {
-        let mut flow = Flow::GoOn;
+    fn end_frame(&mut self, sink: &mut impl FnMut(SseFrame<'_>) -> FrameFlow) -> Result<FrameFlow, SseError> {
+        let mut flow = FrameFlow::Continue;
         if self.has_data {
-            let data = from_utf8(&self.data).map_err(|_| FrameError::NotUtf8)?;
-            let event = from_utf8(&self.event).map_err(|_| FrameError::NotUtf8)?;
-            flow = sink(Frame { event: Some(event).filter(|event| !event.is_empty()), data });
+            let data = from_utf8(&self.data).map_err(|_| SseError::NotUtf8)?;
+            let event = from_utf8(&self.event).map_err(|_| SseError::NotUtf8)?;
+            flow = sink(SseFrame { event: Some(event).filter(|event| !event.is_empty()), data });
         }
         self.data.clear();
         self.event.clear();
@@ -180,16 +181,16 @@ impl Frames {
 mod tests {
     use super::*;
 
-    type Read = (Vec<(Option<String>, String)>, Result<bool, FrameError>);
+    type ParsedFrames = (Vec<(Option<String>, String)>, Result<bool, SseError>);
 
-    /// The frames of the pieces, and whether something was left over.
-    fn read(pieces: &[&[u8]], bytes_max: usize) -> Read {
-        let mut frames = Frames::new(bytes_max);
+    /// Returns the frames of the pieces, and whether a frame is pending.
+    fn read(pieces: &[&[u8]], bytes_max: usize) -> ParsedFrames {
+        let mut frames = SseParser::new(bytes_max);
         let mut found = Vec::new();
         for piece in pieces {
             let pushed = frames.push(piece, |frame| {
                 found.push((frame.event.map(str::to_owned), frame.data.to_owned()));
-                Flow::GoOn
+                FrameFlow::Continue
             });
             if let Err(error) = pushed {
                 return (found, Err(error));
@@ -198,12 +199,12 @@ mod tests {
         (found, Ok(frames.is_pending()))
     }
 
-    /// Reads the stream whole, byte by byte, and in two pieces cut anywhere.
+    /// Parses the stream in one piece, byte by byte, and in two pieces split at every position.
     fn check_limited(
         stream: &[u8],
         bytes_max: usize,
         expected: &[(Option<&str>, &str)],
-        end: Result<bool, FrameError>,
+        end: Result<bool, SseError>,
     ) {
         let expected: Vec<_> =
             expected.iter().map(|(name, data)| (name.map(str::to_owned), (*data).to_owned())).collect();
@@ -223,11 +224,11 @@ mod tests {
     }
 
     fn check(stream: impl AsRef<[u8]>, expected: &[(Option<&str>, &str)], is_pending: bool) {
-        check_limited(stream.as_ref(), FRAME_BYTES_MAX, expected, Ok(is_pending));
+        check_limited(stream.as_ref(), MAX_FRAME_BYTES, expected, Ok(is_pending));
     }
 
     #[test]
-    fn lines_end_in_three_ways() {
+    fn lines_end_with_lf_cr_or_crlf() {
         for end in ["\n", "\r", "\r\n"] {
             let stream = ["event: a", "data: 1", "", "data: 2", "", ""].join(end);
             check(stream, &[(Some("a"), "1"), (None, "2")], false);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_as_the_rules_say() {
+    fn fields_are_parsed_as_specified() {
         check("data:1\n\ndata:  2\n\n", &[(None, "1"), (None, " 2")], false);
         check("data: a\ndata\ndata:\ndata: b:c\n\n", &[(None, "a\n\n\nb:c")], false);
         check("data\n\ndata:\n\n", &[(None, ""), (None, "")], false);
@@ -252,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_byte_order_may_stand_at_the_start_only() {
+    fn byte_order_mark_is_accepted_at_the_start_only() {
         check("\u{feff}data: 1\n\n\u{feff}data: 2\n\n", &[(None, "1")], false);
         check("\u{feff}\u{feff}data: 1\n\n", &[], false);
     }
 
     #[test]
-    fn a_frame_without_its_empty_line_is_not_handed_on() {
+    fn frame_without_empty_line_is_dropped() {
         check("data: 1\n\ndata: 2\n", &[(None, "1")], true);
         check("data: 1\n\ndata: 2", &[(None, "1")], true);
         check("data: 1\n\nevent: x\n", &[(None, "1")], false);
@@ -266,19 +267,19 @@ mod tests {
     }
 
     #[test]
-    fn characters_may_be_cut_and_must_be_whole() {
+    fn split_characters_are_joined_and_invalid_utf8_is_refused() {
         check("event: é\ndata: 日本🙂\n\n", &[(Some("é"), "日本🙂")], false);
-        check_limited(b"data: 1\n\ndata: \xff\n\ndata: 2\n\n", 99, &[(None, "1")], Err(FrameError::NotUtf8));
-        check_limited(b"event: \xc3\ndata: 2\n\n", 99, &[], Err(FrameError::NotUtf8));
-        // What nobody reads may be anything.
+        check_limited(b"data: 1\n\ndata: \xff\n\ndata: 2\n\n", 99, &[(None, "1")], Err(SseError::NotUtf8));
+        check_limited(b"event: \xc3\ndata: 2\n\n", 99, &[], Err(SseError::NotUtf8));
+        // Ignored lines may contain anything.
         check(b": \xff\n\xfe: 1\ndata: 2\n\n", &[(None, "2")], false);
     }
 
     #[test]
-    fn a_frame_that_never_ends_is_refused() {
-        check_limited(b"data: 1\n\ndata: 123456789\n\n", 10, &[(None, "1")], Err(FrameError::TooLarge));
-        check_limited(b"data: 1\n\n: 123456789", 10, &[(None, "1")], Err(FrameError::TooLarge));
-        check_limited(b"data:123\ndata:456\ndata:789\n\n", 10, &[], Err(FrameError::TooLarge));
+    fn oversized_frame_is_refused() {
+        check_limited(b"data: 1\n\ndata: 123456789\n\n", 10, &[(None, "1")], Err(SseError::TooLarge));
+        check_limited(b"data: 1\n\n: 123456789", 10, &[(None, "1")], Err(SseError::TooLarge));
+        check_limited(b"data:123\ndata:456\ndata:789\n\n", 10, &[], Err(SseError::TooLarge));
         check_limited(
             b"data:123\ndata:456\n\ndata:789\n\n",
             10,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use pal_view::Calibration;
 
-use super::data::{ClaudeRow, CodexRow, CorpusFile, Data, Source};
+use super::calibration_rows::{ClaudeRow, CodexRow, CorpusFile, Data, Source};
 use super::fit::{Columns, Sample, estimate};
 use super::models;
 
@@ -25,7 +25,7 @@ pub(super) struct Line {
     pub(super) name: String,
     pub(super) rows: usize,
     pub(super) fitted: Errors,
-    /// What characters ÷ 4 gives for the same rows.
+    /// Estimate of characters ÷ 4 for the same rows.
     pub(super) quarter: Errors,
 }
 
@@ -44,7 +44,7 @@ impl Report {
     }
 }
 
-/// What one row showed: estimate, truth, characters.
+/// Estimate, truth and characters of one row.
 #[derive(Clone, Copy)]
 struct Outcome {
     estimated: f64,
@@ -93,7 +93,7 @@ fn claude_47_lines(rows: &[ClaudeRow], corpus: &[&CorpusFile], base: &Columns) -
     let results = held_out(rows, &folds, train, |row, weights| {
         outcome(&models::result_sample(row), weights, row.result_characters)
     });
-    // A model that nobody has calibrated for: the generation before, and what the correction makes of it.
+    // A model without calibration: the generation before, and the effect of the correction.
     let before: Vec<Outcome> =
         (rows.iter()).map(|row| outcome(&models::result_sample(row), base, row.result_characters)).collect();
     vec![

@@ -3,14 +3,14 @@
 //! Minimises the mean of |estimate − target| ÷ target by iteratively reweighted least squares, each step solved by
 //! coordinate descent, with a small pull towards given weights. The pull decides alone where there are no data.
 
-use pal_view::Counts;
+use pal_view::TextCounts;
 
 /// Structural counts, then tool calls, then tool results.
-pub(super) const COLUMNS: usize = Counts::LEN + 2;
+pub(super) const COLUMNS: usize = TextCounts::LEN + 2;
 /// The column of tool calls.
-pub(super) const CALL: usize = Counts::LEN;
+pub(super) const CALL: usize = TextCounts::LEN;
 /// The column of tool results.
-pub(super) const RESULT: usize = Counts::LEN + 1;
+pub(super) const RESULT: usize = TextCounts::LEN + 1;
 
 /// One number per column.
 pub(super) type Columns = [f64; COLUMNS];
@@ -20,11 +20,11 @@ pub(super) type Columns = [f64; COLUMNS];
 pub(super) struct Sample {
     pub(super) columns: Columns,
     pub(super) target: f64,
-    /// How much it counts, against others.
+    /// Weight among the rows.
     pub(super) weight: f64,
 }
 
-/// What the fit is pulled to, and how strongly.
+/// Target of the regularization, and its strength.
 pub(super) struct Pull {
     pub(super) towards: Columns,
     /// In proportion to what the data say about a column.
@@ -47,7 +47,7 @@ const LEAST: [(&str, f64); 8] = [
 /// The least weight of each column.
 fn least() -> Columns {
     std::array::from_fn(|column| {
-        let name = Counts::NAMES.get(column);
+        let name = TextCounts::NAMES.get(column);
         LEAST.iter().find(|(known, _)| Some(known) == name).map_or(0.0, |(_, least)| *least)
     })
 }

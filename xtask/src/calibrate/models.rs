@@ -3,9 +3,9 @@
 //! The generations form a chain, from the one with exact labels to the one with the fewest rows; each is pulled to
 //! the scaled weights of the one before.
 
-use pal_view::Counts;
+use pal_view::TextCounts;
 
-use super::data::{ClaudeRow, CodexRow, CorpusFile, Data, Vector};
+use super::calibration_rows::{ClaudeRow, CodexRow, CorpusFile, Data, Vector};
 use super::fit::{CALL, COLUMNS, Columns, Pull, RESULT, Sample, estimate, fit};
 
 /// The first count that is not of ASCII.
@@ -70,7 +70,7 @@ fn fit_claude(mut samples: Vec<Sample>, corpus: &[&CorpusFile], base: &Columns) 
     towards[RESULT] = CLAUDE_FRAME;
     let scale =
         median_ratio(samples.iter().map(|sample| (sample.target, estimate(&sample.columns, &towards))));
-    for weight in &mut towards[..Counts::LEN] {
+    for weight in &mut towards[..TextCounts::LEN] {
         *weight *= scale;
     }
     let first = fit(&samples, &Pull { towards, relative: PULL_CHAIN });
@@ -126,8 +126,8 @@ fn columns(counts: &Vector) -> Columns {
 
 /// Tokens for a count without any data: nothing for ASCII, one for a character beyond it.
 fn without_data() -> Columns {
-    let first = Counts::NAMES.iter().position(|name| *name == NON_ASCII_FROM).unwrap_or(Counts::LEN);
-    std::array::from_fn(|column| if (first..Counts::LEN).contains(&column) { 1.0 } else { 0.0 })
+    let first = TextCounts::NAMES.iter().position(|name| *name == NON_ASCII_FROM).unwrap_or(TextCounts::LEN);
+    std::array::from_fn(|column| if (first..TextCounts::LEN).contains(&column) { 1.0 } else { 0.0 })
 }
 
 fn median_ratio(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pal_view::Counts;
+use pal_view::TextCounts;
 
 use super::evaluate::{Line, Report};
 use super::fit::{CALL, Columns, RESULT};
@@ -28,7 +28,7 @@ pub(super) fn render(fits: &Fits, report: &Report) -> String {
             fitted.half, fitted.ninety, quarter.half, quarter.ninety
         );
     }
-    source.push_str("\nuse super::estimator::Weights;\n");
+    source.push_str("\nuse super::token_weights::TokenWeights;\n");
     let tables = [("CLAUDE_46", &fits.claude_46), ("CLAUDE_47", &fits.claude_47), ("O200K", &fits.o200k)];
     for (name, weights) in tables {
         render_weights(&mut source, name, weights);
@@ -37,8 +37,8 @@ pub(super) fn render(fits: &Fits, report: &Report) -> String {
 }
 
 fn render_weights(source: &mut String, name: &str, weights: &Columns) {
-    let _ = writeln!(source, "\npub(super) static {name}: Weights = Weights {{\n    counts: [");
-    for (weight, meaning) in weights.iter().zip(Counts::NAMES) {
+    let _ = writeln!(source, "\npub(super) static {name}: TokenWeights = TokenWeights {{\n    counts: [");
+    for (weight, meaning) in weights.iter().zip(TextCounts::NAMES) {
         let _ = writeln!(source, "        {weight:.4}, // {meaning}");
     }
     let (call, result) = (weights[CALL], weights[RESULT]);

@@ -1,6 +1,6 @@
 //! The held-out figures are the bar: a change to counts or fit that loses accuracy fails here.
 
-use super::data::Data;
+use super::calibration_rows::Data;
 use super::evaluate::{self, Report};
 use super::{default_data, models, table, workspace_root};
 

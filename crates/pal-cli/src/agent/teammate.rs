@@ -1,47 +1,37 @@
-//! The program as a teammate of another process of it.
+//! `pal --teammate`: an agent that works for another pal process.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitCode};
-use std::sync::Arc;
+use std::process::ExitCode;
 
-use pal_agent::{Assignment, Starting};
-use pal_permissions::Mode;
+use pal_agent::TeammateAssignment;
+use pal_permissions::PermissionMode;
 
-use super::seam::options;
-use crate::arguments::Print;
+use super::agent_options::options;
+use crate::arguments::{AgentArgs, ModelArgs, SessionArgs};
 use crate::failure::Failure;
+use crate::notices::Notices;
 use crate::settings::Settings;
 
-/// The command that starts the program once more, with the flags that it was started with itself.
-pub(super) fn starting() -> Starting {
-    Arc::new(|| {
-        // A program that does not find itself cannot be started, which is told.
-        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "pal".into()));
-        command.arg("--teammate").args(std::env::args_os().skip(1));
-        command
-    })
-}
-
-/// Works as a teammate of whoever writes to standard input.
-pub(crate) fn work_as_teammate(print: &Print, settings: &Settings) -> Result<ExitCode, Failure> {
-    let wrong = |why: String| Failure::wrong_use(why, "teammates are started by the tool Agent of a session");
+/// Works on the assignment that the lead process writes to standard input.
+pub(crate) fn work_as_teammate(args: &AgentArgs, settings: &Settings) -> Result<ExitCode, Failure> {
+    let wrong = |why: String| Failure::usage_error(why, "only the Agent tool of a session starts teammates");
     let mut input = BufReader::new(std::io::stdin());
     let mut line = String::new();
     input.read_line(&mut line).map_err(|error| wrong(format!("standard input: {error}")))?;
-    let assignment: Assignment = serde_json::from_str(&line)
-        .map_err(|error| wrong(format!("no assignment on standard input: {error}")))?;
-    let mode: Mode =
-        assignment.mode.parse().map_err(|error: pal_permissions::UnknownMode| wrong(error.to_string()))?;
-    let print = Print {
-        model: Some(assignment.model.clone()),
+    let assignment: TeammateAssignment = serde_json::from_str(&line)
+        .map_err(|error| wrong(format!("standard input has no assignment: {error}")))?;
+    let mode: PermissionMode = assignment
+        .mode
+        .parse()
+        .map_err(|error: pal_permissions::UnknownPermissionMode| wrong(error.to_string()))?;
+    let args = AgentArgs {
         prompt: None,
-        resume: None,
-        is_continued: false,
-        session_id: None,
-        ..print.clone()
+        model: ModelArgs { model: Some(assignment.model.clone()), ..args.model.clone() },
+        session: SessionArgs { resume: None, is_continued: false, session_id: None, ..args.session.clone() },
+        ..args.clone()
     };
-    let mut options = options(&print, settings)?;
-    options.mode = mode;
-    let worked = pal_agent::work_as_teammate(options, &assignment, input, Box::new(std::io::stdout()));
-    worked.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::new(error.to_string()))
+    let mut options = options(&args, settings, &Notices::to_stderr())?;
+    options.permissions.mode = mode;
+    let outcome = pal_agent::work_as_teammate(options, &assignment, input, Box::new(std::io::stdout()));
+    outcome.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::new(error.to_string()))
 }

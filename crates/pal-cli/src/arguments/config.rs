@@ -1,26 +1,26 @@
-//! What is typed for a look at settings.
+//! Arguments of `pal config`.
 
 use clap::Args;
 
-use super::ColourName;
+use super::ColourArg;
 
-/// Show every setting, its value and where it came from
+/// Show all settings, their values and where they come from
 ///
-/// Settings come from, far to near: what is built in, $PAL_HOME/settings.toml, .pal/settings.toml and
-/// .pal/settings.local.toml of the project, --settings, variables, flags; a managed file counts more than all of them.
-/// Keys of providers are never shown, only whether they are set.
+/// Sources, from lowest to highest precedence: built-in defaults, $PAL_HOME/settings.toml, .pal/settings.toml and
+/// .pal/settings.local.toml of the project, --settings, environment variables, flags, the managed settings file. API keys are
+/// never shown, only whether they are set.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal config\n  pal config permissions                    all settings of one table\n  pal config --settings 'git = false' git\n  pal config --json | jq '.[] | select(.from[0].place != \"default\")'"
+    after_help = "Examples:\n  pal config\n  pal config permissions                    all settings of a table\n  pal config --settings 'git = false' git\n  pal config --json | jq '.[] | select(.from[0].place != \"default\")'"
 )]
-pub(crate) struct Config {
-    /// Only this setting, or this table of settings
+pub(crate) struct ConfigArgs {
+    /// Show only this setting or this table of settings
     #[arg(value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// When to use colours
+    /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourName,
-    /// Print one JSON array
+    pub(crate) colour: ColourArg,
+    /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }

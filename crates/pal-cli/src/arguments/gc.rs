@@ -2,16 +2,16 @@
 
 use clap::Args;
 
-/// Free disk space: remove the oldest outputs of commands and spilled results
+/// Free disk space: remove the oldest command outputs and spilled results
 ///
-/// Removes the oldest files until all of them together are within the limit (setting `max_outputs_mb`), and leaves a short text
-/// in the place of each that says so. What was said stays: logs are never touched. Sessions that are open in another process
-/// are left alone. Without `--yes` it shows what it would remove, and asks if there is a terminal.
+/// Removes the oldest files until the total is within the limit (setting `max_outputs_mb`), and leaves a short note in place of
+/// each. Logs are never touched. Sessions that are open in another process are skipped. Without `--yes`, lists the files and
+/// asks for confirmation on a terminal.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal gc                        show what is over the limit, then ask\n  pal gc --keep-mb 500 --yes    keep the newest 500 MB\n  pal gc --keep-mb 0 --yes      remove all outputs\n  pal gc --json | jq .would_free_bytes"
+    after_help = "Examples:\n  pal gc                        list files over the limit, then ask\n  pal gc --keep-mb 500 --yes    keep the newest 500 MB\n  pal gc --keep-mb 0 --yes      remove all outputs\n  pal gc --json | jq .would_free_bytes"
 )]
-pub(crate) struct Gc {
+pub(crate) struct GcArgs {
     /// Keep the newest outputs up to this size, in megabytes (default: max_outputs_mb)
     #[arg(long, value_name = "MB")]
     pub(crate) keep_mb: Option<u64>,

@@ -1,57 +1,57 @@
-//! What is typed for the commands about money and the cache.
+//! Arguments of `pal cost` and `pal breaks`.
 
 use clap::Args;
 
-use super::ColourName;
+use super::ColourArg;
 
-/// Show what a session cost, request by request and in all, and what the cache and the layers saved
+/// Show the cost of a session, per request and in total, and what the cache and the layers saved
 ///
-/// Prints the sums by source and by model, what the cache saved, what its breaks cost, what layers took out of sight, and a
-/// chart of the context by category over the requests, with marks for compactions (▼) and breaks (✗). Works on sessions of
-/// other agents, too, from the usage that they recorded; what they did not record is said, and never counted as nothing.
+/// Prints totals by source and by model, savings of the cache, the cost of cache breaks, tokens that layers removed from view,
+/// and a chart of the context by category over the requests, with marks for compactions (▼) and cache breaks (✗). Works on
+/// other agents' sessions, too, as far as they record usage; missing figures are reported, never counted as zero.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal cost                                  the newest session of this directory\n  pal cost 0199a8f2 --requests              with a row for every request\n  pal cost ~/.claude/projects/some/session.jsonl\n  pal cost --json 0199a8f2 | jq .all.cost"
+    after_help = "Examples:\n  pal cost                                  newest session of this directory\n  pal cost 0199a8f2 --requests              with a row per request\n  pal cost ~/.claude/projects/some/session.jsonl\n  pal cost --json 0199a8f2 | jq .all.cost"
 )]
-pub(crate) struct Cost {
-    /// A session: a log of ours, its id or the beginning of it, or another agent's file (default: the newest one that is
-    /// kept of the current directory)
+pub(crate) struct CostArgs {
+    /// Session: a log of pal, a session id or the start of one, or another agent's session file (default: the newest
+    /// session of the current directory)
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Print a row for every request
+    /// Print a row per request
     #[arg(long, alias = "verbose")]
     pub(crate) requests: bool,
-    /// When to use colours
+    /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourName,
+    pub(crate) colour: ColourArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Show where a session lost what the provider had cached, why, and what that cost
+/// Show the cache breaks of a session, their causes and their cost
 ///
-/// A break is a request that read over 5 % and over 2 000 tokens less from the cache than the one before. Each has the first
-/// cause that explains it: a section, a tool or a message that changed, another model, time that passed, or the provider.
-/// Falls that a decision of the session announced, such as a compaction, are expected and stand apart.
+/// A cache break is a request whose cache read is more than 5% and more than 2,000 tokens smaller than that of the request
+/// before. Each is listed with the first cause that explains it: a changed section, tool or message, another model, an expired
+/// TTL, or the provider. Drops that a decision of the session caused, such as a compaction, are expected and listed separately.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal breaks                                the newest session of this directory\n  pal breaks 0199a8f2 --diff                with what changed between the two requests\n  pal breaks --all session.jsonl            expected falls, too"
+    after_help = "Examples:\n  pal breaks                                newest session of this directory\n  pal breaks 0199a8f2 --diff                with a diff of the two requests\n  pal breaks --all session.jsonl            expected drops, too"
 )]
-pub(crate) struct Breaks {
-    /// A session: a log of ours, its id or the beginning of it, or another agent's file (default: the newest one that is
-    /// kept of the current directory)
+pub(crate) struct BreaksArgs {
+    /// Session: a log of pal, a session id or the start of one, or another agent's session file (default: the newest
+    /// session of the current directory)
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Print what changed between the two requests, where that was kept
+    /// Print a diff of the two requests, where both were saved
     #[arg(long)]
     pub(crate) diff: bool,
-    /// List expected falls, too
+    /// List expected drops, too
     #[arg(long)]
     pub(crate) all: bool,
-    /// When to use colours
+    /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourName,
+    pub(crate) colour: ColourArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,33 +1,33 @@
-//! What is typed for the commands about durable memory.
+//! Arguments of `pal memory`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::ColourName;
+use super::ColourArg;
 
-/// Look at what is remembered from session to session, change it, and take any change back
+/// List, search and change memories, and undo any change
 ///
-/// Memories are plain files, one directory for each project (worktrees share it) and for each agent. Every change is
-/// versioned, by whomever it was made, an editor of your own included. Secrets are masked before anything is written.
+/// Memories are plain files, in one directory per project (shared by its worktrees) and per agent. Every change is versioned,
+/// also those of your own editor. Secrets are masked before anything is written.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal memory                                    all memories of this project\n  pal memory add 'We release on Fridays.'\n  pal memory search 'when do we release'\n  pal memory log && pal memory undo             what was changed; the last change taken back\n  pal memory --agent reviewer --scope project list"
+    after_help = "Examples:\n  pal memory                                    memories of this project\n  pal memory add 'We release on Fridays.'\n  pal memory search 'when do we release'\n  pal memory log && pal memory undo             list the changes; undo the last one\n  pal memory --agent reviewer --scope project list"
 )]
-pub(crate) struct Memory {
-    /// The memory of this agent instead of the project's
+pub(crate) struct MemoryArgs {
+    /// Use the memory of this agent instead of the project's
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) agent: Option<String>,
-    /// Which of the agent's memories (default: user)
+    /// Scope of the agent's memory (default: user)
     #[arg(long, value_enum, value_name = "SCOPE", global = true, requires = "agent")]
-    pub(crate) scope: Option<ScopeName>,
-    /// The project (default: that of the current directory)
+    pub(crate) scope: Option<MemoryScopeArg>,
+    /// Directory of the project (default: the current directory)
     #[arg(long = "in", value_name = "DIRECTORY", global = true)]
     pub(crate) directory: Option<PathBuf>,
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// When to use colours
+    /// Color output
     #[arg(
         long = "color",
         alias = "colour",
@@ -36,76 +36,76 @@ pub(crate) struct Memory {
         default_value = "auto",
         global = true
     )]
-    pub(crate) colour: ColourName,
+    pub(crate) colour: ColourArg,
     #[command(subcommand)]
     pub(crate) command: Option<MemoryCommand>,
 }
 
-/// How far the memory of an agent reaches.
+/// Scope of an agent's memory on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ScopeName {
+pub(crate) enum MemoryScopeArg {
     /// All your projects
     User,
-    /// This project, shared with whoever has it
+    /// This project, shared through its repository
     Project,
     /// This project, on this machine only
     Local,
 }
 
-/// What a memory is about.
+/// Kind of a memory on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum KindName {
-    /// Who you are
+pub(crate) enum MemoryKindArg {
+    /// Facts about you
     User,
-    /// How you want work done
+    /// How you want work to be done
     Feedback,
-    /// Facts and decisions that code and git do not tell
+    /// Facts and decisions that are not in the code or git
     Project,
-    /// Where things are, outside
+    /// Where to find things outside of the project
     Reference,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum MemoryCommand {
-    /// List all memories, new and often used ones first
+    /// List memories, recent and frequently used ones first
     #[command(after_help = "Examples:\n  pal memory list\n  pal memory list --json | jq -r '.[].slug'")]
     List,
-    /// Print a memory as it is in its file
+    /// Print the file of a memory
     #[command(
         after_help = "Examples:\n  pal memory show release-day\n  pal memory show 'Release day' --json | jq -r .body"
     )]
     Show {
-        /// Its slug, its name, or how its slug begins
+        /// Slug or name of the memory, or the start of its slug
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Find memories by words of their names, descriptions and texts
+    /// Search names, descriptions and texts of memories
     #[command(
         after_help = "Examples:\n  pal memory search 'when do we release'\n  pal memory search --limit 3 parser --json"
     )]
     Search {
-        /// What to look for
+        /// Words to search for
         #[arg(value_name = "QUERY", required = true)]
         query: Vec<String>,
-        /// At most so many
+        /// Maximum number of results
         #[arg(long, value_name = "N", default_value_t = 10)]
         limit: usize,
     },
-    /// Write a new memory
+    /// Add a memory
     #[command(
         after_help = "Examples:\n  pal memory add 'We release on Fridays.'\n  pal memory add --type feedback --name 'Small commits' 'One thing a commit.'\n  git log -1 --format=%B | pal memory add --name 'Why the cache went' -"
     )]
     Add {
-        /// The text; - reads standard input
+        /// Text; - reads standard input
         #[arg(value_name = "TEXT")]
         text: String,
-        /// What it is about
+        /// Kind of memory
         #[arg(long = "type", value_enum, value_name = "TYPE", default_value = "project")]
-        kind: KindName,
-        /// What it is called (default: its first sentence)
+        kind: MemoryKindArg,
+        /// Name (default: the first sentence)
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// One sentence that says when it matters (default: its first sentence)
+        /// One sentence on when it is relevant (default: the first sentence)
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
     },
@@ -114,63 +114,63 @@ pub(crate) enum MemoryCommand {
         after_help = "Examples:\n  pal memory edit release-day\n  EDITOR='code --wait' pal memory edit release-day"
     )]
     Edit {
-        /// Its slug, its name, or how its slug begins
+        /// Slug or name of the memory, or the start of its slug
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Remove a memory; undo brings it back
+    /// Remove a memory; `pal memory undo` restores it
     #[command(after_help = "Examples:\n  pal memory rm release-day\n  pal memory undo")]
     Rm {
-        /// Its slug, its name, or how its slug begins
+        /// Slug or name of the memory, or the start of its slug
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// List all changes, the newest first: number, time, who, what
+    /// List all changes, newest first: number, time, author, change
     #[command(
         after_help = "Examples:\n  pal memory log\n  pal memory log release-day\n  pal memory log --json | jq '.[] | select(.by != \"person\")'"
     )]
     Log {
-        /// Only those of this memory
+        /// Only changes of this memory
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
-    /// Show what is different between two points of the log (default: what the last change did)
+    /// Show the difference between two points of the history (default: the last change)
     #[command(
-        after_help = "Examples:\n  pal memory diff            the last change\n  pal memory diff 12         from point 12 until now\n  pal memory diff 0 12       from the beginning to point 12"
+        after_help = "Examples:\n  pal memory diff            last change\n  pal memory diff 12         from change 12 until now\n  pal memory diff 0 12       from the start to change 12"
     )]
     Diff {
-        /// The number of a change: the state that it led to; 0 for the beginning
+        /// Number of a change: the state after it; 0 for the start
         #[arg(value_name = "FROM")]
         from: Option<u64>,
-        /// Until this one (default: now)
+        /// Number of the later change (default: now)
         #[arg(value_name = "TO")]
         to: Option<u64>,
     },
-    /// Go back to the state of a point of the log, byte for byte (default: before the last change)
+    /// Restore the state after a change, byte for byte (default: before the last change)
     ///
-    /// The undo itself is a change, so it can be taken back, too. Once more without a number goes back further.
+    /// An undo is a change, so you can undo it, too. Run it again without a number to go back further.
     #[command(
-        after_help = "Examples:\n  pal memory undo            the last change\n  pal memory undo 12         everything as it was after change 12"
+        after_help = "Examples:\n  pal memory undo            undo the last change\n  pal memory undo 12         restore the state after change 12"
     )]
     Undo {
-        /// The number of a change: the state that it led to; 0 for the beginning
+        /// Number of a change: the state after it; 0 for the start
         #[arg(value_name = "TO")]
         to: Option<u64>,
     },
-    /// Look for what is wrong: secrets, contradictions, duplicates, what leads nowhere, what nobody uses
+    /// Find problems: secrets, contradictions, duplicates, broken references, unused memories
     ///
-    /// Nothing is changed. Exits with 1 if there is something to do.
+    /// Changes nothing. Exits with 1 if it finds a problem.
     #[command(after_help = "Examples:\n  pal memory doctor\n  pal memory doctor --json | jq -r '.[].advice'")]
     Doctor,
-    /// Show what background work of all projects took and wrote, by day and source
+    /// Show tokens, cost and results of background work in all projects, by day and source
     ///
-    /// Background work is what is done for sessions without being asked for: notes, memories, dreams. All of it together has
-    /// so many tokens a day (`background_tokens_daily`).
+    /// Background work is work that you did not ask for: notes, memory extraction, dreams. All of it shares one daily token
+    /// budget (`background_tokens_daily`).
     #[command(
-        after_help = "Examples:\n  pal memory ledger\n  pal memory ledger --runs      every run\n  pal memory ledger --json | jq '.rows[] | {day, source, cost_usd}'"
+        after_help = "Examples:\n  pal memory ledger\n  pal memory ledger --runs      a row per run\n  pal memory ledger --json | jq '.rows[] | {day, source, cost_usd}'"
     )]
     Ledger {
-        /// Every run instead of the sums
+        /// Print a row per run instead of totals
         #[arg(long)]
         runs: bool,
     },

@@ -1,62 +1,61 @@
-//! What is typed for finding what was said, and for offering it to other agents.
+//! Arguments of `pal recall` and `pal mcp`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ColourName;
+use super::ColourArg;
 
-/// Find what was ever said in the sessions of this project, word for word
+/// Search all saved sessions of this project for exact text
 ///
-/// Looks through all sessions that are kept: what you and the models said, what tools returned, the logs of agents that were
-/// sent, and what was too long for a log. Shows the exact lines with those around them, who said it and when, and the file
-/// and line where it stands. Words may come in any order; their endings do not matter. Nothing leaves this machine. The first
-/// search reads everything once; after that only what is new.
+/// Searches prompts, answers, tool results, logs of subagents and spilled results. Shows the matching lines with context, the
+/// author, the time, and the file and line. Words match in any order and with any ending. Nothing leaves this machine. The
+/// first search indexes everything; later ones only what is new.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  pal recall 'why did we drop the cache'\n  pal recall --all retryPolicy backoff\n  pal recall --session 0199a8f2 'error TS2345' -C 8\n  pal recall migration --json | jq -r '.[] | [.at, .session, .text] | @tsv'"
 )]
-pub(crate) struct Recall {
-    /// What to look for
+pub(crate) struct RecallArgs {
+    /// Words to search for
     #[arg(value_name = "QUERY", required = true)]
     pub(crate) query: Vec<String>,
-    /// Only in this session: its id, or how it begins, or its log
+    /// Search only this session: its id, the start of it, or its log
     #[arg(short, long, value_name = "SESSION", conflicts_with = "all")]
     pub(crate) session: Option<String>,
-    /// In the sessions of every project
+    /// Search the sessions of all projects
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// At most so many places
+    /// Maximum number of results
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
-    /// Lines to show around what was found
+    /// Lines of context around a match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 2)]
     pub(crate) context: usize,
-    /// The project (default: that of the current directory)
+    /// Directory of the project (default: the current directory)
     #[arg(long = "in", value_name = "DIRECTORY", conflicts_with_all = ["all", "session"])]
     pub(crate) directory: Option<PathBuf>,
-    /// When to use colours
+    /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourName,
+    pub(crate) colour: ColourArg,
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Offer memory and recall to other agents: a server of the Model Context Protocol on standard input and output
+/// Serve memory and recall to other agents, over the Model Context Protocol on standard input and output
 ///
-/// Any agent that knows the protocol can search, read and write the memories of a project and find what was said in its
-/// sessions. Other agents start the server themselves; docs/mcp.md shows how to tell them. Every memory that comes in this way
-/// is versioned, says which program wrote it, and has its secrets masked.
+/// Any MCP client can search, read and write the memories of a project and search its sessions. Clients start the server
+/// themselves; docs/mcp.md shows how to configure them. Every memory written this way is versioned, names the program that
+/// wrote it, and has its secrets masked.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  claude mcp add palimpsest -- pal mcp\n  codex mcp add palimpsest -- pal mcp --project ~/src/thing\n  pal mcp --read-only                         nothing can be written"
+    after_help = "Examples:\n  claude mcp add palimpsest -- pal mcp\n  codex mcp add palimpsest -- pal mcp --project ~/src/thing\n  pal mcp --read-only                         no writing tools"
 )]
-pub(crate) struct Mcp {
-    /// The project (default: that of the directory in which it is started)
+pub(crate) struct McpArgs {
+    /// Directory of the project (default: the current directory)
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) project: Option<PathBuf>,
-    /// Offer nothing that writes
+    /// Offer no tools that write
     #[arg(long)]
     pub(crate) read_only: bool,
 }

@@ -1,26 +1,26 @@
-//! What is typed for the commands about sessions that are kept.
+//! Arguments of `pal sessions`, `pal export` and `pal import`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// List the sessions that are kept of this project, the newest first
+/// List the saved sessions of this project, newest first
 ///
-/// A project is a repository with all its worktrees, else a directory. Each session has its title (else how its first prompt
-/// begins), when something last happened in it, how many entries its log has, how much room it takes on disk, the tokens that went through its
-/// requests, what they cost, the model, and the beginning of its id. Logs that are damaged are listed with what is wrong.
+/// A project is a repository with all its worktrees, else a directory. Each session is listed with its title (or the start of
+/// its first prompt), time of last activity, log entries, size on disk, tokens, cost, model and the start of its id. Damaged
+/// logs are listed with their damage.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pal sessions\n  pal sessions --all\n  pal -p --resume 0199a8f2 'Go on.'          with an id from the list\n  pal sessions --json | jq -r '.[] | [.id, .cost_usd] | @tsv'"
+    after_help = "Examples:\n  pal sessions\n  pal sessions --all\n  pal -p --resume 0199a8f2 'Continue.'       with an id from the list\n  pal sessions --json | jq -r '.[] | [.id, .cost_usd] | @tsv'"
 )]
-pub(crate) struct Sessions {
-    /// Whose sessions (default: those of the current directory's project)
+pub(crate) struct SessionsArgs {
+    /// Directory of the project (default: the current directory)
     #[arg(value_name = "DIRECTORY", conflicts_with = "all")]
     pub(crate) directory: Option<PathBuf>,
-    /// Those of every project
+    /// List the sessions of all projects
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// At most so many
+    /// Maximum number of sessions
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Print a JSON array
@@ -28,23 +28,24 @@ pub(crate) struct Sessions {
     pub(crate) json: bool,
 }
 
-/// Write a session down for people or programs
+/// Export a session as Markdown, HTML or JSON
 ///
-/// Everything that was said, in order: prompts, answers, tool calls with their results folded, compactions and lost caches as
-/// notes, and what it cost at the end. HTML is one file that needs nothing else and runs no scripts. JSON holds the entries as
-/// they stand in the log. Works on sessions of other agents, too.
+/// Contains the whole conversation in order: prompts, answers, tool calls with folded results, notes on compactions and cache
+/// breaks, and the cost at the end. HTML is one self-contained file without scripts. JSON contains the entries of the log.
+/// Works on other agents' sessions, too.
 ///
-/// Secrets (keys, tokens, passwords) are masked as `[secret: kind]`; how many is told on standard error. --no-mask keeps them.
+/// Secrets (keys, tokens, passwords) are masked as `[secret: kind]`; their number is printed to standard error. --no-mask keeps
+/// them.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  pal export 0199a8f2 > session.md\n  pal export 0199a8f2 --format html -o session.html\n  pal export ~/.claude/projects/some/session.jsonl --format json | jq '.summary'"
 )]
-pub(crate) struct Export {
-    /// A session: a log of ours, its id or the beginning of it, or another agent's file (default: the newest one that is
-    /// kept of the current directory)
+pub(crate) struct ExportArgs {
+    /// Session: a log of pal, a session id or the start of one, or another agent's session file (default: the newest
+    /// session of the current directory)
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// As what (default: by the ending of the file, else markdown)
+    /// Format (default: by the file extension, else markdown)
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
     /// Write to this file instead of standard output
@@ -55,14 +56,38 @@ pub(crate) struct Export {
     pub(crate) no_mask: bool,
 }
 
-/// As what a session is written down.
+/// Format of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// For editors and web pages that show Markdown
+    /// Markdown
     #[value(alias = "md")]
     Markdown,
-    /// One file for a browser
+    /// One self-contained HTML file
     Html,
-    /// One object for programs
+    /// One JSON object
     Json,
+}
+
+/// Import sessions of other agents into logs of pal
+///
+/// Reads sessions of Claude Code, Codex, pi, Copilot CLI, Gemini CLI and mini-swe-agent, and detects the format. Nothing is
+/// lost: lines that are no part of the conversation, malformed ones included, are kept aside in the log and counted. The source
+/// is not changed. Importing the same file again changes nothing.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pal import ~/.claude/projects/*/*.jsonl\n  pal import --dry-run session.jsonl"
+)]
+pub(crate) struct ImportArgs {
+    /// Session files of other agents
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Reject a file at its first malformed line instead of keeping the line aside
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Report only; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print one JSON object per file instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }

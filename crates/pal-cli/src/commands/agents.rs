@@ -1,22 +1,22 @@
-//! `pal agents`: the sessions that run. `pal send`: a message to one of them.
+//! `pal agents`: lists the running sessions. `pal send`: sends a message to one of them.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pal_agent::{Post, SendError, Sent};
-use pal_messages::{Name, Presence, list};
+use pal_agent::{SendError, SendReceipt, SessionPresence};
+use pal_mailbox::{AgentName, Presence, list_presences};
 use pal_model::IdSource;
 use serde_json::{Value, json};
 
-use crate::arguments::{Agents, Send};
-use crate::aside;
+use crate::arguments::{AgentsArgs, SendArgs};
 use crate::failure::Failure;
+use crate::notices::print_notice;
+use crate::open_session::{now, random_seed};
 use crate::settings::Settings;
-use crate::stored::{chance, now};
 
 pub(crate) fn agents(
-    arguments: &Agents,
+    arguments: &AgentsArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn agents(
         return Ok(ExitCode::SUCCESS);
     }
     if running.is_empty() {
-        writeln!(out, "No session runs.")?;
+        writeln!(out, "No sessions are running.")?;
     }
     for presence in &running {
         let since = (now().milliseconds() - presence.started.milliseconds()).max(0) / 1_000;
@@ -43,26 +43,30 @@ pub(crate) fn agents(
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn send(arguments: &Send, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
-    let from: Name = name(&arguments.from)?;
-    let mut ids = IdSource::seeded(chance());
+pub(crate) fn send(
+    arguments: &SendArgs,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let from: AgentName = name(&arguments.from)?;
+    let mut ids = IdSource::seeded(random_seed());
     let said = pal_agent::send(home(settings)?, &from, &arguments.to, &arguments.text, (&mut ids, now()));
     let said = said.map_err(|error| match error {
         SendError::Unreadable(why) => Failure::new(why),
         SendError::NotOne(names) => Failure::with_hint(
-            format!("`{}` is not the name of one session that runs", arguments.to),
-            match names.iter().map(Name::as_str).collect::<Vec<_>>().as_slice() {
-                [] => String::from("no session runs; `pal` and `pal -p` begin one"),
-                names => format!("these run: {}", names.join(", ")),
+            format!("`{}` does not name exactly one running session", arguments.to),
+            match names.iter().map(AgentName::as_str).collect::<Vec<_>>().as_slice() {
+                [] => String::from("no session is running; start one with `pal` or `pal -p`"),
+                names => format!("running sessions: {}", names.join(", ")),
             },
         ),
     })?;
     let mut code = ExitCode::SUCCESS;
-    for Sent { to, outcome } in said {
+    for SendReceipt { to, outcome } in said {
         match outcome {
-            Ok(()) => writeln!(out, "said to {to}")?,
+            Ok(()) => writeln!(out, "sent to {to}")?,
             Err(error) => {
-                aside::tell(error);
+                print_notice(error);
                 code = ExitCode::FAILURE;
             }
         }
@@ -71,17 +75,21 @@ pub(crate) fn send(arguments: &Send, settings: &Settings, out: &mut dyn Write) -
 }
 
 fn running(settings: &Settings) -> Result<Vec<Presence>, Failure> {
-    list(&Post::directory(home(settings)?)).map_err(|error| Failure::new(error.to_string()))
+    list_presences(&SessionPresence::directory(home(settings)?))
+        .map_err(|error| Failure::new(error.to_string()))
 }
 
 fn home(settings: &Settings) -> Result<&Path, Failure> {
     settings.home.as_deref().ok_or_else(|| {
-        Failure::with_hint("no home is known", "set HOME, or PAL_HOME to where pal keeps its files")
+        Failure::with_hint(
+            "no home directory is known",
+            "set HOME, or set PAL_HOME to the directory for pal's files",
+        )
     })
 }
 
-fn name(text: &str) -> Result<Name, Failure> {
-    text.parse().map_err(|error: pal_messages::NameError| Failure::new(error.to_string()))
+fn name(text: &str) -> Result<AgentName, Failure> {
+    text.parse().map_err(|error: pal_mailbox::AgentNameError| Failure::new(error.to_string()))
 }
 
 fn row(presence: &Presence) -> Value {

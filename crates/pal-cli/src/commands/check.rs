@@ -1,50 +1,49 @@
-//! `pal check`: the log of a session verified and repaired, or a request body judged by the strict validator.
+//! `pal check`: verifies and repairs the log of a session, or validates a request body.
 
-mod log;
+mod log_check;
 
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use pal_model::{fields, unescape};
-use pal_wire::{Beta, Rules, check_request};
+use pal_model::text::group_digits;
+use pal_model::{object_fields, unescape};
+use pal_report::sanitize;
+use pal_wire::{Beta, RequestRules, check_request};
 use serde_json::json;
 
-use crate::arguments::Check;
+use crate::arguments::CheckArgs;
 use crate::failure::Failure;
-use crate::session::{card, read_file};
+use crate::loaded_session::{card, read_file};
+use crate::notices::Notices;
 use crate::settings::Settings;
-use crate::table::{harmless, thousands};
 
-/// More than any provider takes; the validator says so for what lies between.
+/// Larger than any provider accepts; the validator reports anything between.
 const BYTES_MAX: u64 = 256 << 20;
 
 pub(crate) fn check(
-    arguments: &Check,
+    arguments: &CheckArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    if let Some(path) = log::find_log(arguments, settings)? {
-        return log::check_log(&path, arguments, out);
+    if let Some(path) = log_check::find_log(arguments, settings)? {
+        return log_check::check_log(&path, arguments, out);
     }
     if arguments.repair {
-        return Err(Failure::wrong_use(
-            format!("`{}` is not a log of pal, and only those are repaired", arguments.subject),
-            "give the id of a session, or the path of its log",
+        return Err(Failure::usage_error(
+            format!("`{}` is not a log of pal; only those can be repaired", arguments.subject),
+            "give the id of a session or the path of its log",
         ));
     }
     let file = Path::new(&arguments.subject);
     let body = if file == Path::new("-") { read_standard_input()? } else { read_file(file)? };
     let mut rules = match arguments.model.clone().or_else(|| model_of(&body)) {
-        Some(model) => Rules::from(&card(settings, &model)),
-        None => Rules::newest(),
+        Some(model) => RequestRules::from(&card(settings, &model, &Notices::to_stderr())),
+        None => RequestRules::newest(),
     };
     for name in &arguments.betas {
         let beta = Beta::from_header(name).ok_or_else(|| {
-            Failure::with_hint(
-                format!("`{name}` is no beta that pal knows"),
-                "give the value of the anthropic-beta header",
-            )
+            Failure::with_hint(format!("unknown beta `{name}`"), "give a value of the anthropic-beta header")
         })?;
         rules.betas = rules.betas.with(beta);
     }
@@ -52,7 +51,7 @@ pub(crate) fn check(
         Ok(checked) if arguments.json => {
             let report = json!({
                 "valid": true, "bytes": checked.bytes, "messages": checked.messages, "blocks": checked.blocks,
-                "tools": checked.tools, "marks": checked.marks, "tool_uses": checked.tool_uses,
+                "tools": checked.tools, "marks": checked.breakpoints, "tool_uses": checked.tool_uses,
                 "tool_results": checked.tool_results, "thinking": checked.thinking, "media": checked.media,
             });
             writeln!(out, "{report}")?;
@@ -61,13 +60,13 @@ pub(crate) fn check(
         Ok(checked) => {
             writeln!(
                 out,
-                "valid: {} messages, {} blocks, {} tool calls, {} tools, {} marks, {} bytes",
-                thousands(checked.messages as u64),
-                thousands(checked.blocks as u64),
-                thousands(checked.tool_uses as u64),
+                "valid: {} messages, {} blocks, {} tool calls, {} tools, {} cache breakpoints, {} bytes",
+                group_digits(checked.messages as u64),
+                group_digits(checked.blocks as u64),
+                group_digits(checked.tool_uses as u64),
                 checked.tools,
-                checked.marks,
-                thousands(checked.bytes as u64)
+                checked.breakpoints,
+                group_digits(checked.bytes as u64)
             )?;
             Ok(ExitCode::SUCCESS)
         }
@@ -75,16 +74,16 @@ pub(crate) fn check(
             if arguments.json {
                 writeln!(out, "{}", error.to_json("req_local"))?;
             } else {
-                writeln!(out, "{} {}: {}", error.status, error.kind, harmless(&error.message))?;
+                writeln!(out, "{} {}: {}", error.status, error.kind, sanitize(&error.message))?;
             }
             Ok(ExitCode::from(1))
         }
     }
 }
 
-/// The model that a body names, as far as it can be read.
+/// Reads the model name of a body; none if it cannot be read.
 fn model_of(body: &[u8]) -> Option<String> {
-    let fields = fields(std::str::from_utf8(body).ok()?).ok()?;
+    let fields = object_fields(std::str::from_utf8(body).ok()?).ok()?;
     let model = fields.iter().find(|(key, _)| key == "model")?.1;
     unescape(model).map(|model| model.into_owned())
 }

@@ -1,37 +1,39 @@
-//! `pal config`: every setting, its value and where it came from.
+//! `pal config`: lists every setting, its value and its source.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pal_model::meant;
-use pal_settings::{Entry, KEYS, Origin, Place, Switch};
+use pal_model::did_you_mean;
+use pal_report::{TextStyle, clip_line};
+use pal_settings::{KillSwitch, SETTING_KEYS, SettingEntry, SettingOrigin, SettingsSource};
 use serde_json::{Value, json};
 
-use crate::arguments::Config;
-use crate::aside;
-use crate::colour::{Colours, clipped, columns};
+use crate::arguments::ConfigArgs;
 use crate::failure::Failure;
+use crate::notices::Notices;
 use crate::settings::Settings;
+use crate::terminal_style::{columns, style_for};
 
-/// Columns that a value may take where others stand beside it.
+/// Maximum columns of a value in the table.
 const VALUE_COLUMNS: usize = 32;
 
 pub(crate) fn config(
-    arguments: &Config,
+    arguments: &ConfigArgs,
     settings: &Settings,
+    notices: &Notices,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let entries = chosen(arguments.key.as_deref(), settings)?;
+    let entries = find_settings(arguments.key.as_deref(), settings)?;
     if arguments.json {
         let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
         writeln!(out, "{}", Value::from(entries))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let colours = Colours::of(arguments.colour);
+    let colours = style_for(arguments.colour);
     let flags = switched_off_by_file(settings);
     for notice in settings.switches.take_notices() {
-        aside::tell(notice);
+        notices.add(notice);
     }
     match entries.as_slice() {
         [entry] => print_one(entry, settings, colours, out)?,
@@ -43,21 +45,21 @@ pub(crate) fn config(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The setting of this name, or those of the table of this name.
-fn chosen<'a>(key: Option<&str>, settings: &'a Settings) -> Result<Vec<&'a Entry>, Failure> {
+/// Finds a setting by name, or all settings of a table.
+fn find_settings<'a>(key: Option<&str>, settings: &'a Settings) -> Result<Vec<&'a SettingEntry>, Failure> {
     let Some(wanted) = key else { return Ok(settings.entries().iter().collect()) };
     let below = format!("{wanted}.");
-    let is_wanted = |entry: &&Entry| entry.key.name == wanted || entry.key.name.starts_with(&below);
-    let entries: Vec<&Entry> = settings.entries().iter().filter(is_wanted).collect();
+    let is_wanted = |entry: &&SettingEntry| entry.key.name == wanted || entry.key.name.starts_with(&below);
+    let entries: Vec<&SettingEntry> = settings.entries().iter().filter(is_wanted).collect();
     if entries.is_empty() {
-        let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-        let what = format!("there is no setting `{wanted}`{}", meant(wanted, &known));
-        return Err(Failure::with_hint(what, "pal config lists all settings"));
+        let known: Vec<&str> = SETTING_KEYS.iter().map(|key| key.name).collect();
+        let what = format!("unknown setting `{wanted}`{}", did_you_mean(wanted, &known));
+        return Err(Failure::with_hint(what, "`pal config` lists all settings"));
     }
     Ok(entries)
 }
 
-fn as_json(entry: &Entry) -> Value {
+fn as_json(entry: &SettingEntry) -> Value {
     let from: Vec<Value> = entry.parts.iter().map(|part| origin_json(&part.origin)).collect();
     json!({
         "key": entry.key.name,
@@ -65,20 +67,20 @@ fn as_json(entry: &Entry) -> Value {
         "default": entry.key.default_value(),
         "from": from,
         "variables": entry.key.variables,
-        "wants": entry.key.kind.wanted(),
-        "about": entry.key.about,
+        "wants": entry.key.kind.expectation(),
+        "about": entry.key.description,
     })
 }
 
-fn origin_json(origin: &Origin) -> Value {
+fn origin_json(origin: &SettingOrigin) -> Value {
     let source = (!origin.source.is_empty()).then_some(&origin.source);
     json!({ "place": origin.place.name(), "source": source, "line": origin.line })
 }
 
 fn print_table(
-    entries: &[&Entry],
+    entries: &[&SettingEntry],
     settings: &Settings,
-    colours: Colours,
+    colours: TextStyle,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let rows: Vec<[String; 3]> = entries.iter().map(|entry| row(entry, settings)).collect();
@@ -86,45 +88,45 @@ fn print_table(
     let (name, value) = (wide(0), wide(1));
     writeln!(out, "{}", colours.bold(&format!("{:<name$}  {:<value$}  from", "setting", "value")))?;
     for (entry, [key, shown, from]) in entries.iter().zip(&rows) {
-        let from = with_its_end(from, columns().saturating_sub(name + value + 4).max(20));
+        let from = clip_source(from, columns().saturating_sub(name + value + 4).max(20));
         let line = format!("{key:<name$}  {shown:<value$}  {from}");
         writeln!(out, "{}", if entry.is_set() { line } else { colours.dim(line.trim_end()) })?;
     }
     Ok(())
 }
 
-/// A place in so many columns: the end of a path says more than its beginning.
-fn with_its_end(from: &str, columns: usize) -> String {
+/// Clips a source to `columns` columns; paths are clipped at their start.
+fn clip_source(from: &str, columns: usize) -> String {
     let too_many = from.chars().count().saturating_sub(columns);
     match from.split_once(": ") {
         Some((place, source)) if too_many > 0 && !from.contains("; ") => {
             let end: String = source.chars().skip(too_many + 1).collect();
             format!("{place}: …{end}")
         }
-        _ => clipped(from, columns),
+        _ => clip_line(from, columns),
     }
 }
 
-fn row(entry: &Entry, settings: &Settings) -> [String; 3] {
-    let from: Vec<String> = entry.parts.iter().map(|part| told(&part.origin, settings)).collect();
-    [entry.key.name.to_owned(), clipped(&shown(&entry.value()), VALUE_COLUMNS), from.join("; ")]
+fn row(entry: &SettingEntry, settings: &Settings) -> [String; 3] {
+    let from: Vec<String> = entry.parts.iter().map(|part| format_origin(&part.origin, settings)).collect();
+    [entry.key.name.to_owned(), clip_line(&format_value(&entry.value()), VALUE_COLUMNS), from.join("; ")]
 }
 
 fn print_one(
-    entry: &Entry,
+    entry: &SettingEntry,
     settings: &Settings,
-    colours: Colours,
+    colours: TextStyle,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let key = entry.key;
-    writeln!(out, "{}  {}", colours.bold(key.name), colours.dim(key.about))?;
+    writeln!(out, "{}  {}", colours.bold(key.name), colours.dim(key.description))?;
     for part in &entry.parts {
-        let from = format!("({})", told(&part.origin, settings));
-        writeln!(out, "  {}  {}", clipped(&shown(&part.value), 400), colours.dim(&from))?;
+        let from = format!("({})", format_origin(&part.origin, settings));
+        writeln!(out, "  {}  {}", clip_line(&format_value(&part.value), 400), colours.dim(&from))?;
     }
-    writeln!(out, "  wants {}", key.kind.wanted())?;
+    writeln!(out, "  accepts {}", key.kind.expectation())?;
     if entry.is_set() {
-        writeln!(out, "  default: {}", shown(&key.default_value()))?;
+        writeln!(out, "  default: {}", format_value(&key.default_value()))?;
     }
     if !key.variables.is_empty() {
         writeln!(out, "  variable: {}", key.variables.join(", "))?;
@@ -132,8 +134,8 @@ fn print_one(
     Ok(())
 }
 
-/// A value on one line, as it would be written.
-fn shown(value: &Value) -> String {
+/// Formats a value in one line, as it would be written.
+fn format_value(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),
@@ -141,9 +143,9 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Where a value came from, with the user's home as `~`.
-fn told(origin: &Origin, settings: &Settings) -> String {
-    if origin.place == Place::Default {
+/// Formats the source of a value, with the user's home as `~`.
+fn format_origin(origin: &SettingOrigin, settings: &Settings) -> String {
+    if origin.place == SettingsSource::Default {
         return origin.place.name().to_owned();
     }
     let home = settings.user_home.as_deref();
@@ -151,13 +153,13 @@ fn told(origin: &Origin, settings: &Settings) -> String {
     let source = below.map_or(origin.source.clone(), |below| format!("~/{}", below.display()));
     let line = origin.line.map_or(String::new(), |line| format!(":{line}"));
     match origin.place {
-        Place::Environment | Place::Flag => source,
+        SettingsSource::Environment | SettingsSource::Flag => source,
         place if source == place.name() => source,
         place => format!("{}: {source}{line}", place.name()),
     }
 }
 
-/// What the flags file switches off right now.
+/// Lists the switches that flags.toml currently turns off.
 fn switched_off_by_file(settings: &Settings) -> Vec<&'static str> {
     let by_settings: Vec<Value> = settings
         .entries()
@@ -165,8 +167,8 @@ fn switched_off_by_file(settings: &Settings) -> Vec<&'static str> {
         .filter(|entry| entry.key.name == "disabled")
         .flat_map(|entry| entry.value().as_array().cloned().unwrap_or_default())
         .collect();
-    let is_by_file = |switch: &Switch| {
+    let is_by_file = |switch: &KillSwitch| {
         settings.switches.is_off(*switch) && !by_settings.contains(&Value::from(switch.name()))
     };
-    Switch::ALL.iter().copied().filter(is_by_file).map(Switch::name).collect()
+    KillSwitch::ALL.iter().copied().filter(is_by_file).map(KillSwitch::name).collect()
 }

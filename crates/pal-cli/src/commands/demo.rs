@@ -1,71 +1,71 @@
-//! `pal demo`: a real session in a scratch repository, with the simulator for a model, told while it runs.
+//! `pal demo`: runs a real session in a scratch repository against the simulator, and narrates it.
 //!
-//! Everything that is said of it comes from what the program printed, from its log, and from what the simulator recorded;
-//! what was promised and not seen is named, and the exit code says so.
+//! All figures come from the output of the program, its log, and the exchanges that the simulator recorded. A promise that was
+//! not seen is reported, and the exit code tells.
 
-mod exact;
-mod happened;
-mod project;
-mod provider;
-mod run;
-mod saved;
+mod demo_project;
+mod demo_provider;
+mod layer_savings;
+mod narrator;
+mod program_run;
+mod request_prefix;
 mod scene;
-mod stage;
+mod scratch_dir;
+mod session_events;
 mod story;
-mod teller;
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use pal_context::Ledger;
+use pal_context::CostLedger;
+use pal_model::text::{count_noun, group_digits};
+use pal_report::{format_percent, format_usd};
 use serde_json::{Value, json};
 
-use self::happened::{Called, Cleared, Happened, Spilled};
-use self::provider::Provider;
-use self::scene::Play;
-use self::stage::{LIKE, Stage, WINDOW};
-use self::teller::Teller;
-use super::cost::chart;
-use crate::arguments::Demo;
-use crate::aside;
-use crate::colour::{Colours, columns};
+use self::demo_provider::DemoProvider;
+use self::narrator::Narrator;
+use self::scene::DemoStage;
+use self::scratch_dir::{LIKE, ScratchDir, WINDOW};
+use self::session_events::{CallEvent, ClearEvent, SessionEvents, SpillEvent};
+use crate::arguments::DemoArgs;
 use crate::failure::Failure;
-use crate::session::Session;
-use crate::table::{counted, money, percent, thousands};
+use crate::loaded_session::LoadedSession;
+use crate::notices::print_notice;
+use crate::terminal_style::{columns, style_for};
 
 const SCRIPT: &str = include_str!("demo/script.toml");
 
-pub(crate) fn demo(arguments: &Demo, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+pub(crate) fn demo(arguments: &DemoArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let begun = Instant::now();
-    let stage = Stage::set()?;
-    let script = SCRIPT.replace("ROOT", &stage.project().display().to_string());
-    let provider = Provider::start(&script, &stage.cards, &stage.record())?;
-    let colours = Colours::of(arguments.colour);
-    let mut teller = Teller { out, colours, columns: columns(), is_quiet: arguments.json };
-    greet(&mut teller)?;
-    let mut play = Play {
-        stage: &stage,
+    let scratch = ScratchDir::set()?;
+    let script = SCRIPT.replace("ROOT", &scratch.project().display().to_string());
+    let provider = DemoProvider::start(&script, &scratch.cards, &scratch.record())?;
+    let colours = style_for(arguments.colour);
+    let mut narrator = Narrator { out, colours, columns: columns(), is_quiet: arguments.json };
+    print_intro(&mut narrator)?;
+    let mut play = DemoStage {
+        scratch: &scratch,
         provider: &provider,
-        teller: &mut teller,
-        happened: Happened::default(),
+        narrator: &mut narrator,
+        events: SessionEvents::default(),
         ahead: Duration::ZERO,
     };
-    let played = play.all();
-    let (rested, happened) = (play.rested(), play.happened);
-    let ended = Ended { stage: &stage, happened: &happened, rested, took: begun.elapsed() };
-    let done = played.and_then(|()| ended.report(&mut teller));
-    let kept = arguments.keep.then(|| stage.keep());
-    let missing = happened.missing();
+    let played = play.play_all();
+    let (rested, events) = (play.rested(), play.events);
+    let ended = DemoOutcome { scratch: &scratch, events: &events, rested, took: begun.elapsed() };
+    let done = played.and_then(|()| ended.report(&mut narrator));
+    let kept = arguments.keep.then(|| scratch.keep());
+    let missing = events.missing();
     match done {
         Ok(mut figures) if arguments.json => {
             figures["folder"] = json!(kept);
-            writeln!(teller.out, "{figures}")?;
+            writeln!(narrator.out, "{figures}")?;
         }
-        Ok(_) => part(&mut teller, &missing, kept.as_deref())?,
+        Ok(_) => print_ending(&mut narrator, &missing, kept.as_deref())?,
         Err(failure) => {
             if let Some(folder) = kept {
-                aside::tell(format_args!("everything is in {}", folder.display()));
+                print_notice(format_args!("all files are in {}", folder.display()));
             }
             return Err(failure);
         }
@@ -73,76 +73,81 @@ pub(crate) fn demo(arguments: &Demo, out: &mut dyn Write) -> Result<ExitCode, Fa
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn greet(teller: &mut Teller<'_>) -> Result<(), Failure> {
-    let title = teller.colours.bold("Palimpsest: one session, everything that keeps it alive");
-    teller.line(&title)?;
-    teller.paragraph(&format!(
-        "A real session of `pal -p` in a scratch repository: real files, real commands, a real log. Only the model is a \
-         script, behind a simulated provider on this machine, at the prices of {LIKE} and with a window of {} tokens. \
+fn print_intro(narrator: &mut Narrator<'_>) -> Result<(), Failure> {
+    let title = narrator.colours.bold("Palimpsest: one session, and everything that keeps it going");
+    narrator.line(&title)?;
+    narrator.paragraph(&format!(
+        "A real session of `pal -p` in a scratch repository: real files, real commands, a real log. Only the model is \
+         scripted, behind a simulated provider on this machine, at the prices of {LIKE} and with a window of {} tokens. \
          Nothing leaves this machine.",
-        thousands(WINDOW)
+        group_digits(WINDOW)
     ))
 }
 
-fn part(teller: &mut Teller<'_>, missing: &[&str], kept: Option<&std::path::Path>) -> Result<(), Failure> {
-    teller.line("")?;
+fn print_ending(
+    narrator: &mut Narrator<'_>,
+    missing: &[&str],
+    kept: Option<&std::path::Path>,
+) -> Result<(), Failure> {
+    narrator.line("")?;
     for what in missing {
-        teller.proved(false, &format!("Not seen: {what}."))?;
+        narrator.check(false, &format!("Not seen: {what}."))?;
     }
     match kept {
-        Some(folder) => teller.line(&format!("Everything is in {}", folder.display())),
-        None => teller
-            .line(&teller.colours.dim("The scratch folder is gone; --keep leaves it for you to look at.")),
+        Some(folder) => narrator.line(&format!("All files are in {}", folder.display())),
+        None => {
+            narrator.line(&narrator.colours.dim("The scratch directory was removed; use --keep to keep it."))
+        }
     }
 }
 
-/// What the play has come to.
-struct Ended<'a> {
-    stage: &'a Stage,
-    happened: &'a Happened,
+/// Outcome of the demo.
+struct DemoOutcome<'a> {
+    scratch: &'a ScratchDir,
+    events: &'a SessionEvents,
     rested: String,
     took: Duration,
 }
 
-impl Ended<'_> {
-    /// The table and the chart; returns all figures.
-    fn report(&self, teller: &mut Teller<'_>) -> Result<Value, Failure> {
+impl DemoOutcome<'_> {
+    /// Prints the table and the chart; returns all figures.
+    fn report(&self, narrator: &mut Narrator<'_>) -> Result<Value, Failure> {
         let session =
-            Session::read_log(&self.happened.log).map_err(|error| Failure::new(error.to_string()))?;
-        let ledger = Ledger::of(&session.branch, &self.stage.cards);
-        let saved = saved::by_layer(&ledger, &session.branch, self.happened, &self.stage.cards);
-        if !teller.is_quiet {
-            teller.line("")?;
-            teller.line(&teller.colours.bold("What each layer saved"))?;
-            saved::table(&saved, teller.out)?;
-            self.summary(&ledger, teller)?;
-            for line in chart::lines(&ledger, teller.columns, teller.colours) {
-                teller.line(&line)?;
+            LoadedSession::read_log(&self.events.log).map_err(|error| Failure::new(error.to_string()))?;
+        let ledger = CostLedger::from_entries(&session.branch, &self.scratch.cards);
+        let saved = layer_savings::by_layer(&ledger, &session.branch, self.events, &self.scratch.cards);
+        if !narrator.is_quiet {
+            narrator.line("")?;
+            narrator.line(&narrator.colours.bold("What each layer saved"))?;
+            layer_savings::table(&saved, narrator.out)?;
+            self.summary(&ledger, narrator)?;
+            for line in pal_report::chart_lines(&ledger, narrator.columns, narrator.colours) {
+                narrator.line(&line)?;
             }
         }
         Ok(self.figures(&ledger, &saved))
     }
 
-    fn summary(&self, ledger: &Ledger, teller: &mut Teller<'_>) -> Result<(), Failure> {
+    fn summary(&self, ledger: &CostLedger, narrator: &mut Narrator<'_>) -> Result<(), Failure> {
         let all = &ledger.all;
-        let (extending, pairs) = self.happened.extending;
-        teller.line("")?;
-        teller.paragraph(&format!(
-            "{} cost {}; {} of all that they carried was read from the cache. Without it: {}.",
-            counted(all.requests as usize, "request"),
-            money(all.cost),
-            percent(all.share_read().unwrap_or(0.0)),
-            money(all.cost + all.saved),
+        let (extending, pairs) = self.events.extending;
+        narrator.line("")?;
+        narrator.paragraph(&format!(
+            "{} cost {}; {} of their prompt tokens were read from the cache. Without a cache: {}.",
+            count_noun(all.requests as usize, "request"),
+            format_usd(all.cost),
+            format_percent(all.share_read().unwrap_or(0.0)),
+            format_usd(all.cost + all.saved),
         ))?;
-        teller.paragraph(&format!(
-            "{extending} of {pairs} requests begin with every byte of the one before; the others follow the clearing and the \
-             compaction. All of this took {:.1} s.",
+        narrator.paragraph(&format!(
+            "{extending} of {pairs} requests start with every byte of the previous one; the others follow the clearing and the \
+             compaction. The demo took {:.1} s.",
             self.took.as_secs_f64()
         ))
     }
 
-    fn figures(&self, ledger: &Ledger, saved: &[saved::Saved]) -> Value {
-        let happened = self.happened;
+    fn figures(&self, ledger: &CostLedger, saved: &[layer_savings::LayerSavings]) -> Value {
+        let events = self.events;
         let row = |row: &pal_context::LedgerRow| {
             let prompt = row.prompt.unwrap_or_default();
             json!({
@@ -150,43 +155,43 @@ impl Ended<'_> {
                 "uncached": prompt.uncached, "output": row.output, "context": row.context, "cost_usd": row.cost,
             })
         };
-        let boundary = happened.boundary.as_ref();
-        let killed = happened.killed.as_ref();
+        let boundary = events.boundary.as_ref();
+        let killed = events.killed.as_ref();
         json!({
-            "missing": happened.missing(),
+            "missing": events.missing(),
             "seconds": self.took.as_secs_f64(),
             "window": WINDOW,
-            "session": happened.session,
-            "calls": happened.calls.iter().map(call).collect::<Value>(),
-            "spills": happened.spills.iter().map(spill).collect::<Value>(),
+            "session": events.session,
+            "calls": events.calls.iter().map(call).collect::<Value>(),
+            "spills": events.spills.iter().map(spill).collect::<Value>(),
             "cold_return": {
-                "rested": self.rested, "read": happened.read_after_rest,
-                "falls": happened.falls.iter().map(fall).collect::<Value>(),
+                "rested": self.rested, "read": events.read_after_rest,
+                "falls": events.falls.iter().map(fall).collect::<Value>(),
             },
-            "clears": happened.clears.iter().map(clear).collect::<Value>(),
+            "clears": events.clears.iter().map(clear).collect::<Value>(),
             "compaction": boundary.map(|boundary| json!({
-                "how": boundary.how, "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
-                "messages": boundary.messages_summarised, "audit": boundary.audit, "restored": happened.restored(),
-                "summary_read": happened.summary.map(|(read, _)| read),
+                "how": boundary.method, "tokens_before": boundary.tokens_before, "tokens_after": boundary.tokens_after,
+                "messages": boundary.messages_summarised, "audit": boundary.audit, "restored": events.restored(),
+                "summary_read": events.summary.map(|(read, _)| read),
             })),
             "resume": killed.map(|killed| json!({
                 "is_exact": killed.shared.is_exact(), "blocks": killed.shared.blocks, "bytes": killed.shared.bytes,
                 "blocks_before": killed.shared.blocks_before, "blocks_after": killed.shared.blocks_after,
                 "read": killed.read, "runs": killed.runs, "signal": killed.signal,
             })),
-            "prefixes": {"exact": happened.extending.0, "pairs": happened.extending.1},
-            "layers": saved::json(saved),
+            "prefixes": {"exact": events.extending.0, "pairs": events.extending.1},
+            "layers": layer_savings::json(saved),
             "requests": ledger.rows.iter().map(row).collect::<Value>(),
             "cost_usd": ledger.all.cost,
         })
     }
 }
 
-fn call(call: &Called) -> Value {
+fn call(call: &CallEvent) -> Value {
     json!({"tool": call.name, "is_error": call.is_error})
 }
 
-fn spill(spill: &Spilled) -> Value {
+fn spill(spill: &SpillEvent) -> Value {
     json!({
         "characters": spill.whole, "shown": spill.shown, "is_condensed": spill.is_condensed, "reason": spill.reason,
         "tokens_freed": spill.tokens_freed,
@@ -197,6 +202,6 @@ fn fall((tokens, reason): &(u64, String)) -> Value {
     json!({"tokens": tokens, "reason": reason})
 }
 
-fn clear(clear: &Cleared) -> Value {
+fn clear(clear: &ClearEvent) -> Value {
     json!({"results": clear.results, "tokens_freed": clear.tokens_freed, "reason": clear.reason})
 }

@@ -1,46 +1,42 @@
-//! `pal export`: a session written down for people or programs.
-
-mod html;
-mod json;
-mod markdown;
-mod masking;
-mod transcript;
+//! `pal export`: writes a session as Markdown, HTML or JSON.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::arguments::{Export, ExportFormat};
-use crate::aside;
-use crate::books::newest;
+use pal_model::text::count_noun;
+use pal_report::SessionTranscript;
+
+use crate::arguments::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::loaded_session::LoadedSession;
+use crate::notices::Notices;
+use crate::open_session::find;
+use crate::session_ledger::newest;
 use crate::settings::Settings;
-use crate::stored::find;
-use crate::table::counted;
-use transcript::Transcript;
 
 pub(crate) fn export(
-    arguments: &Export,
+    arguments: &ExportArgs,
     settings: &Settings,
+    notices: &Notices,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     let path = match &arguments.session {
         Some(name) => find(name, settings)?,
         None => newest(settings)?,
     };
-    // What was left by a rewind was said, too.
-    let session = Session::read_all(&path, settings)?;
+    // Abandoned branches are exported, too.
+    let session = LoadedSession::read_all(&path, settings)?;
     for problem in &session.problems {
-        aside::tell(problem);
+        notices.add(problem);
     }
     let format = arguments.format.unwrap_or_else(|| by_ending(arguments.output.as_deref()));
-    let mut transcript = Transcript::of(&session, &path, &settings.cards);
+    let mut transcript = SessionTranscript::new(&session.branch, &session.problems, &path, &settings.cards);
     if !arguments.no_mask {
-        let masked = masking::mask(&mut transcript);
+        let masked = transcript.mask_secrets();
         if masked > 0 {
-            let secrets = counted(masked, "secret");
-            aside::say(format_args!("{secrets} masked; export with --no-mask to keep them"));
+            let secrets = count_noun(masked, "secret");
+            notices.add_plain(format_args!("{secrets} masked; use --no-mask to export them"));
         }
     }
     let Some(file) = &arguments.output else {
@@ -49,14 +45,13 @@ pub(crate) fn export(
     };
     let mut text = Vec::new();
     write(format, &transcript, &mut text)?;
-    keep(file, &text).map_err(|error| Failure::of_file(file, &error))?;
-    aside::say(format_args!("written: {}", file.display()));
+    write_file(file, &text).map_err(|error| Failure::of_file(file, &error))?;
+    notices.add_plain(format_args!("written: {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file that only its owner reads, because a session may hold anything, and whole or not at all. What is no regular
-/// file, such as a pipe, is written to as it is.
-fn keep(file: &Path, text: &[u8]) -> std::io::Result<()> {
+/// Writes a file readable by its owner only, atomically. Anything but a regular file, such as a pipe, is written directly.
+fn write_file(file: &Path, text: &[u8]) -> std::io::Result<()> {
     if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(file, text);
     }
@@ -64,7 +59,7 @@ fn keep(file: &Path, text: &[u8]) -> std::io::Result<()> {
     let part = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let written = write_private(&part, text).and_then(|()| std::fs::rename(&part, file));
     if written.is_err() {
-        // It may never have been there.
+        // It may not exist.
         let _ = std::fs::remove_file(&part);
     }
     written
@@ -80,11 +75,15 @@ fn write_private(part: &Path, text: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn write(format: ExportFormat, transcript: &Transcript<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+fn write(
+    format: ExportFormat,
+    transcript: &SessionTranscript<'_>,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     match format {
-        ExportFormat::Markdown => markdown::write(transcript, out),
-        ExportFormat::Html => html::write(transcript, out),
-        ExportFormat::Json => json::write(transcript, out),
+        ExportFormat::Markdown => transcript.write_markdown(out),
+        ExportFormat::Html => transcript.write_html(out),
+        ExportFormat::Json => transcript.write_json(out),
     }
 }
 

@@ -1,30 +1,32 @@
-//! `pal gc`: removes the oldest outputs of commands and spilled results.
+//! `pal gc`: removes the oldest command outputs and spilled results.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use pal_model::text::count_noun;
+use pal_report::TextTable;
 use pal_store::{
     OutputCleanup, OutputFile, choose_outputs_to_remove, list_outputs, remove_outputs, total_bytes,
 };
 use serde_json::json;
 
-use super::sessions::format_bytes;
-use crate::arguments::Gc;
+use crate::arguments::GcArgs;
 use crate::failure::Failure;
+use crate::open_session::now;
 use crate::settings::Settings;
-use crate::stored::now;
-use crate::table::{Table, counted};
+use crate::terminal_style::auto_style;
+use pal_report::format_bytes;
 
-/// Sessions that are named one by one; the others are counted.
+/// Sessions that are listed; the others are counted.
 const SESSIONS_SHOWN: usize = 20;
 
-pub(crate) fn gc(arguments: &Gc, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+pub(crate) fn gc(arguments: &GcArgs, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let Some(home) = settings.home.as_deref() else {
         return Err(Failure::with_hint(
-            "no home is known",
-            "set HOME, or PAL_HOME to where pal keeps its files",
+            "no home directory is known",
+            "set HOME, or set PAL_HOME to the directory for pal's files",
         ));
     };
     let bytes_max = match arguments.keep_mb {
@@ -41,11 +43,11 @@ pub(crate) fn gc(arguments: &Gc, settings: &Settings, out: &mut dyn Write) -> Re
         out,
         "{} in {} (limit {})",
         format_bytes(total),
-        counted(files.len(), "output"),
+        count_noun(files.len(), "output"),
         format_bytes(bytes_max)
     )?;
     if chosen.is_empty() {
-        writeln!(out, "Nothing to remove. `--keep-mb N` keeps less than the limit.")?;
+        writeln!(out, "Nothing to remove. Use `--keep-mb N` to keep less than the limit.")?;
         return Ok(ExitCode::SUCCESS);
     }
     write_plan(&chosen, home, out)?;
@@ -66,24 +68,24 @@ fn write_plan(chosen: &[OutputFile], home: &Path, out: &mut dyn Write) -> Result
     }
     let mut sessions: Vec<_> = by_session.into_iter().collect();
     sessions.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
-    let mut table = Table::new(&["session", "files", "size"], &[0]);
+    let mut table = TextTable::new(&["session", "files", "size"], &[0]);
     for (session, (count, bytes)) in sessions.iter().take(SESSIONS_SHOWN) {
         let path = session.strip_prefix(home.join("projects")).unwrap_or(session);
-        table.row(vec![path.display().to_string(), count.to_string(), format_bytes(*bytes)]);
+        table.push_row(vec![path.display().to_string(), count.to_string(), format_bytes(*bytes)]);
     }
-    table.write(out)?;
+    table.write(auto_style(), out)?;
     if sessions.len() > SESSIONS_SHOWN {
-        writeln!(out, "… and {}", counted(sessions.len() - SESSIONS_SHOWN, "other session"))?;
+        writeln!(out, "… and {}", count_noun(sessions.len() - SESSIONS_SHOWN, "other session"))?;
     }
-    let (count, bytes) = (counted(chosen.len(), "output"), format_bytes(total_bytes(chosen)));
-    writeln!(out, "Would remove the oldest {count}, {bytes}. Logs stay.")?;
+    let (count, bytes) = (count_noun(chosen.len(), "output"), format_bytes(total_bytes(chosen)));
+    writeln!(out, "This removes the oldest {count}, {bytes}. Logs are kept.")?;
     Ok(())
 }
 
-/// Asks on a terminal; elsewhere says how to confirm.
+/// Asks for confirmation on a terminal; elsewhere explains `--yes`.
 fn is_confirmed(out: &mut dyn Write) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        writeln!(out, "Nothing was removed: add --yes to remove them.")?;
+        writeln!(out, "Nothing removed; add --yes to remove them.")?;
         return Ok(false);
     }
     write!(out, "Remove them? [y/N] ")?;
@@ -92,7 +94,7 @@ fn is_confirmed(out: &mut dyn Write) -> Result<bool, Failure> {
     std::io::stdin().lock().read_line(&mut answer)?;
     let is_confirmed = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
     if !is_confirmed {
-        writeln!(out, "Nothing was removed.")?;
+        writeln!(out, "Nothing removed.")?;
     }
     Ok(is_confirmed)
 }
@@ -101,27 +103,27 @@ fn write_result(cleanup: &OutputCleanup, out: &mut dyn Write) -> Result<ExitCode
     writeln!(
         out,
         "Removed {}, {}.",
-        counted(cleanup.removed.len(), "output"),
+        count_noun(cleanup.removed.len(), "output"),
         format_bytes(cleanup.freed())
     )?;
     if !cleanup.open.is_empty() {
         let (count, bytes) =
-            (counted(cleanup.open.len(), "output"), format_bytes(total_bytes(&cleanup.open)));
-        writeln!(out, "Left {count}, {bytes}, of sessions that are open in another process.")?;
+            (count_noun(cleanup.open.len(), "output"), format_bytes(total_bytes(&cleanup.open)));
+        writeln!(out, "Kept {count}, {bytes}, of sessions that are open in another process.")?;
     }
     let Some((file, error)) = cleanup.failed.first() else { return Ok(ExitCode::SUCCESS) };
     Err(Failure::with_hint(
         format!(
-            "{} could not be removed, the first of them {}: {error}",
-            counted(cleanup.failed.len(), "output"),
+            "{} could not be removed; first: {}: {error}",
+            count_noun(cleanup.failed.len(), "output"),
             file.path.display()
         ),
-        "check who owns the file, then run pal gc again",
+        "check the owner of the file, then run `pal gc` again",
     ))
 }
 
 fn write_json(
-    arguments: &Gc,
+    arguments: &GcArgs,
     (count, total, bytes_max): (usize, u64, u64),
     chosen: &[OutputFile],
     out: &mut dyn Write,

@@ -1,49 +1,51 @@
-//! `pal import`: sessions of other agents become logs of our own.
+//! `pal import`: converts sessions of other agents into logs of pal.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pal_import::{Imported, Report};
-use pal_model::{Body, Entry, EntryId, Text};
-use pal_view::{Ledger, Scope, View};
+use pal_import::{ImportReport, ImportedSession};
+use pal_model::text::group_digits;
+use pal_model::{EntryBody, EntryId, LogEntry, SharedText};
+use pal_report::{TextTable, format_tokens, sanitize};
+use pal_view::{ContextBreakdown, View, ViewScope};
 use serde_json::json;
 
-use crate::arguments::Import;
-use crate::aside;
+use crate::arguments::ImportArgs;
 use crate::failure::Failure;
-use crate::session::{import_source, lens, read_file};
+use crate::loaded_session::{import_source, lens, read_file};
+use crate::notices::print_notice;
+use crate::open_session::foreign_id;
 use crate::settings::Settings;
-use crate::stored::foreign_id;
-use crate::table::{Table, bold, harmless, rounded, thousands, yellow};
+use crate::terminal_style::{auto_style, bold, yellow};
 
-/// What became of one file.
-struct Done {
-    report: Report,
-    ledger: Ledger,
-    /// Where the log is; none if nothing was written.
+/// Result of importing one file.
+struct FileImport {
+    report: ImportReport,
+    ledger: ContextBreakdown,
+    /// Path of the log; none if nothing was written.
     log: Option<PathBuf>,
     was_there: bool,
     /// The log of an earlier import of the same session, when the file has changed since.
     grown_from: Option<PathBuf>,
 }
 
-/// Sessions of projects that were imported before, by the id that the other agent gave them.
+/// Sessions imported earlier, by project directory and foreign id.
 #[derive(Default)]
-struct Earlier {
+struct EarlierImports {
     projects: BTreeMap<PathBuf, BTreeMap<String, PathBuf>>,
 }
 
-impl Earlier {
-    /// The log that an earlier import of this session wrote into `sessions`, and from now on `path`.
+impl EarlierImports {
+    /// Records `path` as the log of a session, and returns the log of an earlier import in `sessions`.
     fn replace(&mut self, sessions: &Path, foreign_id: &str, path: &Path) -> Option<PathBuf> {
         let known = self.projects.entry(sessions.to_owned()).or_insert_with(|| foreign_ids(sessions));
         known.insert(foreign_id.to_owned(), path.to_owned())
     }
 }
 
-/// The imported sessions in a folder.
+/// Lists the imported sessions in a directory.
 fn foreign_ids(sessions: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     for folder in std::fs::read_dir(sessions).into_iter().flatten().flatten() {
@@ -56,19 +58,19 @@ fn foreign_ids(sessions: &Path) -> BTreeMap<String, PathBuf> {
 }
 
 pub(crate) fn import(
-    arguments: &Import,
+    arguments: &ImportArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let mut imported: Vec<(&Path, Done)> = Vec::new();
-    let mut earlier = Earlier::default();
+    let mut imported: Vec<(&Path, FileImport)> = Vec::new();
+    let mut earlier = EarlierImports::default();
     let mut failures = 0;
     let mut is_read = true;
     for (at, file) in arguments.files.iter().enumerate() {
         show_progress(at, arguments);
         match import_one(file, arguments, settings, &mut earlier) {
             Ok(done) if arguments.json => {
-                // Whoever read our output may leave; what was asked for is done all the same.
+                // The import goes on even if the output was closed.
                 is_read =
                     is_read && writeln!(out, "{}", as_json(file, &done)).and_then(|()| out.flush()).is_ok();
             }
@@ -84,13 +86,13 @@ pub(crate) fn import(
         print_many(&imported, out)?;
     }
     if failures > 0 && arguments.files.len() > 1 {
-        aside::tell(format_args!("{failures} of {} files were not imported", arguments.files.len()));
+        print_notice(format_args!("{failures} of {} files were not imported", arguments.files.len()));
     }
     Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Which file is at work, where a person waits for many.
-fn show_progress(at: usize, arguments: &Import) {
+/// Shows the current file on a terminal, if there are several.
+fn show_progress(at: usize, arguments: &ImportArgs) {
     let count = arguments.files.len();
     if count > 1 && !arguments.json && std::io::stderr().is_terminal() {
         eprint!("\r{}/{count} files", at + 1);
@@ -100,8 +102,8 @@ fn show_progress(at: usize, arguments: &Import) {
     }
 }
 
-/// One row a file, and the sums.
-fn print_many(imported: &[(&Path, Done)], out: &mut dyn Write) -> Result<(), Failure> {
+/// Prints one row per file, and the totals.
+fn print_many(imported: &[(&Path, FileImport)], out: &mut dyn Write) -> Result<(), Failure> {
     const HEADING: [&str; 11] = [
         "file",
         "agent",
@@ -115,7 +117,7 @@ fn print_many(imported: &[(&Path, Done)], out: &mut dyn Write) -> Result<(), Fai
         "kept aside",
         "bad lines",
     ];
-    let counts = |done: &Done| {
+    let counts = |done: &FileImport| {
         let report = &done.report;
         let tokens: f64 = done.ledger.by_category.iter().map(|(_, tokens)| tokens).sum();
         [
@@ -126,25 +128,25 @@ fn print_many(imported: &[(&Path, Done)], out: &mut dyn Write) -> Result<(), Fai
             report.tool_calls,
             tokens.round() as u64,
             report.boundaries,
-            report.kept_aside.len() as u64,
+            report.internal_records.len() as u64,
             report.bad_lines().count() as u64,
         ]
     };
-    let mut table = Table::new(&HEADING, &[0, 1]);
+    let mut table = TextTable::new(&HEADING, &[0, 1]);
     let mut sums = [0u64; 9];
     for (file, done) in imported {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
-        let mut row = vec![harmless(&name), done.report.format.to_string()];
+        let mut row = vec![sanitize(&name), done.report.format.to_string()];
         for (sum, count) in sums.iter_mut().zip(counts(done)) {
             *sum += count;
-            row.push(thousands(count));
+            row.push(group_digits(count));
         }
-        table.row(row);
+        table.push_row(row);
     }
     let mut row = vec![format!("{} files", imported.len()), String::new()];
-    row.extend(sums.map(thousands));
-    table.row(row);
-    table.write(out)?;
+    row.extend(sums.map(group_digits));
+    table.push_row(row);
+    table.write(auto_style(), out)?;
     for (file, done) in imported {
         print_bad_lines(&format!("{}: ", file.display()), &done.report, out)?;
     }
@@ -156,53 +158,50 @@ fn print_many(imported: &[(&Path, Done)], out: &mut dyn Write) -> Result<(), Fai
         }
     }
     let written = imported.iter().filter(|(_, done)| done.log.is_some() && !done.was_there).count();
-    writeln!(
-        out,
-        "{written} logs written, {there} were there already; import a file alone to see more of it"
-    )?;
+    writeln!(out, "{written} logs written, {there} already imported; import a single file for details")?;
     Ok(())
 }
 
-fn print_bad_lines(place: &str, report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_bad_lines(place: &str, report: &ImportReport, out: &mut dyn Write) -> Result<(), Failure> {
     for bad in report.bad_lines() {
-        let detail = bad.detail.as_deref().unwrap_or("cannot be read");
-        writeln!(out, "{}", yellow(&format!("{place}line {}: {}; kept aside", bad.line, harmless(detail))))?;
+        let detail = bad.detail.as_deref().unwrap_or("unreadable");
+        writeln!(out, "{}", yellow(&format!("{place}line {}: {}; kept aside", bad.line, sanitize(detail))))?;
     }
     Ok(())
 }
 
 fn import_one(
     file: &Path,
-    arguments: &Import,
+    arguments: &ImportArgs,
     settings: &Settings,
-    earlier: &mut Earlier,
-) -> Result<Done, Failure> {
+    earlier: &mut EarlierImports,
+) -> Result<FileImport, Failure> {
     let source = read_file(file)?;
-    let Imported { log, report } = import_source(file, &source, arguments.strict, settings)?;
+    let ImportedSession { log, report } = import_source(file, &source, arguments.strict, settings)?;
     drop(source);
-    let log = Text::from(log);
-    let entries: Vec<Entry> =
-        log.lines().map(|line| Entry::parse(log.slice_of(line))).collect::<Result<_, _>>().map_err(
+    let log = SharedText::from(log);
+    let entries: Vec<LogEntry> =
+        log.lines().map(|line| LogEntry::parse(log.slice_of(line))).collect::<Result<_, _>>().map_err(
             |error| Failure::new(format!("{}: import wrote a bad entry: {error}", file.display())),
         )?;
     let first = entries.first().map_or(EntryId::from_bits(0), |entry| entry.id);
     let project = project_of(&entries, file);
     let model = report.models.iter().max_by_key(|(_, count)| **count).map_or("", |(model, _)| model.as_str());
     let card = settings.cards.find(model).card;
-    let ledger = View::of(lens(&card, settings.estimator, Scope::Whole), entries).ledger();
+    let ledger = View::from_branch(lens(&card, settings.estimator, ViewScope::Whole), entries).breakdown();
     let (path, was_there) =
         if arguments.dry_run { (None, false) } else { write_log(&log, &project, first, settings)? };
     let grown_from = path.as_deref().filter(|_| !was_there).and_then(|path| {
         let sessions = path.parent()?.parent()?;
         earlier.replace(sessions, report.foreign_id.as_deref()?, path).filter(|other| other != path)
     });
-    Ok(Done { report, ledger, log: path, was_there, grown_from })
+    Ok(FileImport { report, ledger, log: path, was_there, grown_from })
 }
 
-/// The directory that the session worked in; where the file lies if it does not say.
-fn project_of(entries: &[Entry], file: &Path) -> PathBuf {
+/// Returns the directory that the session worked in, else the directory of the file.
+fn project_of(entries: &[LogEntry], file: &Path) -> PathBuf {
     let cwd = entries.iter().find_map(|entry| match &entry.body {
-        Body::Session(session) => session.cwd.clone(),
+        EntryBody::Session(session) => session.cwd.clone(),
         _ => None,
     });
     cwd.map(PathBuf::from).or_else(|| file.parent().map(Path::to_owned)).unwrap_or_default()
@@ -215,7 +214,10 @@ fn write_log(
     settings: &Settings,
 ) -> Result<(Option<PathBuf>, bool), Failure> {
     let home = settings.home.as_ref().ok_or_else(|| {
-        Failure::with_hint("there is no home directory to keep sessions in", "set PAL_HOME, or use --dry-run")
+        Failure::with_hint(
+            "no home directory is known to store sessions in",
+            "set PAL_HOME, or use --dry-run",
+        )
     })?;
     let directory = pal_store::session_directory(home, project, session);
     let path = pal_store::log_path(&directory);
@@ -223,16 +225,16 @@ fn write_log(
         return Ok((Some(path), true));
     }
     pal_store::create_private_directory(&directory).map_err(|error| Failure::new(error.to_string()))?;
-    pal_store::write_whole(&path, log).map_err(|error| Failure::new(error.to_string()))?;
+    pal_store::write_new_log(&path, log).map_err(|error| Failure::new(error.to_string()))?;
     Ok((Some(path), false))
 }
 
-fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
-    let Done { report, ledger, log, was_there, grown_from } = done;
-    let title = report.title.as_deref().map_or(String::new(), |title| format!(" — {}", harmless(title)));
+fn print(file: &Path, done: &FileImport, out: &mut dyn Write) -> Result<(), Failure> {
+    let FileImport { report, ledger, log, was_there, grown_from } = done;
+    let title = report.title.as_deref().map_or(String::new(), |title| format!(" — {}", sanitize(title)));
     writeln!(out, "{}", bold(&format!("{} ({}){title}", file.display(), report.format)))?;
-    let mut table = Table::new(&["", "count"], &[0]);
-    let mut row = |name: &str, count: u64| table.row(vec![name.into(), thousands(count)]);
+    let mut table = TextTable::new(&["", "count"], &[0]);
+    let mut row = |name: &str, count: u64| table.push_row(vec![name.into(), group_digits(count)]);
     row("records read", report.records);
     row("entries written", report.entries.values().sum());
     row("messages", report.messages);
@@ -241,20 +243,20 @@ fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
     row("tool calls", report.tool_calls);
     row("tool results", report.tool_results);
     row("boundaries", report.boundaries);
-    row("kept aside", report.kept_aside.len() as u64);
-    table.write(out)?;
-    let mut table = Table::new(&["everything ever said", "tokens"], &[0]);
+    row("kept aside", report.internal_records.len() as u64);
+    table.write(auto_style(), out)?;
+    let mut table = TextTable::new(&["whole conversation", "tokens"], &[0]);
     for (category, tokens) in ledger.by_category.iter().filter(|(_, tokens)| *tokens > 0.0) {
-        table.row(vec![category.name().into(), rounded(*tokens)]);
+        table.push_row(vec![category.name().into(), format_tokens(*tokens)]);
     }
-    table.write(out)?;
-    let kept = report.kept_by_reason();
+    table.write(auto_style(), out)?;
+    let kept = report.internal_by_reason();
     if !kept.is_empty() {
-        let mut table = Table::new(&["kept aside because", "records"], &[0]);
+        let mut table = TextTable::new(&["kept aside because", "records"], &[0]);
         for (reason, count) in kept {
-            table.row(vec![reason.to_string(), thousands(count)]);
+            table.push_row(vec![reason.to_string(), group_digits(count)]);
         }
-        table.write(out)?;
+        table.write(auto_style(), out)?;
     }
     print_bad_lines("", report, out)?;
     match (log, was_there) {
@@ -268,15 +270,15 @@ fn print(file: &Path, done: &Done, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn as_json(file: &Path, done: &Done) -> serde_json::Value {
-    let Done { report, ledger, log, was_there, grown_from } = done;
+fn as_json(file: &Path, done: &FileImport) -> serde_json::Value {
+    let FileImport { report, ledger, log, was_there, grown_from } = done;
     let tokens: serde_json::Map<String, serde_json::Value> = ledger
         .by_category
         .iter()
         .map(|(category, tokens)| (category.name().replace(' ', "_"), json!(tokens.round())))
         .collect();
     let kept: serde_json::Map<String, serde_json::Value> = report
-        .kept_by_reason()
+        .internal_by_reason()
         .into_iter()
         .map(|(reason, count)| (reason.to_string(), json!(count)))
         .collect();

@@ -1,42 +1,49 @@
-//! `pal mcp`: memory and recall for other agents.
+//! `pal mcp`: serves memory and recall to other agents.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pal_mcp_server::Offer;
-use pal_memory::Place;
+use pal_mcp::server::MemoryService;
+use pal_memory::MemoryLocation;
+use pal_project::find_project;
 use pal_recall::project_and_session;
-use pal_sources::project_of;
 
 use crate::arguments;
 use crate::failure::Failure;
-use crate::kept;
+use crate::notices::Notices;
+use crate::session_start::with_embeddings;
 use crate::settings::Settings;
-use crate::surroundings::with_embeddings;
+use pal_report::stored_sessions;
 
-pub(crate) fn mcp(arguments: &arguments::Mcp, settings: &Settings) -> Result<ExitCode, Failure> {
+pub(crate) fn mcp(arguments: &arguments::McpArgs, settings: &Settings) -> Result<ExitCode, Failure> {
     let home = settings.home.as_deref().ok_or_else(|| {
-        Failure::with_hint("no home is known", "set HOME, or PAL_HOME to where pal keeps its files")
+        Failure::with_hint(
+            "no home directory is known",
+            "set HOME, or set PAL_HOME to the directory for pal's files",
+        )
     })?;
     let directory = match &arguments.project {
         Some(given) => given.canonicalize().map_err(|error| Failure::of_file(given, &error))?,
         None => std::env::current_dir().map_err(|error| Failure::of_file(Path::new("."), &error))?,
     };
-    let project = project_of(&directory);
-    let (_, sessions) = kept::of_directory(home, &directory);
+    let project = find_project(&directory);
+    let (_, sessions) = stored_sessions::project_sessions(home, &directory);
     let mut projects: BTreeSet<PathBuf> =
         sessions.iter().filter_map(|kept| Some(project_and_session(&kept.log)?.0)).collect();
-    // Its first session may still come.
+    // The project may not have a session yet.
     projects.insert(pal_store::project_directory(home, &project));
-    let offer = Offer {
-        memory: with_embeddings(Place::of_project(home, &project), settings),
+    let offer = MemoryService {
+        memory: with_embeddings(MemoryLocation::of_project(home, &project), settings, &Notices::to_stderr()),
         projects: projects.into_iter().collect(),
         is_read_only: arguments.read_only,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    pal_mcp_server::serve(offer).map_err(|why| {
-        Failure::with_hint(why, "other agents start this server themselves: `pal mcp --help` shows how")
+    pal_mcp::server::serve_stdio(offer).map_err(|why| {
+        Failure::with_hint(
+            why,
+            "other agents start this server; `pal mcp --help` shows how to configure them",
+        )
     })?;
     Ok(ExitCode::SUCCESS)
 }

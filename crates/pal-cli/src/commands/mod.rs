@@ -1,6 +1,5 @@
-//! One file a command: each takes what was typed and the settings, calls the crates, and prints.
+//! One file per command: each takes its arguments and the settings, calls the crates, and prints.
 
-mod acp;
 mod agents;
 mod ask;
 mod breaks;
@@ -11,14 +10,13 @@ mod context;
 mod cost;
 mod demo;
 mod dream;
+mod eval;
 mod export;
 mod gc;
 mod import;
-mod lab;
 mod mcp;
 mod memory;
 mod pin;
-mod print;
 mod recall;
 mod render;
 mod replay;
@@ -29,25 +27,23 @@ mod trust;
 mod uncompact;
 mod view;
 
-pub(crate) use acp::acp;
 pub(crate) use agents::{agents, send};
 pub(crate) use ask::ask;
 pub(crate) use breaks::breaks;
 pub(crate) use check::check;
 pub(crate) use compact::{compact, preview};
 pub(crate) use config::config;
-pub(crate) use context::{context, scope_name};
+pub(crate) use context::context;
 pub(crate) use cost::cost;
 pub(crate) use demo::demo;
 pub(crate) use dream::dream;
+pub(crate) use eval::{eval, lab};
 pub(crate) use export::export;
 pub(crate) use gc::gc;
 pub(crate) use import::import;
-pub(crate) use lab::lab;
 pub(crate) use mcp::mcp;
-pub(crate) use memory::memory;
+pub(crate) use memory::{memory, remember};
 pub(crate) use pin::pin;
-pub(crate) use print::print;
 pub(crate) use recall::recall;
 pub(crate) use render::render;
 pub(crate) use replay::replay;

@@ -1,6 +1,6 @@
-//! `pal recall`: what was ever said, word for word.
+//! `pal recall`: searches everything that was said in stored sessions.
 
-mod page;
+mod passage_list;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -8,56 +8,56 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use pal_recall::{Found, Place, Recall, SearchError, Wanted, project_and_session};
+use pal_recall::{PassageHit, Recall, RecallQuery, RecallResults, SearchError, project_and_session};
+use pal_report::sanitize;
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::colour::{Colours, columns};
 use crate::failure::Failure;
-use crate::kept;
+use crate::open_session::{find, now};
 use crate::progress::BytesProgress;
 use crate::settings::Settings;
-use crate::stored::{find, now};
-use crate::table::harmless;
-use page::Page;
+use crate::terminal_style::{columns, style_for};
+use pal_report::stored_sessions;
+use passage_list::PassageList;
 
-/// How long one search indexes what is new. What remains is searched by its bytes.
+/// Time limit for indexing new content per search; the rest is searched unindexed.
 const INDEXING_MAX: Duration = Duration::from_millis(1_500);
 
 pub(crate) fn recall(
-    arguments: &arguments::Recall,
+    arguments: &arguments::RecallArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     let query = arguments.query.join(" ");
-    let Searched { mut recalls, session, where_ } = searched(arguments, settings)?;
+    let SearchScope { mut recalls, session, where_ } = search_scope(arguments, settings)?;
     let mut telling = BytesProgress::new("indexing sessions");
-    let mut found = Found::default();
+    let mut found = RecallResults::default();
     for recall in &mut recalls {
         let begun = Instant::now();
         let updated = recall
             .update(&mut |progress| {
-                telling.tell(progress.done, progress.total) && begun.elapsed() < INDEXING_MAX
+                telling.show(progress.done, progress.total) && begun.elapsed() < INDEXING_MAX
             })
             .map_err(|error| failure(&error))?;
         telling.end();
-        for problem in &updated.unread {
-            eprintln!("pal: {}", harmless(problem));
+        for problem in &updated.unreadable {
+            eprintln!("pal: {}", sanitize(problem));
         }
         for damaged in &updated.damaged {
-            eprintln!("pal: damaged log: {}", harmless(damaged));
+            eprintln!("pal: damaged log: {}", sanitize(damaged));
         }
         if updated.is_behind {
             eprintln!(
-                "pal: not all sessions are indexed yet: the rest of their logs is searched by its words, and indexed with the \
+                "pal: indexing is not finished: the rest of the logs is search_scope without the index, and indexed by the \
                  next searches"
             );
         }
-        let wanted = Wanted {
+        let wanted = RecallQuery {
             query: &query,
             session: session.as_deref(),
-            most: arguments.limit,
-            around: arguments.context,
+            limit: arguments.limit,
+            context_lines: arguments.context,
             now: now(),
         };
         found.join(recall.search(&wanted).map_err(|error| failure(&error))?, arguments.limit);
@@ -66,80 +66,88 @@ pub(crate) fn recall(
         }
     }
     if arguments.json {
-        let list: Vec<Value> = found.places.iter().map(|place| object(place, found.is_loose)).collect();
+        let list: Vec<Value> =
+            found.passages.iter().map(|place| passage_object(place, found.is_partial)).collect();
         writeln!(out, "{}", Value::from(list))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let page = Page {
-        colours: Colours::of(arguments.colour),
+    let page = PassageList {
+        colours: style_for(arguments.colour),
         columns: columns(),
         now: now(),
         is_all: arguments.all,
     };
-    match found.places.is_empty() {
+    match found.passages.is_empty() {
         true => {
-            writeln!(out, "Nothing in {where_} holds `{}`.", harmless(&query))?;
+            writeln!(out, "No matches for `{}` in {where_}.", sanitize(&query))?;
             let wider = if arguments.all { "" } else { ", or --all for every project" };
-            writeln!(out, "Try fewer or other words: names, paths, words of an error message{wider}.")?;
+            writeln!(out, "Try fewer or different words: names, paths, parts of an error message{wider}.")?;
         }
         false => page.write(&found, out)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The indexes that are searched, within which session, and how that is called.
-struct Searched {
+/// Indexes to search, the session to search in, and a name for the scope.
+struct SearchScope {
     recalls: Vec<Recall>,
     session: Option<String>,
     where_: String,
 }
 
-fn searched(arguments: &arguments::Recall, settings: &Settings) -> Result<Searched, Failure> {
+fn search_scope(arguments: &arguments::RecallArgs, settings: &Settings) -> Result<SearchScope, Failure> {
     if let Some(name) = &arguments.session {
-        return of_session(name, settings);
+        return session_scope(name, settings);
     }
     let home = settings.home.as_deref().ok_or_else(|| {
-        Failure::with_hint("no home is known", "set HOME, or PAL_HOME to where pal keeps its files")
+        Failure::with_hint(
+            "no home directory is known",
+            "set HOME, or set PAL_HOME to the directory for pal's files",
+        )
     })?;
     let (sessions, where_) = match arguments.all {
-        true => (kept::all(home), String::from("any session that is kept here")),
+        true => (stored_sessions::list_sessions(home), String::from("any stored session")),
         false => {
             let directory = match &arguments.directory {
                 Some(given) => given.canonicalize().map_err(|error| Failure::of_file(given, &error))?,
                 None => std::env::current_dir().map_err(|error| Failure::of_file(Path::new("."), &error))?,
             };
-            let (project, sessions) = kept::of_directory(home, &directory);
-            (sessions, format!("the sessions of {}", harmless(&project.to_string_lossy())))
+            let (project, sessions) = stored_sessions::project_sessions(home, &directory);
+            (sessions, format!("the sessions of {}", sanitize(&project.to_string_lossy())))
         }
     };
     let folders: BTreeSet<PathBuf> =
         sessions.iter().filter_map(|kept| Some(project_and_session(&kept.log)?.0)).collect();
     let recalls = folders.iter().map(|folder| Recall::of_project(folder)).collect();
-    Ok(Searched { recalls, session: None, where_ })
+    Ok(SearchScope { recalls, session: None, where_ })
 }
 
-fn of_session(name: &str, settings: &Settings) -> Result<Searched, Failure> {
+fn session_scope(name: &str, settings: &Settings) -> Result<SearchScope, Failure> {
     let log = find(name, settings)?;
     let log = log.canonicalize().map_err(|error| Failure::of_file(&log, &error))?;
     let where_ = String::from("this session");
     if let Some((project, session)) = project_and_session(&log) {
-        return Ok(Searched { recalls: vec![Recall::of_project(&project)], session: Some(session), where_ });
+        return Ok(SearchScope {
+            recalls: vec![Recall::of_project(&project)],
+            session: Some(session),
+            where_,
+        });
     }
-    match kept::beginning(&log) {
-        Some(_) => Ok(Searched { recalls: vec![Recall::of_log(&log)], session: None, where_ }),
+    match stored_sessions::read_session_entry(&log) {
+        Some(_) => Ok(SearchScope { recalls: vec![Recall::of_log(&log)], session: None, where_ }),
         None => Err(Failure::with_hint(
-            format!("{}: only sessions of pal are searched", log.display()),
-            format!("`pal import {}` takes it over; its id is searched then", log.display()),
+            format!("{}: only sessions of pal can be searched", log.display()),
+            format!("import it with `pal import {}`, then search by its id", log.display()),
         )),
     }
 }
 
-/// A place for programs.
-fn object(place: &Place, is_loose: bool) -> Value {
+/// Converts a match to JSON.
+fn passage_object(place: &PassageHit, is_loose: bool) -> Value {
     let passage = &place.passage;
     json!({
-        "session": place.session, "title": place.about.title(), "directory": place.about.directory,
-        "agent": place.agent, "who": place.who.name(), "said_by": place.who.to_string(), "at": place.at,
+        "session": place.session, "title": place.description.title(), "directory": place.description.directory,
+        "agent": place.agent, "who": place.speaker.name(), "said_by": place.speaker.to_string(), "at": place.at,
         "entry": place.entry.map(|entry| entry.to_string()), "file": place.file.to_string_lossy(),
         "line": place.line, "offset": place.offset, "text": passage.text, "text_line": passage.line,
         "text_character": passage.character, "cut_before": passage.is_cut_before, "cut_after": passage.is_cut_after,
@@ -151,6 +159,6 @@ fn object(place: &Place, is_loose: bool) -> Value {
 fn failure(error: &SearchError) -> Failure {
     Failure::with_hint(
         error.to_string(),
-        "try again; if it stays so, delete recall.db in the folder of the project",
+        "try again; if it persists, delete recall.db in the project directory under PAL_HOME",
     )
 }

@@ -1,43 +1,44 @@
-//! `pal render`: the request behind a response, or the next one.
+//! `pal render`: prints the request behind a response, or the next request.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use pal_model::Entry;
-use pal_view::{Limits, RenderOptions, Scope, View};
+use pal_model::LogEntry;
+use pal_view::{RenderOptions, View, ViewScope, WindowLimits};
 use serde_json::json;
 
-use crate::arguments::Render;
-use crate::carried::{Carried, request_at};
+use crate::arguments::RenderArgs;
 use crate::failure::Failure;
-use crate::session::{Session, card, lens};
+use crate::loaded_session::{LoadedSession, card, lens};
+use crate::next_request::{NextRequestParams, request_at};
+use crate::notices::Notices;
+use crate::open_session::MAX_TOKENS;
 use crate::settings::Settings;
-use crate::stored::MAX_TOKENS;
 
 pub(crate) fn render(
-    arguments: &Render,
+    arguments: &RenderArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let session = Session::read(&arguments.file, settings)?;
-    let (end, model) = session.looked_at(arguments.at, arguments.model.as_ref())?;
-    let card = card(settings, &model);
-    let scope = if arguments.whole { Scope::Whole } else { Scope::Current };
-    let entries: Vec<Entry> = session.branch[..end].to_vec();
-    let view = View::of(lens(&card, settings.estimator, scope), entries);
+    let session = LoadedSession::read(&arguments.file, settings)?;
+    let (end, model) = session.request_point(arguments.at, arguments.model.as_ref())?;
+    let card = card(settings, &model, &Notices::to_stderr());
+    let scope = if arguments.whole { ViewScope::Whole } else { ViewScope::Current };
+    let entries: Vec<LogEntry> = session.branch[..end].to_vec();
+    let view = View::from_branch(lens(&card, settings.estimator, scope), entries);
     let max_tokens = MAX_TOKENS.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: arguments.stand_in };
-    let carried = Carried::like(request_at(&session.branch, end), &view, &card, settings);
-    carried.tell();
+    let carried = NextRequestParams::after_request(request_at(&session.branch, end), &view, &card, settings);
+    carried.print_notices();
     let request = carried.standing.request(&view, options);
     if arguments.json {
         let size = view.size();
-        let limits = Limits::new(&card, &settings.window_for(&model));
+        let limits = WindowLimits::new(&card, &settings.window_for(&model));
         let report = json!({
-            "model": card.model, "messages": request.messages(), "blocks": request.blocks(),
+            "model": card.model, "messages": request.message_count(), "blocks": request.block_count(),
             "tokens": size.tokens, "window": limits.window, "fingerprint": request.fingerprint(),
         });
-        // The body goes in as it is: putting it through a JSON tree would change its bytes.
+        // The body is written raw: a JSON tree would change its bytes.
         let report = report.to_string();
         write!(out, "{},\"body\":", report.strip_suffix('}').unwrap_or(&report))?;
         write_body(&request, out)?;

@@ -1,4 +1,4 @@
-//! `pal replay`: recorded sessions once more, against the simulator.
+//! `pal replay`: replays recorded sessions against the simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
@@ -8,39 +8,46 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use pal_context::NotesCadence;
-use pal_context::thrifty::Thrift;
+use pal_context::cost_aware::CostAwareSettings;
 use pal_engine::EngineError;
-use pal_replay::{
-    CompactWith, Kept, Measured, NoteTaking, NotesBy, Options, Policy, Recorded, ReplayError, Report,
-    grouped_notices, replay as replay_one,
+use pal_eval::replay::{
+    NotesAudit, RecordedSession, ReplayError, ReplayNoteWriter, ReplayNotes, ReplayOptions, ReplayPolicy,
+    ReplayReport, ReplaySummarizer, ReplayTotals, group_notices, replay as replay_one,
 };
+use pal_model::text::{group_digits, truncate_chars};
+use pal_report::{TextTable, draw_bar, sanitize};
 
-use crate::arguments::{LayerName, NotesName, PolicyName, Replay, SummaryName};
-use crate::aside;
+use crate::arguments::{LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg};
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::loaded_session::LoadedSession;
+use crate::notices::print_notice;
 use crate::settings::Settings;
-use crate::table::{Table, bar, bold, harmless, thousands, yellow};
+use crate::terminal_style::{auto_style, bold, yellow};
 
-/// Refusals, breaks and lost words that are shown of one session.
+/// Maximum cache breaks and lost messages that are shown per session.
 const SHOWN_MOST: usize = 5;
 
 pub(crate) fn replay(
-    arguments: &Replay,
+    arguments: &ReplayArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
+    match arguments.policy {
+        PolicyArg::Classic => warn_former_policy("classic", "threshold"),
+        PolicyArg::Thrifty => warn_former_policy("thrifty", "cost-aware"),
+        PolicyArg::None | PolicyArg::Threshold | PolicyArg::CostAware => {}
+    }
     if let Some(why) = settings.compaction_off().filter(|_| auto_compact(arguments)) {
-        aside::tell(format_args!("replayed without automatic compaction: switched off by {why}"));
+        print_notice(format_args!("automatic compaction is switched off by {why}"));
     }
     let jobs = jobs(arguments, settings);
     let mut reports = Vec::new();
     let mut failures = 0;
     let mut is_good = true;
     let mut is_read = Ok(());
-    each(&jobs, settings, |done| match done {
+    replay_all(&jobs, settings, |done| match done {
         Ok(report) => {
-            is_good &= kept_all(&report, arguments.policy);
+            is_good &= is_lossless(&report, arguments.policy);
             if !arguments.json {
                 reports.push(report);
             } else if is_read.is_ok() {
@@ -60,94 +67,100 @@ pub(crate) fn replay(
         reports => print_many(reports, out)?,
     }
     if failures > 0 && arguments.files.len() > 1 {
-        aside::tell(format_args!("{failures} of {} files were not replayed", arguments.files.len()));
+        print_notice(format_args!("{failures} of {} files were not replayed", arguments.files.len()));
     }
     Ok(if failures > 0 || !is_good { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Whether a policy of our own kept what was said and sent nothing that was refused. What a recording did without one is
-/// not for us to judge.
-fn kept_all(report: &Report, policy: PolicyName) -> bool {
-    match policy {
-        PolicyName::None => true,
-        PolicyName::Classic | PolicyName::Thrifty => report.lost.is_empty() && report.rejected == 0,
-    }
+/// Warns that a policy has a new name.
+pub(super) fn warn_former_policy(former: &str, current: &str) {
+    print_notice(format_args!(
+        "the policy `{former}` is now `{current}`; the old name will be removed in the next release"
+    ));
 }
 
-/// One file to replay.
-struct Job<'a> {
+/// Tells whether a policy of pal lost no message and sent no refused request. A recording without one always passes.
+fn is_lossless(report: &ReplayReport, policy: PolicyArg) -> bool {
+    policy == PolicyArg::None || (report.lost.is_empty() && report.rejected == 0)
+}
+
+/// A file to replay with its options.
+struct ReplayJob<'a> {
     file: &'a Path,
-    options: Options,
+    options: ReplayOptions,
 }
 
-fn jobs<'a>(arguments: &'a Replay, settings: &Settings) -> Vec<Job<'a>> {
+fn jobs<'a>(arguments: &'a ReplayArgs, settings: &Settings) -> Vec<ReplayJob<'a>> {
     let names = names(&arguments.files);
     let folder = |name: String| arguments.out.as_ref().map(|out| out.join(name));
-    let options = |name: String| Options {
+    let options = |name: String| ReplayOptions {
         cards: settings.cards.clone(),
         model: arguments.model.clone(),
         window: arguments.window,
         policy: match arguments.policy {
-            PolicyName::None => Policy::None,
-            PolicyName::Classic => Policy::Classic,
-            PolicyName::Thrifty => Policy::Thrifty,
+            PolicyArg::None => ReplayPolicy::None,
+            PolicyArg::Threshold | PolicyArg::Classic => ReplayPolicy::Threshold,
+            PolicyArg::CostAware | PolicyArg::Thrifty => ReplayPolicy::CostAware,
         },
         layers: layers(arguments, settings),
         auto_compact: auto_compact(arguments) && settings.compaction_off().is_none(),
         may_compact: settings.may_compact(),
         compact_with: match arguments.compact_with {
-            SummaryName::Extractive => CompactWith::Extractive,
-            SummaryName::Recorded => CompactWith::Recorded,
+            ReplaySummaryArg::Extractive => ReplaySummarizer::Extractive,
+            ReplaySummaryArg::Recorded => ReplaySummarizer::Recorded,
         },
         notes: notes(arguments),
         out: folder(name),
-        ..Options::plain()
+        ..ReplayOptions::plain()
     };
-    arguments.files.iter().zip(names).map(|(file, name)| Job { file, options: options(name) }).collect()
+    arguments.files.iter().zip(names).map(|(file, name)| ReplayJob { file, options: options(name) }).collect()
 }
 
-/// Who keeps notes of the sessions.
-fn notes(arguments: &Replay) -> Option<NoteTaking> {
+/// Returns the note-taking options.
+fn notes(arguments: &ReplayArgs) -> Option<ReplayNotes> {
     let by = match arguments.notes {
-        NotesName::Off => return None,
-        NotesName::Fork => NotesBy::Fork,
-        NotesName::Main => NotesBy::Main,
+        NotesArg::Off => return None,
+        NotesArg::Fork => ReplayNoteWriter::Fork,
+        NotesArg::Main => ReplayNoteWriter::Main,
     };
-    Some(NoteTaking { by, writes_whole: arguments.notes_whole, cadence: NotesCadence::default() })
+    Some(ReplayNotes { by, writes_whole: arguments.notes_whole, cadence: NotesCadence::default() })
 }
 
-/// Whether the context is compacted when it is full, as far as the command says.
-fn auto_compact(arguments: &Replay) -> bool {
+/// Tells whether the arguments enable automatic compaction.
+fn auto_compact(arguments: &ReplayArgs) -> bool {
     match (&arguments.layers, arguments.policy) {
-        (Some(layers), _) => layers.contains(&LayerName::AutoCompact),
-        (None, policy) => policy != PolicyName::None,
+        (Some(layers), _) => layers.contains(&LayerArg::AutoCompact),
+        (None, policy) => policy != PolicyArg::None,
     }
 }
 
-/// What the layers do that were chosen.
-fn layers(arguments: &Replay, settings: &Settings) -> pal_context::Policy {
+/// Builds the context policy from the policy name and the chosen layers.
+fn layers(arguments: &ReplayArgs, settings: &Settings) -> pal_context::ContextPolicy {
     let standard = match arguments.policy {
-        PolicyName::None => pal_context::Policy::none(),
-        PolicyName::Classic => pal_context::Policy::classic(),
-        PolicyName::Thrifty => {
-            pal_context::Policy::thrifty(Thrift { fidelity: settings.fidelity, pings: settings.pings })
+        PolicyArg::None => pal_context::ContextPolicy::none(),
+        PolicyArg::Threshold | PolicyArg::Classic => pal_context::ContextPolicy::threshold(),
+        PolicyArg::CostAware | PolicyArg::Thrifty => {
+            pal_context::ContextPolicy::cost_aware(CostAwareSettings {
+                loss_weight: settings.loss_weight,
+                cache_keepalive: settings.cache_keepalive,
+            })
         }
     };
     let Some(chosen) = &arguments.layers else { return standard };
     let has = |layer| chosen.contains(&layer);
-    pal_context::Policy {
-        spill: has(LayerName::Spill),
-        condense: has(LayerName::Condense),
-        snip: has(LayerName::Snip),
-        cold_clear: has(LayerName::Micro),
-        warm_clear: has(LayerName::Micro),
-        pressure: has(LayerName::Micro),
-        fold: has(LayerName::Fold),
+    pal_context::ContextPolicy {
+        spill: has(LayerArg::Spill),
+        condense: has(LayerArg::Condense),
+        snip: has(LayerArg::Snip),
+        cold_clear: has(LayerArg::Micro),
+        warm_clear: has(LayerArg::Micro),
+        pressure: has(LayerArg::Micro),
+        fold: has(LayerArg::Fold),
         ..standard
     }
 }
 
-/// A name for each file: its own without its ending, and a number where that is taken.
+/// Returns a unique name per file: its stem, with a number if that is taken.
 fn names(files: &[PathBuf]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let name = |file: &PathBuf| {
@@ -159,8 +172,12 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(name).collect()
 }
 
-/// Replays all files, as many at a time as there are cores, and hands the results over in the order of the files.
-fn each(jobs: &[Job<'_>], settings: &Settings, mut take: impl FnMut(Result<Report, Failure>)) {
+/// Replays all files on all cores, and passes the results on in the order of the files.
+fn replay_all(
+    jobs: &[ReplayJob<'_>],
+    settings: &Settings,
+    mut take: impl FnMut(Result<ReplayReport, Failure>),
+) {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
@@ -172,7 +189,7 @@ fn each(jobs: &[Job<'_>], settings: &Settings, mut take: impl FnMut(Result<Repor
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     jobs.get(at).map(|job| (at, job))
                 } {
-                    // Whoever takes the results waits for all of them.
+                    // The receiver waits for all results.
                     let _ = sender.send((at, run(job, settings)));
                 }
             });
@@ -193,28 +210,28 @@ fn each(jobs: &[Job<'_>], settings: &Settings, mut take: impl FnMut(Result<Repor
     });
 }
 
-fn run(job: &Job<'_>, settings: &Settings) -> Result<Report, Failure> {
-    let session = Session::read(job.file, settings)?;
-    let recorded = Recorded::new(job.file.to_string_lossy(), session.branch);
+fn run(job: &ReplayJob<'_>, settings: &Settings) -> Result<ReplayReport, Failure> {
+    let session = LoadedSession::read(job.file, settings)?;
+    let recorded = RecordedSession::new(job.file.to_string_lossy(), session.branch);
     let mut report = replay_one(&recorded, &job.options).map_err(|error| failure(job, &error))?;
-    report.notices.extend(grouped_notices(session.problems));
+    report.notices.extend(group_notices(session.problems));
     Ok(report)
 }
 
-fn failure(job: &Job<'_>, error: &ReplayError) -> Failure {
+fn failure(job: &ReplayJob<'_>, error: &ReplayError) -> Failure {
     let what = format!("{}: {error}", job.file.display());
     match error {
         ReplayError::NoModel | ReplayError::Model(_) => Failure::with_hint(what, "name one with --model"),
         ReplayError::Open(_) | ReplayError::File(_) | ReplayError::Engine(EngineError::Open(_))
             if job.options.out.is_some() =>
         {
-            Failure::with_hint(what, "name another folder with --out, or remove the log that is there")
+            Failure::with_hint(what, "name another directory with --out, or remove the existing log")
         }
         _ => Failure::new(what),
     }
 }
 
-/// How far it is, where a person waits for several files.
+/// Shows progress on a terminal, if there are several files.
 fn show_progress(done: usize, count: usize) {
     if count < 2 || !std::io::stderr().is_terminal() {
         return;
@@ -222,40 +239,40 @@ fn show_progress(done: usize, count: usize) {
     if done == count {
         eprint!("\r\x1b[2K");
     } else {
-        eprint!("\r{:<20} {done}/{count} sessions", bar(done as f64 / count as f64));
+        eprint!("\r{:<20} {done}/{count} sessions", draw_bar(done as f64 / count as f64));
     }
 }
 
-/// One session: what the simulator counts beside what was recorded.
-fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
-    let models: Vec<String> = report.models.keys().map(|model| harmless(model)).collect();
-    // Where nothing left no model was asked.
+/// Prints one session: simulated figures beside recorded ones.
+fn print(report: &ReplayReport, out: &mut dyn Write) -> Result<(), Failure> {
+    let models: Vec<String> = report.models.keys().map(|model| sanitize(model)).collect();
+    // Without requests there is no model.
     let models = if models.is_empty() { String::new() } else { format!(" ({})", models.join(", ")) };
     writeln!(out, "{}", bold(&format!("{}{models}", report.file)))?;
-    let mut table = Table::new(&["", "simulated", "recorded"], &[0]);
+    let mut table = TextTable::new(&["", "simulated", "recorded"], &[0]);
     let recorded = (report.recorded.responses > 0).then_some(&report.recorded);
-    let mut row = |name: &str, value: &dyn Fn(&Measured) -> String| {
+    let mut row = |name: &str, value: &dyn Fn(&ReplayTotals) -> String| {
         let recorded = recorded.map_or_else(|| "–".to_owned(), value);
-        table.row(vec![name.into(), value(&report.measured), recorded]);
+        table.push_row(vec![name.into(), value(&report.measured), recorded]);
     };
-    row("responses", &|of| thousands(of.responses));
-    row("prompt tokens", &|of| thousands(of.tokens.prompt()));
-    row("  read from the cache", &|of| thousands(of.tokens.cache_read));
-    row("  written to the cache", &|of| thousands(of.tokens.cache_write));
-    row("  neither", &|of| thousands(of.tokens.input));
-    row("output tokens", &|of| thousands(of.tokens.output));
+    row("responses", &|of| group_digits(of.responses));
+    row("prompt tokens", &|of| group_digits(of.tokens.prompt()));
+    row("  read from the cache", &|of| group_digits(of.tokens.cache_read));
+    row("  written to the cache", &|of| group_digits(of.tokens.cache_write));
+    row("  neither", &|of| group_digits(of.tokens.input));
+    row("output tokens", &|of| group_digits(of.tokens.output));
     row("cache hits", &|of| percent(of.cache_hit_ratio));
-    row("largest context", &|of| thousands(of.peak_context_tokens));
+    row("largest context", &|of| group_digits(of.peak_context_tokens));
     row("cost", &|of| dollars(of.cost_usd));
-    table.write(out)?;
+    table.write(auto_style(), out)?;
     let engine = &report.engine_us;
-    writeln!(out, "window {}", thousands(report.window))?;
+    writeln!(out, "window {}", group_digits(report.window))?;
     writeln!(
         out,
-        "the engine took {} µs a turn (p99 {}, most {})",
-        thousands(engine.p50),
-        thousands(engine.p99),
-        thousands(engine.max)
+        "engine time per turn: {} µs (p99 {}, max {})",
+        group_digits(engine.p50),
+        group_digits(engine.p99),
+        group_digits(engine.max)
     )?;
     print_layers(report, out)?;
     print_notes(&[report], out)?;
@@ -263,13 +280,13 @@ fn print(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
     print_trouble(report, out)
 }
 
-fn print_layers(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_layers(report: &ReplayReport, out: &mut dyn Write) -> Result<(), Failure> {
     if !report.layers.is_empty() {
-        let mut table = Table::new(&["layer", "times", "tokens freed"], &[0]);
+        let mut table = TextTable::new(&["layer", "times", "tokens freed"], &[0]);
         for (name, layer) in &report.layers {
-            table.row(vec![harmless(name), thousands(layer.times), thousands(layer.tokens_freed)]);
+            table.push_row(vec![sanitize(name), group_digits(layer.times), group_digits(layer.tokens_freed)]);
         }
-        table.write(out)?;
+        table.write(auto_style(), out)?;
     }
     if !report.compactions.is_empty() {
         const HEADING: [&str; 8] = [
@@ -282,40 +299,44 @@ fn print_layers(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
             "paths kept",
             "invented",
         ];
-        let mut table = Table::new(&HEADING, &[0, 1]);
+        let mut table = TextTable::new(&HEADING, &[0, 1]);
         for compaction in &report.compactions {
             let audit = &compaction.audit;
-            table.row(vec![
-                harmless(&compaction.trigger),
-                harmless(&compaction.how),
-                thousands(compaction.before),
-                compaction.after.map_or_else(|| "–".to_owned(), thousands),
-                thousands(compaction.messages),
+            table.push_row(vec![
+                sanitize(&compaction.trigger),
+                sanitize(&compaction.how),
+                group_digits(compaction.before),
+                compaction.after.map_or_else(|| "–".to_owned(), group_digits),
+                group_digits(compaction.messages),
                 format!("{} of {}", audit.user_messages_verbatim, audit.user_messages),
                 format!("{} of {}", audit.paths_kept, audit.paths),
-                thousands(audit.invented),
+                group_digits(audit.invented),
             ]);
         }
-        table.write(out)?;
+        table.write(auto_style(), out)?;
     }
     Ok(())
 }
 
-/// What was sent only to keep the cache warm, if anything was.
-fn print_pings(reports: &[&Report], out: &mut dyn Write) -> Result<(), Failure> {
-    let mut pings = Measured::default();
+/// Prints the cache keepalive requests, if there were any.
+fn print_pings(reports: &[&ReplayReport], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut pings = ReplayTotals::default();
     reports.iter().filter_map(|report| report.pings.as_ref()).for_each(|sent| pings.absorb(sent));
     if pings.responses > 0 {
         let (hits, price) = (percent(pings.cache_hit_ratio), dollars(pings.cost_usd));
-        writeln!(out, "{} pings kept the cache warm, read {hits} from it and cost {price}", pings.responses)?;
+        writeln!(
+            out,
+            "{} keepalive requests kept the cache warm; they read {hits} from it and cost {price}",
+            pings.responses
+        )?;
     }
     Ok(())
 }
 
-/// What notes came to: what they took, how many compactions needed no model for them, and what they kept.
-fn print_notes(reports: &[&Report], out: &mut dyn Write) -> Result<(), Failure> {
-    let mut forks = Measured::default();
-    let (mut kept, mut full) = (Kept::default(), Kept::default());
+/// Prints the notes: their cost, the compactions that used them, and what they preserved.
+fn print_notes(reports: &[&ReplayReport], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut forks = ReplayTotals::default();
+    let (mut kept, mut full) = (NotesAudit::default(), NotesAudit::default());
     let (mut updates, mut tokens, mut by, mut cost) = (0, 0, "", 0.0);
     let (mut compactions, mut without_model) = (0, 0);
     for report in reports {
@@ -333,10 +354,10 @@ fn print_notes(reports: &[&Report], out: &mut dyn Write) -> Result<(), Failure> 
     if by.is_empty() {
         return Ok(());
     }
-    let tokens = thousands(tokens);
+    let tokens = group_digits(tokens);
     writeln!(
         out,
-        "notes by {by}: {updates} times, {tokens} tokens written; {without_model} of {compactions} compactions took them"
+        "notes by {by}: {updates} updates, {tokens} tokens written; {without_model} of {compactions} compactions used them"
     )?;
     if forks.responses > 0 {
         let own = forks.cost_usd.unwrap_or(0.0);
@@ -344,41 +365,42 @@ fn print_notes(reports: &[&Report], out: &mut dyn Write) -> Result<(), Failure> 
         let (hits, price) = (percent(forks.cache_hit_ratio), dollars(forks.cost_usd));
         writeln!(
             out,
-            "their forks read {hits} from the cache and cost {price}, {share} of what the conversation cost"
+            "their forks read {hits} from the cache and cost {price}, {share} of the conversation"
         )?;
     }
     if kept.summaries > 0 {
-        let mut table = Table::new(&["before repairs", "notes", "whole summary"], &[0]);
-        let mut row = |name: &str, of: &dyn Fn(&Kept) -> String| {
-            table.row(vec![name.into(), of(&kept), of(&full)]);
+        let mut table = TextTable::new(&["before repairs", "notes", "whole summary"], &[0]);
+        let mut row = |name: &str, of: &dyn Fn(&NotesAudit) -> String| {
+            table.push_row(vec![name.into(), of(&kept), of(&full)]);
         };
-        row("summaries", &|of| thousands(of.summaries));
-        row("tokens each", &|of| thousands(of.tokens / of.summaries.max(1)));
+        row("summaries", &|of| group_digits(of.summaries));
+        row("tokens each", &|of| group_digits(of.tokens / of.summaries.max(1)));
         row("user messages verbatim", &|of| format!("{} of {}", of.user_messages_verbatim, of.user_messages));
         row("edited paths", &|of| format!("{} of {}", of.paths_kept, of.paths));
         row("open tasks", &|of| format!("{} of {}", of.todos_kept, of.todos));
         row("last error", &|of| format!("{} of {}", of.errors_kept, of.errors));
-        row("invented paths", &|of| thousands(of.invented));
-        table.write(out)?;
+        row("invented paths", &|of| group_digits(of.invented));
+        table.write(auto_style(), out)?;
     }
     Ok(())
 }
 
-/// What went wrong in a session.
-fn print_trouble(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+/// Prints notices, cache breaks, refusals and lost messages of a session.
+fn print_trouble(report: &ReplayReport, out: &mut dyn Write) -> Result<(), Failure> {
     for notice in &report.notices {
-        writeln!(out, "{}", yellow(&harmless(notice)))?;
+        writeln!(out, "{}", yellow(&sanitize(notice)))?;
     }
     for broken in report.breaks.iter().take(SHOWN_MOST) {
-        let why = harmless(&broken.cause.to_string());
-        let tokens = thousands(broken.tokens);
-        writeln!(out, "request {}: {tokens} tokens fewer from the cache: {why}", broken.request)?;
+        let why = sanitize(&broken.cause.to_string());
+        let tokens = group_digits(broken.tokens);
+        writeln!(out, "request {}: {tokens} fewer tokens read from the cache: {why}", broken.request)?;
     }
     if report.breaks.len() > SHOWN_MOST {
-        writeln!(out, "and {} more breaks of the cache", report.breaks.len() - SHOWN_MOST)?;
+        writeln!(out, "and {} more cache breaks", report.breaks.len() - SHOWN_MOST)?;
     }
     for rejection in &report.rejections {
-        let message: String = harmless(&rejection.message).chars().take(300).collect();
+        let message = sanitize(&rejection.message);
+        let message = truncate_chars(&message, 300);
         writeln!(
             out,
             "{}",
@@ -387,66 +409,67 @@ fn print_trouble(report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let more = report.rejected - report.rejections.len() as u64;
     if more > 0 {
-        writeln!(out, "and {} more refused requests", thousands(more))?;
+        writeln!(out, "and {} more refused requests", group_digits(more))?;
     }
     for lost in report.lost.iter().take(SHOWN_MOST) {
-        writeln!(out, "{}", yellow(&format!("lost: {}", harmless(&lost.text))))?;
+        writeln!(out, "{}", yellow(&format!("lost: {}", sanitize(&lost.text))))?;
     }
     Ok(())
 }
 
-/// One row a session, and the sums.
-fn print_many(reports: &[Report], out: &mut dyn Write) -> Result<(), Failure> {
+/// Prints one row per session, and the totals.
+fn print_many(reports: &[ReplayReport], out: &mut dyn Write) -> Result<(), Failure> {
     // Fits eighty columns.
     const HEADING: [&str; 11] =
         ["session", "calls", "refused", "hits", "was", "cost", "was", "peak", "comp.", "breaks", "µs"];
-    let mut table = Table::new(&HEADING, &[0]);
-    let (mut simulated, mut recorded) = (Measured::default(), Measured::default());
+    let mut table = TextTable::new(&HEADING, &[0]);
+    let (mut simulated, mut recorded) = (ReplayTotals::default(), ReplayTotals::default());
     for report in reports {
         simulated.absorb(&report.measured);
         recorded.absorb(&report.recorded);
         let name = Path::new(&report.file).file_name().map(|name| name.to_string_lossy().into_owned());
-        let counts = Counts {
+        let counts = RowCounts {
             requests: report.requests,
             rejected: report.rejected,
             compactions: report.compactions.len(),
             breaks: report.breaks.len(),
-            engine: thousands(report.engine_us.p50),
+            engine: group_digits(report.engine_us.p50),
         };
-        let name = shortened(&harmless(&name.unwrap_or_default()));
-        table.row(row(name, &report.measured, &report.recorded, &counts));
+        let name = shortened(&sanitize(&name.unwrap_or_default()));
+        table.push_row(row(name, &report.measured, &report.recorded, &counts));
     }
-    let sum = |count: fn(&Report) -> u64| reports.iter().map(count).sum::<u64>();
-    let counts = Counts {
+    let sum = |count: fn(&ReplayReport) -> u64| reports.iter().map(count).sum::<u64>();
+    let counts = RowCounts {
         requests: sum(|report| report.requests),
         rejected: sum(|report| report.rejected),
         compactions: reports.iter().map(|report| report.compactions.len()).sum(),
         breaks: reports.iter().map(|report| report.breaks.len()).sum(),
         engine: String::new(),
     };
-    table.row(row(format!("{} sessions", reports.len()), &simulated, &recorded, &counts));
-    table.write(out)?;
+    table.push_row(row(format!("{} sessions", reports.len()), &simulated, &recorded, &counts));
+    table.write(auto_style(), out)?;
     print_notes(&reports.iter().collect::<Vec<_>>(), out)?;
     print_pings(&reports.iter().collect::<Vec<_>>(), out)?;
     let lost: usize = reports.iter().map(|report| report.lost.len()).sum();
     if lost > 0 {
-        writeln!(out, "{}", yellow(&format!("{lost} messages of people were lost")))?;
+        writeln!(out, "{}", yellow(&format!("{lost} user messages were lost")))?;
     }
     for report in reports {
         if let Some(rejection) = report.rejections.first() {
-            let message: String = harmless(&rejection.message).chars().take(200).collect();
+            let message = sanitize(&rejection.message);
+            let message = truncate_chars(&message, 200);
             let line = format!("{}: request {} was refused: {message}", report.file, rejection.request);
             writeln!(out, "{}", yellow(&line))?;
         }
     }
     let notices: usize = reports.iter().map(|report| report.notices.len()).sum();
     let more = if notices > 0 { format!(" ({notices} notices)") } else { String::new() };
-    writeln!(out, "calls: requests that left; was: as recorded; µs: the engine's time a turn, median")?;
-    writeln!(out, "replay a file alone to see more of it{more}")?;
+    writeln!(out, "calls: requests sent; was: as recorded; µs: median engine time per turn")?;
+    writeln!(out, "replay a single file for details{more}")?;
     Ok(())
 }
 
-/// A name that leaves room for the figures: its beginning and its end.
+/// Shortens a name to its start and end, to leave room for the figures.
 fn shortened(name: &str) -> String {
     const MOST: usize = 17;
     let characters: Vec<char> = name.chars().collect();
@@ -457,8 +480,8 @@ fn shortened(name: &str) -> String {
     format!("{}…{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
 }
 
-/// What a row counts besides tokens and money.
-struct Counts {
+/// Counts of a table row besides tokens and cost.
+struct RowCounts {
     requests: u64,
     rejected: u64,
     compactions: usize,
@@ -466,30 +489,30 @@ struct Counts {
     engine: String,
 }
 
-fn row(name: String, simulated: &Measured, recorded: &Measured, counts: &Counts) -> Vec<String> {
+fn row(name: String, simulated: &ReplayTotals, recorded: &ReplayTotals, counts: &RowCounts) -> Vec<String> {
     let known = |text: String| if recorded.responses > 0 { text } else { "–".to_owned() };
     vec![
         name,
-        thousands(counts.requests),
-        thousands(counts.rejected),
+        group_digits(counts.requests),
+        group_digits(counts.rejected),
         percent(simulated.cache_hit_ratio),
         known(percent(recorded.cache_hit_ratio)),
         dollars(simulated.cost_usd),
         known(dollars(recorded.cost_usd)),
-        thousands(simulated.peak_context_tokens),
-        thousands(counts.compactions as u64),
-        thousands(counts.breaks as u64),
+        group_digits(simulated.peak_context_tokens),
+        group_digits(counts.compactions as u64),
+        group_digits(counts.breaks as u64),
         counts.engine.clone(),
     ]
 }
 
-/// An amount; models without prices have none.
+/// Formats a cost; a dash if the price is unknown.
 fn dollars(cost: Option<f64>) -> String {
     cost.map_or_else(|| "–".to_owned(), |cost| format!("${cost:.2}"))
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    format!("{:.1}%", 100.0 * share)
 }
 
 #[cfg(test)]

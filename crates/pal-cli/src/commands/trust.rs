@@ -1,22 +1,25 @@
-//! `pal trust`: what a project's own files would run, and that the user trusts it.
+//! `pal trust`: shows a project's settings and MCP servers, and records that the user trusts them.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use pal_settings::{TRUSTED_FILES, record_trust};
 
-use crate::arguments::Trust;
+use crate::arguments::TrustArgs;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
 pub(crate) fn trust(
-    arguments: &Trust,
+    arguments: &TrustArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     let (Some(project), Some(home)) = (settings.project.top.clone(), pal_store::home_from_environment())
     else {
-        return Err(Failure::wrong_use(String::from("there is no project here"), "go to its folder first"));
+        return Err(Failure::usage_error(
+            String::from("not in a project"),
+            "change to the project directory first",
+        ));
     };
     let mut n_files = 0;
     for name in TRUSTED_FILES {
@@ -24,7 +27,7 @@ pub(crate) fn trust(
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 n_files += 1;
-                // A person sees the whole of what they approve, and nothing in it paints over anything.
+                // The user sees everything they approve, with control characters made visible.
                 writeln!(out, "--- {}\n{}\n", path.display(), visible(text.trim_end()))?;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -38,7 +41,10 @@ pub(crate) fn trust(
     if !arguments.yes {
         if !std::io::stdin().is_terminal() {
             let hint = "run it in a terminal, or add --yes once you have read the files above";
-            return Err(Failure::wrong_use(String::from("nobody is here to be asked"), hint));
+            return Err(Failure::usage_error(
+                String::from("cannot ask for confirmation: standard input is not a terminal"),
+                hint,
+            ));
         }
         eprint!(
             "Trust {}? Its settings and MCP servers may then run commands as you. [y/N] ",
@@ -57,7 +63,7 @@ pub(crate) fn trust(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A text whose control characters can be seen.
+/// Makes control characters visible.
 fn visible(text: &str) -> String {
     let show = |character: char| match character {
         '\n' | '\t' => character.to_string(),

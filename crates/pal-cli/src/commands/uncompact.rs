@@ -1,42 +1,43 @@
-//! `pal uncompact`: the last compaction of a session is taken back.
+//! `pal uncompact`: undoes the last compaction of a session.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use pal_engine::EngineError;
-use pal_model::Body;
-use pal_view::{Scope, View};
+use pal_model::EntryBody;
+use pal_model::text::group_digits;
+use pal_view::{View, ViewScope};
 use serde_json::json;
 
-use crate::arguments::Uncompact;
+use crate::arguments::UncompactArgs;
 use crate::failure::Failure;
-use crate::session::{Session, lens};
+use crate::loaded_session::{LoadedSession, lens};
+use crate::open_session::{OpenSession, now};
 use crate::settings::Settings;
-use crate::stored::{Stored, now};
-use crate::table::thousands;
 
 pub(crate) fn uncompact(
-    arguments: &Uncompact,
+    arguments: &UncompactArgs,
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let mut stored = Stored::open(&arguments.session, arguments.model.as_deref(), settings)?;
-    let lens = lens(&stored.card, settings.estimator, Scope::Current);
+    let mut stored = OpenSession::open(&arguments.session, arguments.model.as_deref(), settings)?;
+    let lens = lens(&stored.card, settings.estimator, ViewScope::Current);
     let whole = || -> Result<View, Failure> {
-        let session = Session::read_log(&stored.path).map_err(|error| Failure::new(error.to_string()))?;
-        Ok(View::of(lens.clone(), session.branch))
+        let session =
+            LoadedSession::read_log(&stored.path).map_err(|error| Failure::new(error.to_string()))?;
+        Ok(View::from_branch(lens.clone(), session.branch))
     };
     let before = whole()?;
     let boundary = before.boundary().and_then(|entry| match &entry.body {
-        Body::Boundary(boundary) => Some((entry.at, boundary.how.clone())),
+        EntryBody::Boundary(boundary) => Some((entry.at, boundary.method.clone())),
         _ => None,
     });
     let target = stored.session.uncompact(&stored.engine, &before, now()).map_err(|error| match error {
-        EngineError::NotPossible(why) => Failure::with_hint(why, "`pal view` shows what is in sight now"),
+        EngineError::NotPossible(why) => Failure::with_hint(why, "`pal view` shows the current context"),
         error => Failure::new(error.to_string()),
     })?;
     let after = whole()?;
-    let (shown_before, shown_after) = (before.shown().count(), after.shown().count());
+    let (shown_before, shown_after) = (before.visible_entries().count(), after.visible_entries().count());
     let (tokens_before, tokens_after) = (before.size().tokens, after.size().tokens);
     let is_earlier = after.boundary().is_some();
     if arguments.json {
@@ -48,18 +49,18 @@ pub(crate) fn uncompact(
         return Ok(ExitCode::SUCCESS);
     }
     if let Some((at, how)) = boundary {
-        writeln!(out, "taken back: the compaction of {at} ({how})")?;
+        writeln!(out, "undone: the compaction of {at} ({how})")?;
     }
     writeln!(
         out,
-        "in sight: {} → {} messages, {} → {} tokens",
-        thousands(shown_before as u64),
-        thousands(shown_after as u64),
-        thousands(tokens_before),
-        thousands(tokens_after)
+        "visible: {} → {} messages, {} → {} tokens",
+        group_digits(shown_before as u64),
+        group_digits(shown_after as u64),
+        group_digits(tokens_before),
+        group_digits(tokens_after)
     )?;
     if is_earlier {
-        writeln!(out, "an earlier compaction is in force again; once more takes that one back, too")?;
+        writeln!(out, "an earlier compaction is in force again; run `pal uncompact` again to undo it, too")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,13 @@
-//! Signals while a person talks: whatever is under way is stopped in order, and the terminal is left as it was.
+//! Signals of the terminal program: they are forwarded to the terminal, which stops the agent and restores the screen.
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use pal_tui::Told;
+use pal_tui::UiEvent;
 use rustix::process::{Signal, kill_current_process_group};
 
-/// Tells of interrupts and of the wish of the system to end, as long as anybody listens.
-pub(super) fn tell(told: Sender<Told>) {
+/// Forwards SIGINT, SIGTERM, SIGHUP and SIGCONT to the terminal until it ends.
+pub(super) fn forward(told: Sender<UiEvent>) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
@@ -23,10 +23,10 @@ pub(super) fn tell(told: Sender<Told>) {
             };
             loop {
                 let news = tokio::select! {
-                    _ = interrupt.recv() => Told::Stop,
-                    _ = terminate.recv() => Told::End,
-                    _ = hangup.recv() => Told::End,
-                    _ = continued.recv() => Told::Continued,
+                    _ = interrupt.recv() => UiEvent::Stop,
+                    _ = terminate.recv() => UiEvent::End,
+                    _ = hangup.recv() => UiEvent::End,
+                    _ = continued.recv() => UiEvent::Resumed,
                 };
                 if told.send(news).is_err() {
                     return;
@@ -36,13 +36,12 @@ pub(super) fn tell(told: Sender<Told>) {
     });
 }
 
-/// How long a stop may take to be felt: another thread may be the one that takes it.
-const FELT: Duration = Duration::from_millis(30);
+/// Time for SIGTSTP to take effect: another thread may receive it.
+const STOP_DELAY: Duration = Duration::from_millis(30);
 
-/// Stops the program, and whoever was started together with it, until the shell lets it go on. Where there is no shell that
-/// could, nothing happens.
+/// Stops the process group until the shell continues it. Has no effect without a job-control shell.
 pub(super) fn suspend() {
-    // It fails for nobody's own group.
+    // Signalling the own group does not fail.
     let _ = kill_current_process_group(Signal::TSTP);
-    std::thread::sleep(FELT);
+    std::thread::sleep(STOP_DELAY);
 }

@@ -8,22 +8,22 @@ use std::time::Duration;
 use agent_client_protocol::v1::schema::{
     CompactionStatus, PlanEntryStatus, SessionUpdate, StopReason, ToolCallContent, ToolCallStatus, ToolKind,
 };
-use pal_sim::{Extractive, Model, Pace};
+use pal_sim::{ExtractiveModel, ReplyPace, SimulatedModel};
 use serde_json::{Value, json};
 
-use crate::provider::{Made, calls, is_summary, says};
-use crate::world::World;
-use client::{Consent, Editor, edit, edit_as};
+use crate::test_provider::{ProviderSetup, calls, is_summary, says};
+use crate::test_world::TestWorld;
+use client::{EditorConsent, TestEditor, edit, edit_as};
 
 fn bash(command: &str) -> (&'static str, Value) {
     ("Bash", json!({"command": command}))
 }
 
 #[test]
-fn a_prompt_is_answered_in_pieces_and_its_use_is_told() {
-    let world = World::new(Made::answers(|_, _| says("Two and two are four.")));
+fn a_prompt_is_answered_in_chunks_with_usage() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("Two and two are four.")));
     world.file(".claude/commands/sum.md", "---\ndescription: Adds up\n---\nAdd $ARGUMENTS.\n");
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let about = editor.begun.clone();
         assert!(about.agent_capabilities.load_session);
         assert!(about.agent_capabilities.prompt_capabilities.image);
@@ -49,13 +49,13 @@ fn a_prompt_is_answered_in_pieces_and_its_use_is_told() {
 }
 
 #[test]
-fn a_call_is_asked_about_and_shown_from_wish_to_result() {
-    let world = World::new(Made::answers(|at, _| match at {
+fn a_tool_call_asks_for_permission_and_shows_its_result() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
         0 => calls("I write.", &[("Write", json!({"file_path": "new.txt", "content": "hello\n"}))]),
         1 => calls("I run.", &[bash("touch ran.txt; echo ran")]),
         _ => says("Done."),
     }));
-    edit_as(&world, Consent::Once, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Once, async |editor: TestEditor| {
         let session = editor.session().await;
         assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::EndTurn);
         let questions = editor.questions();
@@ -84,15 +84,15 @@ fn a_call_is_asked_about_and_shown_from_wish_to_result() {
 }
 
 #[test]
-fn a_question_carries_the_whole_command_and_its_marks() {
+fn a_permission_request_contains_the_whole_command() {
     let lines = "echo fine\n".repeat(400);
     let command = format!("bash <<'END'\n{lines}rm -rf ~/important\u{202e}\nEND");
     let asked = command.clone();
-    let world = World::new(Made::answers(move |at, _| match at {
+    let world = TestWorld::new(ProviderSetup::answers(move |at, _| match at {
         0 => calls("I run.", &[bash(&asked)]),
         _ => says("Over."),
     }));
-    edit_as(&world, Consent::Reject, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Reject, async |editor: TestEditor| {
         let session = editor.session().await;
         editor.prompt(&session, "go").await.unwrap();
         let questions = editor.questions();
@@ -118,23 +118,23 @@ fn a_question_carries_the_whole_command_and_its_marks() {
 }
 
 #[test]
-fn what_is_rejected_is_not_done_and_what_is_always_allowed_is_asked_once() {
+fn rejected_calls_do_not_run_and_always_allowed_ones_ask_once() {
     let made = || {
-        Made::answers(|at, _| match at % 2 {
+        ProviderSetup::answers(|at, _| match at % 2 {
             0 => calls("I run.", &[bash("touch ran.txt")]),
             _ => says("Over."),
         })
     };
-    let world = World::new(made());
-    edit_as(&world, Consent::Reject, async |editor: Editor| {
+    let world = TestWorld::new(made());
+    edit_as(&world, EditorConsent::Reject, async |editor: TestEditor| {
         let session = editor.session().await;
         assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::EndTurn);
         assert_eq!(editor.calls(&session)[0].status, ToolCallStatus::Failed);
     });
     assert!(!world.repository().join("ran.txt").exists());
-    let world = World::new(made());
+    let world = TestWorld::new(made());
     let mut offered = String::new();
-    edit_as(&world, Consent::Always, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Always, async |editor: TestEditor| {
         for _ in 0..2 {
             let session = editor.session().await;
             editor.prompt(&session, "go").await.unwrap();
@@ -153,17 +153,17 @@ fn what_is_rejected_is_not_done_and_what_is_always_allowed_is_asked_once() {
 }
 
 #[test]
-fn the_list_of_what_is_to_do_is_the_plan() {
+fn the_todo_list_is_sent_as_the_plan() {
     let list = |first: &str, second: &str| {
         let item = |content: &str, status: &str| json!({"content": content, "status": status});
         ("Todo", json!({"todos": [item("look", first), item("write", second)]}))
     };
-    let world = World::new(Made::answers(move |at, _| match at {
+    let world = TestWorld::new(ProviderSetup::answers(move |at, _| match at {
         0 => calls("A plan.", &[list("in_progress", "pending")]),
         1 => calls("Next.", &[list("completed", "in_progress")]),
         _ => says("Done."),
     }));
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let session = editor.session().await;
         editor.prompt(&session, "go").await.unwrap();
         let plans = editor.all(&session, |update| match update {
@@ -178,16 +178,16 @@ fn the_list_of_what_is_to_do_is_the_plan() {
 }
 
 #[test]
-fn a_compaction_is_told_when_it_begins_and_when_it_ends() {
+fn a_compaction_reports_its_start_and_end() {
     let mut at = 0;
-    let world = World::new(Made::answers(move |_, ask| {
+    let world = TestWorld::new(ProviderSetup::answers(move |_, ask| {
         if is_summary(ask) {
-            return Extractive.answer(ask);
+            return ExtractiveModel.answer(ask);
         }
         at += 1;
         says(&format!("Answer {at}. {}", "It is a long one. ".repeat(200)))
     }));
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let session = editor.session().await;
         for prompt in ["one", "two", "three"] {
             editor.prompt(&session, prompt).await.unwrap();
@@ -217,20 +217,20 @@ fn a_compaction_is_told_when_it_begins_and_when_it_ends() {
 }
 
 #[test]
-fn a_cancel_stops_a_stream_and_the_next_prompt_goes_on() {
-    let mut made = Made::answers(|at, _| match at {
+fn a_cancel_stops_a_stream_and_the_next_prompt_works() {
+    let mut made = ProviderSetup::answers(|at, _| match at {
         0 => says(&"A long story that nobody wants to hear to its end. ".repeat(100)),
         _ => says("Shorter now."),
     });
-    made.pace = Pace { per_1k_output: Duration::from_secs(20), ..Pace::none() };
-    let world = World::new(made);
-    edit(&world, async |editor: Editor| {
+    made.pace = ReplyPace { per_1k_output: Duration::from_secs(20), ..ReplyPace::none() };
+    let world = TestWorld::new(made);
+    edit(&world, async |editor: TestEditor| {
         let session = editor.session().await;
         let told = editor.start(&session, "tell a story");
         editor.until(|update| matches!(update, SessionUpdate::AgentMessageChunk(_))).await;
         editor.cancel(&session);
         assert_eq!(told.await.unwrap(), StopReason::Cancelled);
-        // A cancel that comes too late means nobody.
+        // A late cancel has no effect.
         editor.cancel(&session);
         assert_eq!(editor.prompt(&session, "shorter").await.unwrap(), StopReason::EndTurn);
         assert!(editor.words(&session).ends_with("Shorter now."));
@@ -246,12 +246,12 @@ fn a_cancel_stops_a_stream_and_the_next_prompt_goes_on() {
 }
 
 #[test]
-fn a_cancel_ends_a_question_that_nobody_answers() {
-    let world = World::new(Made::answers(|at, _| match at {
+fn a_cancel_ends_an_open_permission_request() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
         0 => calls("I run.", &[bash("touch ran.txt"), bash("touch other.txt")]),
         _ => says("Still here."),
     }));
-    edit_as(&world, Consent::Silence, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Silence, async |editor: TestEditor| {
         let session = editor.session().await;
         let told = editor.start(&session, "go");
         editor.until_asked().await;

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use pal_sim::{Answer, Stop};
+use pal_sim::{ModelOutput, StopOverride};
 use serde_json::{Value, json};
 
-use crate::provider::{Made, calls, says};
-use crate::world::{Said, World, finish, reader};
+use crate::test_provider::{ProviderSetup, calls, says};
+use crate::test_world::{RunOutput, TestWorld, finish, reader};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
 /// Runs a prompt with a limit of four stalled turns, and says what the result line holds.
-fn run_stalled(world: &World, arguments: &[&str]) -> (Said, Value) {
+fn run_stalled(world: &TestWorld, arguments: &[&str]) -> (RunOutput, Value) {
     let mut command = world.command(&[&["-p", "--output-format", "json"], arguments, &["go"]].concat());
     command.env("PAL_MAX_STALLED_TURNS", "4");
     let said = finish(command.spawn().unwrap());
@@ -25,7 +25,7 @@ fn run_stalled(world: &World, arguments: &[&str]) -> (Said, Value) {
 
 #[test]
 fn a_call_that_is_denied_again_and_again_ends_with_exit_code_3() {
-    let world = World::new(Made::answers(|_, _| {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| {
         calls("I try again.", &[("Bash", json!({"command": "rm -rf src"}))])
     }));
     let (said, result) = run_stalled(&world, &[]);
@@ -40,14 +40,14 @@ fn a_call_that_is_denied_again_and_again_ends_with_exit_code_3() {
 }
 
 #[test]
-fn pauses_without_end_and_the_same_search_without_end_are_stopped() {
-    let pause = || Answer { stop: Some(Stop::PauseTurn), ..says("Still at it.") };
-    let world = World::new(Made::answers(move |_, _| pause()));
+fn endless_pauses_and_repeated_searches_are_stopped() {
+    let pause = || ModelOutput { stop: Some(StopOverride::PauseTurn), ..says("Still at it.") };
+    let world = TestWorld::new(ProviderSetup::answers(move |_, _| pause()));
     let (said, result) = run_stalled(&world, &[]);
     assert_eq!(said.code, 3, "{}{}", said.out, said.err);
     assert!(result["error"].as_str().unwrap().contains("pause_turn"), "{result}");
     assert_eq!(world.provider.heard().asked.len(), 5);
-    let world = World::new(Made::answers(|at, _| {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| {
         let pattern = if at % 2 == 0 { "*.a" } else { "*.b" };
         calls("", &[("Glob", json!({"pattern": pattern}))])
     }));
@@ -56,8 +56,8 @@ fn pauses_without_end_and_the_same_search_without_end_are_stopped() {
 }
 
 #[test]
-fn a_subagent_that_goes_in_circles_is_stopped_and_reports_it() {
-    let world = World::new(Made::answers(|_, ask| {
+fn a_looping_subagent_is_stopped_and_reports_it() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, ask| {
         let first = ask.messages.first().map(|message| message.blocks.concat()).unwrap_or_default();
         let last = ask.messages.last().map(|message| message.blocks.concat()).unwrap_or_default();
         match (first.contains("[A task]"), last.contains("tool_result")) {
@@ -76,8 +76,10 @@ fn a_subagent_that_goes_in_circles_is_stopped_and_reports_it() {
 }
 
 #[test]
-fn background_work_that_goes_in_circles_is_stopped() {
-    let world = World::new(Made::answers(|_, _| calls("Looking.", &[("Bash", json!({"command": "ls"}))])));
+fn looping_background_work_is_stopped() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| {
+        calls("Looking.", &[("Bash", json!({"command": "ls"}))])
+    }));
     let added = finish(
         world.command(&["memory", "add", "--name", "days", "We release on Fridays."]).spawn().unwrap(),
     );
@@ -132,8 +134,8 @@ fn peak_mb(child: &Child) -> Option<u64> {
 }
 
 #[test]
-fn an_answer_without_an_end_is_given_up_within_bounded_memory() {
-    let world = World::new(Made::answers(|_, _| says("unused")));
+fn an_endless_answer_is_aborted_in_bounded_memory() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("unused")));
     let address = hostile_server(STREAM, delta(&"x".repeat(60_000)), Duration::ZERO);
     for format in ["text", "stream-json"] {
         let mut command = world.command(&["-p", "--verbose", "--output-format", format, "go"]);
@@ -154,7 +156,7 @@ fn an_answer_without_an_end_is_given_up_within_bounded_memory() {
         let said =
             format!("{}{}", &out[out.len().saturating_sub(2_000)..], &err[err.len().saturating_sub(2_000)..]);
         assert_eq!(status.code(), Some(1), "{said}");
-        assert!(said.contains("more than 32 MB") && said.contains("max_answer_mb"), "{said}");
+        assert!(said.contains("more than 32 MB") && said.contains("max_response_mb"), "{said}");
         eprintln!("peak memory with {format}: {peak} MB");
         assert!(peak > 0 && peak <= 300, "{peak} MB with {format}");
     }
@@ -165,20 +167,20 @@ fn an_answer_without_an_end_is_given_up_within_bounded_memory() {
 }
 
 #[test]
-fn silence_pings_and_single_bytes_end_at_the_limits_that_are_set() {
-    let world = World::new(Made::answers(|_, _| says("unused")));
+fn silence_pings_and_single_bytes_time_out() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("unused")));
     let slow = Duration::from_millis(50);
     let cases = [
-        ("", Vec::new(), "PAL_HEADER_LIMIT_S", "no answer from"),
-        ("HTTP/1.1 200 OK\r\n", b"x-a: b\r\n".to_vec(), "PAL_HEADER_LIMIT_S", "no answer from"),
+        ("", Vec::new(), "PAL_HEADER_TIMEOUT_S", "no answer from"),
+        ("HTTP/1.1 200 OK\r\n", b"x-a: b\r\n".to_vec(), "PAL_HEADER_TIMEOUT_S", "no answer from"),
         (
             STREAM,
             b"event: ping\ndata: {\"type\":\"ping\"}\n\n".to_vec(),
-            "PAL_CONTENT_GAP_LIMIT_S",
-            "signs of life",
+            "PAL_CONTENT_GAP_TIMEOUT_S",
+            "only keep-alives",
         ),
-        (STREAM, b"d".to_vec(), "PAL_CONTENT_GAP_LIMIT_S", "signs of life"),
-        (STREAM, delta("x"), "PAL_ANSWER_LIMIT_S", "not whole after 1 s"),
+        (STREAM, b"d".to_vec(), "PAL_CONTENT_GAP_TIMEOUT_S", "only keep-alives"),
+        (STREAM, delta("x"), "PAL_RESPONSE_TIMEOUT_S", "incomplete after 1 s"),
     ];
     for (begin, rest, variable, words) in cases {
         let address = hostile_server(begin, rest, slow);
@@ -193,7 +195,7 @@ fn silence_pings_and_single_bytes_end_at_the_limits_that_are_set() {
 }
 
 /// The outputs of commands under the home, with their sizes.
-fn outputs(world: &World) -> Vec<(PathBuf, u64)> {
+fn outputs(world: &TestWorld) -> Vec<(PathBuf, u64)> {
     let mut found = Vec::new();
     for log in world.logs() {
         for folder in ["outputs", "background"] {
@@ -210,7 +212,7 @@ fn outputs(world: &World) -> Vec<(PathBuf, u64)> {
 #[test]
 fn noisy_commands_stay_within_the_limits_on_the_disk() {
     let noisy = |byte: char| json!({"command": format!("head -c 3000000 /dev/zero | tr '\\0' '{byte}'")});
-    let world = World::new(Made::answers(move |at, _| match at {
+    let world = TestWorld::new(ProviderSetup::answers(move |at, _| match at {
         0..=3 => calls("", &[("Bash", noisy(char::from(b'a' + at as u8)))]),
         _ => says("Done."),
     }));
@@ -231,8 +233,8 @@ fn noisy_commands_stay_within_the_limits_on_the_disk() {
 }
 
 #[test]
-fn outputs_are_removed_by_hand_and_never_those_of_an_open_session() {
-    let world = World::new(Made::answers(|at, _| match at {
+fn gc_removes_outputs_except_those_of_open_sessions() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
         0 => calls("", &[("Bash", json!({"command": "head -c 3000000 /dev/zero | tr '\\0' x"}))]),
         2 => calls("", &[("Bash", json!({"command": "touch began; sleep 30"}))]),
         _ => says("Done."),
@@ -242,7 +244,11 @@ fn outputs_are_removed_by_hand_and_never_those_of_an_open_session() {
     let said = gc(&[]);
     assert!(said.code == 0 && said.out.contains("Nothing to remove"), "{}{}", said.out, said.err);
     let said = gc(&["--keep-mb", "1"]);
-    assert!(said.out.contains("Would remove") && said.out.contains("add --yes"), "{}", said.out);
+    assert!(
+        said.out.contains("This removes the oldest 1 output") && said.out.contains("add --yes"),
+        "{}",
+        said.out
+    );
     assert_eq!(outputs(&world)[0].1, 3_000_000, "a look changes nothing");
     let listed = finish(world.command(&["sessions"]).spawn().unwrap());
     assert!(

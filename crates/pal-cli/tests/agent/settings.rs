@@ -1,27 +1,27 @@
-//! What is set around a session: permissions, hooks, kill switches, modes, skills, instruction files; and the tools that are
+//! Settings of a session: permissions, hooks, kill switches, modes, skills, instruction files; and the tools that are
 //! about the session itself.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use pal_sim::{Extractive, Model};
+use pal_sim::{ExtractiveModel, SimulatedModel};
 use serde_json::json;
 
-use crate::provider::{Made, calls, is_summary, says};
-use crate::world::World;
+use crate::test_provider::{ProviderSetup, calls, is_summary, says};
+use crate::test_world::TestWorld;
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
 /// A model that makes these calls, one an answer, and then says that it is done.
-fn caller(steps: Vec<(&'static str, serde_json::Value)>) -> Made {
-    Made::answers(move |at, ask| match steps.get(at) {
-        _ if is_summary(ask) => Extractive.answer(ask),
+fn caller(steps: Vec<(&'static str, serde_json::Value)>) -> ProviderSetup {
+    ProviderSetup::answers(move |at, ask| match steps.get(at) {
+        _ if is_summary(ask) => ExtractiveModel.answer(ask),
         Some(step) => calls(&format!("Step {at}."), std::slice::from_ref(step)),
         None => says("Done."),
     })
 }
 
-impl World {
+impl TestWorld {
     fn set(&self, settings: &str) {
         std::fs::write(self.pal().join("settings.toml"), settings).unwrap();
     }
@@ -33,7 +33,7 @@ impl World {
 }
 
 #[test]
-fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
+fn a_denied_call_names_the_rule_that_would_allow_it() {
     let steps = || {
         vec![
             // In a folder below: Landlock alone lets commands make nothing new at the top.
@@ -41,7 +41,7 @@ fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
             ("Write", json!({"file_path": "new.txt", "content": "x"})),
         ]
     };
-    let world = World::new(caller(steps()));
+    let world = TestWorld::new(caller(steps()));
     let said = world.run(&["--output-format", "json", "make it"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let denials = said.lines()[0]["permission_denials"].as_array().cloned().unwrap();
@@ -51,7 +51,7 @@ fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
     assert_eq!((world.text("src/made.txt").len(), world.text("new.txt").len()), (0, 0));
     assert!(!world.repository().join("src/made.txt").exists());
     // With the very rules, everything runs.
-    let world = World::new(caller(steps()));
+    let world = TestWorld::new(caller(steps()));
     let said = world.run(&["--output-format", "json", "--allowed-tools", &rules.join(","), "make it"]);
     assert_eq!(said.lines()[0]["permission_denials"], json!([]), "{}", said.out);
     assert!(world.repository().join("src/made.txt").exists(), "{}", world.newest());
@@ -59,8 +59,8 @@ fn a_call_that_nothing_allows_is_refused_with_the_rule_that_would_allow_it() {
 }
 
 #[test]
-fn hooks_deny_change_and_forbid_the_end() {
-    let world = World::new(caller(vec![
+fn hooks_deny_and_change_calls_and_block_the_end() {
+    let world = TestWorld::new(caller(vec![
         ("Bash", json!({"command": "echo secret > denied.txt"})),
         ("Bash", json!({"command": "echo plain"})),
     ]));
@@ -94,7 +94,7 @@ fn a_kill_switch_works_while_a_session_runs() {
     let long = || ("Bash", json!({"command": "seq 1 12000"}));
     let flags = Arc::new(OnceLock::<PathBuf>::new());
     let switch = Arc::clone(&flags);
-    let world = World::new(Made::answers(move |at, _| match at {
+    let world = TestWorld::new(ProviderSetup::answers(move |at, _| match at {
         0 => calls("Long.", &[long()]),
         1 => {
             std::fs::write(switch.get().unwrap(), "disabled = [\"spill\"]\n").unwrap();
@@ -112,8 +112,8 @@ fn a_kill_switch_works_while_a_session_runs() {
 }
 
 #[test]
-fn plan_mode_looks_and_does_not_touch() {
-    let world = World::new(caller(vec![
+fn plan_mode_is_read_only() {
+    let world = TestWorld::new(caller(vec![
         ("Read", json!({"file_path": "src/lib.rs"})),
         ("Write", json!({"file_path": "new.txt", "content": "x"})),
         ("Bash", json!({"command": "touch made.txt"})),
@@ -126,9 +126,11 @@ fn plan_mode_looks_and_does_not_touch() {
 }
 
 #[test]
-fn skills_are_announced_once_and_read_when_they_are_called_for() {
-    let world =
-        World::new(caller(vec![("Bash", json!({"command": "true"})), ("Skill", json!({"skill": "polish"}))]));
+fn skills_are_listed_once_and_read_on_use() {
+    let world = TestWorld::new(caller(vec![
+        ("Bash", json!({"command": "true"})),
+        ("Skill", json!({"skill": "polish"})),
+    ]));
     world.file(
         ".pal/skills/polish/SKILL.md",
         "---\nname: polish\ndescription: Makes texts shine.\n---\nRub every sentence twice.\n",
@@ -148,8 +150,8 @@ fn skills_are_announced_once_and_read_when_they_are_called_for() {
 }
 
 #[test]
-fn instructions_of_a_folder_join_when_a_file_there_is_read() {
-    let world = World::new(caller(vec![
+fn directory_instructions_load_when_a_file_there_is_read() {
+    let world = TestWorld::new(caller(vec![
         ("Read", json!({"file_path": "README.md"})),
         ("Read", json!({"file_path": "deep/code.rs"})),
         ("Read", json!({"file_path": "deep/more.rs"})),
@@ -169,8 +171,8 @@ fn instructions_of_a_folder_join_when_a_file_there_is_read() {
 }
 
 #[test]
-fn the_session_can_be_asked_about_itself() {
-    let world = World::new(caller(vec![
+fn the_session_tool_describes_the_session() {
+    let world = TestWorld::new(caller(vec![
         ("Bash", json!({"command": "echo the magic word is xyzzy; seq 1 12000"})),
         ("Recall", json!({"query": "magic word"})),
         ("Context", json!({})),
@@ -189,7 +191,7 @@ fn the_session_can_be_asked_about_itself() {
     assert!(said.out.contains("compact_boundary"), "the model may have it compacted: {}", said.out);
 }
 
-/// A list with something left to do, and so many rounds in which nobody looks at it.
+/// A todo list with open items, and N rounds that do not use it.
 fn list_and_rounds(rounds: usize) -> Vec<(&'static str, serde_json::Value)> {
     let item = |content: &str, status: &str| json!({"content": content, "status": status});
     let todos = json!({"todos": [item("Sweep", "completed"), item("Paint the fence", "pending")]});
@@ -199,9 +201,9 @@ fn list_and_rounds(rounds: usize) -> Vec<(&'static str, serde_json::Value)> {
 }
 
 #[test]
-fn a_list_that_nobody_looks_at_comes_to_mind() {
+fn an_unused_todo_list_is_reminded() {
     let reminders = |text: &str| text.matches("Your list of things to do has not changed").count();
-    let world = World::new(caller(list_and_rounds(11)));
+    let world = TestWorld::new(caller(list_and_rounds(11)));
     let said = world.run(&[&FREELY[..], &["work"]].concat());
     assert_eq!((said.code, reminders(&world.newest())), (0, 0), "not yet: {}", said.err);
     let said = world.run(&[&FREELY[..], &["--continue", "and now"]].concat());
@@ -209,21 +211,21 @@ fn a_list_that_nobody_looks_at_comes_to_mind() {
     let told = world.newest();
     assert_eq!(reminders(&told), 1, "what was counted before the program ended counts: {told}");
     assert!(told.contains("[ ] Paint the fence"), "{told}");
-    let world = World::new(caller(list_and_rounds(30)));
+    let world = TestWorld::new(caller(list_and_rounds(30)));
     world.set("disabled = [\"reminders\"]\n");
     let said = world.run(&[&FREELY[..], &["work"]].concat());
     assert_eq!((said.code, reminders(&world.newest())), (0, 0), "switched off: {}", said.err);
-    let world = World::new(caller(list_and_rounds(30)));
+    let world = TestWorld::new(caller(list_and_rounds(30)));
     let said = world.run(&[&FREELY[..], &["work"]].concat());
     assert_eq!((said.code, reminders(&world.newest())), (0, 2), "now and then: {}", said.err);
 }
 
 #[test]
-fn marks_and_the_question_why_the_cache_broke_can_be_switched_off() {
+fn cache_breakpoints_and_break_detection_can_be_disabled() {
     let bodies = |settings: &str| {
         let record = tempfile::tempdir().unwrap();
         let steps = vec![("Read", json!({"file_path": "long.txt"}))];
-        let world = World::new(Made { record: Some(record.path().to_owned()), ..caller(steps) });
+        let world = TestWorld::new(ProviderSetup { record: Some(record.path().to_owned()), ..caller(steps) });
         world.file("long.txt", &"a line like others\n".repeat(1_500));
         world.set(settings);
         let said = world.run(&["look"]);
@@ -231,7 +233,7 @@ fn marks_and_the_question_why_the_cache_broke_can_be_switched_off() {
         let last = record.path().join("0002.request.json");
         std::fs::read_to_string(last).unwrap()
     };
-    let (usual, off) = (bodies(""), bodies("disabled = [\"cache_marks\", \"break_detector\"]\n"));
+    let (usual, off) = (bodies(""), bodies("disabled = [\"cache_breakpoints\", \"break_detector\"]\n"));
     assert!(usual.contains("\"cache_control\"") && usual.contains("\"previous_message_id\""), "{usual}");
     assert!(!off.contains("\"cache_control\"") && !off.contains("\"previous_message_id\""), "{off}");
 }

@@ -1,11 +1,11 @@
-//! Input that nobody should ever give: a clear error with file and line, exit 1, nothing written.
+//! Invalid input: a clear error with file and line, exit code 1, nothing written.
 
-use crate::program::{Home, Said};
+use crate::program::{CommandOutput, TestHome};
 
 /// Every command that reads a session refuses the file with these words, and writes nothing.
-fn refused(home: &Home, file: &str, expected: &[&str]) {
+fn refused(home: &TestHome, file: &str, expected: &[&str]) {
     for command in ["import", "tokens", "render", "view"] {
-        let Said { code, out, err } = home.run(&[command, file]);
+        let CommandOutput { code, out, err } = home.run(&[command, file]);
         assert_eq!(code, 1, "{command} {file}\n{out}\n{err}");
         assert!(err.contains(file), "the file is named\n{err}");
         assert!(!err.contains("panicked"), "{err}");
@@ -15,15 +15,15 @@ fn refused(home: &Home, file: &str, expected: &[&str]) {
         assert!(err.len() < 4_000, "an error is no dump");
     }
     for command in ["compact", "uncompact"] {
-        let Said { code, err, .. } = home.run(&[command, file]);
+        let CommandOutput { code, err, .. } = home.run(&[command, file]);
         assert!(code == 1 && !err.contains("panicked") && err.len() < 4_000, "{command} {file}: {err}");
     }
     assert!(home.written().is_empty(), "nothing is written: {:?}", home.written());
 }
 
 #[test]
-fn what_is_no_session() {
-    let home = Home::new();
+fn files_of_other_kinds_are_refused() {
+    let home = TestHome::new();
     let cases: [(&str, Vec<u8>); 9] = [
         ("prose.txt", b"It was a dark night.\nNothing here is JSON.\n".to_vec()),
         ("empty", Vec::new()),
@@ -41,8 +41,8 @@ fn what_is_no_session() {
 }
 
 #[test]
-fn one_line_of_fifty_megabytes() {
-    let home = Home::new();
+fn a_line_of_fifty_megabytes_is_refused() {
+    let home = TestHome::new();
     let file = home.file("long", "x".repeat(50 << 20));
     refused(&home, &file, &["not recognised"]);
     let file = home.file("long.json", format!("{{\"type\":\"{}", "y".repeat(50 << 20)));
@@ -50,27 +50,27 @@ fn one_line_of_fifty_megabytes() {
 }
 
 #[test]
-fn a_huge_file_without_a_line_end() {
-    let home = Home::new();
+fn a_huge_file_without_a_line_end_is_refused() {
+    let home = TestHome::new();
     let path = home.path().join("huge");
     let file = std::fs::File::create(&path).unwrap();
     // Sparse: it has a length and no content.
     file.set_len(1 << 40).unwrap();
-    refused(&home, path.to_str().unwrap(), &["too many"]);
+    refused(&home, path.to_str().unwrap(), &["too large"]);
     file.set_len(1 << 30).unwrap();
     refused(&home, path.to_str().unwrap(), &["line 1"]);
 }
 
 #[test]
-fn what_is_no_regular_file() {
-    let home = Home::new();
+fn directories_and_pipes_are_refused() {
+    let home = TestHome::new();
     let directory = home.path().join("directory");
     std::fs::create_dir(&directory).unwrap();
     refused(&home, directory.to_str().unwrap(), &["directory"]);
     let pipe = home.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    refused(&home, pipe.to_str().unwrap(), &["no regular file"]);
+    refused(&home, pipe.to_str().unwrap(), &["not a regular file"]);
     let ring = home.path().join("ring");
     std::os::unix::fs::symlink(&ring, &ring).unwrap();
     refused(&home, ring.to_str().unwrap(), &["symbolic links"]);
@@ -78,8 +78,8 @@ fn what_is_no_regular_file() {
 }
 
 #[test]
-fn bad_lines_between_good_ones_are_kept_aside() {
-    let home = Home::new();
+fn bad_lines_between_good_ones_are_set_aside() {
+    let home = TestHome::new();
     let good = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","timestamp":"2026-11-15T09:00:00.000Z","message":{"role":"user","content":"hello"}}"#;
     let mut content = format!("{good}\n{{\"cut\": tr\n").into_bytes();
     content.extend(b"\xff\xfe not text\n\0\0\0\n");
@@ -97,11 +97,11 @@ fn bad_lines_between_good_ones_are_kept_aside() {
 }
 
 #[test]
-fn a_home_that_cannot_be_written() {
-    let home = Home::new();
+fn an_unwritable_home_is_reported() {
+    let home = TestHome::new();
     let session = r#"{"type":"user","uuid":"u1","sessionId":"s1","timestamp":"2026-11-15T09:00:00.000Z","message":{"role":"user","content":"hello"}}"#;
     let file = home.file("session.jsonl", session);
-    // A file where the home should be: nobody, not even root, can make folders in it.
+    // A file in place of the home: not even root can create directories in it.
     home.file("pal", "in the way");
     let said = home.run(&["import", &file]);
     assert_eq!(said.code, 1);
@@ -109,8 +109,8 @@ fn a_home_that_cannot_be_written() {
 }
 
 #[test]
-fn bodies_that_are_none() {
-    let home = Home::new();
+fn invalid_request_bodies_are_reported() {
+    let home = TestHome::new();
     for body in [&b""[..], b"\0", b"{", b"[1]", b"\xff\xff", "[".repeat(1 << 20).as_bytes(), b"{\"model\":7}"]
     {
         let said = home.run_with_input(&["check", "-"], body);

@@ -1,6 +1,6 @@
 //! Each command on a small session.
 
-use crate::program::Home;
+use crate::program::TestHome;
 
 /// A session of another agent: a question, a call with its result, an answer.
 pub(crate) const SESSION: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","cwd":"/src/demo","version":"2.1.0","timestamp":"2026-11-15T09:00:00.000Z","message":{"role":"user","content":"Why does the test fail?"}}
@@ -12,7 +12,7 @@ pub(crate) const SESSION: &str = r#"{"type":"user","uuid":"u1","parentUuid":null
 #[test]
 fn import_writes_a_private_log_once() {
     use std::os::unix::fs::PermissionsExt;
-    let home = Home::new();
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let said = home.run(&["import", &file]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));
@@ -34,7 +34,7 @@ fn import_writes_a_private_log_once() {
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let home = Home::new();
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let said = home.run(&["import", "--dry-run", "--json", &file]);
     assert_eq!((said.code, home.written().len()), (0, 0), "{}", said.err);
@@ -47,8 +47,8 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_log_renders_as_its_source_does() {
-    let home = Home::new();
+fn a_log_renders_like_its_source() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     assert_eq!(home.run(&["import", &file]).code, 0);
     let log = home.written()[0].to_str().unwrap().to_owned();
@@ -61,8 +61,8 @@ fn a_log_renders_as_its_source_does() {
 }
 
 #[test]
-fn render_goes_back_to_any_response() {
-    let home = Home::new();
+fn render_shows_the_request_of_any_response() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let messages = |arguments: &[&str]| {
         let said = home.run(&[&["render", "--json", &file], arguments].concat());
@@ -76,8 +76,8 @@ fn render_goes_back_to_any_response() {
 }
 
 #[test]
-fn another_model_has_its_own_rules() {
-    let home = Home::new();
+fn rendering_follows_the_rules_of_the_model() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let said = home.run(&["render", &file, "--model", "claude-opus-5-5"]);
     assert!(said.out.starts_with(r#"{"model":"claude-opus-5-5","max_tokens":8000"#), "{}", said.out);
@@ -88,17 +88,17 @@ fn another_model_has_its_own_rules() {
 
 #[test]
 fn tokens_shows_ledger_anchor_thresholds_and_calls() {
-    let home = Home::new();
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let said = home.run(&["tokens", &file]);
     assert_eq!(said.code, 0, "{}", said.err);
     for expected in [
-        "Context: 20 138 tokens",
-        "msg_2 reported 20 138",
+        "Context: 20,138 tokens",
+        "msg_2 reported 20,138",
         "tool results",
         "auto-compact",
-        "967 000",
-        "20 128",
+        "967,000",
+        "20,128",
     ] {
         assert!(said.out.contains(expected), "{expected}\n{}", said.out);
     }
@@ -108,8 +108,8 @@ fn tokens_shows_ledger_anchor_thresholds_and_calls() {
 }
 
 #[test]
-fn check_speaks_as_the_provider_does() {
-    let home = Home::new();
+fn check_reports_errors_in_the_provider_format() {
+    let home = TestHome::new();
     let body =
         r#"{"model":"claude-opus-5-5","max_tokens":10,"messages":[{"role":"assistant","content":"hi"}]}"#;
     let file = home.file("body.json", body);
@@ -122,13 +122,13 @@ fn check_speaks_as_the_provider_does() {
 }
 
 #[test]
-fn a_users_models_table_counts() {
-    let home = Home::new();
+fn a_users_model_catalog_applies() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     std::fs::create_dir(home.path().join("pal")).unwrap();
     home.file("pal/models.toml", "[models.claude-opus-4-6]\nwindow = 100_000\n");
     let said = home.run(&["tokens", &file]);
-    assert!(said.code == 0 && said.out.contains("100 000"), "{}", said.out);
+    assert!(said.code == 0 && said.out.contains("100,000"), "{}", said.out);
     home.file("pal/models.toml", "[models.claude-opus-4-6]\nwindw = 1\n");
     let said = home.run(&["tokens", &file]);
     assert!(said.code == 1 && said.err.contains("windw") && said.err.contains("models.toml"), "{}", said.err);
@@ -136,7 +136,7 @@ fn a_users_models_table_counts() {
 
 #[test]
 fn wrong_use_is_2_and_help_teaches() {
-    let home = Home::new();
+    let home = TestHome::new();
     assert_eq!(home.run(&["import"]).code, 2);
     assert_eq!(home.run(&["fold"]).code, 2);
     let help = home.run(&["import", "--help"]);
@@ -144,8 +144,8 @@ fn wrong_use_is_2_and_help_teaches() {
 }
 
 #[test]
-fn many_files_are_one_table_and_one_failure_spoils_no_other() {
-    let home = Home::new();
+fn one_failed_file_does_not_stop_the_others() {
+    let home = TestHome::new();
     let one = home.file("one.jsonl", SESSION);
     let two = home.file("two.jsonl", SESSION.replace("toolu_1", "toolu_9"));
     let bad = home.file("bad.jsonl", "no session\n");
@@ -158,8 +158,8 @@ fn many_files_are_one_table_and_one_failure_spoils_no_other() {
 }
 
 #[test]
-fn a_session_that_has_grown_is_said_to_be_one() {
-    let home = Home::new();
+fn importing_a_grown_session_names_the_earlier_import() {
+    let home = TestHome::new();
     let start: String = SESSION.lines().take(2).map(|line| format!("{line}\n")).collect();
     let file = home.file("session.jsonl", start);
     assert_eq!(home.run(&["import", &file]).code, 0);
@@ -175,8 +175,8 @@ fn a_session_that_has_grown_is_said_to_be_one() {
 }
 
 #[test]
-fn a_chosen_model_is_the_next_one_asked() {
-    let home = Home::new();
+fn the_chosen_model_answers_next() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     assert_eq!(home.run(&["import", &file]).code, 0);
     let log = home.written().remove(0);

@@ -4,42 +4,46 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pal_context::Standing;
-use pal_model::{Card, Cards, Draft, Entry, IdSource, Origin, RequestSent, Source, Text, Timestamp, Usage};
-use pal_provider::{Client, Endpoint, Key, Policy};
-use pal_sim::{Extractive, Pace, Settings, Simulator};
-use pal_sim_server::{Notice, Options, Speed, serve};
-use pal_view::{Estimator, Lens, RenderOptions, Scope, View};
-use pal_wire::{Dialect, messages_call_with};
+use pal_context::RequestParams;
+use pal_model::{
+    EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog, RequestRecord, RequestSource,
+    SharedText, Timestamp, Usage,
+};
+use pal_provider::{ApiKey, ClientPolicy, ProviderClient, ProviderEndpoint};
+use pal_sim::{ExtractiveModel, ReplyPace, SimSettings, SimulatedProvider};
+use pal_sim_server::{ClockSpeed, ServerNotice, SimServerOptions, serve};
+use pal_view::{Estimator, Lens, RenderOptions, View, ViewScope};
+use pal_wire::{Dialect, messages_call};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::program::Home;
+use crate::program::TestHome;
 
 /// A simulator that takes its time before it answers, and what it counted for each request.
-struct Slow {
+struct SlowModel {
     runtime: Runtime,
     address: String,
     usages: Arc<Mutex<Vec<Usage>>>,
 }
 
-impl Slow {
-    fn start(record: Option<PathBuf>) -> Slow {
+impl SlowModel {
+    fn start(record: Option<PathBuf>) -> SlowModel {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let pace = Pace { start: Duration::from_millis(400), ..Pace::none() };
-        let simulator = Simulator::new(Settings { pace, ..Settings::plain() }, Box::new(Extractive));
+        let pace = ReplyPace { start: Duration::from_millis(400), ..ReplyPace::none() };
+        let simulator =
+            SimulatedProvider::new(SimSettings { pace, ..SimSettings::plain() }, Box::new(ExtractiveModel));
         let usages: Arc<Mutex<Vec<Usage>>> = Arc::default();
         let heard = Arc::clone(&usages);
-        let notice = Box::new(move |notice: Notice<'_>| {
-            if let Notice::Exchange(exchange) = notice {
+        let notice = Box::new(move |notice: ServerNotice<'_>| {
+            if let ServerNotice::Exchange(exchange) = notice {
                 heard.lock().unwrap().push(exchange.usage.clone());
             }
         });
-        let options = Options { speed: Speed::Real, record, notice };
+        let options = SimServerOptions { speed: ClockSpeed::Real, record, notice };
         runtime.spawn(serve(listener, simulator, options, std::future::pending()));
-        Slow { runtime, address, usages }
+        SlowModel { runtime, address, usages }
     }
 
     fn usages(&self) -> Vec<Usage> {
@@ -47,26 +51,30 @@ impl Slow {
     }
 }
 
-fn card() -> Card {
-    Cards::shipped().find("claude-opus-5-5").card
+fn card() -> ModelCard {
+    ModelCatalog::built_in().find("claude-opus-5-5").card
 }
 
 /// A session of more than 50 000 tokens that was asked and answered.
-fn session() -> Vec<Entry> {
+fn session() -> Vec<LogEntry> {
     let mut ids = IdSource::seeded(3);
     let at = Timestamp::from_milliseconds(1_800_000_000_000);
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut push = |draft: Draft| {
+    let mut entries: Vec<LogEntry> = Vec::new();
+    let mut push = |draft: EntryDraft| {
         let line = draft.into_line(ids.next_id(at), entries.last().map(|entry| entry.id), at, None);
-        entries.push(Entry::parse(Text::from(line)).unwrap());
+        entries.push(LogEntry::parse(SharedText::from(line)).unwrap());
         entries.last().unwrap().id
     };
     for round in 0..12 {
         let lines = (0..400).map(|line| format!("Line {line} of report {round} says what it says. "));
         let asked = serde_json::Value::from(lines.collect::<String>()).to_string();
-        let last = push(Draft::user(Origin::Person, &asked));
-        push(Draft::request(&RequestSent::plain(Source::main(), Some(last), card().model)));
-        push(Draft::assistant(Some(&format!("msg_{round}").as_str().into()), None, r#""I have read it.""#));
+        let last = push(EntryDraft::user(MessageOrigin::Person, &asked));
+        push(EntryDraft::request(&RequestRecord::new(RequestSource::main(), Some(last), card().model)));
+        push(EntryDraft::assistant(
+            Some(&format!("msg_{round}").as_str().into()),
+            None,
+            r#""I have read it.""#,
+        ));
     }
     entries
 }
@@ -74,14 +82,14 @@ fn session() -> Vec<Entry> {
 const QUESTIONS: [&str; 6] =
     ["What is left?", "Which tests fail?", "Who wrote it?", "What is new?", "What broke?", "Is it done?"];
 
-fn as_lines(entries: &[Entry]) -> String {
+fn as_lines(entries: &[LogEntry]) -> String {
     entries.iter().map(|entry| format!("{}\n", entry.line)).collect()
 }
 
 #[test]
-fn of_six_questions_the_first_writes_and_the_others_read() {
-    let home = Home::new();
-    let slow = Slow::start(None);
+fn the_first_of_six_questions_writes_the_cache_and_the_others_read_it() {
+    let home = TestHome::new();
+    let slow = SlowModel::start(None);
     let log = home.file("log.jsonl", as_lines(&session()));
     let variables = [("ANTHROPIC_BASE_URL", slow.address.as_str())];
     let said = home
@@ -108,30 +116,30 @@ fn of_six_questions_the_first_writes_and_the_others_read() {
 }
 
 /// A session whose last request carried something besides its content.
-fn session_with(change: impl FnOnce(&mut RequestSent)) -> Vec<Entry> {
+fn session_with(change: impl FnOnce(&mut RequestRecord)) -> Vec<LogEntry> {
     let mut entries = session();
     let last = entries.last().unwrap();
-    let mut request = RequestSent::plain(Source::main(), Some(last.id), card().model);
+    let mut request = RequestRecord::new(RequestSource::main(), Some(last.id), card().model);
     change(&mut request);
     let id = IdSource::seeded(9).next_id(last.at);
-    let line = Draft::request(&request).into_line(id, Some(last.id), last.at, None);
-    entries.push(Entry::parse(Text::from(line)).unwrap());
+    let line = EntryDraft::request(&request).into_line(id, Some(last.id), last.at, None);
+    entries.push(LogEntry::parse(SharedText::from(line)).unwrap());
     entries
 }
 
 /// A home with a log, and a simulator that keeps what it is sent.
-struct Recorded {
-    home: Home,
-    slow: Slow,
+struct RecordedRequests {
+    home: TestHome,
+    slow: SlowModel,
     log: String,
 }
 
-impl Recorded {
-    fn new(entries: &[Entry]) -> Recorded {
-        let home = Home::new();
-        let slow = Slow::start(Some(home.path().join("record")));
+impl RecordedRequests {
+    fn new(entries: &[LogEntry]) -> RecordedRequests {
+        let home = TestHome::new();
+        let slow = SlowModel::start(Some(home.path().join("record")));
         let log = home.file("log.jsonl", as_lines(entries));
-        Recorded { home, slow, log }
+        RecordedRequests { home, slow, log }
     }
 
     fn settings(&self, text: &str) {
@@ -145,7 +153,7 @@ impl Recorded {
         serde_json::from_str(&said.out).unwrap()
     }
 
-    /// What was recorded of a question, and what was said on standard error.
+    /// The recorded request of a question, and the standard error output.
     fn sent(&self, model: &str, question: &str) -> (String, String) {
         let address = self.slow.address.as_str();
         let variables = [("ANTHROPIC_BASE_URL", address), ("OPENAI_BASE_URL", address)];
@@ -165,16 +173,16 @@ impl Recorded {
 }
 
 #[test]
-fn a_question_carries_what_the_sessions_requests_carry() {
-    let recorded = Recorded::new(&session_with(|request| {
-        request.lifetime = Some("1h".into());
+fn a_question_repeats_the_request_parameters_of_the_session() {
+    let recorded = RecordedRequests::new(&session_with(|request| {
+        request.cache_ttl = Some("1h".into());
         request.members = [("output_config".into(), String::from(r#"{"effort":"low"}"#))].into();
     }));
     let (body, _) = recorded.sent("claude-opus-5-5", "What is left?");
     assert!(body.contains("\"effort\":\"low\"") && body.contains("\"ttl\":\"1h\""), "{body:.2000}");
     let (body, _) = recorded.sent("claude-sonnet-5-5", "What is left?");
     assert!(!body.contains("effort") && !body.contains("\"1h\""), "what was meant for another model");
-    // What the session's requests carried counts more than the settings, which count for another model.
+    // Parameters of the session's requests take precedence over the settings, except for another model.
     recorded.settings("effort = \"max\"\n");
     assert_eq!(recorded.rendered()["output_config"]["effort"], "low");
     let (body, _) = recorded.sent("claude-sonnet-5-5", "What is left?");
@@ -182,8 +190,8 @@ fn a_question_carries_what_the_sessions_requests_carry() {
 }
 
 #[test]
-fn settings_count_where_no_request_says_otherwise() {
-    let recorded = Recorded::new(&session());
+fn settings_apply_if_no_request_differs() {
+    let recorded = RecordedRequests::new(&session());
     let body = recorded.rendered();
     assert!(body.get("output_config").is_none() && !body.to_string().contains("\"1h\""));
     recorded.settings("effort = \"medium\"\ncache_lifetime = \"1h\"\n");
@@ -193,14 +201,14 @@ fn settings_count_where_no_request_says_otherwise() {
     let (body, _) = recorded.sent("claude-opus-5-5", "What is left?");
     assert!(body.contains("\"effort\":\"medium\"") && body.contains("\"ttl\":\"1h\""), "{body:.2000}");
     // A request that was rendered here names everything that it carried.
-    let whole = Recorded::new(&session_with(|request| request.fingerprint = Some("0".repeat(32))));
+    let whole = RecordedRequests::new(&session_with(|request| request.fingerprint = Some("0".repeat(32))));
     whole.settings("effort = \"medium\"\n");
     assert!(whole.rendered().get("output_config").is_none());
 }
 
 #[test]
-fn a_log_writes_no_body_and_no_header_of_its_own() {
-    let recorded = Recorded::new(&session_with(|request| {
+fn a_log_cannot_inject_request_members_or_headers() {
+    let recorded = RecordedRequests::new(&session_with(|request| {
         request.betas =
             ["compact-2026-09-04", "a\r\nx-evil: 1", "unheard-of-2026-01-01", "compact-2026-09-04\n"]
                 .map(Into::into)
@@ -218,12 +226,12 @@ fn a_log_writes_no_body_and_no_header_of_its_own() {
         assert!(!sent.contains(hostile), "{hostile}");
     }
     for told in [
-        "the member `output_config` of the log is left out: it is no whole JSON",
-        "the member `system` of the log is left out",
-        "the member `thinking` of the log is left out",
-        "the beta header `a··x-evil: 1` of the log is left out",
-        "the beta header `unheard-of-2026-01-01` of the log is left out",
-        "the beta header `compact-2026-09-04·` of the log is left out",
+        "left out the member `output_config` of the log: ",
+        "left out the member `system` of the log",
+        "left out the member `thinking` of the log",
+        "left out the beta header `a··x-evil: 1` of the log",
+        "left out the beta header `unheard-of-2026-01-01` of the log",
+        "left out the beta header `compact-2026-09-04·` of the log",
     ] {
         assert!(err.contains(told), "`{told}` is not in\n{err}");
     }
@@ -232,8 +240,8 @@ fn a_log_writes_no_body_and_no_header_of_its_own() {
 }
 
 #[test]
-fn questions_to_one_session_share_a_key_of_the_cache() {
-    let recorded = Recorded::new(&session());
+fn questions_to_one_session_share_a_cache_key() {
+    let recorded = RecordedRequests::new(&session());
     recorded.settings("effort = \"high\"\n");
     let key = |(sent, _): (String, String)| {
         assert!(sent.contains(r#""reasoning":{"effort":"high"}"#), "the effort goes along");
@@ -246,22 +254,26 @@ fn questions_to_one_session_share_a_key_of_the_cache() {
 }
 
 #[test]
-fn sent_at_once_without_waiting_they_would_all_write() {
-    let slow = Slow::start(None);
+fn without_staggering_all_questions_write_the_cache() {
+    let slow = SlowModel::start(None);
     let card = card();
-    let lens =
-        Lens { estimator: Estimator::shipped(card.generation), card: card.clone(), scope: Scope::Current };
-    let view = View::of(lens, session());
-    let endpoint = Endpoint::new(Dialect::Messages, &slow.address, Some(Key::api("any"))).unwrap();
-    let client = Client::new(endpoint, Policy::patient()).unwrap();
+    let lens = Lens {
+        estimator: Estimator::shipped(card.generation),
+        card: card.clone(),
+        scope: ViewScope::Current,
+    };
+    let view = View::from_branch(lens, session());
+    let endpoint = ProviderEndpoint::new(Dialect::Messages, &slow.address, Some(ApiKey::api("any"))).unwrap();
+    let client = ProviderClient::new(endpoint, ClientPolicy::patient()).unwrap();
     let options = RenderOptions { max_tokens: 500, stream: true, spell_out_unseen: false };
-    let betas: Vec<_> = pal_wire::betas(&card).into_iter().map(smol_str::SmolStr::new_static).collect();
+    let betas: Vec<_> =
+        pal_wire::beta_headers(&card).into_iter().map(smol_str::SmolStr::new_static).collect();
     slow.runtime.block_on(async {
         let mut asked = tokio::task::JoinSet::new();
         for question in QUESTIONS {
-            let fork = Standing::default().fork(&view, options, question);
-            let (client, call) = (client.clone(), messages_call_with(&betas, fork.parts(), true));
-            asked.spawn(async move { client.whole(call).await });
+            let fork = RequestParams::default().fork(&view, options, question);
+            let (client, call) = (client.clone(), messages_call(&betas, fork.parts(), true));
+            asked.spawn(async move { client.collect_answer(call).await });
         }
         while let Some(answer) = asked.join_next().await {
             answer.unwrap().unwrap();
@@ -273,7 +285,7 @@ fn sent_at_once_without_waiting_they_would_all_write() {
 
 #[test]
 fn answers_are_printed_under_their_questions_and_added_up() {
-    let home = Home::new();
+    let home = TestHome::new();
     let said = home.run(&["ask", "--provider", "sim", "Is anybody there?", "Who\nare you?"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let (first, second) =
@@ -285,13 +297,13 @@ fn answers_are_printed_under_their_questions_and_added_up() {
     assert!(home.written().is_empty(), "nothing is kept");
     let nothing = home.run(&["ask", "--provider", "sim", "Who?", " "]);
     assert_eq!(nothing.code, 2);
-    assert!(nothing.err.contains("there is nothing to ask"), "{}", nothing.err);
+    assert!(nothing.err.contains("nothing to ask"), "{}", nothing.err);
 }
 
 #[test]
-fn a_question_that_fails_keeps_no_other_from_its_answer() {
-    let home = Home::new();
-    let simulator = crate::simulator::Running::start(&home, &["--faults", "400@1"]);
+fn a_failed_question_does_not_stop_the_others() {
+    let home = TestHome::new();
+    let simulator = crate::simulator::RunningSimulator::start(&home, &["--faults", "400@1"]);
     let variables = [("ANTHROPIC_BASE_URL", simulator.address.as_str())];
     let log = home.file("log.jsonl", as_lines(&session()));
     let said = home.run_with_environment(&["ask", "--json", "--session", &log, "one", "two"], &variables);

@@ -1,32 +1,33 @@
-//! The program as its users run it, and the real sessions that it is for.
+//! The program as its users run it, and the real sessions of the test data.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
-mod checking;
+mod check;
 mod commands;
-mod compacting;
-mod comparing;
-mod configuring;
-mod contexts;
-mod costing;
-mod demonstrating;
-mod exporting;
-mod filled;
+mod compact;
+mod config;
+mod context;
+mod cost;
+mod demo;
+mod eval;
+mod export;
 mod forks;
-mod large;
-mod pinning;
-mod printing;
+mod large_logs;
+mod memory;
+mod pin;
+mod print;
 mod program;
+mod readme;
 mod real_sessions;
-mod recalling;
-mod remembering;
+mod recall;
 mod replay;
 mod resume;
 mod sessions;
 mod simulator;
-mod stored;
+mod stored_context;
+mod stored_session;
 #[cfg(feature = "otel")]
 mod telemetry;
-mod viewing;
+mod view;

@@ -1,41 +1,41 @@
-//! Runs `pal` in a home of its own, and imports without it.
+//! Runs `pal` in its own home, and imports sessions without it.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use pal_import::{Imported, Measure, Options};
+use pal_import::{ImportOptions, ImportedSession, TokenEstimator};
 
-/// A home that nothing else uses; gone when dropped.
-pub(crate) struct Home {
+/// A home directory for one test, removed when dropped.
+pub(crate) struct TestHome {
     directory: tempfile::TempDir,
 }
 
-/// What a run of the program gave.
+/// Exit code and output of a run.
 #[must_use = "look at what the program said"]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Home {
-    pub(crate) fn new() -> Home {
-        Home { directory: tempfile::tempdir().unwrap() }
+impl TestHome {
+    pub(crate) fn new() -> TestHome {
+        TestHome { directory: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A file beside the program's own files.
+    /// Writes a file next to the program's home.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path().join(name);
         std::fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    /// The program in this home, with nothing of our own environment.
+    /// Builds a command that runs the program in this home with an empty environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pal"));
         command.args(arguments).env_clear().env("PAL_HOME", self.path().join("pal"));
@@ -43,40 +43,44 @@ impl Home {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         said(self.command(arguments), b"")
     }
 
-    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Said {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         said(self.command(arguments), input)
     }
 
-    pub(crate) fn run_with_environment(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
+    pub(crate) fn run_with_environment(
+        &self,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> CommandOutput {
         let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
         said(command, b"")
     }
 
-    /// Runs it where a person stands in a directory.
-    pub(crate) fn run_in(&self, directory: &Path, arguments: &[&str]) -> Said {
+    /// Runs the program in a directory.
+    pub(crate) fn run_in(&self, directory: &Path, arguments: &[&str]) -> CommandOutput {
         let mut command = self.command(arguments);
         command.current_dir(directory);
         said(command, b"")
     }
 
-    /// The same, with variables.
+    /// Runs the program in a directory with environment variables.
     pub(crate) fn run_in_with(
         &self,
         directory: &Path,
         arguments: &[&str],
         variables: &[(&str, &str)],
-    ) -> Said {
+    ) -> CommandOutput {
         let mut command = self.command(arguments);
         command.current_dir(directory).envs(variables.iter().copied());
         said(command, b"")
     }
 
-    /// All files of the program's own home.
+    /// Lists all files in the program's home.
     pub(crate) fn written(&self) -> Vec<std::path::PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.path().join("pal")];
@@ -89,10 +93,10 @@ impl Home {
     }
 }
 
-/// A measure that is good enough where sizes do not matter.
-struct Thirds;
+/// Estimates three bytes per token: good enough if sizes do not matter.
+struct RoughMeasure;
 
-impl Measure for Thirds {
+impl TokenEstimator for RoughMeasure {
     fn text(&self, _model: &str, text: &str) -> f64 {
         text.len() as f64 / 3.0
     }
@@ -102,19 +106,19 @@ impl Measure for Thirds {
     }
 }
 
-/// A recorded session, imported.
-pub(crate) fn imported(file: &Path) -> Imported {
+/// Imports a recorded session.
+pub(crate) fn imported(file: &Path) -> ImportedSession {
     let source = std::fs::read(file).unwrap();
-    pal_import::import(&source, &Options { measure: &Thirds, strict: false })
+    pal_import::import(&source, &ImportOptions { measure: &RoughMeasure, strict: false })
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-fn said(mut command: Command, input: &[u8]) -> Said {
+fn said(mut command: Command, input: &[u8]) -> CommandOutput {
     let mut child = command.spawn().unwrap();
-    // A program that does not read its input closes it; that is its right.
+    // The program may close its input without reading it.
     let _ = child.stdin.take().unwrap().write_all(input);
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-    Said {
+    CommandOutput {
         code: status.code().unwrap_or(-1),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use crate::commands::SESSION;
-use crate::program::Home;
-use crate::stored::foreign;
+use crate::program::TestHome;
+use crate::stored_session::foreign;
 
 #[test]
-fn a_session_is_shown_beside_what_was_recorded() {
-    let home = Home::new();
+fn simulated_figures_stand_beside_recorded_ones() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let said = home.run(&["replay", &file]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));
-    for expected in ["claude-opus-4-6", "simulated", "recorded", "20 005", "cost", "µs a turn"] {
+    for expected in ["claude-opus-4-6", "simulated", "recorded", "20,005", "cost", "engine time per turn"] {
         assert!(said.out.contains(expected), "{expected}\n{}", said.out);
     }
     assert!(home.written().is_empty(), "nothing is kept");
@@ -22,8 +22,8 @@ fn a_session_is_shown_beside_what_was_recorded() {
 }
 
 #[test]
-fn json_is_one_object_a_file_in_the_order_of_the_files() {
-    let home = Home::new();
+fn json_has_one_object_per_file_in_order() {
+    let home = TestHome::new();
     let files = ["a.jsonl", "b.jsonl", "c.jsonl"].map(|name| home.file(name, SESSION));
     let mut arguments = vec!["replay", "--json"];
     arguments.extend(files.iter().map(String::as_str));
@@ -55,15 +55,15 @@ fn json_is_one_object_a_file_in_the_order_of_the_files() {
             assert_eq!(report[list].as_array().map(Vec::len), Some(0), "{list}");
         }
         assert!(report["layers"].is_object());
-        // The first call writes what nobody recorded, the second reads it.
+        // The first call writes the unrecorded prefix, the second reads it.
         let read = report["tokens"]["cache_read"].as_u64().unwrap();
         assert!((19_000..21_500).contains(&read), "{report}");
     }
 }
 
 #[test]
-fn a_log_is_kept_on_request_and_can_be_replayed_itself() {
-    let home = Home::new();
+fn out_keeps_a_log_that_can_be_replayed() {
+    let home = TestHome::new();
     let file = home.file("session.jsonl", SESSION);
     let out = home.path().join("out");
     let arguments = ["replay", "--json", "--out", out.to_str().unwrap(), &file];
@@ -80,8 +80,8 @@ fn a_log_is_kept_on_request_and_can_be_replayed_itself() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_told() {
-    let home = Home::new();
+fn files_that_cannot_be_replayed_are_reported() {
+    let home = TestHome::new();
     let good = home.file("good.jsonl", SESSION);
     let silent = home.file("silent.jsonl", SESSION.lines().next().unwrap());
     let said = home.run(&["replay", &good, &silent, "nowhere.jsonl"]);
@@ -108,10 +108,10 @@ fn what_cannot_be_replayed_is_told() {
 
 #[test]
 fn compaction_is_switched_off_by_the_environment() {
-    let home = Home::new();
+    let home = TestHome::new();
     let file = home.file("session.jsonl", foreign(home.path(), "8ba1c0de", 30));
     let run = |variables: &[(&str, &str)]| {
-        let only = ["--policy", "classic", "--layers", "auto-compact"];
+        let only = ["--policy", "threshold", "--layers", "auto-compact"];
         let arguments = [&["replay", "--json", "--window", "40000", &file], &only[..]].concat();
         let said = home.run_with_environment(&arguments, variables);
         let report: Value = serde_json::from_str(&said.out).unwrap();
@@ -129,7 +129,7 @@ fn compaction_is_switched_off_by_the_environment() {
         let (triggers, told, report) = run(&[(variable, "1")]);
         assert!(triggers.is_empty() && report["lost"].as_array().unwrap().is_empty(), "{report}");
         assert!(told.contains(&format!("switched off by {variable}")), "{told}");
-        // What did not leave has a number all the same: that of the recording.
+        // Requests that were not sent keep the number of the recording.
         let numbers: Vec<u64> = report["rejections"]
             .as_array()
             .unwrap()

@@ -3,26 +3,26 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 
-use crate::program::Home;
+use crate::program::TestHome;
 
 /// A simulator that runs until it is dropped.
-pub(crate) struct Running {
+pub(crate) struct RunningSimulator {
     child: Child,
     pub(crate) address: String,
 }
 
-impl Running {
-    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Running {
+impl RunningSimulator {
+    pub(crate) fn start(home: &TestHome, arguments: &[&str]) -> RunningSimulator {
         let arguments = [&["sim", "--port", "0", "--json", "--speed", "virtual"], arguments].concat();
         let mut child = home.command(&arguments).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let greeting: serde_json::Value = serde_json::from_str(&line).unwrap();
-        Running { child, address: greeting["listening"].as_str().unwrap().to_owned() }
+        RunningSimulator { child, address: greeting["listening"].as_str().unwrap().to_owned() }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningSimulator {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -33,9 +33,9 @@ const SCRIPT: &str = "[default]\ntext = \"You said: {{last_user}} ({{count.messa
 
 #[test]
 fn a_question_is_answered_in_every_dialect() {
-    let home = Home::new();
+    let home = TestHome::new();
     let script = home.file("script.toml", SCRIPT);
-    let simulator = Running::start(&home, &["--model-script", &script, "--key", "canary-key-1234"]);
+    let simulator = RunningSimulator::start(&home, &["--model-script", &script, "--key", "canary-key-1234"]);
     let openai = format!("{}/v1", simulator.address);
     let variables = [
         ("ANTHROPIC_BASE_URL", simulator.address.as_str()),
@@ -69,8 +69,8 @@ fn a_question_is_answered_in_every_dialect() {
 }
 
 #[test]
-fn a_stored_session_can_be_asked_and_stays_as_it_is() {
-    let home = Home::new();
+fn asking_a_stored_session_does_not_change_it() {
+    let home = TestHome::new();
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/session.jsonl");
     let before = std::fs::read(demo).unwrap();
     let said = home.run(&["ask", "--provider", "sim", "--session", demo, "Which files did we change?"]);
@@ -81,8 +81,8 @@ fn a_stored_session_can_be_asked_and_stays_as_it_is() {
 }
 
 #[test]
-fn an_answer_that_was_cut_short_says_so() {
-    let home = Home::new();
+fn a_truncated_answer_is_reported() {
+    let home = TestHome::new();
     let cut = home.run(&["ask", "--provider", "sim", "--max-tokens", "1", "hello"]);
     assert_eq!(cut.code, 0);
     assert!(cut.err.contains("cut at --max-tokens"), "{}", cut.err);
@@ -91,11 +91,11 @@ fn an_answer_that_was_cut_short_says_so() {
 }
 
 #[test]
-fn trouble_is_waited_out_and_told() {
-    let home = Home::new();
+fn retries_are_reported() {
+    let home = TestHome::new();
     let script = home.file("script.toml", SCRIPT);
     let simulator =
-        Running::start(&home, &["--model-script", &script, "--faults", "529=10ms@1-2,cut=after@4"]);
+        RunningSimulator::start(&home, &["--model-script", &script, "--faults", "529=10ms@1-2,cut=after@4"]);
     let variables = [("ANTHROPIC_BASE_URL", simulator.address.as_str())];
     let said = home.run_with_environment(&["ask", "hello"], &variables);
     assert_eq!((said.code, said.out.as_str()), (0, "You said: hello (1 messages)\n"), "{}", said.err);
@@ -111,9 +111,9 @@ fn trouble_is_waited_out_and_told() {
 
 #[test]
 fn a_recording_answers_as_its_model_did() {
-    let home = Home::new();
+    let home = TestHome::new();
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/session.jsonl");
-    let simulator = Running::start(&home, &["--replay", demo]);
+    let simulator = RunningSimulator::start(&home, &["--replay", demo]);
     let variables = [("ANTHROPIC_BASE_URL", simulator.address.as_str())];
     let said = home.run_with_environment(&["ask", "--json", "anything"], &variables);
     let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
@@ -127,8 +127,8 @@ fn a_recording_answers_as_its_model_did() {
 }
 
 #[test]
-fn mistakes_are_explained() {
-    let home = Home::new();
+fn wrong_arguments_are_explained() {
+    let home = TestHome::new();
     let script = home.file("script.toml", "[[turn]]\ntxet = \"x\"\n");
     for (arguments, told) in [
         (&["sim", "--model-script", &script][..], "did you mean `text`"),
@@ -140,7 +140,7 @@ fn mistakes_are_explained() {
         assert_eq!(said.code, 1, "{arguments:?}");
         assert!(said.err.contains(told) && said.err.contains("hint:"), "{arguments:?}: {}", said.err);
     }
-    let simulator = Running::start(&home, &[]);
+    let simulator = RunningSimulator::start(&home, &[]);
     let port = simulator.address.rsplit(':').next().unwrap();
     let taken = home.run(&["sim", "--port", port]);
     assert!(taken.code == 1 && taken.err.contains("--port 0"), "{}", taken.err);
@@ -150,7 +150,7 @@ fn mistakes_are_explained() {
 
 #[test]
 fn an_interrupt_ends_the_simulator_with_its_totals() {
-    let home = Home::new();
+    let home = TestHome::new();
     let mut child = home.command(&["sim", "--port", "0", "--speed", "virtual"]).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();

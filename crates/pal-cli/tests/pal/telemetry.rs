@@ -1,4 +1,4 @@
-//! What the program tells of its own work: an export of a real run, as a collector gets it, and the log.
+//! Telemetry of the program: the export of a real run, as a collector receives it, and the diagnostic log.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use pal_testkit::{Collector, Manner};
 use prost::Message;
 
-use crate::program::{Home, Said};
-use crate::simulator::Running;
+use crate::program::{CommandOutput, TestHome};
+use crate::simulator::RunningSimulator;
 
 const SCRIPT: &str = r#"
 [[turn]]
@@ -26,7 +26,7 @@ text = "canary-done"
 "#;
 
 #[test]
-fn a_run_reaches_the_collector_without_a_word_of_what_was_said() {
+fn a_run_exports_figures_without_content() {
     let collector = Collector::start(Manner::Takes);
     let said = run(&[("PAL_TELEMETRY", "1"), ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address())]);
     assert_eq!((said.code, said.out.as_str(), is_told(&said)), (0, "canary-done\n", false), "{}", said.err);
@@ -59,7 +59,7 @@ fn a_run_reaches_the_collector_without_a_word_of_what_was_said() {
 }
 
 #[test]
-fn what_was_said_is_exported_where_that_is_asked_for() {
+fn content_is_exported_on_request() {
     let collector = Collector::start(Manner::Takes);
     let endpoint = ("PAL_TELEMETRY_ENDPOINT", collector.address());
     let said = run(&[("PAL_TELEMETRY", "1"), endpoint, ("PAL_TELEMETRY_CONTENT", "1")]);
@@ -71,7 +71,7 @@ fn what_was_said_is_exported_where_that_is_asked_for() {
 }
 
 #[test]
-fn no_export_without_being_asked_and_none_against_the_switch() {
+fn nothing_is_exported_by_default_or_if_switched_off() {
     let collector = Collector::start(Manner::Takes);
     let endpoint = ("PAL_TELEMETRY_ENDPOINT", collector.address());
     assert_eq!(run(&[endpoint]).code, 0);
@@ -92,7 +92,7 @@ fn a_broken_collector_neither_fails_nor_delays_a_run() {
 }
 
 #[test]
-fn the_log_tells_what_happens_and_nothing_of_what_was_said() {
+fn the_diagnostic_log_contains_no_content() {
     let said = run(&[("PAL_LOG", "trace")]);
     assert_eq!((said.code, said.out.as_str()), (0, "canary-done\n"), "{}", said.err);
     for words in ["invoke_agent", "chat", "execute_tool", "exchanged", "sending", "tool=Read"] {
@@ -106,10 +106,10 @@ fn the_log_tells_what_happens_and_nothing_of_what_was_said() {
 }
 
 /// Works on a prompt in a directory of its own, with a model that reads a file and may not write one.
-fn run(variables: &[(&str, &str)]) -> Said {
-    let home = Home::new();
+fn run(variables: &[(&str, &str)]) -> CommandOutput {
+    let home = TestHome::new();
     let script = home.file("script.toml", SCRIPT);
-    let simulator = Running::start(&home, &["--model-script", &script]);
+    let simulator = RunningSimulator::start(&home, &["--model-script", &script]);
     let directory = home.path().join("project");
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(directory.join("canary-file.txt"), "canary-text\n").unwrap();
@@ -118,7 +118,7 @@ fn run(variables: &[(&str, &str)]) -> Said {
     home.run_in_with(&directory, &["-p", "canary-prompt"], &variables)
 }
 
-fn is_told(said: &Said) -> bool {
+fn is_told(said: &CommandOutput) -> bool {
     said.err.contains("figures do not reach the collector")
 }
 

@@ -1,13 +1,18 @@
-//! The provider's cache: where marks go, what is fixed for a session so that they keep their worth, and why reads fell.
+//! The provider's prompt cache: breakpoint plan, values latched for a session, and causes of cache-read
+//! drops.
 
-mod compare;
-mod diff;
-mod judge;
-mod latch;
-mod plan;
+mod break_cause;
+mod breakpoint_plan;
+mod request_comparison;
+mod request_diff;
+mod ttl_latch;
 
-pub use compare::{Asked, difference};
-pub use diff::diff;
-pub use judge::{Baseline, Expected, Fall, judge, kept_ms, reads_fell};
-pub use latch::{Eligibility, LIFETIME_LATCH, latched_lifetime, lifetime_of};
-pub use plan::{Marking, plan};
+pub use break_cause::{
+    CacheBaseline, CacheReadDrop, ExpectedDrop, cache_read_drop, cache_ttl_ms, diagnose_drop,
+};
+pub use breakpoint_plan::{BreakpointOptions, plan_breakpoints};
+pub use request_comparison::{SentRequest, find_difference};
+pub use request_diff::request_diff;
+pub use ttl_latch::{HourTtlEligibility, choose_ttl, latched_ttl};
+
+pub use crate::cache_ttl::TTL_LATCH;

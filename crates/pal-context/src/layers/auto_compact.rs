@@ -1,97 +1,106 @@
-//! Auto-compact (§3.5, §4.1): when the context has reached its threshold, the conversation is compacted.
+//! Auto-compact (§3.5, §4.1): compacts the conversation when the context reaches its threshold.
 
-use pal_model::{Block, BlockType, Body};
+use pal_model::text::group_digits;
+use pal_model::{BlockType, ContentBlock, EntryBody};
 
 use super::fold::percent_of;
 use super::microcompact::chosen;
-use crate::act::What;
-use crate::thrifty::Deed;
-use crate::{Act, Foreseen, Layer, Situation, When};
+use crate::cost_aware::PolicyMove;
+use crate::layer::ActionKind;
+use crate::{ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast};
 
 /// Compacts when the threshold is reached.
-pub(crate) struct AutoCompact;
+pub(crate) struct AutoCompactLayer;
 
-impl Layer for AutoCompact {
+impl Layer for AutoCompactLayer {
     fn name(&self) -> &'static str {
         "auto-compact"
     }
 
-    fn act(&self, situation: &Situation<'_>) -> Act {
-        let mut act = decide(situation);
-        if is_told(situation) {
+    fn act(&self, context: &LayerContext<'_>) -> LayerAction {
+        let mut act = decide(context);
+        if is_summary_as_text(context) {
             act.reason.push_str(TOLD);
         }
         act
     }
 
-    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
+    fn forecast(&self, context: &LayerContext<'_>) -> Vec<LayerForecast> {
         let at = |tokens: u64| {
             let reason = String::from("everything but what waits to be sent is summarised");
-            Foreseen {
+            LayerForecast {
                 layer: self.name(),
-                when: When::Tokens(tokens),
+                condition: ForecastCondition::Tokens(tokens),
                 results: Vec::new(),
                 tokens: 0,
                 reason,
             }
         };
-        situation.limits.auto_compact.map(at).into_iter().collect()
+        context.limits.auto_compact.map(at).into_iter().collect()
     }
 }
 
-/// What is said of a summary in a block that only another model reads.
+/// Notice about a compaction block that only another model can read.
 const TOLD: &str =
     "; this model does not read the provider's own summary and is told its words until the next one";
 
-/// Whether the messages begin with the words of a provider's own summary, because the model does not read the block.
-fn is_told(situation: &Situation<'_>) -> bool {
-    let Some(Body::Boundary(boundary)) = situation.view.boundary().map(|entry| &entry.body) else {
+/// Returns true if the messages begin with the text of a provider's own summary, because the model cannot
+/// read the block.
+fn is_summary_as_text(context: &LayerContext<'_>) -> bool {
+    let Some(EntryBody::Boundary(boundary)) = context.view.boundary().map(|entry| &entry.body) else {
         return false;
     };
-    let is_block = |block: &Block| block.kind() == BlockType::Compaction;
-    !situation.view.opens_with_provider_summary() && boundary.summary.blocks().iter().any(is_block)
+    let is_block = |block: &ContentBlock| block.kind() == BlockType::Compaction;
+    !context.view.opens_with_provider_summary() && boundary.summary.blocks().iter().any(is_block)
 }
 
-fn decide(situation: &Situation<'_>) -> Act {
-    let size = situation.size;
-    let fill = situation.limits.fill(size);
-    let Some(threshold) = situation.limits.auto_compact else {
+fn decide(context: &LayerContext<'_>) -> LayerAction {
+    let size = context.size;
+    let tokens = group_digits(size);
+    let fill = context.limits.fill(size);
+    let Some(threshold) = context.limits.auto_compact else {
         return if fill.blocking {
             let reason = format!(
-                "{size} tokens leave no room for an answer, and automatic compaction is off: compact by hand"
+                "{tokens} tokens leave no room for an answer, and automatic compaction is off: compact by hand"
             );
-            Act { what: What::Stop, reason }
+            LayerAction { kind: ActionKind::Stop, reason }
         } else {
-            Act::nothing("switched off")
+            LayerAction::nothing("switched off")
         };
     };
-    if situation.policy.fold {
-        // Folding has had its turn by now: only if it could not help enough is there more to do.
-        let drain = percent_of(situation.limits.effective, situation.policy.fold_drain_percent);
+    if context.policy.fold {
+        // Folding came before: act only if it could not free enough.
+        let drain = percent_of(context.limits.effective, context.policy.fold_drain_percent);
         if size < drain {
-            return Act::nothing(format!("{size} tokens, and folding handles them up to {drain}"));
+            return LayerAction::nothing(format!(
+                "{tokens} tokens, and folding handles them up to {}",
+                group_digits(drain)
+            ));
         }
     } else if !fill.auto_compact {
-        return match situation.policy.thrift.map(|thrift| chosen(situation, thrift)) {
-            Some(choice) if choice.deed == Deed::Compact => {
-                Act { what: What::Compact, reason: choice.reason }
+        return match context.policy.cost_aware.map(|settings| chosen(context, settings)) {
+            Some(choice) if choice.chosen == PolicyMove::Compact => {
+                LayerAction { kind: ActionKind::Compact, reason: choice.reason }
             }
-            Some(choice) => Act::nothing(choice.reason),
-            None => Act::nothing(format!("{size} tokens, acts from {threshold}")),
+            Some(choice) => LayerAction::nothing(choice.reason),
+            None => LayerAction::nothing(format!("{tokens} tokens, acts from {}", group_digits(threshold))),
         };
     }
-    match situation.blocked_by {
+    match context.blocked_by {
         Some(hook) if fill.blocking => {
             let reason = format!(
-                "{size} tokens leave no room for an answer, and the hook `{hook}` forbids compaction: \
-                     change the hook, or start anew"
+                "{tokens} tokens leave no room for an answer, and the hook `{hook}` forbids compaction: \
+                     change the hook, or start a new session"
             );
-            Act { what: What::Stop, reason }
+            LayerAction { kind: ActionKind::Stop, reason }
         }
-        Some(hook) => Act::nothing(format!("due at {threshold} tokens, but the hook `{hook}` forbids it")),
-        None => Act {
-            what: What::Compact,
-            reason: format!("{size} tokens have reached the threshold of {threshold}"),
+        Some(hook) => LayerAction::nothing(format!(
+            "due at {} tokens, but the hook `{hook}` forbids it",
+            group_digits(threshold)
+        )),
+        None => LayerAction {
+            kind: ActionKind::Compact,
+            reason: format!("{tokens} tokens have reached the threshold of {}", group_digits(threshold)),
         },
     }
 }

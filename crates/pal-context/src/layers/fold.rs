@@ -1,117 +1,127 @@
-//! Fold (§3.4): old stretches of the conversation show as short summaries. The log is untouched, and each fold can be
-//! undone by itself.
+//! Fold (§3.4): replaces old stretches of the conversation by short summaries in the view. The log is
+//! untouched, and each fold can be undone separately.
 //!
-//! The layer only chooses the stretch. Somebody asks a model for the summary, or takes the one made without a model,
-//! and [`fold_decision`] makes the decision of it.
+//! The layer only chooses the stretch. The caller asks a model for the summary, or takes the extractive one,
+//! and [`fold_decision`] builds the decision.
 
-mod stretch;
-mod text;
+mod fold_range;
+mod fold_text;
 
-use pal_extract::Facts;
+use pal_extract::ConversationFacts;
 use pal_model::{Decision, DecisionKind};
 use pal_view::View;
 
-use crate::act::Drafts;
-use crate::compact::fold_text;
-use crate::words::grouped;
-use crate::{Act, Budgets, Foreseen, Layer, Place, Situation, Stretch, What, When};
+use crate::compaction::fold_text;
+use crate::layer::DecisionDrafts;
+use crate::{
+    ActionKind, FoldRange, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast, SessionPaths,
+    WindowBudgets,
+};
+use pal_model::text::group_digits;
 
 /// Folds old stretches.
-pub(crate) struct Fold;
+pub(crate) struct FoldLayer;
 
 /// Tokens of a fold's text, on a full window.
 const TEXT_TOKENS: u64 = 800;
 
-impl Layer for Fold {
+impl Layer for FoldLayer {
     fn name(&self) -> &'static str {
         "fold"
     }
 
-    fn act(&self, situation: &Situation<'_>) -> Act {
-        let (policy, size) = (situation.policy, situation.size);
+    fn act(&self, context: &LayerContext<'_>) -> LayerAction {
+        let (policy, size) = (context.policy, context.size);
         if !policy.fold {
-            return Act::nothing("switched off");
+            return LayerAction::nothing("switched off");
         }
-        let from = percent_of(situation.limits.effective, policy.fold_from_percent);
+        let from = percent_of(context.limits.effective, policy.fold_from_percent);
         if size < from {
-            return Act::nothing(format!("{} tokens, acts from {}", grouped(size), grouped(from)));
+            return LayerAction::nothing(format!(
+                "{} tokens, acts from {}",
+                group_digits(size),
+                group_digits(from)
+            ));
         }
-        let over = format!("{} tokens are over {}", grouped(size), grouped(from));
-        if !situation.may_rewrite() {
-            return Act::nothing(format!("{over}, but thinking is bound to what stands before it"));
+        let over = format!("{} tokens are over {}", group_digits(size), group_digits(from));
+        if !context.may_rewrite() {
+            return LayerAction::nothing(format!("{over}, but thinking is bound to what stands before it"));
         }
-        let is_urgent = size >= percent_of(situation.limits.effective, policy.fold_drain_percent);
-        match stretch::oldest(situation) {
-            Some((head, tail, tokens)) => Act {
-                what: What::Fold(Stretch { head, tail, is_urgent }),
-                reason: format!("{over}: the oldest stretch, {} tokens, is folded", grouped(tokens)),
+        let is_urgent = size >= percent_of(context.limits.effective, policy.fold_drain_percent);
+        match fold_range::oldest(context) {
+            Some((head, tail, tokens)) => LayerAction {
+                kind: ActionKind::Fold(FoldRange { head, tail, is_urgent }),
+                reason: format!("{over}: the oldest stretch, {} tokens, is folded", group_digits(tokens)),
             },
-            None => Act::nothing(format!("{over}, but no old stretch is long enough to be folded")),
+            None => LayerAction::nothing(format!("{over}, but no old stretch is long enough to be folded")),
         }
     }
 
-    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
-        if !situation.policy.fold {
+    fn forecast(&self, context: &LayerContext<'_>) -> Vec<LayerForecast> {
+        if !context.policy.fold {
             return Vec::new();
         }
-        let from = percent_of(situation.limits.effective, situation.policy.fold_from_percent);
-        vec![Foreseen::of(self.name(), When::Tokens(from), self.act(&situation.grown_to(from)))]
+        let from = percent_of(context.limits.effective, context.policy.fold_from_percent);
+        vec![LayerForecast::of(
+            self.name(),
+            ForecastCondition::Tokens(from),
+            self.act(&context.grown_to(from)),
+        )]
     }
 }
 
-/// So many percent of a number of tokens.
+/// Percentage of a number of tokens.
 pub(super) fn percent_of(tokens: u64, percent: u64) -> u64 {
     (tokens as f64 * percent as f64 / 100.0) as u64
 }
 
-/// What a model must know to summarise a stretch at the end of the whole conversation.
+/// Information for a model to summarise a stretch at the end of the whole conversation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoldQuestion {
-    /// How the first message of the stretch begins.
+    /// Beginning of the first message of the stretch.
     pub begins: String,
-    /// How the last message of the stretch begins.
+    /// Beginning of the last message of the stretch.
     pub ends: String,
-    /// Most tokens that the summary may have.
-    pub tokens_most: u64,
+    /// Maximum tokens of the summary.
+    pub max_tokens: u64,
 }
 
-/// What a model must know to summarise a stretch; none if the view no longer shows it.
-pub fn fold_question(view: &View, stretch: Stretch, budgets: Budgets) -> Option<FoldQuestion> {
-    let shown = stretch::shown(view, stretch)?;
-    let line = |at: Option<&pal_view::Shown<'_>>| at.map(text::first_line).unwrap_or_default();
+/// Describes a stretch for a model; `None` if the view no longer shows it.
+pub fn fold_question(view: &View, stretch: FoldRange, budgets: WindowBudgets) -> Option<FoldQuestion> {
+    let shown = fold_range::shown(view, stretch)?;
+    let line = |at: Option<&pal_view::VisibleEntry<'_>>| at.map(fold_text::first_line).unwrap_or_default();
     Some(FoldQuestion {
         begins: line(shown.first()),
         ends: line(shown.last()),
-        tokens_most: budgets.of(TEXT_TOKENS),
+        max_tokens: budgets.scale(TEXT_TOKENS),
     })
 }
 
-/// A summary of a stretch made without a model, from the facts that its entries hold. Empty if the view no longer shows
-/// the stretch.
-pub fn extractive_fold(view: &View, stretch: Stretch) -> String {
-    // What does not fit is cut off afterwards, by tokens.
+/// Summarises a stretch without a model, from its facts. Empty if the view no longer shows the stretch.
+pub fn extractive_fold(view: &View, stretch: FoldRange) -> String {
+    // Excess is cut off afterwards, by tokens.
     const ROOM: usize = TEXT_TOKENS as usize * 3;
-    let Some(shown) = stretch::shown(view, stretch) else { return String::new() };
-    let facts = Facts::of_entries(shown.iter().map(|one| one.entry));
-    pal_extract::short(&facts, ROOM)
+    let Some(shown) = fold_range::shown(view, stretch) else { return String::new() };
+    let facts = ConversationFacts::from_entries(shown.iter().map(|one| one.entry));
+    pal_extract::short_summary(&facts, ROOM)
 }
 
-/// The decision to fold a stretch into a summary, which is cut to fit; what people said in the stretch is added word
-/// for word. None if the view no longer shows the stretch, or if nothing would be gained.
+/// Builds the decision to fold a stretch into a summary, which is truncated to fit; the user's words are
+/// added verbatim. `None` if the view no longer shows the stretch, or if nothing would be freed.
 pub fn fold_decision(
     view: &View,
-    stretch: Stretch,
+    stretch: FoldRange,
     summary: &str,
-    budgets: Budgets,
-    place: &Place,
+    budgets: WindowBudgets,
+    place: &SessionPaths,
 ) -> Option<Decision> {
-    let shown = stretch::shown(view, stretch)?;
-    let text = text::fitted(view, &shown, summary, budgets.of(TEXT_TOKENS), |summary| {
+    let shown = fold_range::shown(view, stretch)?;
+    let text = fold_text::fitted(view, &shown, summary, budgets.scale(TEXT_TOKENS), |summary| {
         fold_text(stretch.head, stretch.tail, summary, &place.transcript)
     });
     let kind = DecisionKind::Fold { head: stretch.head, tail: stretch.tail, text };
     let reason = format!("{} entries of the conversation folded into a summary", shown.len());
-    let mut drafts = Drafts::about(view);
+    let mut drafts = DecisionDrafts::about(view);
     drafts.add(kind, reason);
     let decision = drafts.finish().pop()?.decision;
     (decision.cost.tokens_freed > 0).then_some(decision)

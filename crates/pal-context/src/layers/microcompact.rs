@@ -1,173 +1,178 @@
-//! Microcompact (§3.3): old tool results leave the view, or the provider's cache.
+//! Microcompact (§3.3): removes old tool results from the view, or from the provider's cache.
 //!
-//! Which way depends on the cache and the card: when the cache is cold, locally; else by edits of the cache, by the
-//! provider, or, where it can do neither, locally under pressure. Only what was sent is touched.
+//! The method depends on the cache and the card: locally if the cache is cold; else by cache edits, by the
+//! provider, or, if it supports neither, locally under pressure. Only sent results are touched.
 
-mod ask;
-mod edit;
-mod old;
+mod cache_edit;
+mod old_results;
+mod provider_clear;
 
-use pal_model::{BlockType, Body, DecisionKind, EntryId};
-use pal_view::Showing;
+use pal_model::{BlockType, DecisionKind, EntryBody, EntryId};
+use pal_view::Visibility;
 
-use crate::act::Drafts;
-use crate::thrifty::{Choice, Clearable, Deed, Thrift, choose, worth_clearing};
-use crate::words::{counted, grouped};
-use crate::{Act, Foreseen, Layer, Situation, What, When};
-use old::Old;
+use crate::cost_aware::{
+    ClearableTokens, CostAwareSettings, PolicyChoice, PolicyMove, choose, worth_clearing,
+};
+use crate::layer::DecisionDrafts;
+use crate::{ActionKind, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast};
+use old_results::OldResults;
+use pal_model::text::{count_noun, group_digits};
 
 /// Clears old tool results.
-pub(crate) struct Microcompact;
+pub(crate) struct MicrocompactLayer;
 
-/// Tokens of clearable results from which on pressure clears, on a full window.
-const CLEARABLE_LEAST: u64 = 40_000;
-/// Tokens that a clear under pressure must free, on a full window.
-const FREED_LEAST: u64 = 20_000;
+/// Minimum tokens of clearable results for a clear under pressure, on a full window.
+const MIN_CLEARABLE: u64 = 40_000;
+/// Minimum tokens that a clear under pressure must free, on a full window.
+const MIN_FREED: u64 = 20_000;
 
-impl Layer for Microcompact {
+impl Layer for MicrocompactLayer {
     fn name(&self) -> &'static str {
         "microcompact"
     }
 
-    fn act(&self, situation: &Situation<'_>) -> Act {
-        let (policy, can) = (situation.policy, &situation.view.lens().card.can);
-        let is_cold = policy.cold_clear && situation.is_cold();
-        let cold = match policy.thrift {
-            Some(thrift) => by_price(situation, thrift).filter(|_| policy.cold_clear),
-            None => is_cold.then(|| cold(situation)),
+    fn act(&self, context: &LayerContext<'_>) -> LayerAction {
+        let (policy, can) = (context.policy, &context.view.lens().card.can);
+        let is_cold = policy.cold_clear && context.is_cold();
+        let cold = match policy.cost_aware {
+            Some(settings) => by_price(context, settings).filter(|_| policy.cold_clear),
+            None => is_cold.then(|| cold(context)),
         };
         if let Some(cold) = &cold
-            && !matches!(cold.what, What::Nothing)
+            && !matches!(cold.kind, ActionKind::Nothing)
         {
             return cold.clone();
         }
-        let provider_clears = can.context_management.iter().any(|edit| edit == ask::CLEAR_USES);
+        let provider_clears = can.context_management.iter().any(|edit| edit == provider_clear::CLEAR_USES);
         match cold {
-            None if policy.warm_clear && can.cache_edits => edit::edit(situation),
-            _ if policy.warm_clear && provider_clears && !can.cache_edits => ask::ask(situation),
+            None if policy.warm_clear && can.cache_edits => cache_edit::edit(context),
+            _ if policy.warm_clear && provider_clears && !can.cache_edits => provider_clear::ask(context),
             Some(cold) => cold,
-            None if policy.pressure => pressure(situation),
-            None => Act::nothing("switched off"),
+            None if policy.pressure => pressure(context),
+            None => LayerAction::nothing("switched off"),
         }
     }
 
-    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
-        let (policy, can) = (situation.policy, &situation.view.lens().card.can);
+    fn forecast(&self, context: &LayerContext<'_>) -> Vec<LayerForecast> {
+        let (policy, can) = (context.policy, &context.view.lens().card.can);
         let mut foreseen = Vec::new();
         if policy.cold_clear {
-            let pause = situation.cold_after();
-            let then = situation.idle_for(pause);
-            let act = match policy.thrift {
-                Some(thrift) => {
-                    by_price(&then, thrift).unwrap_or_else(|| Act::nothing(chosen(&then, thrift).reason))
-                }
+            let pause = context.cold_after();
+            let then = context.idle_for(pause);
+            let act = match policy.cost_aware {
+                Some(settings) => by_price(&then, settings)
+                    .unwrap_or_else(|| LayerAction::nothing(chosen(&then, settings).reason)),
                 None => cold(&then),
             };
-            foreseen.push(Foreseen::of(self.name(), When::Idle(pause), act));
+            foreseen.push(LayerForecast::of(self.name(), ForecastCondition::Idle(pause), act));
         }
-        let provider_clears = can.context_management.iter().any(|edit| edit == ask::CLEAR_USES);
+        let provider_clears = can.context_management.iter().any(|edit| edit == provider_clear::CLEAR_USES);
         if policy.warm_clear && can.cache_edits {
-            foreseen.push(edit::foresee(self.name(), situation));
+            foreseen.push(cache_edit::foresee(self.name(), context));
         } else if policy.warm_clear && provider_clears {
-            foreseen.extend(ask::foresee(self.name(), situation));
+            foreseen.extend(provider_clear::foresee(self.name(), context));
         } else if policy.pressure {
-            let warning = situation.limits.warning;
-            let act = pressure(&situation.grown_to(warning));
-            foreseen.push(Foreseen::of(self.name(), When::Tokens(warning), act));
+            let warning = context.limits.warning;
+            let act = pressure(&context.grown_to(warning));
+            foreseen.push(LayerForecast::of(self.name(), ForecastCondition::Tokens(warning), act));
         }
         foreseen
     }
 }
 
-/// a. The cache is cold, so that a change costs nothing.
-fn cold(situation: &Situation<'_>) -> Act {
-    if !situation.may_rewrite() {
-        return Act::nothing("the cache is cold, but thinking is bound to what stands before it");
+/// a. The cache is cold, so a change costs nothing.
+fn cold(context: &LayerContext<'_>) -> LayerAction {
+    if !context.may_rewrite() {
+        return LayerAction::nothing("the cache is cold, but thinking is bound to what stands before it");
     }
-    let old = Old::of(situation, situation.policy.cold_keep.max(1));
-    let lost = old::lost(situation);
+    let old = OldResults::of(context, context.policy.cold_keep.max(1));
+    let lost = old_results::lost(context);
     if old.ids.is_empty() && lost.is_empty() {
-        return Act::nothing("the cache is cold, and there is no old result to clear");
+        return LayerAction::nothing("the cache is cold, and there is no old result to clear");
     }
-    let minutes = situation.idle().unwrap_or_default().as_secs() / 60;
+    let minutes = context.idle().unwrap_or_default().as_secs() / 60;
     let reason = format!(
         "the cache is cold after {minutes} minutes: {} cleared",
-        counted(old.ids.len() + lost.len(), "old result")
+        count_noun(old.ids.len() + lost.len(), "old result")
     );
-    let mut drafts = Drafts::about(situation.view);
-    old::clear_lost(situation, lost, &reason, &mut drafts);
-    old.clear(situation, &reason, &mut drafts);
-    drafts.into_act(reason)
+    let mut drafts = DecisionDrafts::about(context.view);
+    old_results::clear_lost(context, lost, &reason, &mut drafts);
+    old.clear(context, &reason, &mut drafts);
+    drafts.into_action(reason)
 }
 
-/// What is worth it is cleared, where clearing is the cheapest that can be done; none if it is not.
-fn by_price(situation: &Situation<'_>, thrift: Thrift) -> Option<Act> {
-    let choice = chosen(situation, thrift);
-    if choice.deed != Deed::Clear {
+/// Clears the results worth clearing, if that is the cheapest move; `None` if it is not.
+fn by_price(context: &LayerContext<'_>, settings: CostAwareSettings) -> Option<LayerAction> {
+    let choice = chosen(context, settings);
+    if choice.chosen != PolicyMove::Clear {
         return None;
     }
-    let old = Old::chosen(situation, situation.policy.cold_keep, &worth_clearing(situation, thrift));
-    let lost = if situation.is_cold() { old::lost(situation) } else { Vec::new() };
-    let mut drafts = Drafts::about(situation.view);
-    old::clear_lost(situation, lost, &choice.reason, &mut drafts);
-    old.clear(situation, &choice.reason, &mut drafts);
-    Some(drafts.into_act(choice.reason))
+    let old = OldResults::chosen(context, context.policy.cold_keep, &worth_clearing(context, settings));
+    let lost = if context.is_cold() { old_results::lost(context) } else { Vec::new() };
+    let mut drafts = DecisionDrafts::about(context.view);
+    old_results::clear_lost(context, lost, &choice.reason, &mut drafts);
+    old.clear(context, &choice.reason, &mut drafts);
+    Some(drafts.into_action(choice.reason))
 }
 
-/// What the price-aware policy would do now.
-pub(super) fn chosen(situation: &Situation<'_>, thrift: Thrift) -> Choice {
-    choose(situation, thrift, |is_worth| {
-        let old = Old::chosen(situation, situation.policy.cold_keep, is_worth);
-        Clearable { freed: old.freed as f64, needed: old.needed as f64 }
+/// The cost-aware policy's current choice.
+pub(super) fn chosen(context: &LayerContext<'_>, settings: CostAwareSettings) -> PolicyChoice {
+    choose(context, settings, |is_worth| {
+        let old = OldResults::chosen(context, context.policy.cold_keep, is_worth);
+        ClearableTokens { freed: old.freed as f64, needed: old.needed as f64 }
     })
 }
 
 /// d. The context fills up, and the provider cannot clear.
-fn pressure(situation: &Situation<'_>) -> Act {
-    let warning = situation.limits.warning;
-    if situation.size < warning {
-        return Act::nothing(format!("{} tokens, acts from {}", grouped(situation.size), grouped(warning)));
+fn pressure(context: &LayerContext<'_>) -> LayerAction {
+    let warning = context.limits.warning;
+    if context.size < warning {
+        return LayerAction::nothing(format!(
+            "{} tokens, acts from {}",
+            group_digits(context.size),
+            group_digits(warning)
+        ));
     }
-    if !situation.may_rewrite() {
-        return Act::nothing("under pressure, but thinking is bound to what stands before it");
+    if !context.may_rewrite() {
+        return LayerAction::nothing("under pressure, but thinking is bound to what stands before it");
     }
-    let budgets = situation.budgets();
-    let old = Old::of(situation, situation.policy.pressure_keep);
-    let memories = old_memories(situation);
-    let of_memories = situation.view.estimator().total(memories.iter().map(|(_, tokens)| tokens).sum());
+    let budgets = context.budgets();
+    let old = OldResults::of(context, context.policy.pressure_keep);
+    let memories = old_memories(context);
+    let of_memories = context.view.estimator().total(memories.iter().map(|(_, tokens)| tokens).sum());
     let (clearable, freed) = (old.clearable + of_memories, old.freed + of_memories);
-    if clearable < budgets.of(CLEARABLE_LEAST) || freed < budgets.of(FREED_LEAST) {
-        return Act::nothing(format!(
+    if clearable < budgets.scale(MIN_CLEARABLE) || freed < budgets.scale(MIN_FREED) {
+        return LayerAction::nothing(format!(
             "under pressure, but old results have only {} tokens, {} to be freed",
-            grouped(clearable),
-            grouped(freed)
+            group_digits(clearable),
+            group_digits(freed)
         ));
     }
     let mut reason = format!(
         "{} tokens are past the warning at {}: {} cleared",
-        grouped(situation.size),
-        grouped(warning),
-        counted(old.ids.len(), "old result")
+        group_digits(context.size),
+        group_digits(warning),
+        count_noun(old.ids.len(), "old result")
     );
-    let mut drafts = Drafts::about(situation.view);
+    let mut drafts = DecisionDrafts::about(context.view);
     if !memories.is_empty() {
-        reason.push_str(&format!(", {} hidden", counted(memories.len(), "old memory note")));
+        reason.push_str(&format!(", {} hidden", count_noun(memories.len(), "old memory note")));
         let entries = memories.into_iter().map(|(entry, _)| entry).collect();
-        drafts.add_if_less(DecisionKind::Snip { entries }, reason.clone(), None);
+        drafts.add_if_smaller(DecisionKind::Snip { entries }, reason.clone(), None);
     }
-    old.clear(situation, &reason, &mut drafts);
-    drafts.into_act(reason)
+    old.clear(context, &reason, &mut drafts);
+    drafts.into_action(reason)
 }
 
-/// Memories that were shown in earlier turns of the user, with their tokens.
-fn old_memories(situation: &Situation<'_>) -> Vec<(EntryId, f64)> {
+/// Memories shown in earlier user turns, with their tokens.
+fn old_memories(context: &LayerContext<'_>) -> Vec<(EntryId, f64)> {
     let mut found = Vec::new();
     let mut n_old = 0;
-    for shown in situation.view.shown().filter(|shown| shown.showing == Showing::Itself) {
-        if shown.is_of_a_person() {
+    for shown in context.view.visible_entries().filter(|shown| shown.visibility == Visibility::Visible) {
+        if shown.is_from_person() {
             n_old = found.len();
         }
-        if let Body::Attachment(attachment) = &shown.entry.body
+        if let EntryBody::Attachment(attachment) = &shown.entry.body
             && attachment.what == "memory"
             && shown.is_sent
             && attachment.content.blocks().iter().all(|block| block.kind() != BlockType::ToolResult)

@@ -1,89 +1,97 @@
-//! Snip (§3.2): calls that later ones made redundant leave the view with their results.
+//! Snip (§3.2): hides calls that later ones made redundant, with their results.
 //!
-//! Acts only when that is cheap or needed: the cache is cold, or the context is past the warning; and only for a gain
-//! that is worth it. Whole pairs of call and result go; nothing that a person said, and nothing of the last messages.
+//! Acts only if the cache is cold or the context is past the warning, and only for a sufficient gain. Hides
+//! whole pairs of call and result; never text of a person, never the last messages.
 
-mod pairs;
-mod redundant;
+mod call_pairs;
+mod redundant_calls;
 
 use pal_model::DecisionKind;
 
-use crate::act::Drafts;
-use crate::words::{counted, grouped};
-use crate::{Act, Foreseen, Layer, Situation, What, When};
-use pairs::Pairs;
-use redundant::{Why, redundant};
+use crate::layer::DecisionDrafts;
+use crate::{ActionKind, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast};
+use call_pairs::CallPairs;
+use pal_model::text::{count_noun, group_digits};
+use redundant_calls::{RedundancyReason, redundant};
 
 /// Hides redundant calls.
-pub(crate) struct Snip;
+pub(crate) struct SnipLayer;
 
-/// Tokens that a snip must free, on a full window.
-const FREED_LEAST: u64 = 5_000;
+/// Minimum tokens that a snip must free, on a full window.
+const MIN_FREED: u64 = 5_000;
 
-impl Layer for Snip {
+impl Layer for SnipLayer {
     fn name(&self) -> &'static str {
         "snip"
     }
 
-    fn act(&self, situation: &Situation<'_>) -> Act {
-        if !situation.policy.snip {
-            return Act::nothing("switched off");
+    fn act(&self, context: &LayerContext<'_>) -> LayerAction {
+        if !context.policy.snip {
+            return LayerAction::nothing("switched off");
         }
-        let warning = situation.limits.warning;
-        let moment = if situation.is_cold() {
+        let warning = context.limits.warning;
+        let moment = if context.is_cold() {
             String::from("the cache is cold")
-        } else if situation.size >= warning {
-            format!("{} tokens are past the warning at {}", grouped(situation.size), grouped(warning))
+        } else if context.size >= warning {
+            format!("{} tokens are past the warning at {}", group_digits(context.size), group_digits(warning))
         } else {
-            return Act::nothing(format!(
+            return LayerAction::nothing(format!(
                 "the cache is warm and {} tokens are below the warning at {}",
-                grouped(situation.size),
-                grouped(warning)
+                group_digits(context.size),
+                group_digits(warning)
             ));
         };
-        if !situation.may_rewrite() {
-            return Act::nothing(format!("{moment}, but thinking is bound to what stands before it"));
+        if !context.may_rewrite() {
+            return LayerAction::nothing(format!("{moment}, but thinking is bound to what stands before it"));
         }
-        snip(situation, &moment)
+        snip(context, &moment)
     }
 
-    fn foresee(&self, situation: &Situation<'_>) -> Vec<Foreseen> {
-        if !situation.policy.snip {
+    fn forecast(&self, context: &LayerContext<'_>) -> Vec<LayerForecast> {
+        if !context.policy.snip {
             return Vec::new();
         }
-        let (pause, warning) = (situation.cold_after(), situation.limits.warning);
+        let (pause, warning) = (context.cold_after(), context.limits.warning);
         vec![
-            Foreseen::of(self.name(), When::Idle(pause), self.act(&situation.idle_for(pause))),
-            Foreseen::of(self.name(), When::Tokens(warning), self.act(&situation.grown_to(warning))),
+            LayerForecast::of(
+                self.name(),
+                ForecastCondition::Idle(pause),
+                self.act(&context.idle_for(pause)),
+            ),
+            LayerForecast::of(
+                self.name(),
+                ForecastCondition::Tokens(warning),
+                self.act(&context.grown_to(warning)),
+            ),
         ]
     }
 }
 
-fn snip(situation: &Situation<'_>, moment: &str) -> Act {
-    let pairs = Pairs::of(situation.view, situation.policy.snip_keep_messages);
+fn snip(context: &LayerContext<'_>, moment: &str) -> LayerAction {
+    let pairs = CallPairs::of(context.view, context.policy.snip_keep_messages);
     let reasons = redundant(&pairs);
     let hidden = pairs.hidden(|pair| reasons.contains_key(&pair));
     if hidden.entries.is_empty() {
-        return Act::nothing(format!("{moment}, but nothing is redundant"));
+        return LayerAction::nothing(format!("{moment}, but nothing is redundant"));
     }
-    let counts: Vec<String> = Why::ALL
+    let counts: Vec<String> = RedundancyReason::ALL
         .into_iter()
         .map(|why| (why, hidden.pairs.iter().filter(|pair| reasons.get(pair) == Some(&why)).count()))
         .filter(|(_, count)| *count > 0)
-        .map(|(why, count)| counted(count, why.name()))
+        .map(|(why, count)| count_noun(count, why.name()))
         .collect();
     let reason = format!("{moment}: {} hidden", counts.join(", "));
-    let mut drafts = Drafts::about(situation.view);
+    let mut drafts = DecisionDrafts::about(context.view);
     drafts.add(DecisionKind::Snip { entries: hidden.entries }, reason.clone());
     let proposals = drafts.finish();
     let freed: u64 = proposals.iter().map(|proposal| proposal.decision.cost.tokens_freed).sum();
-    let least = situation.budgets().of(FREED_LEAST);
+    let least = context.budgets().scale(MIN_FREED);
     if freed < least {
-        return Act::nothing(format!(
+        return LayerAction::nothing(format!(
             "{moment}, but redundant calls have only {} tokens, acts from {}",
-            grouped(freed),
-            grouped(least)
+            group_digits(freed),
+            group_digits(least)
         ));
     }
-    Act { what: What::Decide(proposals), reason }
+    LayerAction { kind: ActionKind::Decide(proposals), reason }
 }

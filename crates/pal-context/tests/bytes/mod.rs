@@ -1,8 +1,8 @@
 //! Bytes: requests that would be too large for the provider.
 
-use crate::common::{Setting, check};
+use crate::common::{LayerFixture, check};
 
-/// A person's picture of so many megabytes.
+/// A user message with an image of this size.
 fn picture(megabytes: usize) -> String {
     let data = "iVBORw0K".repeat(megabytes * 1_000_000 / 8);
     format!(
@@ -16,12 +16,12 @@ fn log(megabytes: &[usize]) -> String {
 }
 
 #[test]
-fn the_oldest_pictures_go_and_some_room_is_left() {
-    check("bytes", Setting::of("claude-opus-5-5", &log(&[9, 9, 9])), &["nothing: 27 MB, acts from 30"]);
+fn oldest_media_are_stripped_below_the_limit() {
+    check("bytes", LayerFixture::of("claude-opus-5-5", &log(&[9, 9, 9])), &["nothing: 27 MB, acts from 30"]);
     let reason = "33 MB are more than a request may have: pictures and documents of 2 old messages left out";
     let setting = check(
         "bytes",
-        Setting::of("claude-opus-5-5", &log(&[5, 5, 9, 14])),
+        LayerFixture::of("claude-opus-5-5", &log(&[5, 5, 9, 14])),
         &[&format!("strip 1: {reason}"), &format!("strip 4: {reason}")],
     );
     let body = setting.checked_body();
@@ -29,7 +29,7 @@ fn the_oldest_pictures_go_and_some_room_is_left() {
 }
 
 #[test]
-fn in_the_middle_of_a_turn_only_a_compaction_helps() {
+fn only_compaction_helps_within_a_turn() {
     let result = |id: &str, megabytes| {
         let picture = picture(megabytes).replace(r#"raw user [{"type":"text","text":"look"},"#, "");
         format!(
@@ -39,13 +39,13 @@ fn in_the_middle_of_a_turn_only_a_compaction_helps() {
     let log = format!("user: go\nsent\n{}sent\n{}", result("a", 20), result("b", 12));
     check(
         "bytes",
-        Setting::of("claude-opus-5-5", &log),
+        LayerFixture::of("claude-opus-5-5", &log),
         &[
             "compact: 32 MB are more than a request may have, and in the middle of a turn nothing that was sent may change: a compaction is needed",
         ],
     );
     let reason = "32 MB are more than a request may have: pictures and documents of 1 old message left out";
-    check("bytes", Setting::of("claude-opus-4-6", &log), &[&format!("strip 4: {reason}")]);
+    check("bytes", LayerFixture::of("claude-opus-4-6", &log), &[&format!("strip 4: {reason}")]);
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn text_alone_needs_a_compaction() {
     let log = "user: ~31000000~";
     let expected =
         "32 MB are more than a request may have, even without pictures and documents: a compaction is needed";
-    check("bytes", Setting::of("claude-opus-5-5", log), &[&format!("compact: {expected}")]);
-    let mut blocked = Setting::of("claude-opus-5-5", log);
+    check("bytes", LayerFixture::of("claude-opus-5-5", log), &[&format!("compact: {expected}")]);
+    let mut blocked = LayerFixture::of("claude-opus-5-5", log);
     blocked.blocked_by = Some("guard");
     check("bytes", blocked, &[&format!("stop: {expected}, and the hook `guard` forbids it")]);
 }

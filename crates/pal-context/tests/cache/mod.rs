@@ -1,41 +1,43 @@
-//! Marks and their order of need; and each input of the cache's key changed in turn, with the cause that is named.
+//! Breakpoints and their priority; and the cause of a cache break for each input of the cache key.
 
-use pal_context::Standing;
+use pal_context::RequestParams;
 use pal_context::cache::{
-    Asked, Baseline, Eligibility, Expected, Fall, Marking, diff, difference, judge, latched_lifetime, plan,
+    BreakpointOptions, CacheBaseline, CacheReadDrop, ExpectedDrop, HourTtlEligibility, SentRequest,
+    diagnose_drop, find_difference, latched_ttl, plan_breakpoints, request_diff,
 };
 use pal_model::{
-    BreakCause, Card, Cards, Change, Content, Draft, Entry, IdSource, Origin, Prefix, PrefixNotes,
-    RequestSent, SectionNote, Snapshot, Source, SystemNote, Text, Timestamp, Usage,
+    BreakCause, Content, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog, PrefixNotes,
+    PromptPrefix, RequestChange, RequestRecord, RequestSource, SectionNote, SessionSnapshot, SharedText,
+    SystemBlockNote, Timestamp, Usage,
 };
-use pal_view::{CacheLifetime, CacheScope, Estimator, Lens, RenderOptions, Scope, Spot, View};
+use pal_view::{BreakpointPosition, CacheScope, CacheTtl, Estimator, Lens, RenderOptions, View, ViewScope};
 
 const OPTIONS: RenderOptions = RenderOptions { max_tokens: 1_000, stream: true, spell_out_unseen: false };
 
-/// What a request is made of.
+/// Inputs of a request.
 #[derive(Clone)]
-struct Parts {
-    card: Card,
-    /// Name, text and whether it is part of the static block.
+struct RequestInputs {
+    card: ModelCard,
+    /// Name, text, and true for the static block.
     sections: Vec<(&'static str, String, bool)>,
     tools: Vec<String>,
     messages: Vec<String>,
-    /// Words that were said at the end and have not been sent.
+    /// Number of unsent messages at the end.
     unsent: usize,
-    standing: Standing,
+    standing: RequestParams,
     betas: Vec<&'static str>,
 }
 
-impl Parts {
-    fn new() -> Parts {
+impl RequestInputs {
+    fn new() -> RequestInputs {
         let tool = |name: &str| {
             format!(
                 r#"{{"name":"{name}","description":"{}","input_schema":{{"type":"object"}}}}"#,
                 "It helps. ".repeat(60)
             )
         };
-        Parts {
-            card: Cards::shipped().find("claude-opus-5-5").card,
+        RequestInputs {
+            card: ModelCatalog::built_in().find("claude-opus-5-5").card,
             sections: vec![
                 ("identity", "You help. ".repeat(200), true),
                 ("tone", "Be brief. ".repeat(40), true),
@@ -44,12 +46,12 @@ impl Parts {
             tools: ["Bash", "Edit", "Read"].map(tool).into(),
             messages: (0..7).map(|number| format!("message {number}: {}", "words ".repeat(300))).collect(),
             unsent: 0,
-            standing: Standing::default(),
+            standing: RequestParams::default(),
             betas: vec!["one", "two"],
         }
     }
 
-    fn prefix(&self) -> Prefix {
+    fn prefix(&self) -> PromptPrefix {
         let block = |is_static: bool| {
             let own: Vec<_> = self.sections.iter().filter(|section| section.2 == is_static).collect();
             let text = own.iter().map(|section| section.1.as_str()).collect::<Vec<_>>().join("\n\n");
@@ -58,13 +60,14 @@ impl Parts {
                 bytes: section.1.len() as u64,
                 volatile: None,
             });
-            let note = SystemNote { sections: notes.collect(), is_static, markable: true };
+            let note = SystemBlockNote { sections: notes.collect(), is_static, markable: true };
             (serde_json::json!({"type": "text", "text": text}).to_string(), note)
         };
-        let (blocks, notes): (Vec<String>, Vec<SystemNote>) = [block(true), block(false)].into_iter().unzip();
-        Prefix {
-            system: Text::from(format!("[{}]", blocks.join(","))),
-            tools: Text::from(format!("[{}]", self.tools.join(","))),
+        let (blocks, notes): (Vec<String>, Vec<SystemBlockNote>) =
+            [block(true), block(false)].into_iter().unzip();
+        PromptPrefix {
+            system: SharedText::from(format!("[{}]", blocks.join(","))),
+            tools: SharedText::from(format!("[{}]", self.tools.join(","))),
             context: Content::default(),
             unseen_tokens: 0,
             notes: PrefixNotes { system: notes, sources: Vec::new() },
@@ -77,48 +80,52 @@ impl Parts {
         let lens = Lens {
             estimator: Estimator::shipped(self.card.generation),
             card: self.card.clone(),
-            scope: Scope::Current,
+            scope: ViewScope::Current,
         };
         let mut view = View::new(lens);
-        let mut push = |view: &mut View, draft: Draft| {
-            let line = draft.into_line(ids.next_id(at), view.newest(), at, None);
-            view.push(Entry::parse(Text::from(line)).unwrap());
+        let mut push = |view: &mut View, draft: EntryDraft| {
+            let line = draft.into_line(ids.next_id(at), view.newest_id(), at, None);
+            view.push(LogEntry::parse(SharedText::from(line)).unwrap());
         };
-        push(&mut view, Draft::prefix(&self.prefix()));
+        push(&mut view, EntryDraft::prefix(&self.prefix()));
         for (number, message) in self.messages.iter().enumerate() {
             let content = serde_json::Value::from(message.as_str()).to_string();
             let draft = match number % 2 {
-                0 => Draft::user(Origin::Person, &content),
-                _ => Draft::assistant(Some(&format!("msg_{number}").as_str().into()), None, &content),
+                0 => EntryDraft::user(MessageOrigin::Person, &content),
+                _ => EntryDraft::assistant(Some(&format!("msg_{number}").as_str().into()), None, &content),
             };
             push(&mut view, draft);
             if number % 2 == 0 && number + 1 < self.messages.len() {
-                let last = view.newest();
+                let last = view.newest_id();
                 push(
                     &mut view,
-                    Draft::request(&RequestSent::plain(Source::main(), last, self.card.model.clone())),
+                    EntryDraft::request(&RequestRecord::new(
+                        RequestSource::main(),
+                        last,
+                        self.card.model.clone(),
+                    )),
                 );
             }
         }
         for _ in 0..self.unsent {
-            push(&mut view, Draft::user(Origin::Person, r#""and""#));
+            push(&mut view, EntryDraft::user(MessageOrigin::Person, r#""and""#));
         }
         view
     }
 
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> SentRequest {
         let request = self.standing.request(&self.view(), OPTIONS);
-        Asked { request, betas: self.betas.iter().map(|beta| (*beta).into()).collect() }
+        SentRequest { request, betas: self.betas.iter().map(|beta| (*beta).into()).collect() }
     }
 }
 
-/// The cause that is named when one thing is changed and one message is added.
-fn named(change: impl Fn(&mut Parts)) -> Option<BreakCause> {
-    let before = Parts::new();
+/// Cause found when one input is changed and one message is added.
+fn named(change: impl Fn(&mut RequestInputs)) -> Option<BreakCause> {
+    let before = RequestInputs::new();
     let mut now = before.clone();
     now.messages.extend(["an answer", "and on"].map(String::from));
     change(&mut now);
-    difference(&before.asked(), &now.asked())
+    find_difference(&before.asked(), &now.asked())
 }
 
 #[test]
@@ -127,32 +134,32 @@ fn appending_is_no_difference() {
 }
 
 #[test]
-fn each_input_of_the_key_is_named_and_nothing_else() {
+fn each_cache_key_input_has_its_cause() {
     let section =
         |name: &str, change, characters| Some(BreakCause::Section { name: name.into(), change, characters });
     let tool = |name: &str, change| Some(BreakCause::Tool { name: name.into(), change });
     let message =
         |message, change, characters| Some(BreakCause::Message { message, block: 0, change, characters });
-    assert_eq!(named(|parts| parts.sections[1].1.push_str("!!")), section("tone", Change::Changed, 2));
+    assert_eq!(named(|parts| parts.sections[1].1.push_str("!!")), section("tone", RequestChange::Changed, 2));
     assert_eq!(
         named(|parts| parts.sections[2].1 = "Lunix".into()),
-        section("environment", Change::Changed, 5 - 1_400)
+        section("environment", RequestChange::Changed, 5 - 1_400)
     );
-    assert_eq!(named(|parts| drop(parts.sections.remove(1))), section("tone", Change::Removed, -400));
+    assert_eq!(named(|parts| drop(parts.sections.remove(1))), section("tone", RequestChange::Removed, -400));
     assert_eq!(
         named(|parts| parts.sections.insert(1, ("style", "Loud.".into(), true))),
-        section("style", Change::Added, 5)
+        section("style", RequestChange::Added, 5)
     );
-    assert_eq!(named(|parts| parts.sections.swap(0, 1)), section("identity", Change::Moved, 0));
+    assert_eq!(named(|parts| parts.sections.swap(0, 1)), section("identity", RequestChange::Moved, 0));
     assert_eq!(
         named(|parts| parts.tools[1] = parts.tools[1].replacen("It", "That", 1)),
-        tool("Edit", Change::Changed)
+        tool("Edit", RequestChange::Changed)
     );
-    assert_eq!(named(|parts| parts.tools.swap(0, 1)), tool("Bash", Change::Moved));
-    assert_eq!(named(|parts| drop(parts.tools.pop())), tool("Read", Change::Removed));
+    assert_eq!(named(|parts| parts.tools.swap(0, 1)), tool("Bash", RequestChange::Moved));
+    assert_eq!(named(|parts| drop(parts.tools.pop())), tool("Read", RequestChange::Removed));
     assert_eq!(
         named(|parts| parts.tools.push(parts.tools[0].replace("Bash", "Write"))),
-        tool("Write", Change::Added)
+        tool("Write", RequestChange::Added)
     );
     assert_eq!(
         named(|parts| {
@@ -162,7 +169,7 @@ fn each_input_of_the_key_is_named_and_nothing_else() {
         None,
         "a deferred tool is no part of the prefix"
     );
-    let model = named(|parts| parts.card = Cards::shipped().find("claude-sonnet-5-5").card);
+    let model = named(|parts| parts.card = ModelCatalog::built_in().find("claude-sonnet-5-5").card);
     assert_eq!(
         model,
         Some(BreakCause::Model { from: "claude-opus-5-5".into(), to: "claude-sonnet-5-5".into() })
@@ -172,7 +179,7 @@ fn each_input_of_the_key_is_named_and_nothing_else() {
         Some(BreakCause::Betas { added: vec!["three".into()], removed: vec!["two".into()] })
     );
     let member = |name: &'static str, value: &'static str| {
-        named(move |parts| parts.standing.members.push((name.into(), Text::from(value))))
+        named(move |parts| parts.standing.members.push((name.into(), SharedText::from(value))))
     };
     assert_eq!(member("thinking", r#"{"type":"disabled"}"#), Some(BreakCause::Thinking));
     assert_eq!(member("output_config", r#"{"effort":"low"}"#), Some(BreakCause::Effort));
@@ -181,24 +188,24 @@ fn each_input_of_the_key_is_named_and_nothing_else() {
     assert_eq!(member("context_management", "{}"), Some(BreakCause::Edits));
     assert_eq!(member("inference_geo", r#""eu""#), Some(BreakCause::Member { name: "inference_geo".into() }));
     assert_eq!(member("metadata", "{}"), None, "no part of the key");
-    assert_eq!(named(|parts| parts.standing.lifetime = CacheLifetime::Hour1), Some(BreakCause::Lifetimes));
+    assert_eq!(named(|parts| parts.standing.ttl = CacheTtl::Hour1), Some(BreakCause::CacheTtl));
     for k in 0..7 {
         let changed = named(|parts| parts.messages[k] = parts.messages[k].replacen('w', "W", 1));
-        assert_eq!(changed, message(k as u64, Change::Changed, 0), "a byte of message {k}");
+        assert_eq!(changed, message(k as u64, RequestChange::Changed, 0), "a byte of message {k}");
     }
-    assert_eq!(named(|parts| parts.messages.truncate(5)), message(5, Change::Removed, -1_836));
+    assert_eq!(named(|parts| parts.messages.truncate(5)), message(5, RequestChange::Removed, -1_836));
 }
 
-/// A fall between two requests of which the second came so many milliseconds later.
-fn judged(change: impl Fn(&mut Parts), idle_ms: i64, expected: Option<&str>) -> BreakCause {
-    let before = Parts::new();
+/// Cause of a drop between two requests, the second `idle_ms` milliseconds later.
+fn judged(change: impl Fn(&mut RequestInputs), idle_ms: i64, expected: Option<&str>) -> BreakCause {
+    let before = RequestInputs::new();
     let mut now = before.clone();
     change(&mut now);
-    let baseline = Baseline { started: Timestamp::default(), lifetime_ms: 300_000, read: 50_000 };
-    let expected = expected.map(|what| Expected { what: what.into() });
+    let baseline = CacheBaseline { started: Timestamp::default(), ttl_ms: 300_000, read: 50_000 };
+    let expected = expected.map(|what| ExpectedDrop { kind: what.into() });
     let usage = Usage { cache_creation_input_tokens: 50_000, ..Usage::default() };
-    let found = judge(
-        &Fall {
+    let found = diagnose_drop(
+        &CacheReadDrop {
             tokens: 40_000,
             baseline: &baseline,
             before: &before.asked(),
@@ -211,16 +218,16 @@ fn judged(change: impl Fn(&mut Parts), idle_ms: i64, expected: Option<&str>) -> 
         },
         &before.card,
     );
-    // 40 000 tokens written at $5 instead of read at $0.20.
+    // 40,000 tokens written at $5 instead of read at $0.20.
     assert!((found.cost.unwrap() - 0.192).abs() < 1e-9, "{:?}", found.cost);
     found.cause
 }
 
 #[test]
-fn the_first_thing_that_explains_a_fall_is_its_cause() {
-    let edit = |parts: &mut Parts| parts.messages[2].push('!');
+fn first_explanation_is_the_cause() {
+    let edit = |parts: &mut RequestInputs| parts.messages[2].push('!');
     let changed =
-        |characters| BreakCause::Message { message: 2, block: 0, change: Change::Changed, characters };
+        |characters| BreakCause::Message { message: 2, block: 0, change: RequestChange::Changed, characters };
     assert_eq!(judged(edit, 400_000, None), changed(1), "a change of ours comes before the time");
     assert_eq!(judged(edit, 0, Some("clear")), BreakCause::Expected { what: "clear".into() });
     let section = judged(|parts| parts.sections[0].1.push('!'), 0, Some("clear"));
@@ -232,97 +239,122 @@ fn the_first_thing_that_explains_a_fall_is_its_cause() {
     let expired = BreakCause::Expired { idle_ms: 300_000, lifetime_ms: 300_000 };
     assert_eq!(judged(|_| {}, 300_000, None), expired);
     assert_eq!(judged(|_| {}, 299_999, None), BreakCause::Provider);
-    let hour = |parts: &mut Parts| parts.standing.lifetime = CacheLifetime::Hour1;
-    assert_eq!(judged(hour, 1_000, None), BreakCause::Lifetimes);
+    let hour = |parts: &mut RequestInputs| parts.standing.ttl = CacheTtl::Hour1;
+    assert_eq!(judged(hour, 1_000, None), BreakCause::CacheTtl);
     assert_eq!(judged(hour, 300_000, None), expired, "marks that last otherwise lose nothing by themselves");
 }
 
 #[test]
 fn a_diff_shows_what_changed_and_not_what_was_added() {
-    let before = Parts::new();
+    let before = RequestInputs::new();
     let mut now = before.clone();
     now.messages.extend(["an answer", "appended"].map(String::from));
     now.messages[2] = String::from("another text");
     now.sections[2].1 = String::from("Another machine.");
-    let text = diff(&before.asked(), &now.asked());
+    let text = request_diff(&before.asked(), &now.asked());
     assert!(
         text.contains("+another text") && text.contains("-message 2") && text.contains("+Another machine.")
     );
     assert!(!text.contains("+appended") && !text.contains("@@ -1,1 +1,1 @@"), "{text}");
-    assert_eq!(diff(&before.asked(), &before.asked()), "");
+    assert_eq!(request_diff(&before.asked(), &before.asked()), "");
 }
 
-fn spots(parts: &Parts, is_fork: bool) -> Vec<Spot> {
+fn spots(parts: &RequestInputs, is_fork: bool) -> Vec<BreakpointPosition> {
     let view = parts.view();
     let request = if is_fork { view.fork(OPTIONS, "Sum up.") } else { view.render(OPTIONS) };
-    let marking = Marking { lifetime: CacheLifetime::Minutes5, is_fork };
-    plan(&request, &parts.card, marking).iter().map(|mark| mark.spot).collect()
+    let marking = BreakpointOptions { ttl: CacheTtl::Minutes5, is_fork };
+    plan_breakpoints(&request, &parts.card, marking).iter().map(|mark| mark.position).collect()
 }
 
 #[test]
-fn a_static_part_too_small_to_be_cached_gets_no_mark() {
-    let mut parts = Parts::new();
-    let until = |parts: &Parts, spot| parts.view().render(OPTIONS).tokens_until(spot);
-    let (tools, small, whole) =
-        (until(&parts, Spot::Tool(2)), until(&parts, Spot::System(0)), until(&parts, Spot::System(1)));
+fn small_static_part_gets_no_breakpoint() {
+    let mut parts = RequestInputs::new();
+    let until = |parts: &RequestInputs, spot| parts.view().render(OPTIONS).tokens_up_to(spot);
+    let (tools, small, whole) = (
+        until(&parts, BreakpointPosition::Tool(2)),
+        until(&parts, BreakpointPosition::System(0)),
+        until(&parts, BreakpointPosition::System(1)),
+    );
     assert!(
-        until(&parts, Spot::Tool(0)) < tools && tools < small && small < whole,
+        until(&parts, BreakpointPosition::Tool(0)) < tools && tools < small && small < whole,
         "{tools} {small} {whole}"
     );
     parts.card.min_cacheable = small as u64 + 1;
     assert!(parts.card.min_cacheable < whole as u64);
-    assert_eq!(spots(&parts, false), [Spot::System(1), Spot::Block(6)]);
-    // What the provider counts is compared with its minimum, not the raw estimate.
+    assert_eq!(spots(&parts, false), [BreakpointPosition::System(1), BreakpointPosition::Block(6)]);
+    // The corrected estimate is compared with the provider's minimum, not the raw one.
     let view = parts.view();
     let lens = Lens { estimator: Estimator::classic(), ..view.lens().clone() };
-    let view = View::of(lens, view.branch().iter().cloned());
-    let end = view.render(OPTIONS).tokens_until(Spot::Block(6));
+    let view = View::from_branch(lens, view.branch().iter().cloned());
+    let end = view.render(OPTIONS).tokens_up_to(BreakpointPosition::Block(6));
     assert_eq!(end.round() as u64, (view.estimate() * 4.0 / 3.0).round() as u64);
 }
 
 #[test]
-fn marks_stand_where_they_are_needed_most() {
-    let mut parts = Parts::new();
+fn breakpoints_follow_their_priority() {
+    let mut parts = RequestInputs::new();
     // Tools, the static part, the whole system prompt, the tail.
-    assert_eq!(spots(&parts, false), [Spot::Tool(2), Spot::System(0), Spot::System(1), Spot::Block(6)]);
-    // A fork writes nothing: its mark stands where the last request's stood.
-    assert_eq!(spots(&parts, true)[3], Spot::Block(4));
-    // Much was added since: the end of the request before is marked instead of the last tool.
+    assert_eq!(
+        spots(&parts, false),
+        [
+            BreakpointPosition::Tool(2),
+            BreakpointPosition::System(0),
+            BreakpointPosition::System(1),
+            BreakpointPosition::Block(6)
+        ]
+    );
+    // A fork writes nothing: its breakpoint is the last request's.
+    assert_eq!(spots(&parts, true)[3], BreakpointPosition::Block(4));
+    // Many new blocks: the end of the previous request gets a breakpoint instead of the last tool.
     parts.unsent = 15;
     let far = spots(&parts, false);
-    assert_eq!(far, [Spot::System(0), Spot::System(1), Spot::Block(4), Spot::Block(21)]);
-    // Below the card's minimum nothing is marked.
+    assert_eq!(
+        far,
+        [
+            BreakpointPosition::System(0),
+            BreakpointPosition::System(1),
+            BreakpointPosition::Block(4),
+            BreakpointPosition::Block(21)
+        ]
+    );
+    // Below the card's minimum there are no breakpoints.
     parts.card.min_cacheable = 1_000_000;
     assert_eq!(spots(&parts, false), []);
     parts.card.min_cacheable = 1_500;
     parts.tools[2] = parts.tools[2].replace("\"Read\"", "\"Read\",\"defer_loading\":true");
-    assert!(!spots(&parts, false).contains(&Spot::Tool(2)), "a deferred tool carries no mark");
+    assert!(!spots(&parts, false).contains(&BreakpointPosition::Tool(2)), "a deferred tool carries no mark");
 }
 
 #[test]
-fn forks_of_one_conversation_share_what_its_last_request_held() {
-    let parts = Parts::new();
-    let print = |parts: &Parts, directive: &str| {
+fn forks_share_the_last_requests_fingerprint() {
+    let parts = RequestInputs::new();
+    let print = |parts: &RequestInputs, directive: &str| {
         let options = RenderOptions { max_tokens: 20_000, stream: false, ..OPTIONS };
-        parts.standing.fork(&parts.view(), options, directive).shared_print()
+        parts.standing.fork(&parts.view(), options, directive).shared_fingerprint()
     };
     let shared = print(&parts, "Sum up.");
     assert_eq!(shared, print(&parts, "What next?"));
-    assert_eq!(shared, parts.asked().request.shared_print(), "the length of the answer has no part in it");
-    let changed = |change: &dyn Fn(&mut Parts)| {
+    assert_eq!(
+        shared,
+        parts.asked().request.shared_fingerprint(),
+        "the length of the answer has no part in it"
+    );
+    let changed = |change: &dyn Fn(&mut RequestInputs)| {
         let mut parts = parts.clone();
         change(&mut parts);
         print(&parts, "Sum up.")
     };
     let unsent = changed(&|parts| parts.messages[6].push('!'));
     assert_eq!(shared, unsent, "what was said since the last request is not in the cache");
-    let metadata = changed(&|parts| parts.standing.members.push(("metadata".into(), Text::from("{}"))));
+    let metadata = changed(&|parts| parts.standing.members.push(("metadata".into(), SharedText::from("{}"))));
     assert_eq!(shared, metadata);
-    let others: [&dyn Fn(&mut Parts); 4] = [
+    let others: [&dyn Fn(&mut RequestInputs); 4] = [
         &|parts| parts.messages[4].push('!'),
         &|parts| parts.sections[0].1.push('!'),
         &|parts| parts.tools.truncate(2),
-        &|parts| parts.standing.members.push(("output_config".into(), Text::from(r#"{"effort":"low"}"#))),
+        &|parts| {
+            parts.standing.members.push(("output_config".into(), SharedText::from(r#"{"effort":"low"}"#)))
+        },
     ];
     for (at, change) in others.iter().enumerate() {
         assert_ne!(shared, changed(change), "change {at}");
@@ -331,38 +363,45 @@ fn forks_of_one_conversation_share_what_its_last_request_held() {
 
 #[test]
 fn scopes_follow_the_tools() {
-    let mut parts = Parts::new();
+    let mut parts = RequestInputs::new();
     parts.card.can.cache_scopes = true;
-    let scopes = |parts: &Parts| -> Vec<(Spot, Option<CacheScope>)> {
+    let scopes = |parts: &RequestInputs| -> Vec<(BreakpointPosition, Option<CacheScope>)> {
         let request = parts.view().render(OPTIONS);
-        let marking = Marking { lifetime: CacheLifetime::Hour1, is_fork: false };
-        let marks = plan(&request, &parts.card, marking);
+        let marking = BreakpointOptions { ttl: CacheTtl::Hour1, is_fork: false };
+        let marks = plan_breakpoints(&request, &parts.card, marking);
         marks
             .iter()
-            .filter(|mark| matches!(mark.spot, Spot::System(_)))
-            .map(|mark| (mark.spot, mark.scope))
+            .filter(|mark| matches!(mark.position, BreakpointPosition::System(_)))
+            .map(|mark| (mark.position, mark.scope))
             .collect()
     };
-    assert_eq!(scopes(&parts), [(Spot::System(0), Some(CacheScope::Global))]);
+    assert_eq!(scopes(&parts), [(BreakpointPosition::System(0), Some(CacheScope::Global))]);
     parts.tools.push(parts.tools[0].replace("Bash", "mcp__server__tool"));
     let organisation = Some(CacheScope::Organisation);
-    assert_eq!(scopes(&parts), [(Spot::System(0), organisation), (Spot::System(1), organisation)]);
+    assert_eq!(
+        scopes(&parts),
+        [(BreakpointPosition::System(0), organisation), (BreakpointPosition::System(1), organisation)]
+    );
 }
 
 #[test]
-fn lifetimes_are_latched() {
-    let mut state = Snapshot::default();
-    let hour = Eligibility { is_wanted: true, is_in_overage: false };
-    let (lifetime, decision) = latched_lifetime(&state, &Source::main(), hour);
-    assert_eq!(lifetime, CacheLifetime::Hour1);
+fn ttl_is_latched() {
+    let mut state = SessionSnapshot::default();
+    let hour = HourTtlEligibility { is_wanted: true, is_in_overage: false };
+    let (lifetime, decision) = latched_ttl(&state, &RequestSource::main(), hour);
+    assert_eq!(lifetime, CacheTtl::Hour1);
     let Some(pal_model::DecisionKind::Latch { name, value }) = decision.map(|decision| decision.kind) else {
         panic!("it is latched")
     };
     state.latches.insert(name, value);
-    // Whatever the settings say later.
-    let (lifetime, decision) = latched_lifetime(&state, &Source::named("compact"), Eligibility::default());
-    assert_eq!((lifetime, decision), (CacheLifetime::Hour1, None));
-    assert_eq!(latched_lifetime(&state, &Source::named("notes"), hour).0, CacheLifetime::Minutes5);
-    let overage = Eligibility { is_wanted: true, is_in_overage: true };
-    assert_eq!(latched_lifetime(&Snapshot::default(), &Source::main(), overage).0, CacheLifetime::Minutes5);
+    // The latch wins over later settings.
+    let (lifetime, decision) =
+        latched_ttl(&state, &RequestSource::from_name("compact"), HourTtlEligibility::default());
+    assert_eq!((lifetime, decision), (CacheTtl::Hour1, None));
+    assert_eq!(latched_ttl(&state, &RequestSource::from_name("notes"), hour).0, CacheTtl::Minutes5);
+    let overage = HourTtlEligibility { is_wanted: true, is_in_overage: true };
+    assert_eq!(
+        latched_ttl(&SessionSnapshot::default(), &RequestSource::main(), overage).0,
+        CacheTtl::Minutes5
+    );
 }

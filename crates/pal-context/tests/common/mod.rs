@@ -1,101 +1,106 @@
-//! What the tests share: a situation made of a script, and acts as lines that a person can read.
+//! Shared test helpers: a layer context from a script, and readable actions.
 
 use std::fmt::Write;
 
-use pal_context::{Act, LAYERS, Layer, Place, Policy, Situation, What};
-use pal_model::{Card, Cards, DecisionKind, Draft, Entry, EntryId, IdSource, Text, Timestamp, ToolUseId};
+use pal_context::{ActionKind, ContextPolicy, LAYERS, Layer, LayerAction, LayerContext, SessionPaths};
+use pal_model::{
+    DecisionKind, EntryDraft, EntryId, IdSource, LogEntry, ModelCard, ModelCatalog, SharedText, Timestamp,
+    ToolUseId,
+};
 use pal_testkit::script;
-use pal_view::{Estimator, Lens, Limits, Pushed, RenderOptions, Scope, View, WindowSettings};
-use pal_wire::{Beta, Betas, Rules, check_request};
+use pal_view::{Estimator, Lens, PushOutcome, RenderOptions, View, ViewScope, WindowLimits, WindowSettings};
+use pal_wire::{Beta, BetaSet, RequestRules, check_request};
 
 pub(crate) const OPTIONS: RenderOptions =
     RenderOptions { max_tokens: 8_000, stream: true, spell_out_unseen: false };
 
 /// A session that is about to send a request.
-pub(crate) struct Setting {
+pub(crate) struct LayerFixture {
     pub(crate) view: View,
-    pub(crate) policy: Policy,
-    pub(crate) limits: Limits,
+    pub(crate) policy: ContextPolicy,
+    pub(crate) limits: WindowLimits,
     pub(crate) now: Timestamp,
     pub(crate) blocked_by: Option<&'static str>,
-    pub(crate) place: Place,
+    pub(crate) place: SessionPaths,
 }
 
-impl Setting {
+impl LayerFixture {
     /// The session that a script tells, one second after its last line. `~400~` in the script stands for 400
     /// characters of text in short lines.
-    pub(crate) fn of(model: &str, log: &str) -> Setting {
+    pub(crate) fn of(model: &str, log: &str) -> LayerFixture {
         let entries = script(&spelled_out(log)).unwrap();
-        Setting::from_entries(Cards::shipped().find(model).card, entries)
+        LayerFixture::from_entries(ModelCatalog::built_in().find(model).card, entries)
     }
 
-    pub(crate) fn from_entries(card: Card, entries: Vec<Entry>) -> Setting {
+    pub(crate) fn from_entries(card: ModelCard, entries: Vec<LogEntry>) -> LayerFixture {
         let now = entries.last().map_or(Timestamp::default(), |entry| entry.at);
         let now = now.after(std::time::Duration::from_secs(1));
-        let limits = Limits::new(&card, &WindowSettings::STANDARD);
-        let lens = Lens { estimator: Estimator::shipped(card.generation), card, scope: Scope::Current };
-        let place = Place { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
-        let view = View::of(lens, entries);
-        Setting { view, policy: Policy::classic(), limits, now, blocked_by: None, place }
+        let limits = WindowLimits::new(&card, &WindowSettings::STANDARD);
+        let lens = Lens { estimator: Estimator::shipped(card.generation), card, scope: ViewScope::Current };
+        let place = SessionPaths { directory: "/s".into(), transcript: "/s/log.jsonl".into() };
+        let view = View::from_branch(lens, entries);
+        LayerFixture { view, policy: ContextPolicy::threshold(), limits, now, blocked_by: None, place }
     }
 
-    pub(crate) fn later(mut self, minutes: u64) -> Setting {
+    pub(crate) fn later(mut self, minutes: u64) -> LayerFixture {
         self.now = self.now.after(std::time::Duration::from_secs(60 * minutes));
         self
     }
 
-    pub(crate) fn with_policy(mut self, change: impl FnOnce(&mut Policy)) -> Setting {
+    pub(crate) fn with_policy(mut self, change: impl FnOnce(&mut ContextPolicy)) -> LayerFixture {
         change(&mut self.policy);
         self
     }
 
-    pub(crate) fn with_window(mut self, window: u64) -> Setting {
+    pub(crate) fn with_window(mut self, window: u64) -> LayerFixture {
         let settings = WindowSettings { max_context_tokens: Some(window), ..WindowSettings::STANDARD };
-        self.limits = Limits::new(&self.view.lens().card, &settings);
+        self.limits = WindowLimits::new(&self.view.lens().card, &settings);
         self
     }
 
-    pub(crate) fn situation(&self) -> Situation<'_> {
-        Situation {
+    pub(crate) fn context(&self) -> LayerContext<'_> {
+        LayerContext {
             view: &self.view,
             now: self.now,
             limits: &self.limits,
             policy: &self.policy,
-            place: &self.place,
+            paths: &self.place,
             blocked_by: self.blocked_by,
             size: self.view.size().tokens,
         }
     }
 
-    pub(crate) fn act(&self, layer: &str) -> Act {
-        layer_named(layer).act(&self.situation())
+    pub(crate) fn act(&self, layer: &str) -> LayerAction {
+        layer_named(layer).act(&self.context())
     }
 
     /// Carries out what a layer does, as entries of the log.
-    pub(crate) fn carry_out(&mut self, act: &Act) {
-        let What::Decide(proposals) = &act.what else { return };
+    pub(crate) fn carry_out(&mut self, act: &LayerAction) {
+        let ActionKind::Decide(proposals) = &act.kind else { return };
         for proposal in proposals {
             let at = self.view.branch().last().map_or(self.now, |entry| entry.at);
             let id = IdSource::seeded(1_000_000 + self.view.branch().len() as u64).next_id(at);
-            let line = Draft::decision(&proposal.decision).into_line(id, self.view.newest(), at, None);
-            self.view.push(Entry::parse(Text::from(line)).unwrap());
+            let line =
+                EntryDraft::decision(&proposal.decision).into_line(id, self.view.newest_id(), at, None);
+            self.view.push(LogEntry::parse(SharedText::from(line)).unwrap());
         }
     }
 
     /// Appends an entry of another log.
-    pub(crate) fn append(&mut self, entry: &Entry) {
+    pub(crate) fn append(&mut self, entry: &LogEntry) {
         let parent = |id: Option<EntryId>| match id {
             Some(id) => format!("\"parent\":\"{id}\""),
             None => String::from("\"parent\":null"),
         };
-        let line = entry.line.replacen(&parent(entry.parent), &parent(self.view.newest()), 1);
-        assert_eq!(self.view.push(Entry::parse(Text::from(line)).unwrap()), Pushed::Added);
+        let line = entry.line.replacen(&parent(entry.parent), &parent(self.view.newest_id()), 1);
+        assert_eq!(self.view.push(LogEntry::parse(SharedText::from(line)).unwrap()), PushOutcome::Added);
     }
 
     /// The request as it stands, with what the layers ask the provider for, taken by the validator.
     pub(crate) fn checked(&self) -> Result<String, String> {
         let card = &self.view.lens().card;
-        let mut rules = Rules { betas: Betas::none().with(Beta::Compaction), ..Rules::from(card) };
+        let mut rules =
+            RequestRules { betas: BetaSet::none().with(Beta::Compaction), ..RequestRules::from(card) };
         if card.can.cache_edits {
             rules.betas = rules.betas.with(Beta::CacheEdits);
         }
@@ -103,7 +108,7 @@ impl Setting {
         if card.can.provider_compaction {
             rules.betas = rules.betas.with(Beta::Compaction);
         }
-        if let What::AskProvider { member, value } = self.act("microcompact").what {
+        if let ActionKind::AskProvider { member, value } = self.act("microcompact").kind {
             request = request.with_member(member, &value);
             rules.betas = rules.betas.with(Beta::ContextManagement);
         }
@@ -126,7 +131,7 @@ pub(crate) fn layer_named(name: &str) -> &'static dyn Layer {
 /// What a layer does in a session, checks that it does nothing more afterwards and that the request is valid, and
 /// compares with what was expected.
 #[track_caller]
-pub(crate) fn check(layer: &str, mut setting: Setting, expected: &[&str]) -> Setting {
+pub(crate) fn check(layer: &str, mut setting: LayerFixture, expected: &[&str]) -> LayerFixture {
     let act = setting.act(layer);
     let shown = shown(&setting.view, &act);
     let lines: Vec<&str> = shown.lines().collect();
@@ -134,18 +139,18 @@ pub(crate) fn check(layer: &str, mut setting: Setting, expected: &[&str]) -> Set
     let size = setting.view.estimate();
     setting.carry_out(&act);
     assert!(setting.view.estimate() <= size, "it grew");
-    if matches!(act.what, What::Decide(_)) {
+    if matches!(act.kind, ActionKind::Decide(_)) {
         let again = setting.act(layer);
-        assert!(!matches!(again.what, What::Decide(_)), "acts twice: {again:?}");
+        assert!(!matches!(again.kind, ActionKind::Decide(_)), "acts twice: {again:?}");
     }
     setting.checked_body();
     setting
 }
 
-fn shown(view: &View, act: &Act) -> String {
+fn shown(view: &View, act: &LayerAction) -> String {
     let mut text = String::new();
-    match &act.what {
-        What::Decide(proposals) => {
+    match &act.kind {
+        ActionKind::Decide(proposals) => {
             for proposal in proposals {
                 let decision = &proposal.decision;
                 let what = match &decision.kind {
@@ -169,15 +174,15 @@ fn shown(view: &View, act: &Act) -> String {
                 writeln!(text, "{what}: {}", decision.reason).unwrap();
             }
         }
-        What::AskProvider { member, value } => writeln!(text, "ask {member} {value}").unwrap(),
-        What::Fold(stretch) => {
+        ActionKind::AskProvider { member, value } => writeln!(text, "ask {member} {value}").unwrap(),
+        ActionKind::Fold(stretch) => {
             let urgent = if stretch.is_urgent { " at once" } else { "" };
             let (head, tail) = (place_of(view, stretch.head), place_of(view, stretch.tail));
             writeln!(text, "fold {head} to {tail}{urgent}: {}", act.reason).unwrap();
         }
-        What::Nothing => writeln!(text, "nothing: {}", act.reason).unwrap(),
-        What::Compact => writeln!(text, "compact: {}", act.reason).unwrap(),
-        What::Stop => writeln!(text, "stop: {}", act.reason).unwrap(),
+        ActionKind::Nothing => writeln!(text, "nothing: {}", act.reason).unwrap(),
+        ActionKind::Compact => writeln!(text, "compact: {}", act.reason).unwrap(),
+        ActionKind::Stop => writeln!(text, "stop: {}", act.reason).unwrap(),
     }
     text
 }
@@ -196,7 +201,7 @@ fn place_of(view: &View, entry: EntryId) -> String {
     ((at.milliseconds() - 1_800_000_000_000) / 1000).to_string()
 }
 
-/// The script with every `~n~` replaced by so many characters.
+/// Replaces every `~n~` in a script by `n` characters of text.
 pub(crate) fn spelled_out(log: &str) -> String {
     let mut parts = log.split('~');
     let mut text = String::from(parts.next().unwrap());

@@ -1,30 +1,30 @@
-//! Output of many programs, written after their formats: what each sample is taken for, and which lines stay or go.
+//! Sample output of many programs: recognised format, and lines that stay or go.
 
-use pal_context::{Asked, Condensed, condense};
+use pal_context::{CondensedOutput, OutputOrigin, condense_output};
 
-/// Characters aimed at.
-const MOST: usize = 4_000;
+/// Target characters.
+const TARGET_CHARACTERS: usize = 4_000;
 
 /// One sample.
-struct Sample {
+struct OutputSample {
     name: &'static str,
     command: Option<&'static str>,
     by: &'static str,
     text: String,
-    /// Lines that must be there whole.
+    /// Lines that must stay whole.
     stays: &'static [&'static str],
-    /// Pieces that must be gone.
+    /// Pieces that must be dropped.
     goes: &'static [&'static str],
 }
 
-/// The same line with numbers from 0, again and again.
+/// Repeats a line with ascending numbers.
 fn many(count: usize, line: &str) -> String {
     (0..count).map(|number| line.replace("{}", &number.to_string()) + "\n").collect()
 }
 
-fn check(sample: &Sample) -> Condensed {
-    let asked = Asked { tool: "Bash", command: sample.command };
-    let Some(condensed) = condense(asked, &sample.text, MOST) else {
+fn check(sample: &OutputSample) -> CondensedOutput {
+    let asked = OutputOrigin { tool: "Bash", command: sample.command };
+    let Some(condensed) = condense_output(asked, &sample.text, TARGET_CHARACTERS) else {
         panic!("{}: not condensed, {} characters", sample.name, sample.text.len())
     };
     assert_eq!(condensed.by, sample.by, "{}", sample.name);
@@ -40,14 +40,14 @@ fn check(sample: &Sample) -> Condensed {
             condensed.text
         );
     }
-    crate::laws::check_laws(asked, &sample.text, MOST);
+    crate::laws::check_laws(asked, &sample.text, TARGET_CHARACTERS);
     condensed
 }
 
 #[test]
 fn builds() {
     let samples = [
-        Sample {
+        OutputSample {
             name: "cargo",
             command: Some("cargo build"),
             by: "build log",
@@ -65,7 +65,7 @@ fn builds() {
             ],
             goes: &["crate-50 ", "other-20 "],
         },
-        Sample {
+        OutputSample {
             name: "npm",
             command: Some("npm ci --loglevel http"),
             by: "build log",
@@ -80,7 +80,7 @@ fn builds() {
             ],
             goes: &["package-40 ", "late-10 "],
         },
-        Sample {
+        OutputSample {
             name: "yarn",
             command: Some("yarn install"),
             by: "build log",
@@ -91,7 +91,7 @@ fn builds() {
             stays: &["➤ YN0000: · Failed with errors in 3s 12ms"],
             goes: &["1.40.0"],
         },
-        Sample {
+        OutputSample {
             name: "gradle",
             command: Some("./gradlew build"),
             by: "build log",
@@ -105,7 +105,7 @@ fn builds() {
             ],
             goes: &["module50:"],
         },
-        Sample {
+        OutputSample {
             name: "maven",
             command: Some("mvn -B verify"),
             by: "build log",
@@ -118,7 +118,7 @@ fn builds() {
             ],
             goes: &["part-30."],
         },
-        Sample {
+        OutputSample {
             name: "cmake and make",
             command: Some("cmake --build ."),
             by: "build log",
@@ -132,7 +132,7 @@ fn builds() {
             ],
             goes: &["function_30 ", "file40."],
         },
-        Sample {
+        OutputSample {
             name: "make with compiler calls",
             command: Some("make -j8"),
             by: "build log",
@@ -143,7 +143,7 @@ fn builds() {
             stays: &["src/part9.c:12:7: warning: unused variable 'n' [-Wunused-variable]"],
             goes: &["part30."],
         },
-        Sample {
+        OutputSample {
             name: "go build",
             command: Some("go build ./..."),
             by: "build log",
@@ -156,7 +156,7 @@ fn builds() {
             ],
             goes: &["part30 "],
         },
-        Sample {
+        OutputSample {
             name: "docker build",
             command: Some("docker build ."),
             by: "build log",
@@ -169,7 +169,7 @@ fn builds() {
             ],
             goes: &["sha256:20a1", "part20 "],
         },
-        Sample {
+        OutputSample {
             name: "pip",
             command: Some("pip install -r requirements.txt"),
             by: "build log",
@@ -178,7 +178,7 @@ fn builds() {
             stays: &["ERROR: No matching distribution found for nothing==9"],
             goes: &["part30-"],
         },
-        Sample {
+        OutputSample {
             name: "uv",
             command: Some("uv sync"),
             by: "build log",
@@ -195,7 +195,7 @@ fn builds() {
 #[test]
 fn test_runs() {
     let samples = [
-        Sample {
+        OutputSample {
             name: "cargo test",
             command: Some("cargo test"),
             by: "test run",
@@ -214,7 +214,7 @@ fn test_runs() {
             ],
             goes: &["reads_case_50 "],
         },
-        Sample {
+        OutputSample {
             name: "nextest",
             command: Some("cargo nextest run"),
             by: "test run",
@@ -227,7 +227,7 @@ fn test_runs() {
             ],
             goes: &["0.0040s"],
         },
-        Sample {
+        OutputSample {
             name: "pytest",
             command: Some("pytest -v"),
             by: "test run",
@@ -247,7 +247,7 @@ fn test_runs() {
             ],
             goes: &["test_case_30 "],
         },
-        Sample {
+        OutputSample {
             name: "jest",
             command: Some("npx jest"),
             by: "test run",
@@ -265,7 +265,7 @@ fn test_runs() {
             ],
             goes: &["part30.", "thing 20 "],
         },
-        Sample {
+        OutputSample {
             name: "vitest",
             command: Some("vitest run"),
             by: "test run",
@@ -280,7 +280,7 @@ fn test_runs() {
             ],
             goes: &["part30."],
         },
-        Sample {
+        OutputSample {
             name: "bun, many packages",
             command: Some("bun run test"),
             by: "test run",
@@ -296,7 +296,7 @@ fn test_runs() {
             ],
             goes: &["does 10 "],
         },
-        Sample {
+        OutputSample {
             name: "go test",
             command: Some("go test -v ./..."),
             by: "test run",
@@ -311,7 +311,7 @@ fn test_runs() {
             ],
             goes: &["TestCase30", "TestLate5"],
         },
-        Sample {
+        OutputSample {
             name: "mocha",
             command: Some("npx mocha"),
             by: "test run",
@@ -328,7 +328,7 @@ fn test_runs() {
             ],
             goes: &["number 50 "],
         },
-        Sample {
+        OutputSample {
             name: "junit by gradle",
             command: Some("gradle test"),
             by: "test run",
@@ -342,7 +342,7 @@ fn test_runs() {
             ],
             goes: &["readsCase30"],
         },
-        Sample {
+        OutputSample {
             name: "TAP",
             command: Some("node --test --test-reporter tap"),
             by: "test run",
@@ -361,7 +361,7 @@ fn progress() {
     let redrawn: String =
         (0..200).map(|percent| format!("\r\u{1b}[2KReceiving objects: {percent}% (1/9)")).collect();
     let samples = [
-        Sample {
+        OutputSample {
             name: "redraws",
             command: Some("git clone x"),
             by: "terminal redraws",
@@ -369,7 +369,7 @@ fn progress() {
             stays: &["Cloning into 'x'...", "Receiving objects: 199% (1/9)", "fatal: early EOF"],
             goes: &["\u{1b}", " 100%", "\r"],
         },
-        Sample {
+        OutputSample {
             name: "bars on lines of their own",
             command: Some("./fetch"),
             by: "progress",
@@ -384,9 +384,11 @@ fn progress() {
 }
 
 #[test]
-fn nothing_but_redraws_says_so() {
+fn redraw_only_output_is_marked() {
     let text = "\u{1b}[2K\u{1b}[1A".repeat(500);
-    let condensed = condense(Asked { tool: "Bash", command: Some("./spin") }, &text, MOST).unwrap();
+    let condensed =
+        condense_output(OutputOrigin { tool: "Bash", command: Some("./spin") }, &text, TARGET_CHARACTERS)
+            .unwrap();
     assert_eq!(condensed.text, "[… nothing but terminal control sequences …]");
 }
 
@@ -398,7 +400,7 @@ fn listings() {
             + "\n"
     };
     let samples = [
-        Sample {
+        OutputSample {
             name: "ls -lR",
             command: Some("ls -lR"),
             by: "listing",
@@ -406,7 +408,7 @@ fn listings() {
             stays: &["./part0:", "./part5:", "./part8:"],
             goes: &["file_60."],
         },
-        Sample {
+        OutputSample {
             name: "find",
             command: Some("find . -type f"),
             by: "listing",
@@ -415,7 +417,7 @@ fn listings() {
             stays: &["./src/part4/file_0.rs", "find: './secret': Permission denied", "./last/four.rs"],
             goes: &["file_60."],
         },
-        Sample {
+        OutputSample {
             name: "tree",
             command: Some("tree"),
             by: "listing",
@@ -427,7 +429,7 @@ fn listings() {
             stays: &["├── part5", "9 directories, 1080 files"],
             goes: &["file_90."],
         },
-        Sample {
+        OutputSample {
             name: "grep",
             command: Some("rg -n error"),
             by: "listing",
@@ -455,7 +457,7 @@ fn json() {
         "{{\"total\": 300, \"big\": 12345678901234567890123, \"items\": [{}], \"next\": null}}",
         items.join(", ")
     );
-    let sample = Sample {
+    let sample = OutputSample {
         name: "one object",
         command: Some("curl x"),
         by: "json",
@@ -484,8 +486,12 @@ fn json() {
     let shown = condensed.text.matches("\"id\": ").count();
     assert_eq!(left_out(&condensed.text) + shown, 300, "items are shown or counted");
     let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
-    let asked = Asked { tool: "Bash", command: Some("./events") };
-    assert_eq!(condense(asked, &lines, MOST).map(|found| found.by), Some("json"), "one value a line");
+    let asked = OutputOrigin { tool: "Bash", command: Some("./events") };
+    assert_eq!(
+        condense_output(asked, &lines, TARGET_CHARACTERS).map(|found| found.by),
+        Some("json"),
+        "one value a line"
+    );
 }
 
 #[test]
@@ -500,7 +506,7 @@ fn diffs() {
             context(40)
         )
     };
-    let sample = Sample {
+    let sample = OutputSample {
         name: "context goes first",
         command: Some("git diff"),
         by: "diff",
@@ -519,7 +525,7 @@ fn diffs() {
         "diff --git a/Cargo.lock b/Cargo.lock\nindex 1..2 100644\n--- a/Cargo.lock\n+++ b/Cargo.lock\n@@ -1,60 +1,60 @@\n",
     ) + &many(60, "-version = \"1.0.{}\"")
         + &many(60, "+version = \"1.1.{}\"");
-    let sample = Sample {
+    let sample = OutputSample {
         name: "lock files are counted",
         command: Some("git diff"),
         by: "diff",
@@ -540,7 +546,7 @@ fn logs_of_any_program() {
     let text = many(400, "the worker has taken job {} from the queue")
         + "ERROR job 17 was lost: the queue is closed\n  at queue.take (queue.js:10:3)\n"
         + &many(400, "the worker waits for the queue, try {}");
-    let sample = Sample {
+    let sample = OutputSample {
         name: "a program",
         command: Some("./work"),
         by: "log",
@@ -554,24 +560,32 @@ fn logs_of_any_program() {
         goes: &["job 250 "],
     };
     check(&sample);
-    let asked = |tool, command| Asked { tool, command };
-    assert_eq!(condense(asked("Task", None), &text, MOST), None, "what came without a command may be prose");
+    let asked = |tool, command| OutputOrigin { tool, command };
+    assert_eq!(
+        condense_output(asked("Task", None), &text, TARGET_CHARACTERS),
+        None,
+        "what came without a command may be prose"
+    );
     let manual = many(9, "## Chapter {}\n") + &text;
-    assert_eq!(condense(asked("Bash", Some("tool help")), &manual, MOST), None, "a manual is no log");
+    assert_eq!(
+        condense_output(asked("Bash", Some("tool help")), &manual, TARGET_CHARACTERS),
+        None,
+        "a manual is no log"
+    );
     let short: String = text.chars().take(3_900).collect();
     assert_eq!(
-        condense(asked("Bash", Some("./work")), &short, MOST),
+        condense_output(asked("Bash", Some("./work")), &short, TARGET_CHARACTERS),
         None,
         "what fits and is not known stays"
     );
 }
 
 #[test]
-fn the_commit_that_was_made_stays() {
+fn git_commit_line_stays() {
     let text = many(200, "check {} of the hook has passed without a word")
         + "[main c653b3c] Skip what is not there\n"
         + &many(200, "packing object {} for the journey");
-    let sample = Sample {
+    let sample = OutputSample {
         name: "a commit with hooks",
         command: Some("git commit -m x && git gc"),
         by: "log",
@@ -587,7 +601,7 @@ fn equal_lines_are_counted() {
     let text = many(30, "   Compiling crate-{} v1.0.0")
         + &many(200, "note: still waiting for the lock")
         + "warning: the cache is old\nwarning: the cache is old\nwarning: the cache is old\nwarning: the cache is old\nwarning: the cache is old\ndone\n";
-    let sample = Sample {
+    let sample = OutputSample {
         name: "equal lines",
         command: Some("cargo build"),
         by: "build log",
@@ -604,7 +618,7 @@ fn equal_lines_are_counted() {
 }
 
 #[test]
-fn what_a_go_test_said_stays_though_it_comes_before_the_failure() {
+fn go_test_output_before_the_failure_stays() {
     let talk = |from: usize| {
         (from..from + 200)
             .map(|number| format!("worker {} wrote {number} words", "abc".repeat(number % 7)))
@@ -618,7 +632,7 @@ fn what_a_go_test_said_stays_though_it_comes_before_the_failure() {
         + &many(60, "=== RUN   TestLate{}\n--- PASS: TestLate{} (0.00s)")
         + &talk(200)
         + "FAIL\texample.org/app/store\t0.012s\nFAIL\n";
-    let sample = Sample {
+    let sample = OutputSample {
         name: "go, a long message",
         command: Some("go test -v ./..."),
         by: "test run",
@@ -640,7 +654,7 @@ fn more_errors_than_fit_are_counted_by_kind() {
         + &many(900, "error[E0425]: cannot find value `value_{}` in this scope\n  --> src/part.rs:{}:5")
         + &many(300, "warning: unused variable `value_{}`\n  --> src/part.rs:{}:9")
         + "error: could not compile `app` due to 900 previous errors\n";
-    let sample = Sample {
+    let sample = OutputSample {
         name: "many errors",
         command: Some("cargo build"),
         by: "build log",
@@ -659,14 +673,16 @@ fn more_errors_than_fit_are_counted_by_kind() {
     let words: Vec<&str> = gap.split_whitespace().collect();
     let at = words.iter().position(|word| word.starts_with("errors")).unwrap();
     assert_eq!(words[at - 1].parse::<u64>().unwrap() + shown, 900, "{gap}");
-    assert!(condensed.text.chars().count() < MOST + 200);
+    assert!(condensed.text.chars().count() < TARGET_CHARACTERS + 200);
     assert!(condensed.text.contains(" warnings"), "warnings are counted, too");
 }
 
 #[test]
-fn a_line_without_end_is_cut_in_its_middle() {
+fn very_long_line_is_cut_in_the_middle() {
     let text = format!("start{}end", "x".repeat(50_000));
-    let condensed = condense(Asked { tool: "Bash", command: Some("./print") }, &text, MOST).unwrap();
+    let condensed =
+        condense_output(OutputOrigin { tool: "Bash", command: Some("./print") }, &text, TARGET_CHARACTERS)
+            .unwrap();
     assert!(condensed.text.starts_with("startxxx") && condensed.text.ends_with("xxxend"));
     assert!(condensed.text.contains(" characters left out …]"));
 }

@@ -1,10 +1,10 @@
-//! What holds of every condensed text.
+//! Laws of condensed text.
 
-use pal_context::{Asked, condense};
+use pal_context::{OutputOrigin, condense_output};
 use pal_testkit::cases;
 use proptest::prelude::*;
 
-/// Whether a line surely reports an error: a narrower notion than the condenser's own.
+/// Returns true if a line surely reports an error: narrower than the condenser's own rule.
 fn reports_error(line: &str) -> bool {
     let is_passed = ["(pass)", "✓", "✔", "... ok", " PASSED", "PASS"].iter().any(|sign| line.contains(sign));
     let opens = ["error: ", "error[", "FAILED ", "--- FAIL", "fatal: ", "panic: "];
@@ -19,7 +19,7 @@ fn is_mark(line: &str) -> bool {
     line.trim().starts_with("[… ") && line.trim().ends_with(" …]")
 }
 
-/// How many lines the marks of a text stand for.
+/// Number of lines that the markers of a text stand for.
 fn marked(text: &str) -> u64 {
     let number = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -33,14 +33,14 @@ fn marked(text: &str) -> u64 {
 }
 
 /// Checks every law on one text.
-pub(crate) fn check_laws(asked: Asked<'_>, text: &str, most: usize) {
-    let condensed = condense(asked, text, most);
-    assert_eq!(condensed, condense(asked, text, most), "the same twice");
+pub(crate) fn check_laws(asked: OutputOrigin<'_>, text: &str, most: usize) {
+    let condensed = condense_output(asked, text, most);
+    assert_eq!(condensed, condense_output(asked, text, most), "the same twice");
     let Some(condensed) = condensed else { return };
     let (before, after) = (text.chars().count(), condensed.text.chars().count());
     assert!(before >= 2_000 && after + 1_000 <= before && after * 4 <= before * 3, "{before} to {after}");
     for most in [most, most / 3] {
-        assert_eq!(condense(asked, &condensed.text, most), None, "condensed once is condensed");
+        assert_eq!(condense_output(asked, &condensed.text, most), None, "condensed once is condensed");
     }
     let is_clean = !text.contains(['\u{1b}', '\r', '\u{8}', '\u{9b}']);
     let by_line = !["json", "terminal redraws"].contains(&condensed.by);
@@ -55,7 +55,7 @@ pub(crate) fn check_laws(asked: Asked<'_>, text: &str, most: usize) {
         lines.len() as u64,
         "every line is there or counted"
     );
-    // What is there is there in order, whole or cut in its middle.
+    // Kept lines are in order, whole or cut in the middle.
     let mut rest = lines.iter();
     for line in &kept {
         let head = line.split("[… ").next().unwrap();
@@ -66,7 +66,7 @@ pub(crate) fn check_laws(asked: Asked<'_>, text: &str, most: usize) {
     }
     let said = |line: &&&str| !line.trim().is_empty();
     for end in [lines.iter().find(said), lines.iter().rev().find(said)].into_iter().flatten() {
-        // Of a hit in a file, the name of the file is what is needed.
+        // Of a search hit, the file name is what matters.
         let head: String = end.chars().take(if condensed.by == "listing" { 140 } else { 400 }).collect();
         assert!(kept.iter().any(|line| line.starts_with(&head)), "first and last lines stay: {end}");
     }
@@ -140,20 +140,20 @@ proptest! {
 
     #[test]
     fn texts_keep_the_laws((tool, command) in asked(), text in text(), most in 0..12_000_usize) {
-        check_laws(Asked { tool, command }, &text, most);
+        check_laws(OutputOrigin { tool, command }, &text, most);
     }
 
     #[test]
     fn json_keeps_the_laws(json in json(), most in 500..9_000_usize) {
-        let asked = Asked { tool: "Bash", command: Some("curl x") };
+        let asked = OutputOrigin { tool: "Bash", command: Some("curl x") };
         check_laws(asked, &json, most);
         check_laws(asked, &format!("Output:\n{json}\ndone"), most);
     }
 
     #[test]
-    fn reads_are_never_touched(text in text(), most in 0..9_000_usize) {
+    fn file_content_is_never_condensed(text in text(), most in 0..9_000_usize) {
         for (tool, command) in [("Read", None), ("Bash", Some("cat a.log")), ("Bash", Some("sed -n '1,900p' a.rs"))] {
-            prop_assert_eq!(condense(Asked { tool, command }, &text, most), None);
+            prop_assert_eq!(condense_output(OutputOrigin { tool, command }, &text, most), None);
         }
     }
 }
@@ -161,7 +161,7 @@ proptest! {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the time that condensing takes is what is tested")]
 fn long_texts_take_no_long_time() {
-    let asked = Asked { tool: "Bash", command: Some("./run") };
+    let asked = OutputOrigin { tool: "Bash", command: Some("./run") };
     let repeated = |piece: &str| piece.repeat(10_000_000 / piece.len());
     let numbered: String =
         (0..300_000).map(|number| format!("[{number}] step {number} of the error: {number}\n")).collect();
@@ -187,7 +187,7 @@ fn long_texts_take_no_long_time() {
     ];
     for (name, text) in texts {
         let start = std::time::Instant::now();
-        let condensed = condense(asked, &text, 8_000);
+        let condensed = condense_output(asked, &text, 8_000);
         let took = start.elapsed();
         println!(
             "{name:>9}: {:?} for {} bytes, {:?}",

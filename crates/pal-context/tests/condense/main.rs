@@ -4,3 +4,5 @@
 mod formats;
 mod laws;
 mod real;
+#[path = "../recorded/mod.rs"]
+mod recorded;

@@ -2,31 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pal_context::{Asked, condense};
-use pal_import::{Measure, Options, import};
-use pal_model::{BlockType, Body, Entry, Text, array_items, fields, member, unescape};
+use pal_context::{OutputOrigin, condense_output};
+use pal_model::{BlockType, EntryBody, array_items, member, object_fields, unescape};
 use pal_testkit::session_files;
 
 use crate::laws::check_laws;
+use crate::recorded::import_entries;
 
-/// Characters aimed at.
-const MOST: usize = 4_000;
+/// Target characters.
+const TARGET_CHARACTERS: usize = 4_000;
 
-struct Thirds;
-
-impl Measure for Thirds {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
-
-/// The command in the input of a call, whatever the agent calls it.
+/// The command in the input of a call; the key varies between agents.
 fn command(input: &str) -> Option<String> {
-    let input = fields(input).ok()?;
+    let input = object_fields(input).ok()?;
     let value = member(&input, "command").or_else(|| member(&input, "cmd"))?;
     match unescape(value) {
         Some(command) => Some(command.into_owned()),
@@ -35,17 +23,13 @@ fn command(input: &str) -> Option<String> {
 }
 
 /// Calls `each` with every result's tool, command and text.
-fn each_result(mut each: impl FnMut(Asked<'_>, &str)) {
+fn each_result(mut each: impl FnMut(OutputOrigin<'_>, &str)) {
     for file in session_files() {
-        let source = std::fs::read(&file).unwrap();
-        let imported = import(&source, &Options { measure: &Thirds, strict: false }).unwrap();
-        let log = Text::from(imported.log);
         let mut calls: HashMap<String, (String, Option<String>)> = HashMap::new();
-        for line in log.lines() {
-            let entry = Entry::parse(log.slice_of(line)).unwrap();
+        for entry in import_entries(&file).unwrap() {
             let content = match &entry.body {
-                Body::User(user) => &user.content,
-                Body::Assistant(assistant) => &assistant.content,
+                EntryBody::User(user) => &user.content,
+                EntryBody::Assistant(assistant) => &assistant.content,
                 _ => continue,
             };
             for block in content.blocks() {
@@ -55,7 +39,7 @@ fn each_result(mut each: impl FnMut(Asked<'_>, &str)) {
                     calls.insert(id, (name, block.field("input").and_then(command)));
                 } else if block.kind() == BlockType::ToolResult {
                     let (tool, command) = calls.get(&id).cloned().unwrap_or_default();
-                    let asked = Asked { tool: &tool, command: command.as_deref() };
+                    let asked = OutputOrigin { tool: &tool, command: command.as_deref() };
                     let content = block.content();
                     let texts = content.blocks().iter().filter_map(|block| block.string("text"));
                     texts.for_each(|text| each(asked, &text));
@@ -66,7 +50,7 @@ fn each_result(mut each: impl FnMut(Asked<'_>, &str)) {
 }
 
 #[test]
-fn every_real_result_keeps_the_laws() {
+fn recorded_results_keep_the_laws() {
     let mut by_kind: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
     let (mut results, mut long, mut characters) = (0, 0, 0);
     each_result(|asked, text| {
@@ -74,8 +58,8 @@ fn every_real_result_keeps_the_laws() {
         let before = text.chars().count();
         characters += before;
         long += usize::from(before >= 2_000);
-        check_laws(asked, text, MOST);
-        if let Some(condensed) = condense(asked, text, MOST) {
+        check_laws(asked, text, TARGET_CHARACTERS);
+        if let Some(condensed) = condense_output(asked, text, TARGET_CHARACTERS) {
             by_kind.entry(condensed.by).or_default().push((before, condensed.text.chars().count()));
         }
     });

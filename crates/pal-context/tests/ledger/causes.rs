@@ -1,13 +1,13 @@
-//! Each cause of a fall, and what is none.
+//! Each cause of a cache-read drop, and cases that are none.
 
-use pal_model::{BreakCause, CacheBreak, Change, DecisionKind, Source};
+use pal_model::{BreakCause, CacheBreak, DecisionKind, RequestChange, RequestSource};
 
 use super::close;
-use super::tape::{MODEL, Tape, cleared, used, used_for_an_hour};
+use super::tape::{LogTape, MODEL, cleared, used, used_for_an_hour};
 
-/// A session whose last request read 100 000 tokens, with all that stands before its messages known.
-fn warm() -> Tape {
-    let mut tape = Tape::new();
+/// A session whose last request read 100,000 tokens, with a known prefix.
+fn warm() -> LogTape {
+    let mut tape = LogTape::new();
     tape.prefix("You are a test.");
     tape.result();
     tape.turn(0, used(0, 100_000, 0));
@@ -15,14 +15,14 @@ fn warm() -> Tape {
     tape
 }
 
-/// The cause of the only fall, which the last request shows.
+/// Cause of the only drop, in the last request.
 #[track_caller]
-fn cause(tape: &Tape) -> BreakCause {
+fn cause(tape: &LogTape) -> BreakCause {
     let ledger = tape.ledger();
-    let falls: Vec<_> = ledger.falls().collect();
+    let falls: Vec<_> = ledger.drops().collect();
     let [(row, fall)] = falls.as_slice() else { panic!("{falls:?}") };
     assert_eq!(row.number, ledger.rows.len());
-    fall.what.cause.clone()
+    fall.cache_break.cause.clone()
 }
 
 fn expected(what: &str) -> BreakCause {
@@ -30,12 +30,12 @@ fn expected(what: &str) -> BreakCause {
 }
 
 #[test]
-fn time_that_passed() {
+fn expiry_is_a_cause() {
     let mut tape = warm();
     tape.turn(430, used(0, 104_000, 0));
     assert_eq!(cause(&tape), BreakCause::Expired { idle_ms: 430_000, lifetime_ms: 300_000 });
     let ledger = tape.ledger();
-    close(ledger.breaks().next().unwrap().1.what.cost, 1.15);
+    close(ledger.breaks().next().unwrap().1.cache_break.cost, 1.15);
     let mut tape = warm();
     tape.turn(10, used_for_an_hour(101_000, 500));
     tape.turn(430, used(0, 104_000, 0));
@@ -56,7 +56,7 @@ fn a_long_answer_counts_from_the_start_of_its_request() {
 }
 
 #[test]
-fn another_model() {
+fn model_change_is_a_cause() {
     let mut tape = warm();
     tape.model = "claude-opus-4-6";
     tape.turn(900, used(0, 104_000, 0));
@@ -65,7 +65,7 @@ fn another_model() {
 }
 
 #[test]
-fn decisions_announce_what_they_break() {
+fn decisions_make_drops_expected() {
     for (kind, name) in [
         (cleared(), "clear"),
         (DecisionKind::CacheEdit { tool_use_ids: vec!["call".into()] }, "cache_edit"),
@@ -75,9 +75,9 @@ fn decisions_announce_what_they_break() {
         tape.decide(kind, 10);
         tape.turn(900, used(20_000, 60_000, 0));
         assert_eq!(cause(&tape), expected(name));
-        // It explains one fall, not the next one.
+        // It explains one drop, not the next one.
         tape.turn(10, used(0, 80_000, 0));
-        assert_eq!(tape.ledger().breaks().next().unwrap().1.what.cause, BreakCause::Provider);
+        assert_eq!(tape.ledger().breaks().next().unwrap().1.cache_break.cause, BreakCause::Provider);
     }
     let mut tape = warm();
     tape.decide(cleared(), 10);
@@ -95,7 +95,7 @@ fn decisions_announce_what_they_break() {
 }
 
 #[test]
-fn decisions_that_change_nothing_sent_announce_nothing() {
+fn decisions_on_unsent_content_announce_nothing() {
     let mut tape = warm();
     tape.decide(DecisionKind::Snip { entries: Vec::new() }, 10);
     tape.turn(900, used(20_000, 60_000, 0));
@@ -110,7 +110,7 @@ fn decisions_that_change_nothing_sent_announce_nothing() {
     tape.decide(spill(), 10);
     tape.turn(10, used(0, 101_000, 0));
     assert_eq!(cause(&tape), expected("spill"), "the result had been sent");
-    let mut tape = Tape::new();
+    let mut tape = LogTape::new();
     tape.prefix("You are a test.");
     tape.turn(0, used(0, 100_000, 0));
     tape.turn(10, used(100_000, 1_000, 0));
@@ -122,8 +122,8 @@ fn decisions_that_change_nothing_sent_announce_nothing() {
 }
 
 #[test]
-fn what_stands_before_the_messages() {
-    let mut tape = Tape::new();
+fn prefix_change_is_a_cause() {
+    let mut tape = LogTape::new();
     tape.turn(0, used(0, 100_000, 0));
     tape.turn(10, used(100_000, 1_000, 0));
     tape.turn(10, used(0, 102_000, 0));
@@ -135,7 +135,8 @@ fn what_stands_before_the_messages() {
     let mut tape = warm();
     tape.prefix("You are another test.");
     tape.turn(10, used(0, 102_000, 0));
-    let section = BreakCause::Section { name: "block 0".into(), change: Change::Changed, characters: 6 };
+    let section =
+        BreakCause::Section { name: "block 0".into(), change: RequestChange::Changed, characters: 6 };
     assert_eq!(cause(&tape), section, "a block without notes is one section");
     let mut tape = warm();
     tape.prefix("You are a test.");
@@ -152,7 +153,7 @@ fn a_summary_shares_the_cache_of_the_conversation_and_others_do_not() {
     tape.source = "compact";
     tape.ask(5);
     tape.answer(used(101_000, 0, 500));
-    assert_eq!(tape.ledger().falls().count(), 0);
+    assert_eq!(tape.ledger().drops().count(), 0);
     assert_eq!(tape.ledger().rows[3].idle_ms, Some(10_000), "since the conversation's last request");
     tape.boundary("All is well.");
     tape.source = "main";
@@ -170,15 +171,15 @@ fn a_summary_shares_the_cache_of_the_conversation_and_others_do_not() {
 }
 
 #[test]
-fn small_falls_are_none() {
+fn small_drops_are_ignored() {
     let mut tape = warm();
     tape.turn(10, used(98_100, 5_000, 0));
     tape.turn(10, used(94_000, 5_000, 0));
-    assert_eq!(tape.ledger().falls().count(), 0, "less than 2 000 tokens, less than 5 %");
+    assert_eq!(tape.ledger().drops().count(), 0, "less than 2 000 tokens, less than 5 %");
 }
 
 #[test]
-fn unreported_rows_are_passed_over() {
+fn unreported_rows_are_skipped() {
     let mut tape = warm();
     tape.turn(200, Default::default());
     tape.turn(200, used(0, 104_000, 0));
@@ -186,9 +187,10 @@ fn unreported_rows_are_passed_over() {
 }
 
 #[test]
-fn a_verdict_that_was_recorded_stands() {
+fn recorded_cause_takes_precedence() {
     let mut tape = warm();
-    let cause = BreakCause::Section { name: "environment".into(), change: Change::Changed, characters: 12 };
+    let cause =
+        BreakCause::Section { name: "environment".into(), change: RequestChange::Changed, characters: 12 };
     tape.verdict = Some(CacheBreak {
         tokens: 100_000,
         cause: cause.clone(),
@@ -199,8 +201,11 @@ fn a_verdict_that_was_recorded_stands() {
     tape.turn(900, used(0, 104_000, 0));
     let ledger = tape.ledger();
     let (row, fall) = ledger.breaks().next().unwrap();
-    assert_eq!((row.source.clone(), fall.is_recorded, &fall.what.cause), (Source::main(), true, &cause));
-    close(fall.what.cost, 1.15);
-    assert_eq!(fall.what.provider.as_deref(), Some("system_changed"));
-    assert_eq!(ledger.falls_by_cause()[0].0, "section");
+    assert_eq!(
+        (row.source.clone(), fall.is_recorded, &fall.cache_break.cause),
+        (RequestSource::main(), true, &cause)
+    );
+    close(fall.cache_break.cost, 1.15);
+    assert_eq!(fall.cache_break.provider.as_deref(), Some("system_changed"));
+    assert_eq!(ledger.drops_by_cause()[0].0, "section");
 }

@@ -1,19 +1,19 @@
-//! The ledger on made logs: every cause, and figures that were worked out by hand.
+//! The ledger on constructed logs: every cause, and figures worked out by hand.
 //!
-//! The model is one with round prices: 10 dollars a million tokens of input, 12.5 and 20 for writing, 1 for reading, 50
-//! for output.
+//! The model has round prices per million tokens: 10 dollars for input, 12.5 and 20 for writing, 1 for
+//! reading, 50 for output.
 
 mod causes;
 mod real;
 mod tape;
 
-use pal_context::{Ledger, PromptTokens, Totals, price_of_break};
-use pal_model::{Cards, Iteration, LayerReport, Usage};
-use pal_testkit::{Soup, cases, soup};
+use pal_context::{CostLedger, CostTotals, PromptTokens, price_of_break};
+use pal_model::{LayerReport, ModelCatalog, Usage, UsageIteration};
+use pal_testkit::{RandomLogOptions, cases, random_log};
 use pal_view::Category;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use tape::{MODEL, Tape, cleared, used};
+use tape::{LogTape, MODEL, cleared, used};
 
 #[track_caller]
 fn close(found: Option<f64>, expected: f64) {
@@ -22,8 +22,8 @@ fn close(found: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn a_row_says_what_was_paid_and_what_the_cache_saved() {
-    let mut tape = Tape::new();
+fn rows_report_cost_and_cache_saving() {
+    let mut tape = LogTape::new();
     tape.turn(0, used(0, 100_000, 10));
     tape.turn(30, used(100_000, 2_000, 0));
     let ledger = tape.ledger();
@@ -46,37 +46,37 @@ fn a_row_says_what_was_paid_and_what_the_cache_saved() {
 }
 
 #[test]
-fn an_hour_costs_more_than_five_minutes_and_passes_beside_the_totals_count() {
-    let mut tape = Tape::new();
+fn hour_writes_and_additional_passes_are_priced() {
+    let mut tape = LogTape::new();
     let mut usage = used(0, 10_000, 0);
     usage.cache_creation.as_mut().unwrap().ephemeral_1h_input_tokens = 4_000;
-    let pass = |kind: &str| Iteration {
+    let pass = |kind: &str| UsageIteration {
         kind: kind.into(),
         input_tokens: 30_000,
         output_tokens: 1_000,
-        ..Iteration::default()
+        ..UsageIteration::default()
     };
     usage.iterations = Some(vec![pass("compaction")]);
     tape.turn(0, usage);
     let ledger = tape.ledger();
     // 6 000 × 12.5 + 4 000 × 20 + 100 × 50, and 30 000 × 10 + 1 000 × 50 beside
     close(ledger.rows[0].cost, 0.16 + 0.35);
-    assert_eq!(ledger.rows[0].beside, 31_000);
+    assert_eq!(ledger.rows[0].additional, 31_000);
     let prompt = ledger.rows[0].prompt.unwrap();
     assert_eq!((prompt.written, prompt.written_1h), (6_000, 4_000));
 }
 
 #[test]
-fn a_break_costs_what_was_paid_for_its_tokens_beyond_reading_them() {
+fn break_cost_is_the_surcharge_over_reading() {
     let own = "[models.steep]\nlike = \"claude-fable-5\"\n\
                cliff = { above = 200_000, input = 20, output = 50, write_5m = 25, write_1h = 40, read = 2 }\n";
-    let cards = Cards::shipped().overridden(own).unwrap();
+    let cards = ModelCatalog::built_in().with_overrides(own).unwrap();
     let card = cards.find(MODEL).card;
     let price = |usage: &Usage, tokens| price_of_break(&card, usage, tokens);
     close(price(&used(0, 104_000, 0), 100_000), 100_000.0 * 11.5 / 1e6);
     close(price(&used(0, 0, 60_000), 50_000), 50_000.0 * 9.0 / 1e6);
     close(price(&used(0, 30_000, 60_000), 50_000), (30_000.0 * 11.5 + 20_000.0 * 9.0) / 1e6);
-    // What is no longer sent at all costs nothing.
+    // Content that is no longer sent costs nothing.
     close(price(&used(0, 5_000, 0), 100_000), 5_000.0 * 11.5 / 1e6);
     close(price(&used(90_000, 0, 0), 10_000), 0.0);
     let mut hour = used(0, 10_000, 0);
@@ -88,15 +88,15 @@ fn a_break_costs_what_was_paid_for_its_tokens_beyond_reading_them() {
 }
 
 #[test]
-fn what_was_not_reported_is_unknown_and_not_free() {
-    let mut tape = Tape::new();
+fn unreported_usage_is_unknown_not_free() {
+    let mut tape = LogTape::new();
     tape.turn(0, used(0, 50_000, 0));
     tape.turn(10, Usage::default());
     tape.turn(10, Usage { output_tokens: 70, ..Usage::default() });
     tape.model = "nobody-knows-it";
     tape.turn(10, used(50_000, 0, 0));
     let ledger = tape.ledger();
-    let Totals { requests, unreported, unpriced, .. } = ledger.all;
+    let CostTotals { requests, unreported, unpriced, .. } = ledger.all;
     assert_eq!((requests, unreported, unpriced), (4, 2, 1));
     for row in &ledger.rows[1..3] {
         assert_eq!((row.prompt, row.cost, row.saved, row.context), (None, None, None, None));
@@ -110,8 +110,8 @@ fn what_was_not_reported_is_unknown_and_not_free() {
 }
 
 #[test]
-fn what_was_taken_out_of_sight_is_counted_for_every_request_since() {
-    let mut tape = Tape::new();
+fn savings_count_for_every_later_request() {
+    let mut tape = LogTape::new();
     tape.turn(0, used(0, 50_000, 0));
     let clear = tape.decide(cleared(), 5_000);
     tape.layers = vec![LayerReport {
@@ -135,8 +135,8 @@ fn what_was_taken_out_of_sight_is_counted_for_every_request_since() {
 }
 
 #[test]
-fn a_decision_of_a_branch_that_was_left_frees_nothing_more() {
-    let mut tape = Tape::new();
+fn decisions_on_abandoned_branches_save_nothing() {
+    let mut tape = LogTape::new();
     tape.turn(0, used(0, 50_000, 0));
     let before = tape.newest();
     tape.decide(cleared(), 5_000);
@@ -149,8 +149,8 @@ fn a_decision_of_a_branch_that_was_left_frees_nothing_more() {
 }
 
 #[test]
-fn a_compaction_says_how_much_it_freed_and_where_it_stands() {
-    let mut tape = Tape::new();
+fn compactions_report_sizes_and_position() {
+    let mut tape = LogTape::new();
     tape.say(&"a long story ".repeat(3_000));
     tape.turn(0, used(0, 9_000, 0));
     tape.boundary("A story was told.");
@@ -163,7 +163,7 @@ fn a_compaction_says_how_much_it_freed_and_where_it_stands() {
     assert_eq!(ledger.savings[0].tokens_freed, compaction.tokens_before - compaction.tokens_after);
 }
 
-fn sum<'a>(all: impl Iterator<Item = &'a Totals>) -> (u64, u64, u64, u64, f64, f64) {
+fn sum<'a>(all: impl Iterator<Item = &'a CostTotals>) -> (u64, u64, u64, u64, f64, f64) {
     all.fold((0, 0, 0, 0, 0.0, 0.0), |sum, totals| {
         (
             sum.0 + totals.requests,
@@ -176,8 +176,8 @@ fn sum<'a>(all: impl Iterator<Item = &'a Totals>) -> (u64, u64, u64, u64, f64, f
     })
 }
 
-/// The sums are those of the rows, whichever way they are cut.
-pub(crate) fn adds_up(ledger: &Ledger) {
+/// The totals equal the sums of the rows in every grouping.
+pub(crate) fn adds_up(ledger: &CostLedger) {
     let all = sum([ledger.all].iter());
     let parts = [
         sum(ledger.by_source.iter().map(|(_, totals)| totals)),
@@ -197,8 +197,8 @@ pub(crate) fn adds_up(ledger: &Ledger) {
         assert_eq!((part.0, part.1, part.2, part.3), (all.0, all.1, all.2, all.3));
         assert!((part.4 - all.4).abs() < 1e-6 && (part.5 - all.5).abs() < 1e-6);
     }
-    let falls: u64 = ledger.falls_by_cause().iter().map(|(_, totals)| totals.falls).sum();
-    assert_eq!(falls as usize, ledger.falls().count());
+    let falls: u64 = ledger.drops_by_cause().iter().map(|(_, totals)| totals.drops).sum();
+    assert_eq!(falls as usize, ledger.drops().count());
     assert!(ledger.rows.iter().enumerate().all(|(at, row)| row.number == at + 1));
 }
 
@@ -206,11 +206,11 @@ proptest! {
     #![proptest_config(Config { cases: cases(300), failure_persistence: None, ..Config::default() })]
 
     #[test]
-    fn sums_are_those_of_the_rows_whatever_the_log(
-        entries in soup(Soup { steps: 60, decisions: true, boundaries: true, rewinds: true, prefixes: true })
+    fn totals_equal_the_sum_of_rows(
+        entries in random_log(RandomLogOptions { steps: 60, decisions: true, boundaries: true, rewinds: true, prefixes: true })
     ) {
-        let ledger = Ledger::of(&entries, &Cards::shipped());
-        let responses = entries.iter().filter(|entry| matches!(entry.body, pal_model::Body::Response(_))).count();
+        let ledger = CostLedger::from_entries(&entries, &ModelCatalog::built_in());
+        let responses = entries.iter().filter(|entry| matches!(entry.body, pal_model::EntryBody::Response(_))).count();
         prop_assert_eq!(ledger.rows.len(), responses);
         adds_up(&ledger);
     }

@@ -1,11 +1,11 @@
 //! Microcompact: old results.
 
-use pal_context::When;
-use pal_model::Cards;
+use pal_context::ForecastCondition;
+use pal_model::ModelCatalog;
 use pal_testkit::script;
 use pal_view::View;
 
-use crate::common::{OPTIONS, Setting, check, spelled_out};
+use crate::common::{LayerFixture, OPTIONS, check, spelled_out};
 
 /// Eight calls, each with its result, one round each.
 fn rounds(tools: &[&str], size: usize) -> String {
@@ -16,14 +16,14 @@ fn rounds(tools: &[&str], size: usize) -> String {
     log + "model z: done\n"
 }
 
-fn card_without_clearing(log: &str) -> Setting {
-    Setting::of("gpt-5.2", log).with_window(200_000)
+fn card_without_clearing(log: &str) -> LayerFixture {
+    LayerFixture::of("gpt-5.2", log).with_window(200_000)
 }
 
 #[test]
 fn a_cold_cache_clears_all_but_the_newest() {
     let log = rounds(&["Bash"; 8], 3_000) + "user: and now?";
-    let cold = || Setting::of("claude-opus-4-6", &log).later(61);
+    let cold = || LayerFixture::of("claude-opus-4-6", &log).later(61);
     let setting = check(
         "microcompact",
         cold(),
@@ -43,31 +43,32 @@ fn a_cold_cache_clears_all_but_the_newest() {
 fn a_warm_cache_is_left_alone() {
     let log = rounds(&["Bash"; 8], 3_000) + "user: and now?";
     let setting = card_without_clearing(&log).later(59);
-    check("microcompact", setting, &["nothing: 6 813 tokens, acts from 160 000"]);
+    check("microcompact", setting, &["nothing: 6,813 tokens, acts from 160,000"]);
 }
 
 #[test]
-fn under_pressure_where_the_provider_cannot() {
+fn pressure_clears_if_the_provider_cannot() {
     let log =
         rounds(&["Bash", "Task", "read_file", "mcp__a__b", "exec_command", "Grep", "Edit", "Read"], 100_000);
     let setting = card_without_clearing(&(log + "user: more"));
     check(
         "microcompact",
         setting,
-        &["clear c0 c2 c4: 220 794 tokens are past the warning at 160 000: 3 old results cleared"],
+        &["clear c0 c2 c4: 220,794 tokens are past the warning at 160,000: 3 old results cleared"],
     );
 }
 
 const TOOLS: &str = "tools Read Bash Edit Write Task mcp__a__b\n";
 
 #[test]
-fn the_provider_is_asked_where_it_can_and_always_the_same() {
+fn provider_clear_request_is_stable() {
     let asked = |keep: &str, thinking: &str| {
         format!(
             r#"ask context_management {{"edits":[{{"type":"clear_thinking_20251015","keep":{thinking}}},{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":157000}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":20000}},"exclude_tools":["Task","mcp__a__b"],"clear_tool_inputs":["Edit","Write"]}}]}}"#
         )
     };
-    let setting = |log: &str| Setting::of("claude-opus-5-5", &format!("{TOOLS}{log}")).with_window(200_000);
+    let setting =
+        |log: &str| LayerFixture::of("claude-opus-5-5", &format!("{TOOLS}{log}")).with_window(200_000);
     check("microcompact", setting("user: go"), &[&asked("20", r#""all""#)]);
     // Close to the trigger it is settled how many results stay, and once settled it stays so.
     let log = rounds(&["Bash"; 12], 40_000) + "user: more\n";
@@ -75,7 +76,7 @@ fn the_provider_is_asked_where_it_can_and_always_the_same() {
     let act = full.act("microcompact");
     assert_eq!(
         act.reason,
-        "149 016 tokens, the provider clears from 157 000 on: the newest 3 results, about 40 000 tokens, will stay"
+        "149,016 tokens, the provider clears from 157,000 on: the newest 3 results, about 40,000 tokens, will stay"
     );
     full.carry_out(&act);
     let full = check("microcompact", full, &[&asked("3", r#""all""#)]);
@@ -87,8 +88,8 @@ fn the_provider_is_asked_where_it_can_and_always_the_same() {
 }
 
 #[test]
-fn the_provider_is_not_asked_beside_its_own_compaction() {
-    let setting = Setting::of("claude-opus-5-5", &format!("{TOOLS}user: go"));
+fn provider_clear_is_not_combined_with_compaction() {
+    let setting = LayerFixture::of("claude-opus-5-5", &format!("{TOOLS}user: go"));
     check(
         "microcompact",
         setting.with_policy(|policy| policy.provider_compaction = true),
@@ -97,12 +98,12 @@ fn the_provider_is_not_asked_beside_its_own_compaction() {
 }
 
 #[test]
-fn bound_thinking_waits_for_a_turn_of_the_user() {
+fn bound_thinking_waits_for_a_user_turn() {
     let log = rounds(&["Bash"; 8], 3_000);
     let inside =
-        Setting::of("claude-opus-5-5", &(log.clone() + "model y: call z Bash\nresult z: ok")).later(90);
+        LayerFixture::of("claude-opus-5-5", &(log.clone() + "model y: call z Bash\nresult z: ok")).later(90);
     check("microcompact", inside, &["nothing: the session declares no tools"]);
-    let opens = Setting::of("claude-opus-5-5", &(log + "user: back")).later(90);
+    let opens = LayerFixture::of("claude-opus-5-5", &(log + "user: back")).later(90);
     check(
         "microcompact",
         opens,
@@ -120,7 +121,7 @@ fn memory_other_tools_and_short_results_are_never_cleared() {
     log += &rounds(&["Read"; 6], 4_000);
     check(
         "microcompact",
-        Setting::of("claude-opus-4-6", &(log + "user: back")).later(90),
+        LayerFixture::of("claude-opus-4-6", &(log + "user: back")).later(90),
         &["clear c0: the cache is cold after 90 minutes: 1 old result cleared"],
     );
 }
@@ -130,16 +131,16 @@ fn a_spilled_result_says_where_it_is() {
     let log = rounds(&["Bash"; 6], 3_000) + "spill c0: ~1500~\nuser: back";
     let setting = check(
         "microcompact",
-        Setting::of("claude-opus-4-6", &log).later(90),
+        LayerFixture::of("claude-opus-4-6", &log).later(90),
         &["clear c0: the cache is cold after 90 minutes: 1 old result cleared"],
     );
     assert!(setting.checked_body().contains("[Old tool result content cleared] All of it is in /s/c0.txt."));
 }
 
 #[test]
-fn pressure_hides_old_memories_and_wants_enough_to_clear() {
+fn pressure_hides_old_memories_and_needs_enough_tokens() {
     let reason =
-        "177 259 tokens are past the warning at 160 000: 5 old results cleared, 1 old memory note hidden";
+        "177,259 tokens are past the warning at 160,000: 5 old results cleared, 1 old memory note hidden";
     let log = rounds(&["Bash"; 8], 80_000).replace("user: go\n", "user: go\nnote memory: ~2000~\n");
     check(
         "microcompact",
@@ -155,10 +156,10 @@ fn pressure_hides_old_memories_and_wants_enough_to_clear() {
 }
 
 #[test]
-fn the_cache_is_edited_where_the_card_can() {
+fn cache_edits_follow_the_card() {
     let own = "[models.editing]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n";
-    let card = Cards::shipped().overridden(own).unwrap().find("editing").card;
-    let setting = |log: &str| Setting::from_entries(card.clone(), script(&spelled_out(log)).unwrap());
+    let card = ModelCatalog::built_in().with_overrides(own).unwrap().find("editing").card;
+    let setting = |log: &str| LayerFixture::from_entries(card.clone(), script(&spelled_out(log)).unwrap());
     let eleven = rounds(&["Bash"; 11], 3_000) + "user: more";
     check("microcompact", setting(&eleven), &["nothing: 11 results in the cache, edits it from 12 on"]);
     let twelve = rounds(&["Bash"; 12], 3_000) + "model y: call z Bash\nresult z: ok";
@@ -174,7 +175,7 @@ fn the_cache_is_edited_where_the_card_can() {
         "{body}"
     );
     assert!(body.contains(r#""cache_reference":"c0"}"#) && !body.contains("content cleared"));
-    let chain = |view: &View| view.render(OPTIONS).chain().collect::<Vec<_>>();
+    let chain = |view: &View| view.render(OPTIONS).block_fingerprints().collect::<Vec<_>>();
     assert!(chain(&edited.view).starts_with(&chain(&before)), "the messages keep their bytes");
     assert!(edited.view.size().tokens + 4_000 < before.size().tokens, "{:?}", edited.view.size());
     // Sent edits stay where they were sent; what follows is decided anew, and nothing is deleted twice.
@@ -196,30 +197,30 @@ fn the_cache_is_edited_where_the_card_can() {
 }
 
 #[test]
-fn what_the_model_has_not_seen_is_never_cleared() {
+fn unsent_results_are_never_cleared() {
     let calls: String = (0..8).map(|at| format!("model m: call c{at} Bash\n")).collect();
     let results: String = (0..8).map(|at| format!("result c{at}: ~3000~\n")).collect();
-    let unseen = Setting::of("claude-opus-4-6", &format!("user: go\nsent\n{calls}{results}")).later(90);
+    let unseen = LayerFixture::of("claude-opus-4-6", &format!("user: go\nsent\n{calls}{results}")).later(90);
     check("microcompact", unseen, &["nothing: the session declares no tools"]);
 }
 
 /// What is foreseen: layer, moment, results, and whether anything is freed.
-fn foreseen(setting: &Setting) -> Vec<(When, Vec<String>, bool)> {
-    let situation = setting.situation();
-    let all = pal_context::LAYERS.iter().flat_map(|layer| layer.foresee(&situation));
+fn foreseen(setting: &LayerFixture) -> Vec<(ForecastCondition, Vec<String>, bool)> {
+    let context = setting.context();
+    let all = pal_context::LAYERS.iter().flat_map(|layer| layer.forecast(&context));
     let of_layer = all.filter(|one| one.layer == "microcompact");
     let ids = |ids: &[pal_model::ToolUseId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
-    of_layer.map(|one| (one.when, ids(&one.results), one.tokens > 0)).collect()
+    of_layer.map(|one| (one.condition, ids(&one.results), one.tokens > 0)).collect()
 }
 
 #[test]
-fn what_is_foreseen_is_what_happens_when_its_time_has_come() {
-    let hour = When::Idle(std::time::Duration::from_secs(3_600));
+fn forecasts_match_later_actions() {
+    let hour = ForecastCondition::Idle(std::time::Duration::from_secs(3_600));
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let log = rounds(&["Bash"; 8], 60_000) + "user: and now?";
     // Where the provider does not clear: all but five after an hour, all but three past the warning.
     let setting = card_without_clearing(&log);
-    let pressed = (When::Tokens(160_000), names(&["c0", "c1", "c2", "c3", "c4"]), true);
+    let pressed = (ForecastCondition::Tokens(160_000), names(&["c0", "c1", "c2", "c3", "c4"]), true);
     assert_eq!(foreseen(&setting), [(hour, names(&["c0", "c1", "c2"]), true), pressed]);
     check(
         "microcompact",
@@ -229,11 +230,11 @@ fn what_is_foreseen_is_what_happens_when_its_time_has_come() {
     // Where it does: from its trigger on, all but those that make 40 000 tokens; nothing as long as that is too little.
     let asking = |size: usize| {
         let log = format!("{TOOLS}{}user: more\n", rounds(&["Bash"; 12], size));
-        foreseen(&Setting::of("claude-opus-5-5", &log).with_window(200_000))
+        foreseen(&LayerFixture::of("claude-opus-5-5", &log).with_window(200_000))
     };
     let results: Vec<String> = (0..9).map(|at| format!("c{at}")).collect();
-    assert_eq!(asking(40_000)[1], (When::Tokens(157_000), results, true));
-    assert_eq!(asking(100)[1], (When::Tokens(157_000), Vec::new(), false));
+    assert_eq!(asking(40_000)[1], (ForecastCondition::Tokens(157_000), results, true));
+    assert_eq!(asking(100)[1], (ForecastCondition::Tokens(157_000), Vec::new(), false));
     let off = card_without_clearing(&log).with_policy(|policy| {
         (policy.cold_clear, policy.pressure) = (false, false);
     });

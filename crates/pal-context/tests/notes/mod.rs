@@ -1,14 +1,14 @@
-//! When notes are due.
+//! Cadence of notes.
 
-use pal_context::{Noted, NotesCadence};
-use pal_model::Body;
+use pal_context::{NotesCadence, NotesCoverage};
+use pal_model::EntryBody;
 
-use crate::common::Setting;
+use crate::common::LayerFixture;
 
-/// A conversation whose second prompt was shorter than its first, because something was cleared; what was said in between
-/// has so many characters.
+/// A conversation whose second prompt was shorter than its first, because results were cleared, with
+/// `characters` characters of messages in between.
 fn grown(characters: usize) -> bool {
-    let setting = Setting::of(
+    let setting = LayerFixture::of(
         "claude-opus-4-6",
         &format!(
             "user: go\nsent\nmodel m1: call c1 Bash {{\"command\":\"make\"}}\nusage m1 60000 10\n\
@@ -16,14 +16,14 @@ fn grown(characters: usize) -> bool {
              usage m2 30000 10\nresult c2: done"
         ),
     );
-    let is_answer = |body: &Body| matches!(body, Body::Assistant(_));
+    let is_answer = |body: &EntryBody| matches!(body, EntryBody::Assistant(_));
     let first = setting.view.branch().iter().find(|entry| is_answer(&entry.body)).unwrap().id;
-    let noted = Noted { last: first, tokens: 60_000 };
+    let noted = NotesCoverage { last: first, tokens: 60_000 };
     NotesCadence::default().has_grown(&setting.view, &noted)
 }
 
 #[test]
-fn what_was_said_counts_where_clearing_hides_how_much_that_was() {
+fn message_growth_counts_despite_clearing() {
     assert!(!grown(20_000));
     assert!(grown(200_000));
 }

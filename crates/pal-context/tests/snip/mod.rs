@@ -1,21 +1,21 @@
 //! Snip: redundant calls.
 
-use crate::common::{Setting, check};
+use crate::common::{LayerFixture, check};
 
 /// A session with these rounds, and enough behind them that they are old.
-fn setting(rounds: &str) -> Setting {
+fn setting(rounds: &str) -> LayerFixture {
     let mut log = String::from("user: go\nsent\n") + rounds;
     for at in 0..11 {
         log += &format!("model z{at}: call z{at} Task {{\"n\":{at}}}\nresult z{at}: done {at}\nsent\n");
     }
     let log = log + "model z: done\nuser: more";
-    Setting::of("claude-opus-4-6", &log).later(90).with_policy(|policy| policy.snip = true)
+    LayerFixture::of("claude-opus-4-6", &log).later(90).with_policy(|policy| policy.snip = true)
 }
 
 const READ: &str = r#"Read {"file_path":"/a"}"#;
 
 #[test]
-fn a_read_that_a_later_one_supersedes() {
+fn superseded_reads_are_hidden() {
     let rounds = format!(
         "model m1: call a {READ}\nresult a: ~20000~\nsent\nmodel m2: call b Edit {{\"file_path\":\"/a\"}}\nresult b: ok\nsent\nmodel m3: call c {READ}\nresult c: ~20001~\nsent\n"
     );
@@ -72,18 +72,18 @@ fn pairs_go_whole_or_not_at_all() {
 }
 
 #[test]
-fn it_waits_for_a_good_moment_and_a_good_gain() {
+fn snip_waits_for_a_cold_cache_and_enough_gain() {
     let rounds = format!(
         "model m1: call a {READ}\nresult a: ~2000~\nsent\nmodel m3: call c {READ}\nresult c: ~2000~\nsent\n"
     );
     check(
         "snip",
         setting(&rounds),
-        &["nothing: the cache is cold, but redundant calls have only 626 tokens, acts from 5 000"],
+        &["nothing: the cache is cold, but redundant calls have only 626 tokens, acts from 5,000"],
     );
     let mut warm = setting(&rounds.replace("2000", "20000"));
     warm.now = warm.view.branch().last().unwrap().at;
-    check("snip", warm, &["nothing: the cache is warm and 11 884 tokens are below the warning at 960 000"]);
+    check("snip", warm, &["nothing: the cache is warm and 11,884 tokens are below the warning at 960,000"]);
     let off = setting(&rounds).with_policy(|policy| policy.snip = false);
     check("snip", off, &["nothing: switched off"]);
     // The last messages are never touched.

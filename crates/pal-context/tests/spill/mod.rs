@@ -1,13 +1,13 @@
 //! Spill: long results and pastes.
 
-use crate::common::{Setting, check};
-use pal_context::What;
+use crate::common::{LayerFixture, check};
+use pal_context::ActionKind;
 use pal_model::DecisionKind;
 
 const MODEL: &str = "claude-opus-4-6";
 
-fn setting(log: &str) -> Setting {
-    Setting::of(MODEL, log).with_window(200_000)
+fn setting(log: &str) -> LayerFixture {
+    LayerFixture::of(MODEL, log).with_window(200_000)
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn a_long_result_goes_to_disk_and_a_short_one_is_kept() {
         "spill",
         setting(log),
         &[
-            "spill a to tool-results/a.txt: Bash result of 50 001 characters is over 50 000",
+            "spill a to tool-results/a.txt: Bash result of 50,001 characters is over 50,000",
             "keep b: 1 result short enough to stay whole",
         ],
     );
@@ -27,7 +27,7 @@ fn a_long_result_goes_to_disk_and_a_short_one_is_kept() {
 }
 
 #[test]
-fn what_was_sent_is_not_looked_at() {
+fn sent_results_are_not_inspected() {
     let log = "user: go\nsent\nmodel m1: call a Bash\nresult a: ~90000~\nsent\nmodel m2: ok\nuser: more";
     check("spill", setting(log), &["nothing: nothing new to look at"]);
 }
@@ -43,24 +43,24 @@ fn the_largest_of_a_message_go_first_until_the_rest_fits() {
         "spill",
         setting(&log),
         &[
-            "spill b to tool-results/b.txt: the results of this message have 216 000 characters, over 200 000: the Bash result of 48 000 is shown in part",
+            "spill b to tool-results/b.txt: the results of this message have 216,000 characters, over 200,000: the Bash result of 48,000 is shown in part",
             "keep a c d e: 4 results short enough to stay whole",
         ],
     );
 }
 
 #[test]
-fn thresholds_are_the_users_and_shrink_with_the_window() {
+fn spill_thresholds_are_configurable_and_scale_with_the_window() {
     let log =
         "user: go\nsent\nmodel m1: call a Bash\nmodel m1: call b Read\nresult a: ~9000~\nresult b: ~9000~";
-    let by_tool = |setting: Setting| {
+    let by_tool = |setting: LayerFixture| {
         setting.with_policy(|policy| policy.spill_characters_by_tool = [("Bash".into(), 8_000)].into())
     };
     check(
         "spill",
         by_tool(setting(log)),
         &[
-            "spill a to tool-results/a.txt: Bash result of 9 000 characters is over 8 000",
+            "spill a to tool-results/a.txt: Bash result of 9,000 characters is over 8,000",
             "keep b: 1 result short enough to stay whole",
         ],
     );
@@ -68,8 +68,8 @@ fn thresholds_are_the_users_and_shrink_with_the_window() {
         "spill",
         setting(log).with_window(30_000),
         &[
-            "spill a to tool-results/a.txt: Bash result of 9 000 characters is over 7 500",
-            "spill b to tool-results/b.txt: Read result of 9 000 characters is over 7 500",
+            "spill a to tool-results/a.txt: Bash result of 9,000 characters is over 7,500",
+            "spill b to tool-results/b.txt: Read result of 9,000 characters is over 7,500",
         ],
     );
 }
@@ -80,7 +80,7 @@ fn a_long_paste_keeps_its_beginning_and_its_end() {
     let setting = check(
         "spill",
         setting(log),
-        &["spill 1 to tool-results/user-ENTRY.txt: text of the user of 250 036 characters is over 200 000"],
+        &["spill 1 to tool-results/user-ENTRY.txt: text of the user of 250,036 characters is over 200,000"],
     );
     let body = setting.checked_body();
     assert!(body.contains("what is this?") && body.contains("explain the last part") && body.len() < 12_000);
@@ -98,7 +98,7 @@ fn pages_of_a_spilled_file_are_not_spilled_again() {
         "spill",
         setting(&page(280_000)),
         &[
-            "spill a to tool-results/x.txt (there already): the results of this message have 280 005 characters, over 200 000: the Read result of 280 000 is shown in part",
+            "spill a to tool-results/x.txt (there already): the results of this message have 280,005 characters, over 200,000: the Read result of 280,000 is shown in part",
             "keep b: 1 result short enough to stay whole",
         ],
     );
@@ -107,12 +107,12 @@ fn pages_of_a_spilled_file_are_not_spilled_again() {
 }
 
 #[test]
-fn json_is_named_so_and_odd_ids_make_names_of_files() {
+fn spill_files_have_extensions_and_safe_names() {
     let json = format!("[{}1]", "1234567, ".repeat(7_000));
     let id = "call|x.1";
     let log = format!("user: go\nsent\nmodel m1: call {id} Bash\nresult {id}: {json}");
     let act = setting(&log).act("spill");
-    let What::Decide(proposals) = act.what else { panic!("{act:?}") };
+    let ActionKind::Decide(proposals) = act.kind else { panic!("{act:?}") };
     let DecisionKind::Spill { path, text, .. } = &proposals[0].decision.kind else { panic!() };
     assert!(path.starts_with("tool-results/call_x_1_") && path.ends_with(".json"), "{path}");
     assert!(text.contains(path.as_str()));
@@ -135,13 +135,13 @@ fn a_result_with_a_picture_stays_unless_its_text_alone_is_too_long() {
     let setting = check(
         "spill",
         setting(&log(60_000)),
-        &["spill a to tool-results/a.txt: Bash result of 60 000 characters is over 50 000"],
+        &["spill a to tool-results/a.txt: Bash result of 60,000 characters is over 50,000"],
     );
     assert!(setting.checked_body().contains("1 pictures or documents"));
 }
 
 #[test]
-fn nothing_is_done_when_it_is_off() {
+fn disabled_layers_do_nothing() {
     let log = "user: go\nsent\nmodel m1: call a Bash\nresult a: ~90000~";
     let off = setting(log).with_policy(|policy| (policy.spill, policy.condense) = (false, false));
     check("spill", off, &["nothing: switched off"]);

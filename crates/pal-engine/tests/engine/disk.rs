@@ -1,14 +1,14 @@
 //! **No decision refers to a file that is not there.** A text goes to disk before it is decided that the model sees less
-//! of it; so a full disk leaves it whole, and a kill in between leaves a file that nobody asks for.
+//! of it; so a full disk leaves it whole, and a kill in between leaves an unused file.
 
-use pal_model::{Body, DecisionKind};
+use pal_model::{DecisionKind, EntryBody};
 
-use crate::played::{Played, card, prose};
+use crate::played_session::{PlayedSession, card, prose};
 
 /// The files that decisions refer to.
-fn spilled_to(played: &Played) -> Vec<String> {
+fn spilled_to(played: &PlayedSession) -> Vec<String> {
     let paths = played.entries().into_iter().filter_map(|entry| match entry.body {
-        Body::Decision(decision) => match decision.kind {
+        EntryBody::Decision(decision) => match decision.kind {
             DecisionKind::Spill { path, .. } => Some(path),
             _ => None,
         },
@@ -17,8 +17,8 @@ fn spilled_to(played: &Played) -> Vec<String> {
     paths.collect()
 }
 
-fn began(log_bytes: usize) -> Played {
-    let mut played = Played::new(card(200_000));
+fn began(log_bytes: usize) -> PlayedSession {
+    let mut played = PlayedSession::new(card(200_000));
     played.say("Run it.");
     played.turn().unwrap();
     played.tool("log", "Bash", &prose(log_bytes));
@@ -49,7 +49,7 @@ fn what_the_disk_does_not_take_stays_whole_for_good() {
 
 #[test]
 fn a_paste_that_the_disk_does_not_take_stays_whole() {
-    let mut played = Played::new(card(200_000));
+    let mut played = PlayedSession::new(card(200_000));
     std::fs::write(played.log.parent().unwrap().join("tool-results"), "in the way").unwrap();
     let paste = prose(230_000);
     played.say(&paste);
@@ -80,8 +80,8 @@ fn a_kill_between_the_file_and_the_decision_leaves_a_session_that_goes_on() {
 
 #[test]
 fn a_kill_while_a_boundary_is_written_leaves_the_view_before_it() {
-    use crate::played::by_hand;
-    use pal_context::{How, Reach};
+    use crate::played_session::by_hand;
+    use pal_context::{CompactionRange, SummaryMethod};
     let mut played = began(9_000);
     for number in 0..8 {
         played.turn().unwrap();
@@ -92,7 +92,7 @@ fn a_kill_while_a_boundary_is_written_leaves_the_view_before_it() {
     played.say("And now?");
     let before = played.body();
     let length = std::fs::metadata(&played.log).unwrap().len();
-    played.compact(by_hand(Reach::Whole, Some(How::Extractive)));
+    played.compact(by_hand(CompactionRange::Whole, Some(SummaryMethod::Extractive)));
     assert_ne!(played.body(), before);
     let whole = std::fs::read(&played.log).unwrap();
     // Cut inside of the boundary's line.
@@ -101,5 +101,5 @@ fn a_kill_while_a_boundary_is_written_leaves_the_view_before_it() {
     std::fs::write(&copy, &whole[..cut]).unwrap();
     let lens = played.view().lens().clone();
     let session = pal_engine::Session::open(&copy, lens, pal_model::IdSource::seeded(9)).unwrap();
-    assert_eq!(session.view().render(crate::played::OPTIONS).body(), before);
+    assert_eq!(session.view().render(crate::played_session::OPTIONS).body(), before);
 }

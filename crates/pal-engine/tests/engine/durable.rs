@@ -3,21 +3,25 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use pal_context::{FileRead, FileWanted, Question, Reply};
+use pal_context::{FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
 use pal_engine::{
-    Answered, Asked, Engine, EngineError, Errands, Hands, Heard, Outcome, Outgoing, Session, drive,
+    CompactionObserver, EngineError, FileReader, ModelClient, ModelResponse, Notifier, OutgoingRequest,
+    PermissionPrompt, RequestOutcome, RunEvent, RunInbox, RunObserver, Session, SessionConfig,
+    SummaryExchange, TimeSource, ToolExecutor, TurnHooks, drive,
 };
-use pal_model::{Block, BlockType, Content, Draft, Origin, ResponseId, Text, Timestamp, Usage};
-use pal_session::{Call, Input, Returned, Ruling, Run, RunSettings};
+use pal_model::{
+    BlockType, Content, ContentBlock, EntryDraft, MessageOrigin, ResponseId, SharedText, Timestamp, Usage,
+};
+use pal_run::{CallRuling, Run, RunInput, RunSettings, ToolCall, ToolCallResult};
 use smol_str::SmolStr;
 
-use crate::played::{Played, card};
+use crate::played_session::{PlayedSession, card};
 
 /// Hands whose model makes these calls, and which note whether the log was on the disk when a call was carried out.
 #[derive(Default)]
-struct Recorder {
+struct RecordingHost {
     answers: VecDeque<Vec<(&'static str, &'static str)>>,
-    returned: VecDeque<Input>,
+    returned: VecDeque<RunInput>,
     /// The calls that were carried out, and whether the log was synced just then.
     carried: Vec<(String, bool)>,
     /// A log that the first call deletes.
@@ -25,20 +29,20 @@ struct Recorder {
     responses: u64,
 }
 
-impl Errands for Recorder {
-    fn send(&mut self, _: &Outgoing<'_>) -> Outcome {
+impl ModelClient for RecordingHost {
+    fn send(&mut self, _: &OutgoingRequest<'_>) -> RequestOutcome {
         self.responses += 1;
         let calls = self.answers.pop_front().unwrap_or_default();
         let blocks = calls
             .iter()
             .map(|(id, name)| format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}"#));
         let blocks = format!("[{}]", blocks.collect::<Vec<_>>().join(","));
-        let mut blocks = Content::parse(&Text::from(blocks)).blocks().to_vec();
+        let mut blocks = Content::parse(&SharedText::from(blocks)).blocks().to_vec();
         let stop = if blocks.is_empty() { "end_turn" } else { "tool_use" };
         if blocks.is_empty() {
-            blocks.push(Block::text("Done."));
+            blocks.push(ContentBlock::text("Done."));
         }
-        Outcome::Answered(Answered {
+        RequestOutcome::Answered(ModelResponse {
             response: ResponseId::from(format!("msg_{}", self.responses).as_str()),
             model: "claude-opus-4-6".into(),
             blocks,
@@ -50,22 +54,63 @@ impl Errands for Recorder {
         })
     }
 
-    fn ask(&mut self, _: &Question, _: &[SmolStr], _: Timestamp) -> Asked {
-        Asked { reply: Reply::Failed(String::from("nobody")), answered: None }
+    fn ask(&mut self, _: &SummaryQuestion, _: &[SmolStr], _: Timestamp) -> SummaryExchange {
+        SummaryExchange { reply: SummaryReply::Failed(String::from("nobody")), answered: None }
     }
+}
 
-    fn read_file(&mut self, wanted: &FileWanted) -> FileRead {
-        FileRead { path: wanted.path.clone(), text: None, seen: None }
+impl FileReader for RecordingHost {
+    fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
+        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
     }
+}
 
+impl Notifier for RecordingHost {
     fn notice(&mut self, _: &str) {}
+}
 
+impl TimeSource for RecordingHost {
     fn now(&mut self, _: Timestamp) -> Timestamp {
         Timestamp::from_milliseconds(1_800_000_100_000)
     }
 }
 
-impl Hands for Recorder {
+impl CompactionObserver for RecordingHost {}
+
+impl ToolExecutor for RecordingHost {
+    fn parse_calls(&mut self, blocks: &[ContentBlock]) -> Vec<ToolCall> {
+        let calls = blocks.iter().filter(|block| block.kind() == BlockType::ToolUse);
+        let call = |block: &ContentBlock| {
+            let name = SmolStr::new(block.string("name")?);
+            let only_looks = name == "Read";
+            let (id, input) = (block.tool_use_id()?.clone(), SharedText::from("{}"));
+            Some(ToolCall { id, name, input, is_read_only: only_looks, problem: None })
+        };
+        calls.filter_map(call).collect()
+    }
+
+    fn execute(&mut self, session: &mut Session, _: &SessionConfig, call: ToolCall) {
+        self.carried.push((call.name.to_string(), session.is_synced()));
+        if let Some(log) = self.deletes.take() {
+            std::fs::remove_file(log).unwrap();
+        }
+        self.returned.push_back(RunInput::CallReturned(ToolCallResult::plain(
+            &call.id,
+            vec![ContentBlock::text("ok")],
+            false,
+        )));
+    }
+
+    fn cancel(&mut self) {}
+}
+
+impl PermissionPrompt for RecordingHost {
+    fn authorize(&mut self, _: &mut Session, _: &ToolCall) -> CallRuling {
+        CallRuling::Allowed { input: None }
+    }
+}
+
+impl TurnHooks for RecordingHost {
     fn check_prompt(&mut self, _: &mut Session, _: &Content) -> Result<(), String> {
         Ok(())
     }
@@ -74,69 +119,48 @@ impl Hands for Recorder {
         Ok(())
     }
 
-    fn wants_compaction(&mut self) -> Option<Option<String>> {
+    fn take_compaction_request(&mut self) -> Option<Option<String>> {
         None
     }
 
-    fn adjust(&mut self, _: &mut Engine) {}
-
-    fn calls(&mut self, blocks: &[Block]) -> Vec<Call> {
-        let calls = blocks.iter().filter(|block| block.kind() == BlockType::ToolUse);
-        let call = |block: &Block| {
-            let name = SmolStr::new(block.string("name")?);
-            let only_looks = name == "Read";
-            let (id, input) = (block.tool_use_id()?.clone(), Text::from("{}"));
-            Some(Call { id, name, input, only_looks, problem: None })
-        };
-        calls.filter_map(call).collect()
-    }
-
-    fn judge(&mut self, _: &mut Session, _: &Call) -> Ruling {
-        Ruling::Allowed { input: None }
-    }
-
-    fn carry(&mut self, session: &mut Session, _: &Engine, call: Call) {
-        self.carried.push((call.name.to_string(), session.is_synced()));
-        if let Some(log) = self.deletes.take() {
-            std::fs::remove_file(log).unwrap();
-        }
-        self.returned.push_back(Input::Returned(Returned::plain(&call.id, vec![Block::text("ok")], false)));
-    }
-
-    fn wait(&mut self) -> Input {
-        self.returned.pop_front().unwrap()
-    }
-
-    fn back_off(&mut self, _: std::time::Duration) -> Option<Input> {
-        None
-    }
-
-    fn meanwhile(&mut self) -> Option<Input> {
-        None
-    }
-
-    fn cancel(&mut self) {}
+    fn apply_switches(&mut self, _: &mut SessionConfig) {}
 
     fn check_stop(&mut self, _: &mut Session, _: &str, _: bool) -> Result<(), String> {
         Ok(())
     }
-
-    fn hear(&mut self, _: Heard<'_>) {}
 }
 
-fn run(played: &mut Played, hands: &mut Recorder) -> Result<(), EngineError> {
+impl RunInbox for RecordingHost {
+    fn wait(&mut self) -> RunInput {
+        self.returned.pop_front().unwrap()
+    }
+
+    fn back_off(&mut self, _: std::time::Duration) -> Option<RunInput> {
+        None
+    }
+
+    fn try_next(&mut self) -> Option<RunInput> {
+        None
+    }
+}
+
+impl RunObserver for RecordingHost {
+    fn observe(&mut self, _: RunEvent<'_>) {}
+}
+
+fn run(played: &mut PlayedSession, hands: &mut RecordingHost) -> Result<(), EngineError> {
     let mut engine = played.engine.clone();
     let mut run = Run::new(RunSettings::plain(1_000, 2_000));
-    run.handle(Input::Prompt(Content::of_text("Do it.")));
+    run.handle(RunInput::Prompt(Content::from_text("Do it.")));
     drive(played.session(), &mut engine, &mut run, hands).map(|_| ())
 }
 
 #[test]
 fn a_call_that_changes_something_is_synced_before_it_is_carried_out() {
-    let mut played = Played::new(card(200_000));
+    let mut played = PlayedSession::new(card(200_000));
     let answers =
         [vec![("r1", "Read"), ("w1", "Write"), ("w2", "Bash")], vec![("r2", "Read")], vec![("w3", "Bash")]];
-    let mut hands = Recorder { answers: answers.into(), ..Recorder::default() };
+    let mut hands = RecordingHost { answers: answers.into(), ..RecordingHost::default() };
     run(&mut played, &mut hands).unwrap();
     let of = |name: &str| -> Vec<bool> {
         hands.carried.iter().filter(|(carried, _)| carried == name).map(|(_, synced)| *synced).collect()
@@ -147,11 +171,11 @@ fn a_call_that_changes_something_is_synced_before_it_is_carried_out() {
 
 #[test]
 fn a_log_that_is_deleted_under_a_run_ends_it_and_nothing_is_lost() {
-    let mut played = Played::new(card(200_000));
+    let mut played = PlayedSession::new(card(200_000));
     played.say("Before.");
     let log = played.log.clone();
     let answers = [vec![("w1", "Write")], vec![("w2", "Write")]];
-    let mut hands = Recorder { answers: answers.into(), deletes: Some(log), ..Recorder::default() };
+    let mut hands = RecordingHost { answers: answers.into(), deletes: Some(log), ..RecordingHost::default() };
     let error = run(&mut played, &mut hands).unwrap_err();
     let EngineError::LogChanged { saved, .. } = &error else { panic!("{error}") };
     let words = error.to_string();
@@ -168,8 +192,8 @@ fn a_log_that_is_deleted_under_a_run_ends_it_and_nothing_is_lost() {
 
 #[test]
 fn a_log_that_is_gone_at_the_end_of_a_run_is_an_error_and_not_a_success() {
-    let mut played = Played::new(card(200_000));
-    played.append(Draft::user(Origin::Person, "\"Before.\""));
+    let mut played = PlayedSession::new(card(200_000));
+    played.append(EntryDraft::user(MessageOrigin::Person, "\"Before.\""));
     std::fs::remove_file(&played.log).unwrap();
     let error = played.session().sync().unwrap_err();
     assert!(matches!(&error, EngineError::LogChanged { .. }), "{error}");

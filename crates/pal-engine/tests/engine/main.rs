@@ -3,13 +3,13 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod announcing;
-mod cached;
+mod announcements;
+mod cache_reads;
+mod context_length;
 mod disk;
 mod durable;
-mod length;
-mod played;
-mod refused;
-mod simulated;
-mod summariser;
+mod played_session;
+mod refused_media;
+mod simulated_session;
+mod summaries;
 mod undo;

@@ -6,25 +6,25 @@
 
 use std::path::Path;
 
-use pal_context::{How, Policy, Reach};
-use pal_engine::Compacted;
-use pal_model::{Body, Card, Cards, Draft, Entry, Text};
-use pal_testkit::{Soup, cases, session_files, soup};
+use pal_context::{CompactionRange, ContextPolicy, SummaryMethod};
+use pal_engine::CompactionResult;
+use pal_model::{EntryBody, EntryDraft, LogEntry, ModelCard, ModelCatalog, SharedText};
+use pal_testkit::{RandomLogOptions, cases, random_log, session_files};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
-use crate::played::{OPTIONS, Played, by_hand, card, prose};
+use crate::played_session::{OPTIONS, PlayedSession, by_hand, card, prose};
 
 /// A session as a log that was written elsewhere tells it.
-fn told(card: Card, entries: &[Entry]) -> Played {
-    let mut played = Played::new(card);
+fn told(card: ModelCard, entries: &[LogEntry]) -> PlayedSession {
+    let mut played = PlayedSession::new(card);
     for entry in entries {
         match &entry.body {
-            Body::Boundary(boundary) => {
+            EntryBody::Boundary(boundary) => {
                 played.session().copy_boundary(entry.id, boundary, entry.at).unwrap();
             }
             _ => {
-                played.session().append(Draft::copy_of(entry), entry.at).unwrap();
+                played.session().append(EntryDraft::copy_of(entry), entry.at).unwrap();
             }
         }
     }
@@ -32,16 +32,16 @@ fn told(card: Card, entries: &[Entry]) -> Played {
 }
 
 /// The blocks of all messages, each with the role where a message begins: what a request says, without marks.
-fn blocks(played: &Played) -> Vec<String> {
+fn blocks(played: &PlayedSession) -> Vec<String> {
     let request = played.view().render(OPTIONS);
     request.pieces().map(|(opens, block, _)| format!("{opens:?} {block}")).collect()
 }
 
 /// Compacts and takes back, in every order of restarts; whether there was anything to compact.
-fn comes_back(played: &mut Played, reach: Reach) -> bool {
+fn comes_back(played: &mut PlayedSession, reach: CompactionRange) -> bool {
     let before = played.body();
-    let compacted = played.compact(by_hand(reach, Some(How::Extractive)));
-    if !matches!(compacted, Compacted::Done { .. }) {
+    let compacted = played.compact(by_hand(reach, Some(SummaryMethod::Extractive)));
+    if !matches!(compacted, CompactionResult::Done { .. }) {
         assert_eq!(played.body(), before, "what is refused changes nothing");
         return false;
     }
@@ -55,8 +55,8 @@ fn comes_back(played: &mut Played, reach: Reach) -> bool {
     assert_eq!(played.body(), before, "live");
     played.restart();
     assert_eq!(played.body(), before, "resumed after it was taken back");
-    let again = played.compact(by_hand(reach, Some(How::Extractive)));
-    if let Compacted::Refused(why) = again {
+    let again = played.compact(by_hand(reach, Some(SummaryMethod::Extractive)));
+    if let CompactionResult::Refused(why) = again {
         // What was taken back is estimated anew, so that it may look too small to be worth it.
         assert!(why.contains("no less than"), "{why}");
         assert_eq!(played.body(), before);
@@ -73,10 +73,10 @@ fn comes_back(played: &mut Played, reach: Reach) -> bool {
 }
 
 /// Compacts, goes on, takes back: what was there before, and then what was said since.
-fn is_followed_by_what_was_said(played: &mut Played, reach: Reach) {
+fn is_followed_by_what_was_said(played: &mut PlayedSession, reach: CompactionRange) {
     let before = blocks(played);
-    let compacted = played.compact(by_hand(reach, Some(How::Extractive)));
-    assert!(matches!(compacted, Compacted::Done { .. }), "{compacted:?}");
+    let compacted = played.compact(by_hand(reach, Some(SummaryMethod::Extractive)));
+    assert!(matches!(compacted, CompactionResult::Done { .. }), "{compacted:?}");
     played.restart();
     played.say("What comes after the summary?");
     played.turn().unwrap();
@@ -94,8 +94,8 @@ fn is_followed_by_what_was_said(played: &mut Played, reach: Reach) {
     assert!(places.is_sorted(), "{since}");
 }
 
-fn conversation(turns: usize) -> Played {
-    let mut played = Played::new(card(200_000));
+fn conversation(turns: usize) -> PlayedSession {
+    let mut played = PlayedSession::new(card(200_000));
     for number in 0..turns {
         played.say(&format!("Question {number}"));
         played.turn().unwrap();
@@ -110,19 +110,20 @@ fn conversation(turns: usize) -> Played {
 fn a_compaction_comes_back_whatever_it_reached() {
     for turns in [3, 8] {
         let mut played = conversation(turns);
-        let middle = played.view().shown().filter(|shown| shown.is_of_a_person()).nth(turns / 2);
+        let middle = played.view().visible_entries().filter(|shown| shown.is_from_person()).nth(turns / 2);
         let middle = middle.unwrap().entry.id;
-        for reach in [Reach::Whole, Reach::From(middle), Reach::UpTo(middle)] {
+        for reach in [CompactionRange::Whole, CompactionRange::From(middle), CompactionRange::UpTo(middle)] {
             assert!(comes_back(&mut played, reach), "{reach:?}");
         }
-        for reach in [Reach::Whole, Reach::From(middle), Reach::UpTo(middle)] {
+        for reach in [CompactionRange::Whole, CompactionRange::From(middle), CompactionRange::UpTo(middle)] {
             let mut played = conversation(turns);
-            let middle = played.view().shown().filter(|shown| shown.is_of_a_person()).nth(turns / 2);
+            let middle =
+                played.view().visible_entries().filter(|shown| shown.is_from_person()).nth(turns / 2);
             let middle = middle.unwrap().entry.id;
             let reach = match reach {
-                Reach::Whole => Reach::Whole,
-                Reach::From(_) => Reach::From(middle),
-                Reach::UpTo(_) => Reach::UpTo(middle),
+                CompactionRange::Whole => CompactionRange::Whole,
+                CompactionRange::From(_) => CompactionRange::From(middle),
+                CompactionRange::UpTo(_) => CompactionRange::UpTo(middle),
             };
             is_followed_by_what_was_said(&mut played, reach);
         }
@@ -131,7 +132,7 @@ fn a_compaction_comes_back_whatever_it_reached() {
 
 #[test]
 fn compactions_upon_compactions_are_taken_back_one_by_one() {
-    let mut played = Played::new(card(200_000));
+    let mut played = PlayedSession::new(card(200_000));
     let mut before = Vec::new();
     for round in 0..4 {
         for number in 0..4 {
@@ -140,7 +141,10 @@ fn compactions_upon_compactions_are_taken_back_one_by_one() {
             played.turn().unwrap();
         }
         before.push(played.body());
-        assert!(matches!(played.compact(by_hand(Reach::Whole, None)), Compacted::Done { .. }));
+        assert!(matches!(
+            played.compact(by_hand(CompactionRange::Whole, None)),
+            CompactionResult::Done { .. }
+        ));
     }
     played.restart();
     played.uncompact().unwrap();
@@ -153,10 +157,10 @@ fn compactions_upon_compactions_are_taken_back_one_by_one() {
     assert_eq!(blocks(&played), last);
 }
 
-/// The beginnings of a session that end before a request, about so many.
-fn beginnings(entries: &[Entry], count: usize) -> Vec<usize> {
+/// Prefixes of a session that end before a request; their number is approximate.
+fn beginnings(entries: &[LogEntry], count: usize) -> Vec<usize> {
     let is_request =
-        |entry: &Entry| matches!(&entry.body, Body::Request(sent) if sent.source.is_conversation());
+        |entry: &LogEntry| matches!(&entry.body, EntryBody::Request(sent) if sent.source.is_conversation());
     let places: Vec<usize> =
         entries.iter().enumerate().filter(|(_, entry)| is_request(entry)).map(|(at, _)| at).collect();
     let step = (places.len() / count).max(1);
@@ -166,9 +170,6 @@ fn beginnings(entries: &[Entry], count: usize) -> Vec<usize> {
 #[test]
 fn recorded_sessions_come_back() {
     let files = session_files();
-    if files.is_empty() {
-        return;
-    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
@@ -180,10 +181,10 @@ fn recorded_sessions_come_back() {
             for end in beginnings(&entries, 3) {
                 // A window that takes every session whole, on both kinds of thinking.
                 for model in ["claude-opus-4-6", "claude-opus-5-5"] {
-                    let card = Card { window: 2_000_000, ..Cards::shipped().find(model).card };
+                    let card = ModelCard { window: 2_000_000, ..ModelCatalog::built_in().find(model).card };
                     let mut played = told(card, &entries[..end]);
                     tried += 1;
-                    back += usize::from(comes_back(&mut played, Reach::Whole));
+                    back += usize::from(comes_back(&mut played, CompactionRange::Whole));
                 }
             }
         }
@@ -197,9 +198,9 @@ fn recorded_sessions_come_back() {
     assert!(back * 10 > tried * 7, "{back} of {tried}: too few were worth it");
 }
 
-fn imported(file: &Path) -> Vec<Entry> {
-    struct Thirds;
-    impl pal_import::Measure for Thirds {
+fn imported(file: &Path) -> Vec<LogEntry> {
+    struct ThirdsPolicy;
+    impl pal_import::TokenEstimator for ThirdsPolicy {
         fn text(&self, _model: &str, text: &str) -> f64 {
             text.len() as f64 / 3.0
         }
@@ -209,33 +210,37 @@ fn imported(file: &Path) -> Vec<Entry> {
         }
     }
     let source = std::fs::read(file).unwrap();
-    let options = pal_import::Options { measure: &Thirds, strict: false };
-    let log = Text::from(pal_import::import(&source, &options).unwrap().log);
-    log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect()
+    if let Some(entries) = pal_testkit::own_entries(&source) {
+        return entries;
+    }
+    let options = pal_import::ImportOptions { measure: &ThirdsPolicy, strict: false };
+    let log = SharedText::from(pal_import::import(&source, &options).unwrap().log);
+    log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect()
 }
 
-const SOUP: Soup = Soup { steps: 40, decisions: true, boundaries: false, rewinds: false, prefixes: true };
+const RANDOM: RandomLogOptions =
+    RandomLogOptions { steps: 40, decisions: true, boundaries: false, rewinds: false, prefixes: true };
 
 proptest! {
     #![proptest_config(Config { cases: cases(96), failure_persistence: None, ..Config::default() })]
 
     #[test]
-    fn soups_come_back(entries in soup(SOUP), bound in any::<bool>()) {
+    fn random_logs_come_back(entries in random_log(RANDOM), bound in any::<bool>()) {
         let model = if bound { "claude-opus-5-5" } else { "claude-opus-4-6" };
-        let mut played = worth_it(told(Cards::shipped().find(model).card, &entries));
-        comes_back(&mut played, Reach::Whole);
+        let mut played = worth_it(told(ModelCatalog::built_in().find(model).card, &entries));
+        comes_back(&mut played, CompactionRange::Whole);
     }
 
     #[test]
-    fn soups_come_back_followed_by_what_was_said(entries in soup(SOUP)) {
+    fn random_logs_come_back_with_later_messages(entries in random_log(RANDOM)) {
         let mut played = worth_it(told(card(200_000), &entries));
-        is_followed_by_what_was_said(&mut played, Reach::Whole);
+        is_followed_by_what_was_said(&mut played, CompactionRange::Whole);
     }
 }
 
 /// Soups are short; something long makes a summary worth it. No layer decides anything on the way.
-fn worth_it(mut played: Played) -> Played {
-    played.engine.policy = Policy::none();
+fn worth_it(mut played: PlayedSession) -> PlayedSession {
+    played.engine.policy = ContextPolicy::none();
     played.say("Do it.");
     played.tool("long", "Edit", &prose(120_000));
     played.say("And now?");

@@ -1,58 +1,58 @@
-//! Hooks as scripts of a shell, run for real.
+//! Hooks as real shell scripts.
 
 #![allow(clippy::unwrap_used)]
 
-mod choosing;
-mod contract;
-mod failing;
-mod saying;
+mod hook_contract;
+mod hook_decisions;
+mod hook_failures;
+mod hook_selection;
 
 use std::path::PathBuf;
 
-use pal_hooks::{Call, Config, Happening, Hooks, Moment, Place, Said};
-use pal_process::Cancel;
+use pal_hooks::{HookConfig, HookContext, HookEvent, HookOutcome, HookSession, HookToolCall, SessionHooks};
+use pal_process::CancelToken;
 use serde_json::{Value, json};
 
-/// A session in a scratch folder.
-struct Session {
+/// Session in a scratch folder.
+struct HookFixture {
     folder: tempfile::TempDir,
 }
 
-impl Session {
-    fn new() -> Session {
+impl HookFixture {
+    fn new() -> HookFixture {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
-        Session { folder }
+        HookFixture { folder }
     }
 
     fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
 
-    fn hooks(&self, config: &Value) -> Hooks {
-        let place = Place {
+    fn hooks(&self, config: &Value) -> SessionHooks {
+        let place = HookSession {
             session_id: "s-1".into(),
             transcript_path: self.folder.path().join("log.jsonl"),
             project: self.project(),
             folder: self.folder.path().to_owned(),
         };
-        Hooks::new(vec![Config::parse(config).unwrap()], place)
+        SessionHooks::new(vec![HookConfig::parse(config).unwrap()], place)
     }
 
-    /// Runs command lines as hooks of what happens.
-    fn run(&self, happening: &Happening<'_>, commands: &[&str]) -> Said {
+    /// Runs command lines as hooks of an event.
+    fn run(&self, event: &HookEvent<'_>, commands: &[&str]) -> HookOutcome {
         let hooks: Vec<Value> = commands
             .iter()
             .map(|command| json!({"type": "command", "command": command, "timeout": 20}))
             .collect();
-        let config = json!({ happening.event().name(): [{ "hooks": hooks }] });
-        self.hooks(&config).run(happening, &Moment::in_directory(&self.project()), &Cancel::new())
+        let config = json!({ event.event_name().name(): [{ "hooks": hooks }] });
+        self.hooks(&config).run(event, &HookContext::new(&self.project()), &CancelToken::new())
     }
 }
 
-/// A call of Bash.
-fn call() -> Call<'static> {
-    Call {
+/// Tool call of Bash.
+fn call() -> HookToolCall<'static> {
+    HookToolCall {
         tool_name: "Bash",
         input: r#"{"command":"rm -r build","timeout":5}"#,
         tool_use_id: "toolu_1",
@@ -60,24 +60,24 @@ fn call() -> Call<'static> {
     }
 }
 
-fn before_call() -> Happening<'static> {
-    Happening::PreToolUse(call())
+fn before_call() -> HookEvent<'static> {
+    HookEvent::PreToolUse(call())
 }
 
-fn prompt() -> Happening<'static> {
-    Happening::UserPromptSubmit { prompt: "fix it", title: None }
+fn prompt() -> HookEvent<'static> {
+    HookEvent::UserPromptSubmit { prompt: "fix it", title: None }
 }
 
-fn stop() -> Happening<'static> {
-    Happening::Stop { is_hook_active: false, last_message: None }
+fn stop() -> HookEvent<'static> {
+    HookEvent::Stop { is_hook_active: false, last_message: None }
 }
 
-/// A command that prints JSON.
+/// Command that prints JSON.
 fn printing(value: &Value) -> String {
     format!("cat <<'END'\n{value}\nEND")
 }
 
-/// What went wrong, of all hooks.
-fn failures(said: &Said) -> Vec<&str> {
-    said.failures.iter().map(|failure| failure.what.as_str()).collect()
+/// Failures of all hooks.
+fn failures(outcome: &HookOutcome) -> Vec<&str> {
+    outcome.failures.iter().map(|failure| failure.reason.as_str()).collect()
 }

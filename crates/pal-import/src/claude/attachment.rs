@@ -1,13 +1,13 @@
-//! Attachments: what Claude Code added for the model, put into words of our own around the payload.
+//! Claude Code's attachments, reworded around their payload.
 
 use std::fmt::Write;
 
 use pal_model::{array_items, unescape};
 
-use crate::blocks::{self, quoted, reminder, text_block};
-use crate::pick::{pick_or_none, string};
+use crate::content_blocks::{self, quoted, reminder, text_block};
+use crate::raw_fields::{pick_or_none, string};
 
-/// The content of an attachment as the model shall read it; none if there is nothing in it for the model.
+/// Content of an attachment for the model; `None` if it has none.
 pub(super) fn content(kind: &str, raw: &str) -> Option<String> {
     if matches!(kind, "file" | "already_read_file")
         && let Some(image) = image(raw)
@@ -19,7 +19,7 @@ pub(super) fn content(kind: &str, raw: &str) -> Option<String> {
 
 fn text(kind: &str, raw: &str) -> Option<String> {
     match kind {
-        // For the user, or for the agent itself.
+        // For the user or the agent only.
         "command_permissions"
         | "hook_system_message"
         | "hook_cancelled"
@@ -68,7 +68,7 @@ fn text(kind: &str, raw: &str) -> Option<String> {
     }
 }
 
-/// A kind not known here: its first field of words, if it has any.
+/// Unknown kind: its first text field, if any.
 fn other(kind: &str, raw: &str) -> Option<String> {
     let fields = pick_or_none(raw, &["content", "text", "snippet", "prompt", "message", "memories"]);
     let text = fields.into_iter().find_map(words)?;
@@ -82,7 +82,7 @@ fn field(raw: &str, name: &str) -> Option<String> {
     string(pick_or_none(raw, &[name])[0]).map(Into::into)
 }
 
-/// The words of a raw value: a string, a list of strings, or JSON as it stands; none if it is empty.
+/// Text of a raw value: a string, a list of strings, or JSON; `None` if empty.
 fn words(raw: Option<&str>) -> Option<String> {
     let raw = raw?.trim();
     if raw.starts_with('"') {
@@ -106,7 +106,7 @@ fn file(kind: &str, raw: &str) -> Option<String> {
     Some(format!("{intro} {name}:\n{text}"))
 }
 
-/// A file that is a picture: a note and the picture.
+/// An image file: a note and the image.
 fn image(raw: &str) -> Option<String> {
     let [name, content] = pick_or_none(raw, &["filename", "content"]);
     let [kind, file] = pick_or_none(content?, &["type", "file"]);
@@ -115,13 +115,13 @@ fn image(raw: &str) -> Option<String> {
     }
     let [data, media_type] = pick_or_none(file?, &["base64", "type"]);
     let note = format!("The picture {}:", string(name).unwrap_or("in a file".into()));
-    let image = blocks::image_data(media_type.unwrap_or("\"image/png\""), data?);
-    Some(blocks::list([text_block(&quoted(&pal_model::defuse(&note))).as_str(), image.as_str()]))
+    let image = content_blocks::image_data(media_type.unwrap_or("\"image/png\""), data?);
+    Some(content_blocks::list([text_block(&quoted(&pal_model::escape_tags(&note))).as_str(), image.as_str()]))
 }
 
 fn delta(intro: &str, raw: &str, added: &[&str; 2], removed: &str) -> Option<String> {
     let mut text = String::new();
-    // The lines say more than the names, where they are given.
+    // Lines are preferred over names.
     let found = pick_or_none(raw, added).into_iter().find_map(words);
     if let Some(added) = found {
         let _ = write!(text, "{intro}:\n{added}");

@@ -1,15 +1,14 @@
-//! What all tests share: a measure, the laws of every log, and the real sessions where they are.
+//! Shared test support: an estimator, the laws of every log, and real sessions if available.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
 
-use pal_import::{Imported, Measure, Options, import};
-use pal_model::{Body, Entry, Origin, Text};
+use pal_import::{ImportOptions, ImportedSession, TokenEstimator, import};
+use pal_model::{EntryBody, LogEntry, MessageOrigin, SharedText};
 
-/// Three bytes a token.
-pub(crate) struct Thirds;
+/// Estimates three bytes per token.
+pub(crate) struct ThirdsEstimator;
 
-impl Measure for Thirds {
+impl TokenEstimator for ThirdsEstimator {
     fn text(&self, _model: &str, text: &str) -> f64 {
         text.len() as f64 / 3.0
     }
@@ -19,25 +18,27 @@ impl Measure for Thirds {
     }
 }
 
-pub(crate) fn lenient() -> Options<'static> {
-    Options { measure: &Thirds, strict: false }
+pub(crate) fn lenient() -> ImportOptions<'static> {
+    ImportOptions { measure: &ThirdsEstimator, strict: false }
 }
 
-/// Imports and checks what holds of every import; returns the entries, too.
-pub(crate) fn imported(source: &[u8]) -> (Imported, Vec<Entry>) {
+/// Imports a source and checks the laws of every import; returns the entries too.
+pub(crate) fn imported(source: &[u8]) -> (ImportedSession, Vec<LogEntry>) {
     let imported = import(source, &lenient()).unwrap_or_else(|error| panic!("{error}"));
-    let entries = lawful(&imported);
+    let entries = check_log(&imported);
     assert_eq!(import(source, &lenient()).unwrap().log, imported.log, "the same bytes twice");
     (imported, entries)
 }
 
 /// The laws of every log that import writes.
-pub(crate) fn lawful(imported: &Imported) -> Vec<Entry> {
+pub(crate) fn check_log(imported: &ImportedSession) -> Vec<LogEntry> {
     assert!(imported.log.ends_with('\n'));
-    let entries: Vec<Entry> = imported
+    let entries: Vec<LogEntry> = imported
         .log
         .lines()
-        .map(|line| Entry::parse(Text::from(line)).unwrap_or_else(|error| panic!("{error}: {line:.200}")))
+        .map(|line| {
+            LogEntry::parse(SharedText::from(line)).unwrap_or_else(|error| panic!("{error}: {line:.200}"))
+        })
         .collect();
     let mut ids = HashSet::new();
     let mut parent = None;
@@ -46,13 +47,13 @@ pub(crate) fn lawful(imported: &Imported) -> Vec<Entry> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let mut open = HashSet::new();
     for entry in &entries {
-        assert!(!matches!(entry.body, Body::Unknown), "unknown body: {:.200}", entry.line);
+        assert!(!matches!(entry.body, EntryBody::Unknown), "unknown body: {:.200}", entry.line);
         assert!(ids.insert(entry.id), "ids are unique");
         assert_eq!(entry.parent, parent, "each entry follows the one before");
-        if let Body::Request(request) = &entry.body {
+        if let EntryBody::Request(request) = &entry.body {
             assert_eq!(request.last, parent, "a request covers all before it");
         }
-        if let Body::Boundary(boundary) = &entry.body {
+        if let EntryBody::Boundary(boundary) = &entry.body {
             assert!(!boundary.summary.blocks().is_empty(), "a boundary has a summary");
             let prefix = boundary.snapshot.prefix.unwrap();
             assert_eq!(places[&prefix.id], prefix.offset.unwrap());
@@ -62,12 +63,12 @@ pub(crate) fn lawful(imported: &Imported) -> Vec<Entry> {
             }
         }
         match &entry.body {
-            Body::Response(response) => assert!(open.insert(response.response.clone()), "one end each"),
-            Body::Assistant(assistant) => assert!(assistant.response.is_some()),
+            EntryBody::Response(response) => assert!(open.insert(response.response.clone()), "one end each"),
+            EntryBody::Assistant(assistant) => assert!(assistant.response.is_some()),
             _ => {}
         }
         let kind = match &entry.body {
-            Body::Decision(_) => "decision".to_owned(),
+            EntryBody::Decision(_) => "decision".to_owned(),
             _ => entry.kind().0.to_string(),
         };
         *kinds.entry(kind).or_default() += 1;
@@ -80,21 +81,23 @@ pub(crate) fn lawful(imported: &Imported) -> Vec<Entry> {
         report.entries.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect();
     assert_eq!(kinds, reported, "the report counts what was written");
     assert_eq!(kinds.get("request"), kinds.get("response"), "one request for each response");
-    assert_eq!(kinds.get("internal").copied().unwrap_or(0), report.kept_aside.len() as u64);
+    assert_eq!(kinds.get("internal").copied().unwrap_or(0), report.internal_records.len() as u64);
     assert_eq!(typed(&entries).len() as u64, report.user_messages);
-    assert!(matches!(entries[0].body, Body::Session(_)) && matches!(entries[1].body, Body::Prefix(_)));
+    assert!(
+        matches!(entries[0].body, EntryBody::Session(_)) && matches!(entries[1].body, EntryBody::Prefix(_))
+    );
     for entry in &entries {
-        if let Body::Assistant(assistant) = &entry.body {
+        if let EntryBody::Assistant(assistant) = &entry.body {
             assert!(open.contains(assistant.response.as_ref().unwrap()), "every response ends");
         }
     }
     entries
 }
 
-/// The texts of people, in order.
-pub(crate) fn typed(entries: &[Entry]) -> Vec<String> {
+/// Typed texts, in order.
+pub(crate) fn typed(entries: &[LogEntry]) -> Vec<String> {
     let texts = entries.iter().filter_map(|entry| match &entry.body {
-        Body::User(user) if user.origin == Origin::Person => Some(
+        EntryBody::User(user) if user.origin == MessageOrigin::Person => Some(
             user.content
                 .blocks()
                 .iter()
@@ -107,19 +110,9 @@ pub(crate) fn typed(entries: &[Entry]) -> Vec<String> {
     texts.collect()
 }
 
-/// The folder with the real sessions, if it is there.
-pub(crate) fn data() -> Option<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if data.join("sessions.jsonl").exists() {
-        return Some(data);
-    }
-    println!("no real sessions at {}: skipped", data.display());
-    None
-}
-
-/// The real sessions of one agent: their rows in the list, and their bytes.
+/// Recorded sessions of one agent: list rows and bytes; none without `PAL_TEST_DATA`.
 pub(crate) fn sessions(agent: &str) -> Vec<(serde_json::Value, Vec<u8>)> {
-    let Some(data) = data() else { return Vec::new() };
+    let Some(data) = pal_testkit::data_dir() else { return Vec::new() };
     let list = std::fs::read_to_string(data.join("sessions.jsonl")).unwrap();
     let rows = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     rows.filter(|row| row["agent"] == agent)

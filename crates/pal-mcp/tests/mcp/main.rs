@@ -1,13 +1,13 @@
-//! Servers that behave and servers that do not, against the real client.
+//! Well-behaved and misbehaving servers against the real client.
 //!
-//! The scripted server is this very program, started again: the test that plays it is `server::play`, which does nothing
-//! unless it is asked to.
+//! The scripted server is this program, started again with the test `scripted_server::play`, which otherwise does
+//! nothing.
 
-// A test that cannot go on has failed.
+// A test that panics has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod behaving;
-mod configuring;
-mod misbehaving;
-mod server;
-mod world;
+mod bad_servers;
+mod config_files;
+mod good_servers;
+mod scripted_server;
+mod test_servers;

@@ -1,4 +1,4 @@
-//! Each kind of trouble is found, and what is well is left alone.
+//! Each kind of problem is found, and healthy directories have no findings.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,48 +6,48 @@ use std::time::Duration;
 
 use super::*;
 use crate::author::Author;
-use crate::topic::{Head, Kind};
+use crate::memory_file::{MemoryHeader, MemoryKind};
 
 fn moment(days: u64) -> Timestamp {
     Timestamp::from_milliseconds(1_800_000_000_000).after(Duration::from_secs(days * 86_400))
 }
 
-struct Patient {
+struct DoctorFixture {
     folder: tempfile::TempDir,
-    memory: Memory,
+    memory: MemoryStore,
 }
 
-impl Patient {
-    fn new() -> Patient {
+impl DoctorFixture {
+    fn new() -> DoctorFixture {
         let folder = tempfile::tempdir().unwrap();
-        let memory = Memory::open(&folder.path().join("memory"), moment(0)).unwrap();
-        Patient { folder, memory }
+        let memory = MemoryStore::open(&folder.path().join("memory"), moment(0)).unwrap();
+        DoctorFixture { folder, memory }
     }
 
     fn write(&mut self, slug: &str, description: &str, body: &str) {
-        let head = Head {
+        let head = MemoryHeader {
             name: slug.to_owned(),
             description: description.to_owned(),
-            kind: Kind::Project,
+            kind: MemoryKind::Project,
             modified: None,
             origin: Author::Person,
         };
-        self.memory.write(slug, &Topic::new(head, body), &Author::Person, moment(0)).unwrap();
+        self.memory.write(slug, &MemoryFile::new(head, body), &Author::Person, moment(0)).unwrap();
     }
 
-    fn found(&mut self, days: u64) -> Vec<(Trouble, String)> {
+    fn found(&mut self, days: u64) -> Vec<(FindingKind, String)> {
         let project = self.folder.path().join("project");
         fs::create_dir_all(project.join("src")).unwrap();
         fs::write(project.join("src/lexer.rs"), "").unwrap();
         let findings = self.memory.doctor(Some(&project), moment(days)).unwrap();
         assert!(findings.iter().all(|finding| !finding.advice.is_empty()));
-        findings.into_iter().map(|finding| (finding.trouble, finding.what)).collect()
+        findings.into_iter().map(|finding| (finding.kind, finding.what)).collect()
     }
 }
 
 #[test]
 fn a_healthy_directory_has_no_findings() {
-    let mut patient = Patient::new();
+    let mut patient = DoctorFixture::new();
     patient.write("release", "We release on Fridays", "Always release on Fridays, from `main`.\n");
     patient.write(
         "lexer",
@@ -76,18 +76,18 @@ fn contradictions_are_found_by_rule() {
         ("port: 8080", "timeout: 9090", false),
     ];
     for (one, other, is_wanted) in cases {
-        let mut patient = Patient::new();
+        let mut patient = DoctorFixture::new();
         patient.write("one", "the first of them", &format!("{one}\n"));
         patient.write("other", "what came later", &format!("Something else first.\n{other}\n"));
         let found = patient.found(1);
-        let is_found = found.iter().any(|(trouble, _)| *trouble == Trouble::Contradiction);
+        let is_found = found.iter().any(|(trouble, _)| *trouble == FindingKind::Contradiction);
         assert_eq!(is_found, is_wanted, "{one} / {other}: {found:?}");
     }
 }
 
 #[test]
-fn all_other_troubles_are_found() {
-    let mut patient = Patient::new();
+fn all_other_problems_are_found() {
+    let mut patient = DoctorFixture::new();
     let body = "The parser keeps comments since the formatter needs them for every node of the tree.\n";
     patient.write("one", "the parser and comments", body);
     patient.write("copy", "comments in the parser", &body.replace("every", "each"));
@@ -111,33 +111,33 @@ fn all_other_troubles_are_found() {
     symlink("/etc/passwd", directory.join("link.md")).unwrap();
     fs::write(directory.join("MEMORY.md"), "- [Nowhere](nowhere.md): x\n").unwrap();
     let found = patient.found(59);
-    let has = |trouble: Trouble, part: &str| {
+    let has = |trouble: FindingKind, part: &str| {
         assert!(
             found.iter().any(|(kind, what)| *kind == trouble && what.contains(part)),
             "{trouble:?} {part}: {found:#?}"
         );
     };
-    has(Trouble::Duplicate, "copy.md and one.md have nearly the same text");
-    has(Trouble::Duplicate, "twin-a.md and twin-b.md have the same description");
-    has(Trouble::Dangling, "links.md links to gone.md");
-    has(Trouble::Dangling, "links.md links to lost.md");
-    has(Trouble::Dangling, "the index names nowhere.md");
-    has(Trouble::StalePath, "names src/parser.rs, not there");
-    has(Trouble::Secret, "leak.md holds a secret in line 6 (aws key id)");
-    has(Trouble::NoMemory, "bare.md does not say its name, description, type");
-    has(Trouble::NoMemory, "picture.png");
-    has(Trouble::NoMemory, "folder is a folder");
-    has(Trouble::NoMemory, "link.md is a link");
-    // Those by hand do not say when they were changed: their files do.
+    has(FindingKind::Duplicate, "copy.md and one.md have nearly the same text");
+    has(FindingKind::Duplicate, "twin-a.md and twin-b.md have the same description");
+    has(FindingKind::Dangling, "links.md links to gone.md");
+    has(FindingKind::Dangling, "links.md links to lost.md");
+    has(FindingKind::Dangling, "the index links to nowhere.md");
+    has(FindingKind::StalePath, "names src/parser.rs, which the project does not have");
+    has(FindingKind::Secret, "leak.md contains a secret in line 6 (aws key id)");
+    has(FindingKind::NoMemory, "bare.md lacks its name, description, type");
+    has(FindingKind::NoMemory, "picture.png");
+    has(FindingKind::NoMemory, "folder is a folder");
+    has(FindingKind::NoMemory, "link.md is a link");
+    // Files without a date use their modification time.
     let is_unused = |name: &str| {
-        found.iter().any(|(trouble, what)| *trouble == Trouble::Unused && what.starts_with(name))
+        found.iter().any(|(trouble, what)| *trouble == FindingKind::Unused && what.starts_with(name))
     };
     assert!(!is_unused("one.md") && !is_unused("links.md"), "{found:?}");
     patient.memory.note_used("one", moment(50), None).unwrap();
     let unused: Vec<String> = patient
         .found(61)
         .into_iter()
-        .filter(|(kind, _)| *kind == Trouble::Unused)
+        .filter(|(kind, _)| *kind == FindingKind::Unused)
         .map(|(_, what)| what)
         .collect();
     assert!(
@@ -148,13 +148,13 @@ fn all_other_troubles_are_found() {
 }
 
 #[test]
-fn an_index_that_sessions_do_not_see_whole_is_found() {
-    let mut patient = Patient::new();
-    let crowded = |patient: &mut Patient| {
-        let found = patient.found(1).into_iter().filter(|(trouble, _)| *trouble == Trouble::Crowded);
+fn crowded_index_is_found() {
+    let mut patient = DoctorFixture::new();
+    let crowded = |patient: &mut DoctorFixture| {
+        let found = patient.found(1).into_iter().filter(|(trouble, _)| *trouble == FindingKind::Crowded);
         found.map(|(_, what)| what).collect::<Vec<_>>()
     };
-    let write = |patient: &mut Patient, numbers: std::ops::Range<usize>| {
+    let write = |patient: &mut DoctorFixture, numbers: std::ops::Range<usize>| {
         let directory = patient.memory.path().to_owned();
         for number in numbers {
             let file =

@@ -1,37 +1,37 @@
-//! Retrieval, measured: does the first prompt of a session find what earlier sessions of its repository knew about the files that
-//! the session then touched?
+//! Retrieval benchmark: does the first prompt of a session find what earlier sessions of its repository knew
+//! about the files that it then touched?
 //!
-//! The recorded sessions of each repository are taken in the order of time. Every turn of a session that touched files becomes a
-//! memory, drawn from it word for word and without a model: the prompt, the files, what was run, how the answer ended. Each
-//! later session then asks with its first prompt, and knows only what was there by then. A file counts as found if one of the
-//! first five memories is about it; files that no earlier session touched cannot be found and do not count. A memory counts as
+//! The recorded sessions of each repository are taken in order of time. Every turn that touched files becomes
+//! a memory, verbatim and without a model: the prompt, the files, the commands, the end of the answer. Each
+//! later session asks its first prompt and sees only earlier memories. A file counts as found if one of the
+//! first five memories mentions it; files that no earlier session touched do not count. A memory counts as
 //! used when a session touches one of its files.
 //!
-//! `cargo test -p pal-memory --test retrieval -- --nocapture` prints the table of docs/benchmarks.md; with `--features embeddings`
-//! and `PAL_EMBEDDINGS` naming the folder of a model, the rows for that, too.
+//! `cargo test -p pal-memory --test retrieval -- --nocapture` prints the table of docs/benchmarks.md; with
+//! `--features embeddings` and `PAL_EMBEDDINGS` set to a model directory, it adds the rows for embeddings.
 
-// A test that cannot go on has failed.
+// A test that panics has failed.
 #![allow(clippy::unwrap_used)]
 
-mod asking;
-mod figures;
-mod recorded;
+mod rankings;
+mod recorded_sessions;
+mod score_intervals;
 
 use std::sync::Arc;
 
-use pal_memory::Embeddings;
+use pal_memory::EmbeddingModel;
 
-use asking::Ways;
-use figures::Figures;
+use rankings::RankingResults;
+use score_intervals::RankingScores;
 
 #[test]
 fn memories_of_earlier_sessions_are_found_by_the_first_prompt() {
-    let repositories = recorded::repositories();
+    let repositories = recorded_sessions::repositories();
     if repositories.is_empty() {
         return;
     }
     let embeddings = embeddings();
-    let ways = Ways::ask(&repositories, embeddings.as_ref());
+    let ways = RankingResults::ask(&repositories, embeddings.as_ref());
     println!(
         "{} questions in {} repositories, {} memories",
         ways.questions(),
@@ -39,9 +39,9 @@ fn memories_of_earlier_sessions_are_found_by_the_first_prompt() {
         ways.memories()
     );
     println!("{:<44} {:<22} {:<22} over BM25 alone", "ranking", "recall@5 (95 %)", "MRR (95 %)");
-    let baseline = Figures::of(ways.asked(asking::BASELINE));
+    let baseline = RankingScores::of(ways.asked(rankings::BASELINE));
     for (name, asked) in ways.all() {
-        let figures = Figures::of(asked);
+        let figures = RankingScores::of(asked);
         let gain = figures.gain_over(&baseline);
         println!(
             "{name:<44} {:<22} {:<22} {gain}",
@@ -49,7 +49,7 @@ fn memories_of_earlier_sessions_are_found_by_the_first_prompt() {
             figures.reciprocal.to_string()
         );
     }
-    let shipped = Figures::of(ways.asked(asking::SHIPPED));
+    let shipped = RankingScores::of(ways.asked(rankings::SHIPPED));
     for (what, ours, theirs) in [
         ("recall@5", shipped.recall.mean, baseline.recall.mean),
         ("MRR", shipped.reciprocal.mean, baseline.reciprocal.mean),
@@ -58,15 +58,15 @@ fn memories_of_earlier_sessions_are_found_by_the_first_prompt() {
     }
 }
 
-/// The model that is measured besides; none where nobody names one, or the crate was built without.
-fn embeddings() -> Option<Arc<Embeddings>> {
+/// Model to measure; none if PAL_EMBEDDINGS is unset or the crate was built without it.
+fn embeddings() -> Option<Arc<EmbeddingModel>> {
     let Some(folder) = std::env::var_os("PAL_EMBEDDINGS") else {
         println!("SKIPPED: rows with embeddings; PAL_EMBEDDINGS does not name the folder of a model");
         return None;
     };
-    match Embeddings::open(folder.as_ref()) {
+    match EmbeddingModel::open(folder.as_ref()) {
         Ok(embeddings) => Some(embeddings),
-        // A program that has it and cannot use it has failed.
+        // A model that is available but unusable is a failure.
         Err(error) if cfg!(feature = "embeddings") => panic!("{error}"),
         Err(error) => {
             println!("SKIPPED: rows with embeddings; {error}");

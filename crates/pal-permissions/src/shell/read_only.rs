@@ -1,44 +1,44 @@
-//! Read-only commands: the exact grammar of what is known to be harmless, and the files that such a command reads.
+//! Read-only commands: an exact list of harmless forms, and the files that such a command reads.
 //!
-//! A command is read-only if its program, every option and every operand are listed; there is no word that makes an
-//! unlisted one harmless. Interpreters, programs that run others and programs that read further file names from their
-//! input are in no list. What passes here still runs in the read-only sandbox.
+//! A command is read-only if its program, every option and every operand are listed. Interpreters, programs
+//! that run others and programs that read file names from their input are in no list. Read-only commands
+//! still run in the read-only sandbox.
 
-mod extent;
-mod forms;
-mod git;
-mod options;
-mod search;
+mod command_forms;
+mod git_commands;
+mod hidden_files;
+mod option_parser;
+mod search_commands;
 
-pub(crate) use git::{Shown, shown};
+pub(crate) use git_commands::{GitReadScope, git_read_scope};
 
-use super::{Word, peel};
-use forms::{CommandForm, FORMS, Globs, Shows};
-use options::Argument;
+use super::{ShellWord, strip_wrappers};
+use command_forms::{CommandForm, FORMS, GlobPolicy, OperandDisclosure};
+use option_parser::CommandArgument;
 
-/// A file or folder that a command is given.
+/// File or folder operand of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
-    /// Its name.
+    /// Path as named.
     pub(crate) named: String,
-    /// What happens to it.
+    /// Use of the operand.
     pub(crate) kind: OperandKind,
 }
 
-/// What happens to a file or folder that a command is given.
+/// Use of a file or folder by a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OperandKind {
-    /// What is in it is shown; of a folder, what is in its files.
+    /// Content is shown; of a folder, the content of its files.
     Content,
-    /// What is in it is shown, and in everything below it, but no hidden files.
+    /// Content is shown recursively, without hidden files.
     Tree,
-    /// What is in it is shown, and in everything below it, hidden files too.
+    /// Content is shown recursively, including hidden files.
     Everything,
-    /// Only that it is there, how large it is and the like.
+    /// Only metadata such as existence and size is shown.
     Names,
-    /// It is made.
+    /// The file or folder is created.
     Write,
-    /// The directory that the command runs in has to be one where a session may start.
+    /// The directory that the command runs in must be a root.
     Root,
 }
 
@@ -52,10 +52,10 @@ fn operand(named: &str, kind: OperandKind) -> Operand {
     Operand { named: String::from(named), kind }
 }
 
-/// The files that a command reads, if all that it does is known to be harmless. `mkdir` and `touch` are here, too: what
-/// they make is an operand that is written.
-pub(crate) fn read_only_operands(words: &[Word]) -> Option<Vec<Operand>> {
-    let words = peel(words);
+/// Files that a command reads, if it is known to be harmless. `mkdir` and `touch` count, too: their arguments
+/// are written operands.
+pub(crate) fn read_only_operands(words: &[ShellWord]) -> Option<Vec<Operand>> {
+    let words = strip_wrappers(words);
     let (name, rest) = words.split_first()?;
     if !name.is_plain() {
         return None;
@@ -65,30 +65,30 @@ pub(crate) fn read_only_operands(words: &[Word]) -> Option<Vec<Operand>> {
         return by_form(form, rest);
     }
     if name == "echo" {
-        // Stars in it list files.
+        // Globs in it list files.
         let globs = rest.iter().filter(|word| word.is_glob);
         return globs
             .map(|word| Some(operand(folder_of_glob(word.text.as_deref()?)?, OperandKind::Names)))
             .collect();
     }
-    let texts: Vec<&str> = rest.iter().map(known).collect::<Option<_>>()?;
+    let texts: Vec<&str> = rest.iter().map(known_text).collect::<Option<_>>()?;
     match (name, texts.as_slice()) {
         ("printf", [format, ..]) => is_harmless_format(format).then(Vec::new),
-        ("git", _) => git::operands(&texts),
-        ("grep" | "egrep" | "fgrep", _) => search::grep(&texts),
-        ("rg", _) => search::ripgrep(&texts),
-        ("find", _) => search::find(&texts),
-        ("sed", ["-n", script, files @ ..]) => lines_of(script, files),
+        ("git", _) => git_commands::operands(&texts),
+        ("grep" | "egrep" | "fgrep", _) => search_commands::grep(&texts),
+        ("rg", _) => search_commands::ripgrep(&texts),
+        ("find", _) => search_commands::find(&texts),
+        ("sed", ["-n", script, files @ ..]) => sed_line_operands(script, files),
         ("date", [] | ["-u"] | ["-Iseconds"]) => Some(Vec::new()),
         ("date", [format] | ["-u", format]) => format.starts_with('+').then(Vec::new),
         ("command", ["-v", name]) => (!name.starts_with('-')).then(Vec::new),
         ("test", _) => test(&texts),
-        ("mkdir", ["-p", folders @ ..]) | ("mkdir" | "touch", folders) => made(folders),
+        ("mkdir", ["-p", folders @ ..]) | ("mkdir" | "touch", folders) => created_operands(folders),
         _ => None,
     }
 }
 
-/// The names of programs that a read-only command may run by itself: the shell's own words, which start no program.
+/// Returns whether a name is a harmless shell builtin, which starts no program.
 pub(crate) fn is_builtin(name: &str) -> bool {
     [
         "true", "false", ":", "pwd", "type", "exit", "break", "continue", "echo", "printf", "command",
@@ -97,19 +97,20 @@ pub(crate) fn is_builtin(name: &str) -> bool {
     .contains(&name)
 }
 
-/// What a word is, if it is known. A pattern of names that begins as this option does leaves it this option.
-fn known(word: &Word) -> Option<&str> {
+/// Text of a word, if known. A glob after `--include=` stays that option.
+fn known_text(word: &ShellWord) -> Option<&str> {
     word.text().or_else(|| word.text.as_deref().filter(|text| text.starts_with("--include=")))
 }
 
-fn by_form(form: &CommandForm, words: &[Word]) -> Option<Vec<Operand>> {
+fn by_form(form: &CommandForm, words: &[ShellWord]) -> Option<Vec<Operand>> {
     let kind = match form.shows {
-        Shows::Content => OperandKind::Content,
-        Shows::Names | Shows::Nothing => OperandKind::Names,
+        OperandDisclosure::Content => OperandKind::Content,
+        OperandDisclosure::Names | OperandDisclosure::Nothing => OperandKind::Names,
     };
-    let is_refused = |word: &Word| {
+    let is_refused = |word: &ShellWord| {
         let starts_open = word.raw.starts_with(['*', '?', '[']);
-        word.is_glob && (form.globs == Globs::No || (form.globs == Globs::BelowFolder && starts_open))
+        word.is_glob
+            && (form.globs == GlobPolicy::No || (form.globs == GlobPolicy::BelowFolder && starts_open))
     };
     if words.iter().any(is_refused) {
         return None;
@@ -124,25 +125,25 @@ fn by_form(form: &CommandForm, words: &[Word]) -> Option<Vec<Operand>> {
             texts.push(text);
         }
     }
-    for argument in options::parse(&texts, &[form.options])? {
+    for argument in option_parser::parse(&texts, &[form.options])? {
         match argument {
-            Argument::Operand("-") => {}
-            Argument::Operand(text) => operands.push(operand(text, kind)),
-            // Which words are values differs between makes of a program: what may be a file is judged as one.
-            Argument::Option(_, Some(value)) if !options::is_plain_value(value) => {
+            CommandArgument::Operand("-") => {}
+            CommandArgument::Operand(text) => operands.push(operand(text, kind)),
+            // Implementations differ in which words are values: anything that may be a file counts as one.
+            CommandArgument::Option(_, Some(value)) if !option_parser::is_plain_value(value) => {
                 operands.push(operand(value, kind));
             }
-            Argument::Option(..) => {}
+            CommandArgument::Option(..) => {}
         }
     }
     let n_operands = operands.len();
-    if form.shows == Shows::Nothing {
+    if form.shows == OperandDisclosure::Nothing {
         operands.clear();
     }
     (n_operands <= form.n_operands_max).then_some(operands)
 }
 
-/// Whether a format of `printf` prints and does no more: `%n` sets a variable, and its name may run a command.
+/// Returns whether a `printf` format only prints: `%n` sets a variable, whose name may run a command.
 fn is_harmless_format(format: &str) -> bool {
     if format.starts_with('-') {
         return false;
@@ -161,15 +162,15 @@ fn is_harmless_format(format: &str) -> bool {
     true
 }
 
-/// The folder that a pattern of files is about, if its stars stand only for files in it.
+/// Folder of a glob whose wildcards match only files in it.
 fn folder_of_glob(text: &str) -> Option<&str> {
     let (folder, name) = text.rsplit_once('/').unwrap_or((".", text));
     let is_plain = !folder.contains(['*', '?', '[']) && !name.starts_with('-') && !text.starts_with('/');
     (is_plain && !folder.is_empty()).then_some(folder)
 }
 
-/// `sed -n 3,7p file`.
-fn lines_of(script: &str, files: &[&str]) -> Option<Vec<Operand>> {
+/// Operands of `sed -n 3,7p file`.
+fn sed_line_operands(script: &str, files: &[&str]) -> Option<Vec<Operand>> {
     let is_lines = |part: &str| {
         let lines = part.trim().strip_suffix('p').unwrap_or("?");
         lines.chars().all(|character| character.is_ascii_digit() || ",$".contains(character))
@@ -178,7 +179,7 @@ fn lines_of(script: &str, files: &[&str]) -> Option<Vec<Operand>> {
     is_plain.then(|| files.iter().map(|file| operand(file, OperandKind::Content)).collect())
 }
 
-/// `test` with questions about files and strings; others calculate, and that may run commands.
+/// Operands of `test` on files and strings; other tests calculate, and that may run commands.
 fn test(texts: &[&str]) -> Option<Vec<Operand>> {
     const ASKED: [&str; 15] =
         ["-f", "-d", "-e", "-r", "-w", "-x", "-s", "-L", "-h", "-z", "-n", "=", "==", "!=", "!"];
@@ -186,8 +187,8 @@ fn test(texts: &[&str]) -> Option<Vec<Operand>> {
     texts.iter().all(is_known).then(Vec::new)
 }
 
-/// Folders or files that are made.
-fn made(names: &[&str]) -> Option<Vec<Operand>> {
+/// Operands of commands that create folders or files.
+fn created_operands(names: &[&str]) -> Option<Vec<Operand>> {
     let is_plain = !names.is_empty() && !names.iter().any(|name| name.starts_with('-') || name.is_empty());
     is_plain.then(|| names.iter().map(|name| operand(name, OperandKind::Write)).collect())
 }

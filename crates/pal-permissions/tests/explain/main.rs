@@ -1,18 +1,19 @@
-//! Marks of commands that a person is asked to allow.
+//! Marks of commands that the user is asked to allow.
 
-// A test that cannot go on has failed.
+// Panics are test failures.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 
 use pal_permissions::{
-    CommandMark, CommandMarkKind as Kind, Ground, Need, SandboxPolicy, Target, explain_command, explain_need,
+    CommandMark, CommandMarkKind as Kind, PermissionContext, SandboxLimits, TargetPath, ToolAccess,
+    explain_access, explain_command,
 };
 use proptest::prelude::*;
 
-fn with_ground<T>(ask: impl FnOnce(&Ground<'_>) -> T) -> T {
+fn with_context<T>(ask: impl FnOnce(&PermissionContext<'_>) -> T) -> T {
     let resolve = |named: &str, directory: &Path| directory.join(named);
-    ask(&Ground {
+    ask(&PermissionContext {
         roots: vec![PathBuf::from("/project")],
         home: Some(PathBuf::from("/home/me")),
         session: PathBuf::from("/home/me/.palimpsest/projects/p/sessions"),
@@ -21,21 +22,21 @@ fn with_ground<T>(ask: impl FnOnce(&Ground<'_>) -> T) -> T {
         directory: PathBuf::from("/project"),
         resolve: &resolve,
         is_folder: &|_| false,
-        sandbox: SandboxPolicy::default(),
+        sandbox: SandboxLimits::default(),
     })
 }
 
 fn marks(command: &str) -> Vec<CommandMark> {
-    with_ground(|ground| explain_command(command, ground))
+    with_context(|context| explain_command(command, context))
 }
 
-/// Whether a part of the command is marked so.
+/// Returns whether a part of the command has a mark of this kind.
 fn is_marked(command: &str, kind: Kind, part: &str) -> bool {
     marks(command).iter().any(|mark| mark.kind == kind && &command[mark.range.clone()] == part)
 }
 
 #[test]
-fn every_kind_is_marked_where_it_stands() {
+fn every_kind_is_marked_at_its_range() {
     for (command, kind, part) in [
         ("echo hi > out.txt", Kind::OutputRedirection, "> out.txt"),
         ("make 2>&1", Kind::OutputRedirection, "2>&1"),
@@ -97,7 +98,7 @@ fn every_kind_is_marked_where_it_stands() {
 }
 
 #[test]
-fn a_heredoc_that_a_shell_reads_is_explained_in_its_place() {
+fn a_heredoc_read_by_a_shell_is_explained() {
     let command = "cat <<'END' | tr a b | bash -s\necho fine\nrm -rf ~/important\nEND";
     assert!(is_marked(command, Kind::Deletion, "rm -rf ~/important"), "{:#?}", marks(command));
     assert!(is_marked(command, Kind::OutsidePath, "~/important"));
@@ -112,7 +113,7 @@ fn a_heredoc_that_a_shell_reads_is_explained_in_its_place() {
 }
 
 #[test]
-fn a_text_that_may_be_run_later_is_searched_for_harm() {
+fn text_that_may_run_later_is_searched_for_dangers() {
     let command = "cat > run.sh <<'END'\n#!/bin/sh\nThis is no command (at all.\n  sudo rm -rf /\nEND\n";
     let found = marks(command);
     let deletion = found.iter().find(|mark| mark.kind == Kind::Deletion).unwrap();
@@ -123,7 +124,7 @@ fn a_text_that_may_be_run_later_is_searched_for_harm() {
 }
 
 #[test]
-fn a_text_that_is_too_long_for_the_grammar_is_still_searched() {
+fn an_oversized_text_is_still_searched() {
     let command = format!("cat > x <<'END'\n{}rm -rf ~/important\nEND", "echo fine\n".repeat(5_000));
     let found = marks(&command);
     assert!(found.iter().any(|mark| mark.kind == Kind::Unreadable), "{found:#?}");
@@ -132,7 +133,7 @@ fn a_text_that_is_too_long_for_the_grammar_is_still_searched() {
 }
 
 #[test]
-fn where_a_line_goes_decides_where_its_names_lead() {
+fn paths_resolve_after_cd() {
     assert!(
         is_marked("cd /srv && rm -rf data", Kind::OutsidePath, "data"),
         "{:#?}",
@@ -155,7 +156,7 @@ fn an_ordinary_command_has_no_marks() {
 }
 
 #[test]
-fn a_command_that_cannot_be_read_says_so() {
+fn an_unreadable_command_is_marked() {
     for command in ["echo 'open", "if true; then", "echo $(", "a && || b"] {
         assert!(
             marks(command).iter().any(|mark| mark.kind == Kind::Unreadable),
@@ -166,22 +167,23 @@ fn a_command_that_cannot_be_read_says_so() {
 }
 
 #[test]
-fn files_of_tools_are_explained_too() {
-    let target = |named: &str| Target { named: named.to_owned(), real: Path::new("/project").join(named) };
-    let kinds = |need: &Need| -> Vec<Kind> {
-        with_ground(|ground| explain_need(need, ground)).into_iter().map(|mark| mark.kind).collect()
+fn file_tool_targets_are_explained() {
+    let target =
+        |named: &str| TargetPath { named: named.to_owned(), real: Path::new("/project").join(named) };
+    let kinds = |need: &ToolAccess| -> Vec<Kind> {
+        with_context(|context| explain_access(need, context)).into_iter().map(|mark| mark.kind).collect()
     };
-    assert_eq!(kinds(&Need::Write(target("src/a.rs"))), []);
-    assert_eq!(kinds(&Need::Write(target(".git/config"))), [Kind::GuardedPath]);
-    assert_eq!(kinds(&Need::Read(target(".git/config"))), []);
-    assert_eq!(kinds(&Need::Read(target("/etc/passwd"))), [Kind::OutsidePath]);
-    assert_eq!(kinds(&Need::Read(target("/project/.env"))), [Kind::CredentialPath]);
-    assert_eq!(kinds(&Need::Fetch(String::from("https://x"))), []);
+    assert_eq!(kinds(&ToolAccess::Write(target("src/a.rs"))), []);
+    assert_eq!(kinds(&ToolAccess::Write(target(".git/config"))), [Kind::GuardedPath]);
+    assert_eq!(kinds(&ToolAccess::Read(target(".git/config"))), []);
+    assert_eq!(kinds(&ToolAccess::Read(target("/etc/passwd"))), [Kind::OutsidePath]);
+    assert_eq!(kinds(&ToolAccess::Read(target("/project/.env"))), [Kind::CredentialPath]);
+    assert_eq!(kinds(&ToolAccess::Fetch(String::from("https://x"))), []);
 }
 
 proptest! {
     #[test]
-    fn ranges_are_always_parts_of_the_command(
+    fn ranges_lie_within_the_command(
         command in proptest::collection::vec(
             prop_oneof![
                 Just("rm "), Just("-rf "), Just("~/x "), Just("$("), Just(")"), Just("'"), Just("\""), Just("<<END\n"),

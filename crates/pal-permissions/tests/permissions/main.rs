@@ -1,24 +1,27 @@
-//! What permissions say, as users rely on it.
+//! Verdicts that users rely on.
 
-mod confinement;
-mod files;
-mod holes;
-mod laws;
-mod ordinary;
-mod round;
-mod rules;
+mod evasions;
+mod everyday_commands;
+mod file_verdicts;
+mod reported_bypasses;
+mod rule_properties;
+mod rule_syntax;
+mod sandbox_levels;
 
 use std::path::{Component, Path, PathBuf};
 
-use pal_permissions::{Ground, Mode, Need, Placed, Request, Rules, SandboxPolicy, Target, Verdict, judge};
+use pal_permissions::{
+    PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLimits, SourcedRule, TargetPath,
+    ToolAccess, Verdict, authorize,
+};
 
-/// Rules as they are written in settings: each line `allow`, `ask` or `deny` and the rule.
-fn rules(text: &str) -> Rules {
-    let mut rules = Rules::default();
+/// Parses rules, one per line: `allow`, `ask` or `deny` and the rule.
+fn rules(text: &str) -> RuleSet {
+    let mut rules = RuleSet::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (kind, rule) = line.split_once(' ').unwrap_or((line, ""));
         let rule = rule.parse().unwrap_or_else(|error| panic!("{error}"));
-        let placed = Placed { rule, origin: String::from("project settings") };
+        let placed = SourcedRule { rule, origin: String::from("project settings") };
         match kind {
             "allow" => rules.allow.push(placed),
             "ask" => rules.ask.push(placed),
@@ -29,7 +32,7 @@ fn rules(text: &str) -> Rules {
     rules
 }
 
-/// Links of the pretended disk: what they are called and where they lead.
+/// Links of the simulated disk with their targets.
 const LINKS: [(&str, &str); 8] = [
     ("/project/link", "/etc"),
     ("/project/src/innocent.rs", "/project/src/secret/key.rs"),
@@ -41,7 +44,7 @@ const LINKS: [(&str, &str); 8] = [
     ("/proc/self/root", "/"),
 ];
 
-/// Folders of the pretended disk.
+/// Folders of the simulated disk.
 const FOLDERS: [&str; 5] = ["/project", "/project/src", "/project/sub", "/second", "/etc"];
 
 /// Follows links as the file system would.
@@ -60,8 +63,8 @@ fn resolve(named: &str, directory: &Path) -> PathBuf {
     real
 }
 
-fn ground() -> Ground<'static> {
-    Ground {
+fn context() -> PermissionContext<'static> {
+    PermissionContext {
         roots: vec![PathBuf::from("/project"), PathBuf::from("/second")],
         home: Some(PathBuf::from("/home/me")),
         session: PathBuf::from("/home/me/.palimpsest/projects/p/sessions/s"),
@@ -70,24 +73,32 @@ fn ground() -> Ground<'static> {
         directory: PathBuf::from("/project"),
         resolve: &resolve,
         is_folder: &|path| FOLDERS.iter().any(|folder| path == Path::new(folder)),
-        sandbox: SandboxPolicy::default(),
+        sandbox: SandboxLimits::default(),
     }
 }
 
-fn target(named: &str) -> Target {
+fn target(named: &str) -> TargetPath {
     let expanded = named.replacen('~', "/home/me", usize::from(named.starts_with('~')));
-    Target { named: String::from(named), real: resolve(&expanded, Path::new("/project")) }
+    TargetPath { named: String::from(named), real: resolve(&expanded, Path::new("/project")) }
 }
 
-fn run(command: &str, mode: Mode, rules: &Rules) -> Verdict {
-    let needs = [Need::Run(String::from(command))];
-    judge(&Request { tool: "Bash", needs: &needs, mode }, rules, &ground())
+fn run(command: &str, mode: PermissionMode, rules: &RuleSet) -> Verdict {
+    let needs = [ToolAccess::Run(String::from(command))];
+    authorize(&PermissionRequest { tool: "Bash", needs: &needs, mode }, rules, &context())
 }
 
-fn read(path: &str, mode: Mode, rules: &Rules) -> Verdict {
-    judge(&Request { tool: "Read", needs: &[Need::Read(target(path))], mode }, rules, &ground())
+fn read(path: &str, mode: PermissionMode, rules: &RuleSet) -> Verdict {
+    authorize(
+        &PermissionRequest { tool: "Read", needs: &[ToolAccess::Read(target(path))], mode },
+        rules,
+        &context(),
+    )
 }
 
-fn write(path: &str, mode: Mode, rules: &Rules) -> Verdict {
-    judge(&Request { tool: "Edit", needs: &[Need::Write(target(path))], mode }, rules, &ground())
+fn write(path: &str, mode: PermissionMode, rules: &RuleSet) -> Verdict {
+    authorize(
+        &PermissionRequest { tool: "Edit", needs: &[ToolAccess::Write(target(path))], mode },
+        rules,
+        &context(),
+    )
 }

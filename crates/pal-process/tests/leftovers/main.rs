@@ -1,8 +1,8 @@
-//! Processes that leave their group: none outlives its command, its session or its program, and each is told.
+//! Processes that leave their group: none outlives its command, session or program, and each is reported.
 //!
-//! Everything here is about the process as a whole, so that there is one test, in steps.
+//! Everything here concerns the whole process, so there is one test in steps.
 
-// A test that cannot go on has failed.
+// Panics are test failures.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -12,8 +12,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pal_process::{
-    Background, COMMAND_VARIABLE, Cancel, EndedProcesses, Finished, Input, Keep, ProcessSession, Program,
-    SESSION_VARIABLE, Spec, State, Streams, adopt_orphans, end_abandoned, end_descendants, run, take_untold,
+    BackgroundCommands, BackgroundState, COMMAND_VARIABLE, CancelToken, CaptureLimits, CommandInput,
+    CommandOutcome, CommandSpec, EndedProcesses, ProcessSession, Program, SESSION_VARIABLE, StreamMode,
+    adopt_orphans, end_abandoned, end_descendants, run_command, take_unreported,
 };
 
 fn shell(line: &str) -> Program {
@@ -26,23 +27,23 @@ fn shell(line: &str) -> Program {
     }
 }
 
-fn finished(program: Program) -> Finished {
-    let spec = Spec {
+fn finished(program: Program) -> CommandOutcome {
+    let spec = CommandSpec {
         program,
-        input: Input::Nothing,
-        streams: Streams::Merged,
-        keep: Keep::up_to(100_000),
+        input: CommandInput::Nothing,
+        streams: StreamMode::Merged,
+        keep: CaptureLimits::up_to(100_000),
         limit: Some(Duration::from_secs(60)),
     };
-    run(spec, &Cancel::new(), &|_| ()).unwrap()
+    run_command(spec, &CancelToken::new(), &|_| ()).unwrap()
 }
 
-/// Processes whose command line holds a text, but for this one.
+/// Other processes whose command line contains a text.
 fn running(text: &str) -> BTreeSet<i32> {
     processes(|line| line.contains(text))
 }
 
-/// Processes with a matching command line, whose words end with a zero byte each, but for this one.
+/// Other processes with a matching command line, whose words end with a zero byte.
 fn processes(is_meant: impl Fn(&str) -> bool) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -57,7 +58,7 @@ fn processes(is_meant: impl Fn(&str) -> bool) -> BTreeSet<i32> {
     found
 }
 
-/// Waits until so many processes have become this program: until then they still are `setsid`, and for a moment nothing.
+/// Waits until this number of processes run this program: before that they still run `setsid`.
 fn wait_for(count: usize, text: &str) {
     let until = Instant::now() + Duration::from_secs(20);
     let whole = format!("{text}\0");
@@ -67,7 +68,7 @@ fn wait_for(count: usize, text: &str) {
     }
 }
 
-/// Zombies that are left to this process.
+/// Zombie children of this process.
 fn zombies() -> usize {
     let own = std::process::id().to_string();
     let is_zombie = |process: std::fs::DirEntry| {
@@ -82,7 +83,7 @@ fn zombies() -> usize {
         .count()
 }
 
-/// Ways in which a command leaves its group or outlives its shell, each with a place for what is run.
+/// Ways in which a command leaves its group or outlives its shell, with a placeholder for the program.
 const WAYS: [&str; 8] = [
     "setsid SLEEP >/dev/null 2>&1 &",
     "setsid -f SLEEP >/dev/null 2>&1",
@@ -94,7 +95,7 @@ const WAYS: [&str; 8] = [
     "bash -c 'trap \"\" TERM; setsid bash -c \"trap : TERM; while :; do SLEEP; done\" >/dev/null 2>&1 &'",
 ];
 
-/// Python forks twice and leads a session between.
+/// Python double fork with a new session.
 const DAEMONS: &str = "python3 - <<'END'
 import os, time
 for _ in range(NUMBER):
@@ -120,7 +121,7 @@ fn nothing_that_a_command_started_outlives_it() {
     the_same_holds_in_a_container();
 }
 
-/// In a container, the leaders of our session and group may have numbers that we do not see: the system says 0.
+/// In a container, the leaders of our session and group may be invisible: the system reports 0.
 fn the_same_holds_in_a_container() {
     const INSIDE: &str = "PAL_TEST_IN_CONTAINER";
     if std::env::var_os(INSIDE).is_some() {
@@ -149,7 +150,7 @@ fn five_hundred_in_every_way() {
         lines.push(format!("for i in $(seq {each}); do {line}\ndone"));
     }
     lines.push(DAEMONS.replace("NUMBER", "40").replace("TIME", time));
-    // All of them are there before the command ends.
+    // All of them run before the command ends.
     let count = each * WAYS.len() + 40;
     lines.push(format!(
         "for i in $(seq 300); do [ $(pgrep -fxc 'sleep {time}') -ge {count} ] && break; sleep 0.1; done"
@@ -167,10 +168,10 @@ fn five_hundred_in_every_way() {
     eprintln!("{count} processes, {told} told, {:?}; {}", began.elapsed(), EndedProcesses(&done.ended));
 }
 
-/// A command in the background goes on while others end.
+/// A background command continues while others end.
 fn a_background_command_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let background = Background::new(folder.path().to_owned(), 1 << 20);
+    let background = BackgroundCommands::new(folder.path().to_owned(), 1 << 20);
     let line = "env -i setsid sleep 86412 & setsid sleep 86412 & sleep 86412";
     let task = background.start(shell(line), "serve").unwrap();
     wait_for(3, "sleep\x0086412");
@@ -178,9 +179,9 @@ fn a_background_command_is_left_alone() {
     assert!(running("sleep\x0086413").is_empty());
     assert_eq!(done.ended.len(), 1, "{}", EndedProcesses(&done.ended));
     assert_eq!(running("sleep\x0086412").len(), 3, "what runs in the background goes on");
-    assert_eq!(background.task(&task.id).unwrap().state, State::Running);
+    assert_eq!(background.task(&task.id).unwrap().state, BackgroundState::Running);
     let ended = background.kill(&task.id).unwrap();
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, BackgroundState::Killed);
     assert!(running("sleep\x0086412").is_empty(), "{ended:?}");
     assert!(ended.ended.len() >= 2, "{ended:?}");
 }
@@ -188,7 +189,7 @@ fn a_background_command_is_left_alone() {
 fn a_session_ends_what_its_commands_left() {
     let session = ProcessSession::default();
     let other = ProcessSession::default();
-    // A process that only the session knows: as if the one that started it had been lost.
+    // A process that only the session mark identifies, as if its starter had been lost.
     let start = |session: &ProcessSession, time: &str| {
         let started = Command::new("setsid")
             .args(["-f", "sleep", time])
@@ -203,12 +204,12 @@ fn a_session_ends_what_its_commands_left() {
     session.end_leftovers();
     assert!(running("sleep\x0086414").is_empty());
     assert_eq!(running("sleep\x0086415").len(), 1, "another session's");
-    let told = take_untold();
+    let told = take_unreported();
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(EndedProcesses(&told).to_string(), format!("`sleep 86414` (pid {})", told[0].pid));
-    assert!(take_untold().is_empty(), "each is told once");
+    assert!(take_unreported().is_empty(), "each is told once");
     other.end_leftovers();
-    assert_eq!(take_untold().len(), 1);
+    assert_eq!(take_unreported().len(), 1);
 }
 
 fn the_program_ends_everything_below_it() {
@@ -220,12 +221,12 @@ fn the_program_ends_everything_below_it() {
     wait_for(4, "sleep\x0086416");
     end_descendants();
     assert!(running("sleep\x0086416").is_empty());
-    assert_eq!(EndedProcesses(&take_untold()).to_string(), "`sleep 86416` (4 times)");
+    assert_eq!(EndedProcesses(&take_unreported()).to_string(), "`sleep 86416` (4 times)");
     assert_eq!(zombies(), 0);
 }
 
 fn what_a_killed_program_left_is_found_by_its_mark() {
-    // Somebody else's process, whose owner is gone: number 1 of another boot.
+    // A foreign process whose owner is gone: pid 1 of another boot.
     let stray = |mark: String, time: &str| {
         let mut command = Command::new("setsid");
         command.args(["-f", "sleep", time]).env(COMMAND_VARIABLE, mark).stdin(Stdio::null());
@@ -233,16 +234,16 @@ fn what_a_killed_program_left_is_found_by_its_mark() {
         wait_for(1, &format!("sleep\0{time}"));
     };
     stray(String::from("1-999999999999.7"), "86417");
-    // Below us, it is ours; the sweep at the start spares what is in its own lineage.
+    // Below us it is ours; the sweep at the start spares its own lineage.
     assert!(end_abandoned().is_empty());
     assert_eq!(running("sleep\x0086417").len(), 1);
     end_descendants();
-    take_untold();
+    take_unreported();
     assert!(running("sleep\x0086417").is_empty());
 }
 
 fn strangers_are_never_touched() {
-    // A process group and a session of their own below somebody else: init, or whoever adopted us.
+    // A process group and session of their own below a foreign parent.
     let mut stranger = Command::new("sleep").arg("86418").spawn().unwrap();
     let done = finished(shell("setsid sleep 86419 & exit 0"));
     assert_eq!(done.ended.len(), 1, "{}", EndedProcesses(&done.ended));

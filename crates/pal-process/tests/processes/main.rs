@@ -1,16 +1,16 @@
-//! Real commands, run and kept in the background.
+//! Real commands in the foreground and background.
 
 #![allow(clippy::expect_used)]
 
-mod background;
-mod running;
+mod background_runs;
+mod foreground_runs;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pal_process::Program;
 
-/// A command line of the shell.
+/// Shell command line as a program.
 fn shell(line: &str) -> Program {
     Program {
         path: "sh".into(),
@@ -21,13 +21,13 @@ fn shell(line: &str) -> Program {
     }
 }
 
-/// Whether a process is there that has not ended; one that nobody has reaped yet has.
+/// Returns whether a process is alive; a zombie is not.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// Whether a process becomes no more within a second.
+/// Returns whether a process ends within a second.
 fn has_gone(pid: &str) -> bool {
     assert!(Path::new("/proc/self/stat").exists(), "these tests look at /proc");
     assert!(pid.trim().parse::<u32>().is_ok(), "{pid:?} is a process number");

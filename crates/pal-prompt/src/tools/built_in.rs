@@ -1,6 +1,6 @@
 //! The program's own tools: what the model is told of each.
 
-use pal_model::Text;
+use pal_model::SharedText;
 use smol_str::SmolStr;
 
 use super::{ToolOrigin, ToolSpec};
@@ -61,7 +61,7 @@ fn tool(name: &'static str, description: &str, schema: &str) -> ToolSpec {
     ToolSpec {
         name: SmolStr::new_static(name),
         description: description.trim().to_owned(),
-        schema: Text::from(schema.trim()),
+        schema: SharedText::from(schema.trim()),
         origin: ToolOrigin::BuiltIn,
         is_deferred: false,
     }

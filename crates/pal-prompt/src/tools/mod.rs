@@ -5,33 +5,33 @@
 //! tells the model their definitions, and one dispatcher calls them.
 
 mod built_in;
-mod catalogue;
-mod found;
-mod names;
-mod schema;
+mod tool_catalogue;
+mod tool_schema;
+mod tool_search;
+mod wire_names;
 
-use pal_model::Text;
+use pal_model::SharedText;
 use smol_str::SmolStr;
 
 pub use built_in::{CALL_TOOL, TOOL_SEARCH, built_in_tools};
-pub use catalogue::{Catalogue, Tool};
+pub use tool_catalogue::{CatalogueTool, ToolCatalogue};
 
-/// A tool, as whoever runs it describes it.
+/// A tool as its owner describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolSpec {
     /// Its name: for a server's tool, the server's name for it.
     pub name: SmolStr,
-    /// What it does.
+    /// Description for the model.
     pub description: String,
     /// The schema of its input, as JSON.
-    pub schema: Text,
-    /// Who offers it.
+    pub schema: SharedText,
+    /// Origin.
     pub origin: ToolOrigin,
-    /// Whether the model learns of it only when it looks for it.
+    /// True if the model finds it only by search.
     pub is_deferred: bool,
 }
 
-/// Who offers a tool. Built-in tools come before those of servers.
+/// Origin of a tool. Built-in tools come before those of servers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ToolOrigin {
     /// The program itself.

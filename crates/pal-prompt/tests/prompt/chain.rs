@@ -1,13 +1,13 @@
 //! Which prompt applies.
 
-use pal_prompt::{Assembly, Prompts, assemble};
+use pal_prompt::{PrefixInputs, PromptOverrides, assemble};
 
 use crate::common::{agent, card, full, system};
 
 /// The names of the sections, block by block, without those of the default's static block.
-fn shape(prompts: Prompts) -> String {
+fn shape(prompts: PromptOverrides) -> String {
     let card = card("claude-opus-5-5");
-    let assembled = assemble(&Assembly { prompts, ..full(&card, "word") });
+    let assembled = assemble(&PrefixInputs { prompts, ..full(&card, "word") });
     let notes = &assembled.prefix.notes.system;
     let blocks = notes.iter().map(|note| match note.is_static {
         true => String::from("static"),
@@ -24,39 +24,39 @@ const OPENING: &str = "attribution+mode | static | cache breaker+session guidanc
 #[test]
 fn the_first_that_applies_is_taken() {
     let given = |text: &str| Some(text.to_owned());
-    let all = Prompts {
+    let all = PromptOverrides {
         override_all: given("O"),
         coordinator: given("C"),
         agent: agent("A", false),
         custom: given("U"),
         appended: given("P"),
     };
-    let none = Prompts::default();
+    let none = PromptOverrides::default();
     for (prompts, expected) in [
         (
             all.clone(),
             "override (coordinator prompt, agent prompt, custom prompt, appended prompt)".to_owned(),
         ),
         (
-            Prompts { override_all: None, ..all.clone() },
+            PromptOverrides { override_all: None, ..all.clone() },
             "coordinator+reminders+environment+memory place+appended+git (agent prompt, custom prompt)"
                 .to_owned(),
         ),
         (
-            Prompts { override_all: None, coordinator: None, ..all },
+            PromptOverrides { override_all: None, coordinator: None, ..all },
             "agent+reminders+environment+memory place+appended+git (custom prompt)".to_owned(),
         ),
         (
-            Prompts { agent: agent("A", true), custom: given("U"), ..none.clone() },
+            PromptOverrides { agent: agent("A", true), custom: given("U"), ..none.clone() },
             format!("{OPENING}+agent+git (custom prompt)"),
         ),
         (
-            Prompts { custom: given("U"), ..none.clone() },
+            PromptOverrides { custom: given("U"), ..none.clone() },
             "custom+reminders+environment+memory place+git ()".to_owned(),
         ),
-        (Prompts { appended: given("P"), ..none.clone() }, format!("{OPENING}+appended+git ()")),
+        (PromptOverrides { appended: given("P"), ..none.clone() }, format!("{OPENING}+appended+git ()")),
         (
-            Prompts { agent: agent("A", true), appended: given("P"), ..none.clone() },
+            PromptOverrides { agent: agent("A", true), appended: given("P"), ..none.clone() },
             format!("{OPENING}+agent+appended+git ()"),
         ),
         (none, format!("{OPENING}+git ()")),
@@ -68,8 +68,8 @@ fn the_first_that_applies_is_taken() {
 #[test]
 fn an_override_stands_alone() {
     let card = card("claude-opus-5-5");
-    let prompts = Prompts { override_all: Some("Only this.".into()), ..full(&card, "word").prompts };
-    let prefix = assemble(&Assembly { prompts, ..full(&card, "word") }).prefix;
+    let prompts = PromptOverrides { override_all: Some("Only this.".into()), ..full(&card, "word").prompts };
+    let prefix = assemble(&PrefixInputs { prompts, ..full(&card, "word") }).prefix;
     assert_eq!(system(&prefix), ["Only this."]);
     assert!(prefix.notes.system[0].markable && !prefix.notes.system[0].is_static);
 }

@@ -1,19 +1,22 @@
 //! What the tests share: cards, a session of which everything is known, and ways to look into a prefix.
 
-use pal_model::{Card, Cards, Prefix, Text, array_items, fields, member_string};
+use pal_model::{
+    ModelCard, ModelCatalog, PromptPrefix, SharedText, array_items, member_string, object_fields,
+};
 use pal_prompt::{
-    AgentPrompt, Assembly, Environment, Git, GitSnapshot, Instruction, InstructionScope, McpInstructions,
-    MemoryIndex, Mode, OutputStyle, Prompts, SessionFacts, ToolOrigin, ToolSpec, built_in_tools,
+    AgentPrompt, GitSnapshot, GitState, HostEnvironment, InstructionFile, InstructionScope, McpInstructions,
+    MemoryIndex, OutputStyle, PrefixInputs, PromptMode, PromptOverrides, SessionFacts, ToolOrigin, ToolSpec,
+    built_in_tools,
 };
 
-pub(crate) fn card(model: &str) -> Card {
-    Cards::shipped().find(model).card
+pub(crate) fn card(model: &str) -> ModelCard {
+    ModelCatalog::built_in().find(model).card
 }
 
 /// A session of which everything is known; `word` stands in every value.
-pub(crate) fn full<'a>(card: &'a Card, word: &str) -> Assembly<'a> {
+pub(crate) fn full<'a>(card: &'a ModelCard, word: &str) -> PrefixInputs<'a> {
     let said = |what: &str| format!("{what} {word}");
-    let instruction = |scope, included_by: Option<&str>| Instruction {
+    let instruction = |scope, included_by: Option<&str>| InstructionFile {
         path: said("/home/CLAUDE.md"),
         scope,
         included_by: included_by.map(said),
@@ -23,12 +26,15 @@ pub(crate) fn full<'a>(card: &'a Card, word: &str) -> Assembly<'a> {
     let mut tools = built_in_tools();
     tools.push(mcp(word, "create", true));
     tools.push(mcp("files", word, false));
-    Assembly {
+    PrefixInputs {
         card,
         attribution: said("Palimpsest"),
-        mode: Mode::Headless,
-        prompts: Prompts { appended: Some(String::from("One more thing.")), ..Prompts::default() },
-        environment: Environment {
+        mode: PromptMode::Headless,
+        prompts: PromptOverrides {
+            appended: Some(String::from("One more thing.")),
+            ..PromptOverrides::default()
+        },
+        environment: HostEnvironment {
             directory: said("/home"),
             added: vec![said("/srv")],
             is_repository: true,
@@ -48,7 +54,7 @@ pub(crate) fn full<'a>(card: &'a Card, word: &str) -> Assembly<'a> {
             token_budget: Some(123_456),
             cache_breaker: Some(said("break")),
         },
-        git: Git::Snapshot(GitSnapshot {
+        git: GitState::Snapshot(GitSnapshot {
             branch: said("main"),
             default_branch: Some(said("trunk")),
             user: Some(said("Ann")),
@@ -75,7 +81,7 @@ pub(crate) fn mcp(server: &str, name: &str, is_deferred: bool) -> ToolSpec {
     ToolSpec {
         name: name.into(),
         description: format!("Makes a {name} with {server}."),
-        schema: Text::from(r#"{"type": "object", "properties": {}}"#),
+        schema: SharedText::from(r#"{"type": "object", "properties": {}}"#),
         origin: ToolOrigin::Mcp { server: server.into() },
         is_deferred,
     }
@@ -86,13 +92,13 @@ pub(crate) fn agent(text: &str, is_proactive: bool) -> Option<AgentPrompt> {
 }
 
 /// The texts of the system blocks.
-pub(crate) fn system(prefix: &Prefix) -> Vec<String> {
-    let text = |raw: &str| member_string(&fields(raw).unwrap(), "text").unwrap().into_owned();
+pub(crate) fn system(prefix: &PromptPrefix) -> Vec<String> {
+    let text = |raw: &str| member_string(&object_fields(raw).unwrap(), "text").unwrap().into_owned();
     array_items(&prefix.system).unwrap().into_iter().map(text).collect()
 }
 
 /// The text of the context, empty if there is none.
-pub(crate) fn context(prefix: &Prefix) -> String {
+pub(crate) fn context(prefix: &PromptPrefix) -> String {
     let texts = prefix.context.blocks().iter().map(|block| block.string("text").unwrap().into_owned());
     texts.collect()
 }
@@ -100,7 +106,7 @@ pub(crate) fn context(prefix: &Prefix) -> String {
 /// The names of the tools that a block lists, deferred ones with a star.
 pub(crate) fn names(tools: &str) -> Vec<String> {
     let name = |raw: &str| {
-        let known = fields(raw).unwrap();
+        let known = object_fields(raw).unwrap();
         let star = if known.iter().any(|(key, _)| key == "defer_loading") { "*" } else { "" };
         format!("{}{star}", member_string(&known, "name").unwrap())
     };

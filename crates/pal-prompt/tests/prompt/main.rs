@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a helper that fails is a test that fails")]
 
-mod account;
-mod announcing;
+mod announcement_deltas;
 mod chain;
 mod common;
-mod contexts;
+mod prefix_account;
+mod session_context;
 mod spoofing;
-mod stable;
+mod static_prefix;
 mod tools;
 mod wire;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pal_model::{BlockType, Text, ToolKind, fields};
-use pal_prompt::{Assembly, Catalogue, ToolOrigin, ToolSpec, assemble, built_in_tools};
+use pal_model::{BlockType, SharedText, ToolKind, object_fields};
+use pal_prompt::{PrefixInputs, ToolCatalogue, ToolOrigin, ToolSpec, assemble, built_in_tools};
 use proptest::prelude::*;
 
 use crate::common::{card, mcp, names};
@@ -21,9 +21,9 @@ fn session() -> Vec<ToolSpec> {
 
 #[test]
 fn deferred_tools_are_marked_or_stay_out() {
-    let catalogue = Catalogue::new(&session());
+    let catalogue = ToolCatalogue::new(&session());
     assert_eq!(
-        names(&catalogue.rendered(&card("claude-opus-5-5"))),
+        names(&catalogue.render_tools(&card("claude-opus-5-5"))),
         [
             "Agent",
             "Bash",
@@ -50,7 +50,7 @@ fn deferred_tools_are_marked_or_stay_out() {
         ]
     );
     assert_eq!(
-        names(&catalogue.rendered(&card("gpt-5.5-codex"))),
+        names(&catalogue.render_tools(&card("gpt-5.5-codex"))),
         [
             "Agent",
             "Bash",
@@ -79,7 +79,7 @@ fn deferred_tools_are_marked_or_stay_out() {
 #[test]
 fn without_deferred_tools_there_is_no_search() {
     for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
-        let listed = names(&Catalogue::new(&built_in_tools()).rendered(&card(model)));
+        let listed = names(&ToolCatalogue::new(&built_in_tools()).render_tools(&card(model)));
         assert_eq!(
             listed,
             [
@@ -107,25 +107,27 @@ fn without_deferred_tools_there_is_no_search() {
 
 #[test]
 fn what_was_found_is_a_reference_or_a_definition() {
-    let catalogue = Catalogue::new(&session());
+    let catalogue = ToolCatalogue::new(&session());
     let hits = catalogue.search("create an issue");
-    let found = catalogue.found(&card("claude-opus-5-5"), &hits[..1]);
+    let found = catalogue.render_search_result(&card("claude-opus-5-5"), &hits[..1]);
     assert_eq!(
         found.blocks()[0].raw().as_str(),
         r#"{"type":"tool_reference","tool_name":"mcp__tracker__create_issue"}"#
     );
-    let found = catalogue.found(&card("gpt-5.5-codex"), &hits[..1]);
+    let found = catalogue.render_search_result(&card("gpt-5.5-codex"), &hits[..1]);
     let text = found.blocks()[0].string("text").unwrap();
     let definition = text.lines().last().unwrap();
-    assert!(fields(definition).is_ok() && definition.contains(r#""name":"mcp__tracker__create_issue""#));
+    assert!(
+        object_fields(definition).is_ok() && definition.contains(r#""name":"mcp__tracker__create_issue""#)
+    );
     assert!(text.contains("CallTool") && definition.contains("input_schema"));
-    let none = catalogue.found(&card("claude-opus-5-5"), &[]);
+    let none = catalogue.render_search_result(&card("claude-opus-5-5"), &[]);
     assert_eq!(none.blocks()[0].kind(), BlockType::Text);
 }
 
 #[test]
 fn searches_find_by_words_and_by_name() {
-    let catalogue = Catalogue::new(&session());
+    let catalogue = ToolCatalogue::new(&session());
     for (query, expected) in [
         ("create an issue", "mcp__tracker__create_issue mcp__tracker__listIssues"),
         ("issues", "mcp__tracker__create_issue mcp__tracker__listIssues"),
@@ -143,7 +145,7 @@ fn searches_find_by_words_and_by_name() {
         assert_eq!(hits.join(" "), expected, "{query}");
     }
     let many: Vec<ToolSpec> = (0..20).map(|n| mcp("s", &format!("thing_{n}"), true)).collect();
-    assert_eq!(Catalogue::new(&many).search("thing").len(), 5);
+    assert_eq!(ToolCatalogue::new(&many).search("thing").len(), 5);
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
         mcp("поиск", "файл", false),
         mcp("a", &long, false),
     ];
-    let catalogue = Catalogue::new(&specs);
+    let catalogue = ToolCatalogue::new(&specs);
     assert!(catalogue.left_out().is_empty());
     let listed: BTreeSet<&str> = catalogue.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
     assert_eq!(listed.len(), specs.len());
@@ -167,11 +169,11 @@ fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
     };
     assert!(listed.iter().all(fits), "{listed:?}");
     let card = card("claude-opus-5-5");
-    let parts = assemble(&Assembly { tools: specs.to_vec(), ..Assembly::bare(&card) }).parts;
+    let parts = assemble(&PrefixInputs { tools: specs.to_vec(), ..PrefixInputs::for_card(&card) }).parts;
     let renamed: Vec<&str> =
         parts.iter().filter(|part| part.reason.contains("renamed")).map(|part| part.name.as_str()).collect();
     assert_eq!(renamed.len(), 4, "{renamed:?}");
-    let tool = catalogue.named(renamed[0]).unwrap();
+    let tool = catalogue.find_tool(renamed[0]).unwrap();
     assert!(specs.contains(&tool.spec));
 }
 
@@ -181,10 +183,10 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
     specs.push(ToolSpec { description: "zzz another one".into(), ..specs[0].clone() });
     specs.push(ToolSpec { name: "a b".into(), ..specs[0].clone() });
     specs.push(ToolSpec { name: "ToolSearch".into(), ..specs[0].clone() });
-    specs.push(ToolSpec { schema: Text::from("{"), ..mcp("s", "broken", false) });
+    specs.push(ToolSpec { schema: SharedText::from("{"), ..mcp("s", "broken", false) });
     specs.push(mcp("s", "", false));
     specs.push(mcp("", "t", false));
-    let catalogue = Catalogue::new(&specs);
+    let catalogue = ToolCatalogue::new(&specs);
     let reports: Vec<String> =
         catalogue.left_out().iter().map(|left| format!("{}: {}", left.what, left.why)).collect();
     let starts = [
@@ -202,14 +204,16 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
 
 #[test]
 fn built_in_tools_are_known_and_strict() {
-    let kinds: Vec<(String, Option<ToolKind>)> =
-        built_in_tools().iter().map(|tool| (tool.name.to_string(), ToolKind::named(&tool.name))).collect();
+    let kinds: Vec<(String, Option<ToolKind>)> = built_in_tools()
+        .iter()
+        .map(|tool| (tool.name.to_string(), ToolKind::from_name(&tool.name)))
+        .collect();
     let known: Vec<&str> =
         kinds.iter().filter(|(_, kind)| kind.is_some()).map(|(name, _)| name.as_str()).collect();
     assert_eq!(known, ["Bash", "BashOutput", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]);
     let mut specs = built_in_tools();
     specs.push(mcp("s", "t", true));
-    let rendered = Catalogue::new(&specs).rendered(&card("gpt-5.5-codex"));
+    let rendered = ToolCatalogue::new(&specs).render_tools(&card("gpt-5.5-codex"));
     let tools: Vec<serde_json::Value> = serde_json::from_str(&rendered).unwrap();
     for tool in &tools {
         let schema = &tool["input_schema"];
@@ -237,7 +241,7 @@ fn any_spec() -> impl Strategy<Value = ToolSpec> {
         |(name, description, schema, origin, is_deferred)| ToolSpec {
             name: name.into(),
             description,
-            schema: Text::from(schema),
+            schema: SharedText::from(schema),
             origin,
             is_deferred,
         },
@@ -252,11 +256,11 @@ proptest! {
         (specs, shuffled) in prop::collection::vec(any_spec(), 0..12)
             .prop_flat_map(|specs| (Just(specs.clone()), Just(specs).prop_shuffle())),
     ) {
-        let (one, other) = (Catalogue::new(&specs), Catalogue::new(&shuffled));
+        let (one, other) = (ToolCatalogue::new(&specs), ToolCatalogue::new(&shuffled));
         prop_assert_eq!(&one, &other);
         prop_assert_eq!(one.tools().len() + one.left_out().len(), specs.len());
         for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
-            let listed = names(&one.rendered(&card(model)));
+            let listed = names(&one.render_tools(&card(model)));
             let plain: BTreeSet<&str> = listed.iter().map(|name| name.trim_end_matches('*')).collect();
             prop_assert_eq!(plain.len(), listed.len());
             prop_assert!(listed.is_empty() || listed.iter().any(|name| !name.ends_with('*')));
@@ -268,29 +272,30 @@ proptest! {
 fn late_tools_never_stand_in_the_list_whatever_comes_and_goes() {
     for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
         let card = card(model);
-        let mut catalogue = Catalogue::new(&built_in_tools()).expecting_late();
-        let listed = catalogue.rendered(&card);
+        let mut catalogue = ToolCatalogue::new(&built_in_tools()).expect_late_tools();
+        let listed = catalogue.render_tools(&card);
         assert!(
             names(&listed).contains(&String::from("CallTool"))
                 && names(&listed).contains(&String::from("ToolSearch"))
         );
-        catalogue.set_late(&[
+        catalogue.set_late_tools(&[
             mcp("tracker", "create_issue", true),
             mcp("mail", "send", true),
             mcp("mail", "send", true),
         ]);
-        assert_eq!(catalogue.rendered(&card), listed);
-        let offered: Vec<String> = catalogue.offered().iter().map(|tool| tool.name.to_string()).collect();
+        assert_eq!(catalogue.render_tools(&card), listed);
+        let offered: Vec<String> =
+            catalogue.list_capabilities().iter().map(|tool| tool.name.to_string()).collect();
         assert_eq!(offered, ["mcp__mail__send", "mcp__tracker__create_issue"]);
         let found = catalogue.search("create issue");
         assert_eq!(found.len(), 1);
-        let told = catalogue.found(&card, &found);
+        let told = catalogue.render_search_result(&card, &found);
         assert_eq!(told.blocks()[0].kind(), BlockType::Text, "no reference leads to what is not in the list");
         assert!(told.blocks()[0].raw().contains("mcp__tracker__create_issue"));
-        assert!(catalogue.named("mcp__mail__send").is_some());
-        catalogue.set_late(&[mcp("mail", "receive", true)]);
-        assert_eq!(catalogue.rendered(&card), listed);
-        assert!(catalogue.named("mcp__mail__send").is_none() && catalogue.search("issue").is_empty());
+        assert!(catalogue.find_tool("mcp__mail__send").is_some());
+        catalogue.set_late_tools(&[mcp("mail", "receive", true)]);
+        assert_eq!(catalogue.render_tools(&card), listed);
+        assert!(catalogue.find_tool("mcp__mail__send").is_none() && catalogue.search("issue").is_empty());
     }
 }
 
@@ -298,12 +303,12 @@ fn late_tools_never_stand_in_the_list_whatever_comes_and_goes() {
 fn a_late_tool_cannot_take_the_name_of_another() {
     let mut tools = built_in_tools();
     tools.push(mcp("a_b", "c", false));
-    let mut catalogue = Catalogue::new(&tools).expecting_late();
-    catalogue.set_late(&[mcp("a b", "c", true)]);
-    let late = catalogue.late()[0].wire_name.clone();
+    let mut catalogue = ToolCatalogue::new(&tools).expect_late_tools();
+    catalogue.set_late_tools(&[mcp("a b", "c", true)]);
+    let late = catalogue.late_tools()[0].wire_name.clone();
     assert!(
         late.starts_with("mcp__a_b__c_")
-            && catalogue.named("mcp__a_b__c").is_some_and(|tool| !tool.spec.is_deferred)
+            && catalogue.find_tool("mcp__a_b__c").is_some_and(|tool| !tool.spec.is_deferred)
     );
 }
 
@@ -312,7 +317,7 @@ fn the_prompt_names_servers_and_nothing_that_they_say() {
     let card = card("claude-opus-5-5");
     let with = |servers: &[&str]| {
         let servers = servers.iter().map(|name| (*name).into()).collect();
-        assemble(&Assembly { servers, tools: built_in_tools(), ..Assembly::bare(&card) }).prefix
+        assemble(&PrefixInputs { servers, tools: built_in_tools(), ..PrefixInputs::for_card(&card) }).prefix
     };
     let prefix = with(&["mail", "tracker"]);
     assert!(prefix.system.contains("MCP servers of this session: mail, tracker."), "{}", prefix.system);

@@ -1,49 +1,49 @@
-//! The faults of the table of outcomes, as bytes on a connection.
+//! Faults of the outcome table, as bytes on a connection.
 
-use crate::server::Act;
+use crate::scripted_server::ServerAction;
 
 /// The whole answer.
 pub(crate) const ALL: &str = "Hello, world";
 
-/// How much of the answer a caller is shown.
+/// Share of the answer shown to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ShownShare {
     Nothing,
     Half,
     All,
 }
 
-/// A row of the table of outcomes.
+/// A row of the outcome table.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct OutcomeRow {
     pub(crate) fault: String,
     pub(crate) stream: bool,
-    /// Whether the fault comes after something was shown.
+    /// True if the fault comes after content was shown.
     pub(crate) after: bool,
-    /// The kind of failure, or `Finished`.
+    /// Failure kind, or `Finished`.
     pub(crate) outcome: String,
     pub(crate) attempts: usize,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShownShare,
 }
 
-/// The table in the documentation of the crate.
-pub(crate) fn table() -> Vec<Row> {
+/// Parses the outcome table in the crate documentation.
+pub(crate) fn table() -> Vec<OutcomeRow> {
     let source = include_str!("../../src/lib.rs");
     let lines = source.lines().skip_while(|line| !line.contains("| fault | asked |")).skip(2);
     lines.map_while(|line| line.strip_prefix("//! |")).map(row).collect()
 }
 
-fn row(line: &str) -> Row {
+fn row(line: &str) -> OutcomeRow {
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
     let [fault, asked, when, outcome, attempts, shown, ""] = cells.as_slice() else { panic!("{line}") };
     assert!(matches!(*asked, "stream" | "whole") && matches!(*when, "" | "before" | "after"), "{line}");
     let shown = match *shown {
-        "nothing" => Shown::Nothing,
-        "half" => Shown::Half,
-        "all" => Shown::All,
+        "nothing" => ShownShare::Nothing,
+        "half" => ShownShare::Half,
+        "all" => ShownShare::All,
         other => panic!("{other}"),
     };
-    Row {
+    OutcomeRow {
         fault: (*fault).to_owned(),
         stream: *asked == "stream",
         after: *when == "after",
@@ -53,7 +53,7 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// The events of the answer up to where nothing was shown yet, up to its half, and all of them.
+/// Events of the answer: before anything is shown, up to its half, and the rest.
 const BEGINNING: &str = "event: message_start\n\
     data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\
     \"model\":\"claude-opus-5-5\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\
@@ -77,15 +77,15 @@ const WHOLE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model"
 const PAGE: &str =
     "<!DOCTYPE html><html><head><title>Welcome</title></head><body><h1>Sign in</h1></body></html>";
 
-/// The head of an answer, with headers that end in `\r\n`, and its body, if it has one of known length.
-fn answer(status: u16, headers: &str, body: &str) -> Act {
+/// A reply head, with headers that end in `\r\n`, and its body, if of known length.
+fn answer(status: u16, headers: &str, body: &str) -> ServerAction {
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n");
-    Act::Send([head.as_bytes(), body.as_bytes()].concat())
+    ServerAction::Send([head.as_bytes(), body.as_bytes()].concat())
 }
 
-fn json(status: u16, body: &str) -> Act {
+fn json(status: u16, body: &str) -> ServerAction {
     answer(status, "content-type: application/json\r\n", body)
 }
 
@@ -95,28 +95,28 @@ fn error_body(kind: &str, message: &str, details: &str) -> String {
     )
 }
 
-fn refusal(status: u16, kind: &str, message: &str) -> Vec<Act> {
+fn refusal(status: u16, kind: &str, message: &str) -> Vec<ServerAction> {
     vec![json(status, &error_body(kind, message, ""))]
 }
 
-/// The head of a body in chunks.
-fn chunked(kind: &str) -> Act {
+/// Head of a chunked reply.
+fn chunked(kind: &str) -> ServerAction {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\nrequest-id: req_9\r\nconnection: close\r\n\r\n"
     );
-    Act::Send(head.into_bytes())
+    ServerAction::Send(head.into_bytes())
 }
 
-fn chunk(body: &str) -> Act {
-    Act::Send(format!("{:x}\r\n{body}\r\n", body.len()).into_bytes())
+fn chunk(body: &str) -> ServerAction {
+    ServerAction::Send(format!("{:x}\r\n{body}\r\n", body.len()).into_bytes())
 }
 
-fn last_chunk() -> Act {
-    Act::Send(b"0\r\n\r\n".to_vec())
+fn last_chunk() -> ServerAction {
+    ServerAction::Send(b"0\r\n\r\n".to_vec())
 }
 
-/// A whole stream, as the provider sends it.
-pub(crate) fn good_stream() -> Vec<Act> {
+/// A complete stream, as the provider sends it.
+pub(crate) fn good_stream() -> Vec<ServerAction> {
     vec![
         chunked("text/event-stream; charset=utf-8"),
         chunk(BEGINNING),
@@ -126,12 +126,12 @@ pub(crate) fn good_stream() -> Vec<Act> {
     ]
 }
 
-fn good(stream: bool) -> Vec<Act> {
+fn good(stream: bool) -> Vec<ServerAction> {
     if stream { good_stream() } else { vec![json(200, WHOLE)] }
 }
 
-/// The beginning of an answer, up to where the fault happens.
-fn beginning(row: &Row) -> Vec<Act> {
+/// Beginning of an answer, up to the fault.
+fn beginning(row: &OutcomeRow) -> Vec<ServerAction> {
     match (row.stream, row.after) {
         (true, false) => vec![chunked("text/event-stream"), chunk(BEGINNING)],
         (true, true) => vec![chunked("text/event-stream"), chunk(BEGINNING), chunk(MIDDLE)],
@@ -141,28 +141,28 @@ fn beginning(row: &Row) -> Vec<Act> {
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
                 WHOLE.len()
             );
-            vec![Act::Send(head.into_bytes()), Act::Send(half.as_bytes().to_vec())]
+            vec![ServerAction::Send(head.into_bytes()), ServerAction::Send(half.as_bytes().to_vec())]
         }
     }
 }
 
-fn then(mut acts: Vec<Act>, more: impl IntoIterator<Item = Act>) -> Vec<Act> {
+fn then(mut acts: Vec<ServerAction>, more: impl IntoIterator<Item = ServerAction>) -> Vec<ServerAction> {
     acts.extend(more);
     acts
 }
 
-/// What the server does on the first connection, and on all others the last of it.
-pub(crate) fn scripts(row: &Row) -> Vec<Vec<Act>> {
+/// Server scripts by connection; the last one repeats.
+pub(crate) fn scripts(row: &OutcomeRow) -> Vec<Vec<ServerAction>> {
     let acts = match row.fault.strip_suffix(" once") {
         Some(fault) => {
-            return vec![acts(&Row { fault: fault.to_owned(), ..row.clone() }), good(row.stream)];
+            return vec![acts(&OutcomeRow { fault: fault.to_owned(), ..row.clone() }), good(row.stream)];
         }
         None => acts(row),
     };
     vec![acts]
 }
 
-fn acts(row: &Row) -> Vec<Act> {
+fn acts(row: &OutcomeRow) -> Vec<ServerAction> {
     nothing_comes(row)
         .or_else(|| refused(row))
         .or_else(|| strange_bodies(row))
@@ -170,27 +170,27 @@ fn acts(row: &Row) -> Vec<Act> {
         .unwrap_or_else(|| panic!("the table has a fault that no script plays: {}", row.fault))
 }
 
-/// Faults before the head of an answer.
-fn nothing_comes(row: &Row) -> Option<Vec<Act>> {
+/// Faults before the reply head.
+fn nothing_comes(row: &OutcomeRow) -> Option<Vec<ServerAction>> {
     Some(match row.fault.as_str() {
         "none" => good(row.stream),
-        // Nobody listens: the driver of the test sees to that.
+        // Nothing listens: the test arranges that.
         "connection refused" | "closed without a word" => vec![],
-        "reset without a word" => vec![Act::Reset],
-        "not HTTP" => vec![Act::Send(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec())],
+        "reset without a word" => vec![ServerAction::Reset],
+        "not HTTP" => vec![ServerAction::Send(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec())],
         "flood of headers" => {
             vec![
-                Act::Send(b"HTTP/1.1 200 OK\r\n".to_vec()),
-                Act::Flood(b"x-filler: and more of it\r\n".repeat(100)),
+                ServerAction::Send(b"HTTP/1.1 200 OK\r\n".to_vec()),
+                ServerAction::Flood(b"x-filler: and more of it\r\n".repeat(100)),
             ]
         }
-        "silence before the head" => vec![Act::Hang],
+        "silence before the head" => vec![ServerAction::Hang],
         _ => return None,
     })
 }
 
-/// Statuses that are no success.
-fn refused(row: &Row) -> Option<Vec<Act>> {
+/// Error statuses.
+fn refused(row: &OutcomeRow) -> Option<Vec<ServerAction>> {
     let endless = "HTTP/1.1 500 X\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nfailed";
     let wait = "content-type: application/json\r\nretry-after-ms: 5\r\n";
     Some(match row.fault.as_str() {
@@ -215,22 +215,24 @@ fn refused(row: &Row) -> Option<Vec<Act>> {
         "status 504" => refusal(504, "timeout_error", "took too long"),
         "status 529" => refusal(529, "overloaded_error", "Overloaded"),
         "status 502 with a web page" => vec![answer(502, "content-type: text/html\r\n", PAGE)],
-        "status 500 without an end" => vec![Act::Send(endless.into()), Act::Hang],
+        "status 500 without an end" => vec![ServerAction::Send(endless.into()), ServerAction::Hang],
         "status 500 that floods" => {
-            vec![Act::Send(endless.into()), Act::Flood(b"and failed again\n".repeat(64))]
+            vec![ServerAction::Send(endless.into()), ServerAction::Flood(b"and failed again\n".repeat(64))]
         }
-        "status 500 that breaks off" => vec![Act::Send(endless.into()), Act::Reset],
+        "status 500 that breaks off" => vec![ServerAction::Send(endless.into()), ServerAction::Reset],
         "redirect" => vec![answer(307, "location: http://127.0.0.1:1/elsewhere\r\n", "")],
         _ => return None,
     })
 }
 
-/// Answers that are well but not what was asked for, or not well.
-fn strange_bodies(row: &Row) -> Option<Vec<Act>> {
+/// Valid answers in an unexpected format, and invalid bodies.
+fn strange_bodies(row: &OutcomeRow) -> Option<Vec<ServerAction>> {
     let gzip = "content-encoding: gzip\r\n";
     let body = if row.stream { [BEGINNING, MIDDLE, REST].concat() } else { WHOLE.to_owned() };
     Some(match row.fault.as_str() {
-        "status 204" => vec![Act::Send(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n".to_vec())],
+        "status 204" => {
+            vec![ServerAction::Send(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n".to_vec())]
+        }
         "empty body" if row.stream => vec![answer(200, "content-type: text/event-stream\r\n", "")],
         "empty body" => vec![json(200, "")],
         "web page" => vec![answer(200, "content-type: text/html\r\n", PAGE)],
@@ -242,12 +244,12 @@ fn strange_bodies(row: &Row) -> Option<Vec<Act>> {
         "compressed" => compressed(gzip, &stored_gzip(body.as_bytes())),
         "broken compression" => {
             let mut bytes = stored_gzip(body.as_bytes());
-            // The lengths of the stored block no longer agree.
+            // Makes the lengths of the stored block disagree.
             bytes[13] ^= 0xff;
             compressed(gzip, &bytes)
         }
         "unknown events and pings" => {
-            let [head, beginning, middle, rest, last] = <[Act; 5]>::try_from(good_stream()).unwrap();
+            let [head, beginning, middle, rest, last] = <[ServerAction; 5]>::try_from(good_stream()).unwrap();
             vec![
                 head,
                 chunk(STRANGE),
@@ -261,7 +263,7 @@ fn strange_bodies(row: &Row) -> Option<Vec<Act>> {
             ]
         }
         "an event twice" => {
-            let [head, beginning, middle, rest, last] = <[Act; 5]>::try_from(good_stream()).unwrap();
+            let [head, beginning, middle, rest, last] = <[ServerAction; 5]>::try_from(good_stream()).unwrap();
             let (start, _) = BEGINNING.split_once("event: ping").unwrap();
             vec![head, chunk(start), beginning, middle, rest, last]
         }
@@ -272,35 +274,35 @@ fn strange_bodies(row: &Row) -> Option<Vec<Act>> {
         }
         "slow bytes" if row.stream => {
             let bytes = good_stream().into_iter().flat_map(|act| match act {
-                Act::Send(bytes) => bytes,
+                ServerAction::Send(bytes) => bytes,
                 _ => Vec::new(),
             });
-            vec![Act::Trickle(bytes.collect())]
+            vec![ServerAction::Trickle(bytes.collect())]
         }
         "slow bytes" => match json(200, WHOLE) {
-            Act::Send(bytes) => vec![Act::Trickle(bytes)],
+            ServerAction::Send(bytes) => vec![ServerAction::Trickle(bytes)],
             _ => vec![],
         },
         _ => return None,
     })
 }
 
-/// Answers that begin well.
-fn breaks(row: &Row) -> Option<Vec<Act>> {
+/// Answers that begin well and then fail.
+fn breaks(row: &OutcomeRow) -> Option<Vec<ServerAction>> {
     let overloaded = format!("event: error\ndata: {}\n\n", error_body("overloaded_error", "Overloaded", ""));
     Some(match row.fault.as_str() {
         "closed" => beginning(row),
         "closed, of unknown length" => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
             let said = if row.after { [BEGINNING, MIDDLE].concat() } else { BEGINNING.to_owned() };
-            vec![Act::Send(format!("{head}{said}").into_bytes())]
+            vec![ServerAction::Send(format!("{head}{said}").into_bytes())]
         }
-        // A reset overtakes what is still under way, so it waits until that has arrived.
-        "reset" => then(beginning(row), [Act::Pause(crate::IDLE / 4), Act::Reset]),
-        "silence" => then(beginning(row), [Act::Hang]),
+        // A reset discards unread bytes, so it waits until they have arrived.
+        "reset" => then(beginning(row), [ServerAction::Pause(crate::IDLE / 4), ServerAction::Reset]),
+        "silence" => then(beginning(row), [ServerAction::Hang]),
         "pings, then silence" => {
-            let pings = (0..4).flat_map(|_| [Act::Pause(crate::IDLE / 2), chunk(STRANGE)]);
-            then(then(beginning(row), pings), [Act::Hang])
+            let pings = (0..4).flat_map(|_| [ServerAction::Pause(crate::IDLE / 2), chunk(STRANGE)]);
+            then(then(beginning(row), pings), [ServerAction::Hang])
         }
         "error event" => then(beginning(row), [chunk(&overloaded), last_chunk()]),
         "malformed" if row.stream => {
@@ -317,20 +319,20 @@ fn breaks(row: &Row) -> Option<Vec<Act>> {
         "silence after the last event" => {
             let mut acts = good_stream();
             acts.pop();
-            then(acts, [Act::Hang])
+            then(acts, [ServerAction::Hang])
         }
         _ => return None,
     })
 }
 
-/// An answer of compressed bytes.
-fn compressed(headers: &str, bytes: &[u8]) -> Vec<Act> {
+/// A compressed reply.
+fn compressed(headers: &str, bytes: &[u8]) -> Vec<ServerAction> {
     let length = bytes.len();
     let head = format!("HTTP/1.1 200 OK\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n");
-    vec![Act::Send([head.as_bytes(), bytes].concat())]
+    vec![ServerAction::Send([head.as_bytes(), bytes].concat())]
 }
 
-/// The bytes as gzip that compresses nothing: a head, one stored block, a checksum.
+/// Gzip without compression: a head, one stored block, a checksum.
 fn stored_gzip(bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(bytes.len()).unwrap();
     let mut gzip = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];

@@ -1,23 +1,23 @@
-//! Servers that send too much, too little at a time, or the wrong things: bounded in time and memory.
+//! Servers that send too much, too slowly, or the wrong data: bounded in time and memory.
 
 use std::time::{Duration, Instant};
 
 use pal_wire::FailureKind;
 
-use crate::server::{Act, Server};
-use crate::{Saw, call, client, follow};
+use crate::scripted_server::{ScriptedServer, ServerAction};
+use crate::{AnswerTrace, call, client, trace_answer};
 
-async fn said_by(acts: Vec<Act>) -> Saw {
-    let server = Server::start(vec![acts]).await;
-    follow(&client(&server.url()), call(true)).await
+async fn said_by(acts: Vec<ServerAction>) -> AnswerTrace {
+    let server = ScriptedServer::start(vec![acts]).await;
+    trace_answer(&client(&server.url()), call(true)).await
 }
 
-fn head(status: u16, kind: &str) -> Act {
+fn head(status: u16, kind: &str) -> ServerAction {
     let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
-    Act::Send(head.into_bytes())
+    ServerAction::Send(head.into_bytes())
 }
 
-/// A stream whose answer is one text block, grown by these deltas.
+/// A stream with one text block of these deltas.
 fn stream(deltas: &[String]) -> Vec<u8> {
     let mut stream = String::from(
         "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\
@@ -41,7 +41,7 @@ fn stream(deltas: &[String]) -> Vec<u8> {
 #[tokio::test]
 async fn huge_frames_arrive_whole() {
     let deltas = ["a".repeat(10_000_000), "b".repeat(10_000_000)];
-    let saw = said_by(vec![head(200, "text/event-stream"), Act::Send(stream(&deltas))]).await;
+    let saw = said_by(vec![head(200, "text/event-stream"), ServerAction::Send(stream(&deltas))]).await;
     assert!(saw.failure.is_none(), "{:?}", saw.failure);
     assert!(saw.text == deltas.concat(), "{} bytes", saw.text.len());
 }
@@ -49,16 +49,16 @@ async fn huge_frames_arrive_whole() {
 #[tokio::test]
 async fn a_long_stream_of_single_bytes_arrives_whole() {
     let deltas: Vec<String> = (0..100).map(|at| format!("word {at} ")).collect();
-    let saw = said_by(vec![head(200, "text/event-stream"), Act::Trickle(stream(&deltas))]).await;
+    let saw = said_by(vec![head(200, "text/event-stream"), ServerAction::Trickle(stream(&deltas))]).await;
     assert!(saw.failure.is_none(), "{:?}", saw.failure);
     assert_eq!(saw.text, deltas.concat());
 }
 
 #[tokio::test]
-async fn a_huge_refusal_is_read_no_further_than_it_is_worth() {
+async fn huge_error_reply_is_read_up_to_the_limit() {
     let begin = Instant::now();
     let body = format!("{{\"error\":{{\"message\":\"{}\"}}}}", "long ".repeat(10_000_000));
-    let saw = said_by(vec![head(400, "application/json"), Act::Send(body.into_bytes())]).await;
+    let saw = said_by(vec![head(400, "application/json"), ServerAction::Send(body.into_bytes())]).await;
     let failure = saw.failure.unwrap();
     assert_eq!((failure.kind, failure.status), (FailureKind::Invalid, Some(400)));
     assert!(failure.message.len() < 4096, "{} bytes", failure.message.len());
@@ -66,10 +66,10 @@ async fn a_huge_refusal_is_read_no_further_than_it_is_worth() {
 }
 
 #[tokio::test]
-async fn a_page_without_an_end_is_read_no_further_than_it_is_worth() {
+async fn endless_page_is_read_up_to_the_limit() {
     for kind in ["text/html", "text/event-stream"] {
         let page = b"<html><p>welcome to the guest network</p>".to_vec();
-        let saw = said_by(vec![head(200, kind), Act::Flood(page)]).await;
+        let saw = said_by(vec![head(200, kind), ServerAction::Flood(page)]).await;
         let failure = saw.failure.unwrap();
         assert_eq!(failure.kind, FailureKind::Malformed);
         assert!(failure.message.contains("guest network") && failure.message.len() < 1000, "{failure}");
@@ -77,29 +77,29 @@ async fn a_page_without_an_end_is_read_no_further_than_it_is_worth() {
 }
 
 #[tokio::test]
-async fn a_body_without_an_end_is_given_up() {
-    // One JSON string that never ends: collected up to a limit, then a failure.
+async fn endless_body_fails_at_the_limit() {
+    // A JSON string that never ends is read up to a limit, then fails.
     let saw = said_by(vec![
         head(200, "application/json"),
-        Act::Send(b"{\"a\":\"".to_vec()),
-        Act::Flood(vec![b'x'; 1 << 20]),
+        ServerAction::Send(b"{\"a\":\"".to_vec()),
+        ServerAction::Flood(vec![b'x'; 1 << 20]),
     ])
     .await;
     assert_eq!(saw.failure.unwrap().kind, FailureKind::AnswerTooLarge);
 }
 
 #[tokio::test]
-async fn blank_lines_before_an_answer_say_nothing() {
+async fn blank_lines_before_an_answer_are_ignored() {
     let body = [vec![b'\n'; 1_000_000], stream(&["Hello".to_owned()])].concat();
-    let saw = said_by(vec![head(200, "text/event-stream"), Act::Send(body)]).await;
+    let saw = said_by(vec![head(200, "text/event-stream"), ServerAction::Send(body)]).await;
     assert_eq!((saw.text.as_str(), saw.failure), ("Hello", None));
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_a_failure() {
+async fn invalid_utf8_fails() {
     for kind in ["text/event-stream", "application/json", ""] {
         let noise: Vec<u8> = (0..5000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let saw = said_by(vec![head(200, kind), Act::Send(noise)]).await;
+        let saw = said_by(vec![head(200, kind), ServerAction::Send(noise)]).await;
         let kind = saw.failure.unwrap().kind;
         assert!(matches!(kind, FailureKind::Malformed | FailureKind::Cut), "{kind:?}");
     }

@@ -1,19 +1,19 @@
-//! A key goes into one header, and into nothing that anybody reads.
+//! A key is sent in one header and appears nowhere else.
 
-use pal_provider::{Client, Endpoint, Key, Progress};
-use pal_wire::{Dialect, Event, FailureKind};
+use pal_provider::{AnswerProgress, ApiKey, ProviderClient, ProviderEndpoint};
+use pal_wire::{Dialect, FailureKind, ResponseEvent};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
 use crate::faults::{good_stream, scripts, table};
-use crate::server::{Act, Server};
-use crate::{call, client_with, follow, hasty};
+use crate::scripted_server::{ScriptedServer, ServerAction};
+use crate::{call, client_with, short_policy, trace_answer};
 
-/// It does not look like a key, so that nobody hides it for its looks.
+/// It does not look like a key, so that no pattern masks it.
 const CANARY: &str = "canary.7f3a9b2c5d8e1f60";
 
-fn with_canary(base_url: &str) -> Client {
-    client_with(base_url, Some(Key::api(CANARY)), hasty())
+fn with_canary(base_url: &str) -> ProviderClient {
+    client_with(base_url, Some(ApiKey::api(CANARY)), short_policy())
 }
 
 fn hides_it(text: &str) {
@@ -22,13 +22,13 @@ fn hides_it(text: &str) {
 
 #[tokio::test]
 async fn the_key_arrives_and_the_debug_forms_do_not_show_it() {
-    let server = Server::start(vec![good_stream()]).await;
+    let server = ScriptedServer::start(vec![good_stream()]).await;
     let client = with_canary(&server.url());
-    follow(&client, call(true)).await;
+    trace_answer(&client, call(true)).await;
     let request = String::from_utf8(server.requests().remove(0)).unwrap();
     assert!(request.contains(&format!("x-api-key: {CANARY}\r\n")), "{request}");
     hides_it(&format!("{client:?} {:?} {:?}", client.endpoint(), client.send(call(true))));
-    hides_it(&format!("{:?} {:?}", Key::api(CANARY), Key::bearer(CANARY)));
+    hides_it(&format!("{:?} {:?}", ApiKey::api(CANARY), ApiKey::bearer(CANARY)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,8 +37,8 @@ async fn no_failure_of_the_table_shows_the_key() {
         .into_iter()
         .map(|row| {
             tokio::spawn(async move {
-                let server = Server::start(scripts(&row)).await;
-                follow(&with_canary(&server.url()), call(row.stream)).await
+                let server = ScriptedServer::start(scripts(&row)).await;
+                trace_answer(&with_canary(&server.url()), call(row.stream)).await
             })
         })
         .collect();
@@ -48,7 +48,7 @@ async fn no_failure_of_the_table_shows_the_key() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_the_key_is_not_repeated() {
+async fn echoed_keys_are_masked() {
     let long = "y".repeat(190);
     let bodies = [
         format!(
@@ -57,7 +57,7 @@ async fn a_server_that_repeats_the_key_is_not_repeated() {
         format!(r#"{{"error":{{"code":"{CANARY}","message":"{CANARY}{CANARY}"}},"request_id":"{CANARY}"}}"#),
         format!("<html>{CANARY}</html>"),
         format!("x-api-key: {CANARY}"),
-        // Messages are cut somewhere; the key must not survive in part.
+        // Messages may be cut anywhere; no part of the key may survive.
         format!("{}{CANARY}", "z ".repeat(90)),
         format!("{long}{CANARY}"),
         format!(r#"{{"error":{{"message":"{}{CANARY}"}}}}"#, "word ".repeat(97)),
@@ -76,13 +76,15 @@ async fn a_server_that_repeats_the_key_is_not_repeated() {
                  content-length: {}\r\nconnection: close\r\n\r\n",
                 body.len()
             );
-            let server = Server::start(vec![vec![Act::Send(format!("{head}{body}").into_bytes())]]).await;
+            let server =
+                ScriptedServer::start(vec![vec![ServerAction::Send(format!("{head}{body}").into_bytes())]])
+                    .await;
             let client = with_canary(&server.url());
-            let saw = follow(&client, call(true)).await;
+            let saw = trace_answer(&client, call(true)).await;
             let failure = saw.failure.as_ref().expect("a failure");
             hides_it(&format!("{saw:?} {failure}"));
             let failure = client.get("/v1/models", &[]).await;
-            // What succeeds is handed over as it is; only failures are read by people.
+            // Successful answers are returned as they are; only failures are masked.
             if let Err(failure) = failure {
                 hides_it(&format!("{failure:?} {failure}"));
             }
@@ -91,15 +93,15 @@ async fn a_server_that_repeats_the_key_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_cut_within_the_key_shows_no_piece_of_it() {
+async fn message_cut_inside_the_key_is_masked() {
     let mut is_cut = false;
     for padding in 560..610 {
         let said = format!("{}{CANARY}", "z".repeat(padding));
         let body = format!(r#"{{"error":{{"type":"invalid_request_error","message":"{said}"}}}}"#);
         let length = body.len();
         let answer = format!("HTTP/1.1 400 X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
-        let server = Server::start(vec![vec![Act::Send(answer.into_bytes())]]).await;
-        let message = follow(&with_canary(&server.url()), call(true)).await.failure.unwrap().message;
+        let server = ScriptedServer::start(vec![vec![ServerAction::Send(answer.into_bytes())]]).await;
+        let message = trace_answer(&with_canary(&server.url()), call(true)).await.failure.unwrap().message;
         let rest = message.trim_start_matches('z').trim_end_matches(" …");
         assert!("***".starts_with(rest), "{message}");
         is_cut |= rest == "**";
@@ -109,7 +111,7 @@ async fn a_message_that_is_cut_within_the_key_shows_no_piece_of_it() {
 
 #[tokio::test]
 async fn connections_that_fail_do_not_show_the_key() {
-    // Nobody listens; somebody listens who knows no TLS.
+    // Nothing listens; then a server without TLS listens.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let secure = format!("https://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
@@ -119,7 +121,7 @@ async fn connections_that_fail_do_not_show_the_key() {
         }
     });
     for base in ["http://127.0.0.1:1", &secure] {
-        let saw = follow(&with_canary(base), call(true)).await;
+        let saw = trace_answer(&with_canary(base), call(true)).await;
         let failure = saw.failure.as_ref().unwrap();
         assert_eq!(failure.kind, FailureKind::Connection, "{failure:?}");
         assert!(failure.message.contains(base), "{failure}");
@@ -129,16 +131,16 @@ async fn connections_that_fail_do_not_show_the_key() {
 }
 
 #[tokio::test]
-async fn a_redirect_does_not_carry_the_key_elsewhere() {
-    let elsewhere = Server::start(vec![good_stream()]).await;
+async fn redirects_do_not_leak_the_key() {
+    let elsewhere = ScriptedServer::start(vec![good_stream()]).await;
     for status in [301, 302, 303, 307, 308] {
         let redirect = format!(
             "HTTP/1.1 {status} X\r\nlocation: {}/v1/messages\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
             elsewhere.url()
         );
-        let server = Server::start(vec![vec![Act::Send(redirect.into_bytes())]]).await;
+        let server = ScriptedServer::start(vec![vec![ServerAction::Send(redirect.into_bytes())]]).await;
         let client = with_canary(&server.url());
-        let sent = follow(&client, call(true)).await.failure.unwrap();
+        let sent = trace_answer(&client, call(true)).await.failure.unwrap();
         let got = client.get("/v1/models", &[]).await.unwrap_err();
         assert!(sent.message.contains("redirect") && got.message.contains("redirect"), "{sent}, {got}");
         assert_eq!((server.requests().len(), elsewhere.connections()), (2, 0));
@@ -147,10 +149,10 @@ async fn a_redirect_does_not_carry_the_key_elsewhere() {
 
 #[tokio::test]
 async fn a_call_in_another_dialect_is_not_sent() {
-    let server = Server::start(vec![good_stream()]).await;
-    let endpoint = Endpoint::new(Dialect::Chat, &server.url(), Some(Key::api(CANARY))).unwrap();
-    let mut answer = Client::new(endpoint, hasty()).unwrap().send(call(true));
+    let server = ScriptedServer::start(vec![good_stream()]).await;
+    let endpoint = ProviderEndpoint::new(Dialect::Chat, &server.url(), Some(ApiKey::api(CANARY))).unwrap();
+    let mut answer = ProviderClient::new(endpoint, short_policy()).unwrap().send(call(true));
     let step = answer.next().await;
-    assert!(matches!(step, Some(Progress::Event(Event::Failed(_)))), "{step:?}");
+    assert!(matches!(step, Some(AnswerProgress::Event(ResponseEvent::Failed(_)))), "{step:?}");
     assert_eq!(server.connections(), 0);
 }

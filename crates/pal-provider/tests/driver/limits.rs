@@ -1,43 +1,45 @@
-//! Time and size limits of every phase, against servers that never come to an end by themselves.
+//! Time and size limits of every phase, against servers that never end.
 
 use std::time::{Duration, Instant};
 
-use pal_model::Parts;
-use pal_provider::{Endpoint, Policy, Timeouts};
+use pal_model::ChunkedText;
+use pal_provider::{AttemptTimeouts, ClientPolicy, ProviderEndpoint};
 use pal_wire::{Dialect, FailureKind, RetryPolicy};
 use tokio::net::TcpListener;
 
-use crate::server::{Act, Server};
-use crate::{Saw, call, call_with, client_with, follow};
+use crate::scripted_server::{ScriptedServer, ServerAction};
+use crate::{AnswerTrace, call, call_with, client_with, trace_answer};
 
-/// How long a limit under test is.
+/// Duration of the limits under test.
 const SHORT: Duration = Duration::from_millis(400);
 
-/// How often a server that never ends says something.
+/// Sending interval of a server that never ends.
 const OFTEN: Duration = Duration::from_millis(20);
 
-/// One attempt, with limits that no test reaches by chance.
-fn once() -> Policy {
-    Policy { retries: RetryPolicy::NEVER, ..Policy::patient() }
+/// One attempt, with limits that no test reaches by accident.
+fn once() -> ClientPolicy {
+    ClientPolicy { retries: RetryPolicy::NEVER, ..ClientPolicy::patient() }
 }
 
-/// The same with these limits.
-fn limited(change: impl FnOnce(&mut Timeouts)) -> Policy {
+/// One attempt with changed limits.
+fn limited(change: impl FnOnce(&mut AttemptTimeouts)) -> ClientPolicy {
     let mut policy = once();
     change(&mut policy.timeouts);
     policy
 }
 
-async fn served(acts: Vec<Act>, policy: Policy) -> Saw {
-    let server = Server::start(vec![acts]).await;
+async fn served(acts: Vec<ServerAction>, policy: ClientPolicy) -> AnswerTrace {
+    let server = ScriptedServer::start(vec![acts]).await;
     let begin = Instant::now();
-    let saw = follow(&client_with(&server.url(), None, policy), call(true)).await;
+    let saw = trace_answer(&client_with(&server.url(), None, policy), call(true)).await;
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     saw
 }
 
-fn head() -> Act {
-    Act::Send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec())
+fn head() -> ServerAction {
+    ServerAction::Send(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec(),
+    )
 }
 
 const START: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\
@@ -54,13 +56,13 @@ fn delta(text: &str) -> Vec<u8> {
 }
 
 #[track_caller]
-fn check(saw: &Saw, kind: FailureKind, words: &str) {
+fn check(saw: &AnswerTrace, kind: FailureKind, words: &str) {
     let failure = saw.failure.as_ref().unwrap();
     assert_eq!(failure.kind, kind, "{failure}");
     assert!(failure.message.contains(words), "{words}: {failure}");
 }
 
-/// The address of a server that takes connections and does nothing with them.
+/// Address of a server that accepts connections and ignores them.
 async fn deaf_server() -> (String, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -74,84 +76,89 @@ async fn deaf_server() -> (String, tokio::task::JoinHandle<()>) {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_never_answered_ends_at_the_limit_on_connecting() {
+async fn unanswered_handshake_ends_at_the_connect_timeout() {
     let (address, _task) = deaf_server().await;
     let client = client_with(&format!("https://{address}"), None, limited(|limits| limits.connect = SHORT));
     let begin = Instant::now();
-    let saw = follow(&client, call(true)).await;
+    let saw = trace_answer(&client, call(true)).await;
     check(&saw, FailureKind::Connection, "no answer from https://127.0.0.1");
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_reads_ends_at_the_limit_on_sending() {
+async fn unread_request_ends_at_the_send_timeout() {
     let (address, _task) = deaf_server().await;
     let policy = limited(|limits| (limits.send, limits.connect) = (SHORT, SHORT));
     let client = client_with(&format!("http://{address}"), None, policy);
     let begin = Instant::now();
-    let saw = follow(&client, call_with(Parts::from("x".repeat(64 << 20)), true)).await;
-    check(&saw, FailureKind::Silent, "took nothing of the request for 0.4 s");
+    let saw = trace_answer(&client, call_with(ChunkedText::from("x".repeat(64 << 20)), true)).await;
+    check(&saw, FailureKind::Silent, "accepted no data for 0.4 s");
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
 #[tokio::test]
-async fn headers_that_never_come_or_never_end_are_given_up() {
+async fn missing_or_endless_headers_time_out() {
     let policy = || limited(|limits| limits.first_byte = SHORT);
-    check(&served(vec![Act::Hang], policy()).await, FailureKind::Silent, "within 0.4 s");
-    let endless = [Act::Send(b"HTTP/1.1 200 OK\r\n".to_vec()), Act::Repeat(b"x-a: b\r\n".to_vec(), OFTEN)];
+    check(&served(vec![ServerAction::Hang], policy()).await, FailureKind::Silent, "within 0.4 s");
+    let endless = [
+        ServerAction::Send(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        ServerAction::Repeat(b"x-a: b\r\n".to_vec(), OFTEN),
+    ];
     check(&served(endless.to_vec(), policy()).await, FailureKind::Silent, "within 0.4 s");
-    let slow = [Act::Repeat(b"H".to_vec(), Duration::from_secs(1))];
+    let slow = [ServerAction::Repeat(b"H".to_vec(), Duration::from_secs(1))];
     let saw = served(slow.to_vec(), policy()).await;
     assert!(matches!(saw.failure.unwrap().kind, FailureKind::Silent | FailureKind::Connection));
 }
 
 #[tokio::test]
-async fn pings_for_ever_are_no_answer() {
-    let pings = Act::Repeat(PING.into(), OFTEN);
+async fn endless_pings_time_out() {
+    let pings = ServerAction::Repeat(PING.into(), OFTEN);
     let saw = served(vec![head(), pings.clone()], limited(|limits| limits.first_event = SHORT)).await;
-    check(&saw, FailureKind::Silent, "nothing but signs of life came from the provider for 0.4 s");
-    let begun = vec![head(), Act::Send(START.into()), Act::Send(delta("Hello")), pings];
+    check(&saw, FailureKind::Silent, "the provider sent only keep-alives for 0.4 s");
+    let begun = vec![head(), ServerAction::Send(START.into()), ServerAction::Send(delta("Hello")), pings];
     let saw = served(begun, limited(|limits| limits.content_gap = SHORT)).await;
-    check(&saw, FailureKind::Silent, "nothing but signs of life");
+    check(&saw, FailureKind::Silent, "only keep-alives");
     assert_eq!(saw.text, "Hello", "what came is kept");
 }
 
 #[tokio::test]
-async fn a_byte_now_and_then_is_no_answer() {
-    let begun = vec![head(), Act::Send(START.into()), Act::Repeat(b"d".to_vec(), OFTEN)];
+async fn trickled_bytes_time_out() {
+    let begun = vec![head(), ServerAction::Send(START.into()), ServerAction::Repeat(b"d".to_vec(), OFTEN)];
     check(
         &served(begun, limited(|limits| limits.content_gap = SHORT)).await,
         FailureKind::Silent,
-        "signs of life",
+        "only keep-alives",
     );
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_ends_at_the_limit_on_answers_and_is_not_tried_again() {
-    let endless = vec![head(), Act::Send(START.into()), Act::Repeat(delta("x"), OFTEN)];
-    let server = Server::start(vec![endless]).await;
-    let policy = Policy { retries: RetryPolicy::STANDARD, ..limited(|limits| limits.answer = SHORT) };
-    let saw = follow(&client_with(&server.url(), None, policy), call(true)).await;
-    check(&saw, FailureKind::Deadline, "not whole after 0.4 s");
+async fn endless_answer_ends_at_the_deadline_without_retry() {
+    let endless = vec![head(), ServerAction::Send(START.into()), ServerAction::Repeat(delta("x"), OFTEN)];
+    let server = ScriptedServer::start(vec![endless]).await;
+    let policy = ClientPolicy { retries: RetryPolicy::STANDARD, ..limited(|limits| limits.answer = SHORT) };
+    let saw = trace_answer(&client_with(&server.url(), None, policy), call(true)).await;
+    check(&saw, FailureKind::Deadline, "incomplete after 0.4 s");
     assert_eq!((server.requests().len(), saw.text.is_empty()), (1, false));
-    // Nothing is shown of this one, and still it is not tried again.
-    let server = Server::start(vec![vec![head(), Act::Flood(PING.into())]]).await;
-    let policy = Policy { retries: RetryPolicy::STANDARD, ..limited(|limits| limits.answer = SHORT) };
-    let saw = follow(&client_with(&server.url(), None, policy), call(true)).await;
+    // Nothing is shown here, and still it is not retried.
+    let server = ScriptedServer::start(vec![vec![head(), ServerAction::Flood(PING.into())]]).await;
+    let policy = ClientPolicy { retries: RetryPolicy::STANDARD, ..limited(|limits| limits.answer = SHORT) };
+    let saw = trace_answer(&client_with(&server.url(), None, policy), call(true)).await;
     check(&saw, FailureKind::Deadline, "not whole");
     assert_eq!(server.requests().len(), 1, "a server that never pauses is stopped as well");
 }
 
 #[tokio::test]
-async fn answers_have_a_largest_size_in_text_events_blocks_and_on_the_wire() {
-    let small = || Policy { answer_bytes_max: 1 << 20, ..once() };
-    let flood = vec![head(), Act::Send(START.into()), Act::Flood(delta(&"x".repeat(10_000)))];
+async fn answers_are_limited_in_text_events_blocks_and_wire_bytes() {
+    let small = || ClientPolicy { answer_bytes_max: 1 << 20, ..once() };
+    let flood =
+        vec![head(), ServerAction::Send(START.into()), ServerAction::Flood(delta(&"x".repeat(10_000)))];
     let saw = served(flood, small()).await;
     check(&saw, FailureKind::AnswerTooLarge, "the answer has more than 1 MB");
     assert!(saw.text.len() < 2 << 20, "{}", saw.text.len());
-    let pings = vec![head(), Act::Send(START.into()), Act::Flood(PING.into())];
+    let pings = vec![head(), ServerAction::Send(START.into()), ServerAction::Flood(PING.into())];
     check(&served(pings, small()).await, FailureKind::AnswerTooLarge, "more than 3 MB on the wire");
-    let event = vec![head(), Act::Send(b"data: ".to_vec()), Act::Flood(vec![b'x'; 1 << 16])];
+    let event =
+        vec![head(), ServerAction::Send(b"data: ".to_vec()), ServerAction::Flood(vec![b'x'; 1 << 16])];
     check(&served(event, once()).await, FailureKind::Malformed, "larger than 16 MB");
     let mut blocks = String::from(START);
     blocks.push_str("event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n");
@@ -161,25 +168,26 @@ async fn answers_have_a_largest_size_in_text_events_blocks_and_on_the_wire() {
              data: {{\"type\":\"content_block_stop\",\"index\":{index}}}\n\n"
         ));
     }
-    let saw = served(vec![head(), Act::Send(blocks.into_bytes()), Act::Hang], once()).await;
+    let saw = served(vec![head(), ServerAction::Send(blocks.into_bytes()), ServerAction::Hang], once()).await;
     check(&saw, FailureKind::AnswerTooLarge, "more than 10000 blocks");
     let whole =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{\"a\":\"".to_vec();
-    let whole = vec![Act::Send(whole), Act::Flood(vec![b'x'; 1 << 16])];
+    let whole = vec![ServerAction::Send(whole), ServerAction::Flood(vec![b'x'; 1 << 16])];
     check(&served(whole, small()).await, FailureKind::AnswerTooLarge, "more than 1 MB");
 }
 
 #[tokio::test]
-async fn attempts_that_ended_in_silence_are_tried_again_twice_at_most() {
-    let server = Server::start(vec![vec![Act::Hang]]).await;
-    let retries = RetryPolicy { retries: 8, base: Duration::from_millis(2), ..RetryPolicy::STANDARD };
-    let policy = Policy { retries, ..limited(|limits| limits.first_byte = Duration::from_millis(100)) };
+async fn silent_attempts_are_retried_at_most_twice() {
+    let server = ScriptedServer::start(vec![vec![ServerAction::Hang]]).await;
+    let retries =
+        RetryPolicy { max_retries: 8, base_delay: Duration::from_millis(2), ..RetryPolicy::STANDARD };
+    let policy = ClientPolicy { retries, ..limited(|limits| limits.first_byte = Duration::from_millis(100)) };
     let saw = {
         let client = client_with(&server.url(), None, policy);
         let mut answer = client.send(call(true));
         let mut failure = None;
         while let Some(step) = answer.next().await {
-            if let pal_provider::Progress::Event(pal_wire::Event::Failed(failed)) = step {
+            if let pal_provider::AnswerProgress::Event(pal_wire::ResponseEvent::Failed(failed)) = step {
                 failure = Some(failed);
             }
         }
@@ -189,10 +197,10 @@ async fn attempts_that_ended_in_silence_are_tried_again_twice_at_most() {
 }
 
 #[test]
-fn a_model_nearby_may_read_its_prompt_for_longer() {
+fn local_models_get_a_longer_first_byte_timeout() {
     let first_byte = |address: &str| {
-        let endpoint = Endpoint::over_plain_http(Dialect::Chat, address, None).unwrap();
-        Policy::suited_to(&endpoint).timeouts.first_byte.as_secs()
+        let endpoint = ProviderEndpoint::over_plain_http(Dialect::Chat, address, None).unwrap();
+        ClientPolicy::for_endpoint(&endpoint).timeouts.first_byte.as_secs()
     };
     for near in [
         "http://localhost:11434",

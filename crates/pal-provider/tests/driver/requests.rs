@@ -1,48 +1,48 @@
-//! What is sent: the rope byte for byte, its length, the headers; and calls that return plain JSON.
+//! Sent requests: body byte for byte, length and headers; and calls that return plain JSON.
 
 use std::time::Duration;
 
-use pal_model::{Part, Parts, Text};
-use pal_provider::{Client, Endpoint, Key};
-use pal_wire::{Call, Dialect, FailureKind};
+use pal_model::{ChunkedText, SharedText, TextChunk};
+use pal_provider::{ApiKey, ProviderClient, ProviderEndpoint};
+use pal_wire::{ApiCall, Dialect, FailureKind};
 
 use crate::faults::{ALL, good_stream, scripts, table};
-use crate::server::{Act, Server};
-use crate::{call, call_with, client, follow, hasty};
+use crate::scripted_server::{ScriptedServer, ServerAction};
+use crate::{call, call_with, client, short_policy, trace_answer};
 
-/// A body of parts of all sizes.
-fn mixed() -> Parts {
+/// A body with parts of all sizes.
+fn mixed() -> ChunkedText {
     let sizes = [1, 30_000, 3, 200, 1_000_000, 8_191, 8_192, 65_536, 65_537, 2];
     let parts = (0..200).flat_map(|at| {
         let size = sizes[at % sizes.len()];
-        [Part::Fixed(","), Part::Shared(Text::from("aä€😀z".repeat(size / 11 + 1)))]
+        [TextChunk::Fixed(","), TextChunk::Shared(SharedText::from("aä€😀z".repeat(size / 11 + 1)))]
     });
     parts.collect()
 }
 
-fn json(body: &str) -> Act {
+fn json(body: &str) -> ServerAction {
     let length = body.len();
     let head =
         format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
-    Act::Send(format!("{head}{body}").into_bytes())
+    ServerAction::Send(format!("{head}{body}").into_bytes())
 }
 
 #[tokio::test]
-async fn the_rope_arrives_byte_for_byte_on_every_attempt() {
+async fn body_arrives_byte_for_byte_on_every_attempt() {
     let once = table().into_iter().find(|row| row.fault == "status 529 once" && row.stream).unwrap();
-    let server = Server::start(scripts(&once)).await;
+    let server = ScriptedServer::start(scripts(&once)).await;
     let parts = mixed();
-    let saw = follow(&client(&server.url()), call_with(parts.clone(), true)).await;
+    let saw = trace_answer(&client(&server.url()), call_with(parts.clone(), true)).await;
     assert_eq!(saw.text, ALL);
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     for request in requests {
         let head = request.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
-        assert!(request[head..] == *parts.joined().as_bytes(), "the body differs");
+        assert!(request[head..] == *parts.to_joined_string().as_bytes(), "the body differs");
         let head = String::from_utf8_lossy(&request[..head]).to_lowercase();
         assert!(head.starts_with("post /v1/messages http/1.1\r\n"), "{head}");
         for line in [
-            format!("content-length: {}", parts.bytes()).as_str(),
+            format!("content-length: {}", parts.byte_len()).as_str(),
             "content-type: application/json",
             "accept: text/event-stream",
             "anthropic-version: 2026-10-21",
@@ -56,22 +56,26 @@ async fn the_rope_arrives_byte_for_byte_on_every_attempt() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_after_an_answer() {
-    let keep = |acts: Vec<Act>| {
+async fn connection_is_reused_after_an_answer() {
+    let keep = |acts: Vec<ServerAction>| {
         acts.into_iter().map(|act| match act {
-            Act::Send(bytes) => {
+            ServerAction::Send(bytes) => {
                 let text = String::from_utf8(bytes).unwrap();
-                Act::Send(text.replace("connection: close\r\n", "").into_bytes())
+                ServerAction::Send(text.replace("connection: close\r\n", "").into_bytes())
             }
             other => other,
         })
     };
-    let acts = keep(good_stream()).chain([Act::Next]).chain(keep(good_stream())).chain([Act::Hang]).collect();
-    let server = Server::start(vec![acts]).await;
+    let acts = keep(good_stream())
+        .chain([ServerAction::Next])
+        .chain(keep(good_stream()))
+        .chain([ServerAction::Hang])
+        .collect();
+    let server = ScriptedServer::start(vec![acts]).await;
     let client = client(&server.url());
     for _ in 0..2 {
-        assert_eq!(follow(&client, call(true)).await.text, ALL);
-        // The connection comes back a moment after the answer.
+        assert_eq!(trace_answer(&client, call(true)).await.text, ALL);
+        // The connection returns to the pool shortly after the answer.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!((server.connections(), server.requests().len()), (1, 2));
@@ -80,8 +84,8 @@ async fn a_connection_is_used_again_after_an_answer() {
 #[tokio::test]
 async fn counting_and_models_are_plain_json() {
     let models = r#"{"data":[],"has_more":false}"#;
-    let acts = vec![json(r#"{"input_tokens":7}"#), Act::Next, json(models)];
-    let server = Server::start(vec![acts]).await;
+    let acts = vec![json(r#"{"input_tokens":7}"#), ServerAction::Next, json(models)];
+    let server = ScriptedServer::start(vec![acts]).await;
     let client = client(&server.url());
     let mut count = call(false);
     count.path = "/v1/messages/count_tokens";
@@ -97,12 +101,12 @@ async fn counting_and_models_are_plain_json() {
 }
 
 #[tokio::test]
-async fn plain_json_is_tried_again_and_fails_as_answers_do() {
+async fn plain_json_calls_retry_and_fail_like_answers() {
     let mut tried = 0;
     for row in table() {
         let is_refusal = row.fault.starts_with("status") && row.fault != "status 413 while the body is sent";
         let (true, false) = (is_refusal, row.stream) else { continue };
-        let server = Server::start(scripts(&row)).await;
+        let server = ScriptedServer::start(scripts(&row)).await;
         let got = client(&server.url()).post(&call(false)).await;
         let outcome = got.err().map_or("Finished".to_owned(), |failure| format!("{:?}", failure.kind));
         assert_eq!((outcome, server.requests().len()), (row.outcome, row.attempts), "{}", row.fault);
@@ -112,33 +116,33 @@ async fn plain_json_is_tried_again_and_fails_as_answers_do() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_malformed() {
+async fn non_json_replies_are_malformed() {
     for fault in ["web page", "plain text"] {
         let row = table().into_iter().find(|row| row.fault == fault).unwrap();
-        let server = Server::start(scripts(&row)).await;
+        let server = ScriptedServer::start(scripts(&row)).await;
         let failure = client(&server.url()).get("/v1/models", &[]).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Malformed, "{fault}");
     }
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_sent_is_a_failure() {
-    let server = Server::start(vec![good_stream()]).await;
+async fn invalid_header_fails() {
+    let server = ScriptedServer::start(vec![good_stream()]).await;
     let failure = client(&server.url()).get("/v1/models", &[("x-a", "a\nb".to_owned())]).await.unwrap_err();
     assert_eq!((failure.kind, server.connections()), (FailureKind::Invalid, 0));
 }
 
 #[tokio::test]
-async fn a_whole_answer_has_its_blocks_and_its_end() {
-    let server = Server::start(vec![good_stream()]).await;
-    let whole = client(&server.url()).whole(call(true)).await.unwrap();
+async fn complete_answer_has_blocks_and_finish() {
+    let server = ScriptedServer::start(vec![good_stream()]).await;
+    let whole = client(&server.url()).collect_answer(call(true)).await.unwrap();
     assert_eq!(whole.blocks.len(), 1);
     assert_eq!(whole.blocks[0].string("text").as_deref(), Some(ALL));
     assert_eq!(whole.finished.stop_reason.as_deref(), Some("end_turn"));
 }
 
 #[tokio::test]
-async fn the_other_dialects_go_the_same_way() {
+async fn other_dialects_send_the_same_way() {
     let chat = "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\
         \"delta\":{\"role\":\"assistant\",\"content\":\"Hello, world\"},\"finish_reason\":null}]}\n\n\
         data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\
@@ -151,12 +155,14 @@ async fn the_other_dialects_go_the_same_way() {
         (Dialect::Responses, "/v1/responses", responses, false),
     ];
     for (dialect, path, body, stream) in cases {
-        let server = Server::start(vec![vec![json(body)]]).await;
+        let server = ScriptedServer::start(vec![vec![json(body)]]).await;
         let endpoint =
-            Endpoint::new(dialect, &format!("{}/v1", server.url()), Some(Key::api("sk-test-key"))).unwrap();
-        let client = Client::new(endpoint, hasty()).unwrap();
-        let call = Call { dialect, path, headers: Vec::new(), body: Parts::from("{}".to_owned()), stream };
-        let saw = follow(&client, call).await;
+            ProviderEndpoint::new(dialect, &format!("{}/v1", server.url()), Some(ApiKey::api("sk-test-key")))
+                .unwrap();
+        let client = ProviderClient::new(endpoint, short_policy()).unwrap();
+        let call =
+            ApiCall { dialect, path, headers: Vec::new(), body: ChunkedText::from("{}".to_owned()), stream };
+        let saw = trace_answer(&client, call).await;
         assert_eq!((saw.text.as_str(), saw.failure), (ALL, None), "{dialect:?}");
         let request = String::from_utf8(server.requests().remove(0)).unwrap();
         assert!(request.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{request}");
@@ -166,14 +172,14 @@ async fn the_other_dialects_go_the_same_way() {
 }
 
 #[test]
-fn what_stays_on_this_machine_is_not_shown_to_a_proxy() {
+fn loopback_traffic_bypasses_the_proxy() {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
-        // Nobody listens there, so that whatever goes through the proxy fails.
+        // Nothing listens there, so that everything sent through the proxy fails.
         command.env(name, "http://127.0.0.1:1");
     }
     let output =
-        command.args(["--exact", "requests::a_whole_answer_has_its_blocks_and_its_end"]).output().unwrap();
+        command.args(["--exact", "requests::complete_answer_has_blocks_and_finish"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }

@@ -11,7 +11,7 @@ mod trust;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pal_settings::{Entry, Flag, Settings, SettingsError, Sources};
+use pal_settings::{FlagSetting, SettingEntry, Settings, SettingsError, SettingsInput};
 use serde_json::Value;
 
 /// A home, a project and a managed file of its own, and what is typed and set.
@@ -19,7 +19,7 @@ struct World {
     folder: tempfile::TempDir,
     given: Option<String>,
     variables: BTreeMap<String, String>,
-    flags: Vec<Flag>,
+    flags: Vec<FlagSetting>,
 }
 
 impl World {
@@ -64,7 +64,7 @@ impl World {
     }
 
     fn flag(mut self, flag: &str, key: &'static str, value: Value) -> World {
-        self.flags.push(Flag { flag: flag.to_owned(), key, value });
+        self.flags.push(FlagSetting { flag: flag.to_owned(), key, value });
         self
     }
 
@@ -80,7 +80,7 @@ impl World {
     }
 
     fn read(&self) -> Result<Settings, SettingsError> {
-        Settings::read(Sources {
+        Settings::read(SettingsInput {
             home: Some(self.path("home")),
             project: Some(self.path("project")),
             allowed: Some(self.path("home/allowed.toml")),
@@ -103,7 +103,7 @@ impl World {
     }
 }
 
-fn entry<'a>(settings: &'a Settings, name: &str) -> &'a Entry {
+fn entry<'a>(settings: &'a Settings, name: &str) -> &'a SettingEntry {
     settings.entries().iter().find(|entry| entry.key.name == name).unwrap()
 }
 

@@ -2,38 +2,52 @@
 
 use std::fmt::Write;
 
-use pal_settings::{KEYS, Switch, Trust};
+use pal_settings::{KillSwitch, SETTING_KEYS, TrustRequirement};
 
 /// The tables of the page as they follow from the code.
 fn tables() -> String {
-    let mut page = String::from("| setting | wants | default | variable | from a project | what it does |\n");
+    let mut page = String::from("| setting | value | default | variable | in a project | description |\n");
     page.push_str("| --- | --- | --- | --- | --- | --- |\n");
-    for key in KEYS {
+    for key in SETTING_KEYS {
         let default = if key.default == "null" { "–".to_owned() } else { format!("`{}`", key.default) };
         let variables: Vec<String> = key.variables.iter().map(|name| format!("`{name}`")).collect();
         let trust = match key.trust {
-            Trust::Free => "yes".to_owned(),
-            Trust::Needed => "trusted".to_owned(),
-            Trust::UnlessOff => "`false`, else trusted".to_owned(),
-            Trust::UnlessOneOf(words) => format!("{}, else trusted", words.join(", ")),
-            Trust::UnlessStricter(words) => format!("if lower in {}, else trusted", words.join(" < ")),
-            Trust::UnlessLower => "if lower, else trusted".to_owned(),
+            TrustRequirement::Free => "yes".to_owned(),
+            TrustRequirement::Needed => "if trusted".to_owned(),
+            TrustRequirement::UnlessOff => "`false`, else if trusted".to_owned(),
+            TrustRequirement::UnlessOneOf(words) => format!("{}, else if trusted", words.join(", ")),
+            TrustRequirement::UnlessStricter(words) => {
+                format!("if lower in {}, else if trusted", words.join(" < "))
+            }
+            TrustRequirement::UnlessLower => "if lower, else if trusted".to_owned(),
         };
         let wants =
-            if key.name == "disabled" { "a list of subsystems".to_owned() } else { key.kind.wanted() };
-        let adds = if key.adds_up { "; all places together" } else { "" };
+            if key.name == "disabled" { "a list of subsystems".to_owned() } else { key.kind.expectation() };
+        let adds = if key.accumulates { "; all sources combined" } else { "" };
         let wants = wants.replace('|', "\\|");
         writeln!(
             page,
             "| `{}` | {wants}{adds} | {default} | {} | {trust} | {} |",
             key.name,
             variables.join(", "),
-            key.about
+            key.description
         )
         .unwrap();
     }
-    page.push_str("\n| subsystem | variable | decided once per session |\n| --- | --- | --- |\n");
-    for switch in Switch::ALL {
+    page.push_str("\n| old name | new name |\n| --- | --- |\n");
+    for key in SETTING_KEYS {
+        let variables = key.former.variables.iter().zip(key.variables);
+        let names = key.former.name.iter().map(|former| (*former, key.name.to_owned()));
+        let names = names.chain(variables.map(|(former, current)| (*former, (*current).to_owned())));
+        for (former, current) in names {
+            writeln!(page, "| `{former}` | `{current}` |").unwrap();
+        }
+        for (former, current) in key.former.values {
+            writeln!(page, "| `{0} = \"{former}\"` | `{0} = \"{current}\"` |", key.name).unwrap();
+        }
+    }
+    page.push_str("\n| subsystem | variable | fixed for a session |\n| --- | --- | --- |\n");
+    for switch in KillSwitch::ALL {
         let once = if switch.touches_prefix() { "yes" } else { "" };
         writeln!(page, "| `{}` | `{}` | {once} |", switch.name(), switch.variable()).unwrap();
     }
@@ -47,14 +61,14 @@ fn the_page_holds_the_tables() {
     let rows =
         |text: &str| text.lines().filter(|line| line.starts_with('|')).map(str::to_owned).collect::<Vec<_>>();
     let wanted = tables();
-    assert!(rows(&page) == rows(&wanted), "docs/settings.md has other tables; these are wanted:\n\n{wanted}");
+    assert!(rows(&page) == rows(&wanted), "docs/settings.md is stale; its tables are:\n\n{wanted}");
 }
 
 #[test]
 fn the_table_is_sound() {
-    for (at, key) in KEYS.iter().enumerate() {
-        assert!(KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
+    for (at, key) in SETTING_KEYS.iter().enumerate() {
+        assert!(SETTING_KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
         assert!(serde_json::from_str::<serde_json::Value>(key.default).is_ok(), "{}", key.name);
-        assert!(!key.about.is_empty() && !key.about.ends_with('.'), "{}", key.name);
+        assert!(!key.description.is_empty() && !key.description.ends_with('.'), "{}", key.name);
     }
 }

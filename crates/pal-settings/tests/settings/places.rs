@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pal_settings::{EstimatorName, SandboxWhen};
-use pal_view::{CacheLifetime, Threshold};
+use pal_settings::{EstimatorSetting, KillSwitch, PolicySetting, SandboxSetting};
+use pal_view::{CacheTtl, CompactionThreshold};
 use serde_json::json;
 
 use crate::{World, entry, told};
@@ -57,7 +57,7 @@ fn rules_of_all_places_hold_together() {
         .local("[permissions]\ndeny = [\"Read(.env)\"]")
         .managed("[permissions]\ndeny = [\"WebFetch\"]");
     let settings = world.settings();
-    let rules = |rules: &[pal_settings::Resolved<String>]| -> Vec<String> {
+    let rules = |rules: &[pal_settings::ResolvedSetting<String>]| -> Vec<String> {
         rules.iter().map(|rule| format!("{} {}", rule.origin.place.name(), rule.value)).collect()
     };
     assert_eq!(rules(&settings.permissions.allow), ["user Read", "project Bash(cargo test:*)"]);
@@ -95,7 +95,7 @@ fn settings_can_be_given_as_a_file_as_toml_and_as_json() {
         assert!(!World::new().given(text).settings().git.is_on, "{text}");
     }
     let lost = World::new().given("more.toml").error();
-    assert!(lost.contains("there is no such file"), "{lost}");
+    assert!(lost.contains("no such file"), "{lost}");
 }
 
 #[test]
@@ -103,18 +103,18 @@ fn every_setting_reaches_what_it_is_about() {
     let text = r#"
 model = "m"
 effort = "xhigh"
-cache_lifetime = "1h"
+cache_ttl = "1h"
 estimator = "classic"
 auto_compact = false
 threshold.percent = 80
 thresholds = { mine = { left = 50000 } }
 max_context_tokens = 100000
 instructions = false
-instruction_tokens_max = 5
-instruction_tokens_drop = true
+max_instruction_tokens = 5
+drop_large_instructions = true
 allow_includes = ["~/a.md", "/srv/b.md"]
 git = false
-git_limit_ms = 7
+git_timeout_ms = 7
 sandbox = "on"
 sandbox_network = true
 sandbox_writable = ["/srv"]
@@ -124,16 +124,16 @@ max_cost_usd = 0.5
 web_private_addresses = true
 secret_variables = ["TOKEN"]
 editor = "ed"
-silence_limit_s = 9
+idle_timeout_s = 9
 max_stalled_turns = 21
 max_fruitless_turns = 22
-connect_limit_s = 11
-send_limit_s = 12
-header_limit_s = 13
-first_event_limit_s = 14
-content_gap_limit_s = 15
-answer_limit_s = 16
-max_answer_mb = 17
+connect_timeout_s = 11
+send_timeout_s = 12
+header_timeout_s = 13
+first_event_timeout_s = 14
+content_gap_timeout_s = 15
+response_timeout_s = 16
+max_response_mb = 17
 max_command_output_mb = 18
 max_outputs_mb = 19
 permissions = { mode = "accept-edits", directories = ["/other"] }
@@ -142,17 +142,17 @@ anthropic.base_url = "https://a.example"
 "#;
     let settings = World::new().user(text).variable("HOME", "/home/u").settings();
     assert_eq!((settings.model.as_deref(), settings.effort.as_deref()), (Some("m"), Some("xhigh")));
-    assert_eq!(settings.cache_lifetime, CacheLifetime::Hour1);
-    assert_eq!(settings.estimator, EstimatorName::Classic);
+    assert_eq!(settings.cache_ttl, CacheTtl::Hour1);
+    assert_eq!(settings.estimator, EstimatorSetting::Classic);
     let window = settings.window_for("m");
     assert_eq!((window.auto_compact, window.max_context_tokens), (false, Some(100_000)));
-    assert_eq!(window.threshold, Threshold::Percent(80.0));
-    assert_eq!(settings.window_for("mine").threshold, Threshold::Left(50_000));
+    assert_eq!(window.threshold, CompactionThreshold::Percent(80.0));
+    assert_eq!(settings.window_for("mine").threshold, CompactionThreshold::Left(50_000));
     let instructions = &settings.instructions;
-    assert_eq!((instructions.is_on, instructions.tokens_max, instructions.drops), (false, 5, true));
+    assert_eq!((instructions.is_on, instructions.tokens_max, instructions.drops_largest), (false, 5, true));
     assert_eq!(instructions.allowed, ["/home/u/a.md", "/srv/b.md"].map(std::path::PathBuf::from));
     assert_eq!((settings.git.is_on, settings.git.limit), (false, Duration::from_millis(7)));
-    assert_eq!((settings.sandbox.when, settings.sandbox.network), (SandboxWhen::On, true));
+    assert_eq!((settings.sandbox.when, settings.sandbox.network), (SandboxSetting::On, true));
     assert_eq!(settings.sandbox.writable.len(), 1);
     let spending = settings.spending;
     assert_eq!(
@@ -161,9 +161,9 @@ anthropic.base_url = "https://a.example"
     );
     assert!(settings.web_private_addresses);
     assert_eq!((settings.secret_variables.len(), settings.editor.as_deref()), (1, Some("ed")));
-    assert_eq!(settings.silence_limit.as_secs(), 9);
+    assert_eq!(settings.idle_timeout.as_secs(), 9);
     assert_eq!((spending.stalled_turns_max, spending.fruitless_turns_max), (21, 22));
-    let limits = &settings.answer_limits;
+    let limits = &settings.response_limits;
     let times = [
         limits.connect,
         limits.send,
@@ -187,16 +187,16 @@ anthropic.base_url = "https://a.example"
 #[test]
 fn one_threshold_from_nearer_counts_more_than_those_of_models() {
     let world = World::new().user("threshold.used = 9\nthresholds = { mine = { left = 50000 } }");
-    assert_eq!(world.settings().window_for("mine").threshold, Threshold::Left(50_000));
+    assert_eq!(world.settings().window_for("mine").threshold, CompactionThreshold::Left(50_000));
     let world = world.variable("PAL_AUTOCOMPACT_PCT", "62.5");
-    assert_eq!(world.settings().window_for("mine").threshold, Threshold::Percent(62.5));
+    assert_eq!(world.settings().window_for("mine").threshold, CompactionThreshold::Percent(62.5));
 }
 
 #[test]
 fn variables_that_make_no_sense_are_told_of_and_ignored() {
     for value in ["0", "-5", "100.1", "NaN", "many"] {
         let settings = World::new().variable("PAL_AUTOCOMPACT_PCT", value).settings();
-        assert_eq!(settings.window_for("m").threshold, Threshold::Standard, "{value}");
+        assert_eq!(settings.window_for("m").threshold, CompactionThreshold::Standard, "{value}");
         assert_eq!(settings.warnings.len(), 1, "{value}");
     }
     let cases =
@@ -223,4 +223,27 @@ fn secrets_are_kept_and_never_shown() {
     assert!(!format!("{:?}{:?}", settings.entries(), settings.secrets).contains("very-secret"));
     let error = world.user("[anthropic]\napi_key = \"sk-very-secret\"").error();
     assert!(error.contains("anthropic.api_key") && !error.contains("very-secret"), "{error}");
+}
+
+#[test]
+fn names_of_the_last_release_work_and_warn() {
+    let world = World::new().user("fidelity = 0.25\npolicy = \"thrifty\"\n").variable("PAL_PINGS", "1");
+    let settings = world.settings();
+    assert_eq!((settings.loss_weight, settings.cache_keepalive), (0.25, true));
+    assert_eq!(settings.policy, PolicySetting::CostAware);
+    let warnings = settings.warnings.join("\n");
+    for (former, current) in [
+        ("`fidelity`", "`loss_weight`"),
+        ("PAL_PINGS", "`PAL_CACHE_KEEPALIVE`"),
+        ("\"thrifty\"", "\"cost-aware\""),
+    ] {
+        assert!(warnings.contains(former) && warnings.contains(current), "{warnings}");
+    }
+    assert!(warnings.contains("line 1"), "{warnings}");
+    let switched =
+        World::new().user("disabled = [\"cache_marks\"]").variable("PAL_DISABLE_CACHE_MARKS", "1").settings();
+    assert!(switched.switches.is_off(KillSwitch::CacheBreakpoints));
+    assert_eq!(switched.warnings.len(), 2, "{:?}", switched.warnings);
+    let variable = World::new().variable("PAL_POLICY", "classic").settings();
+    assert_eq!((variable.policy, variable.warnings.len()), (PolicySetting::Threshold, 1));
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use pal_settings::Switch;
+use pal_settings::KillSwitch;
 
 use crate::World;
 
@@ -18,18 +18,18 @@ fn settings_and_variables_switch_off_and_say_who_did() {
         .variable("PAL_DISABLE_SNIP", "0")
         .variable("PAL_DISABLE_HOOKS", "");
     let settings = world.settings();
-    let off: Vec<&str> = Switch::ALL
+    let off: Vec<&str> = KillSwitch::ALL
         .iter()
         .filter(|&&switch| settings.switches.is_off(switch))
         .map(|off| off.name())
         .collect();
     assert_eq!(off, ["spill", "fold", "web_fetch"]);
-    assert_eq!(settings.switches.why(Switch::Fold), "PAL_DISABLE_FOLD");
-    let why = settings.switches.why(Switch::Spill);
+    assert_eq!(settings.switches.why(KillSwitch::Fold), "PAL_DISABLE_FOLD");
+    let why = settings.switches.why(KillSwitch::Spill);
     assert!(why.starts_with("`disabled` in ") && why.ends_with("home/settings.toml, line 1"), "{why}");
     assert!(settings.warnings.is_empty());
     let typo = World::new().variable("PAL_DISABLE_FLOD", "1").settings();
-    assert_eq!(typo.warnings, ["PAL_DISABLE_FLOD switches nothing off; did you mean `PAL_DISABLE_FOLD`?"]);
+    assert_eq!(typo.warnings, ["PAL_DISABLE_FLOD is not a kill switch; did you mean `PAL_DISABLE_FOLD`?"]);
 }
 
 #[test]
@@ -48,20 +48,20 @@ fn the_flags_file_counts_while_a_session_runs() {
     let switches = world.settings().switches;
     let session = switches.for_session();
     let start = Instant::now();
-    assert!(!switches.is_off_at(Switch::Fold, start));
+    assert!(!switches.is_off_at(KillSwitch::Fold, start));
     let world = world.file("home/flags.toml", "disabled = [\"fold\", \"memory\"]");
-    assert!(!switches.is_off_at(Switch::Fold, start), "it is not looked at all the time");
-    assert!(switches.is_off_at(Switch::Fold, start + LATER));
-    assert!(session.is_off_at(Switch::Fold, start + LATER));
-    assert!(switches.is_off_at(Switch::Memory, start + LATER));
+    assert!(!switches.is_off_at(KillSwitch::Fold, start), "it is not looked at all the time");
+    assert!(switches.is_off_at(KillSwitch::Fold, start + LATER));
+    assert!(session.is_off_at(KillSwitch::Fold, start + LATER));
+    assert!(switches.is_off_at(KillSwitch::Memory, start + LATER));
     assert!(
-        !session.is_off_at(Switch::Memory, start + LATER),
+        !session.is_off_at(KillSwitch::Memory, start + LATER),
         "what touches the prefix stays for the session"
     );
-    assert!(switches.for_session().is_off(Switch::Memory), "the next session starts without it");
-    assert!(session.why(Switch::Fold).ends_with("home/flags.toml"));
+    assert!(switches.for_session().is_off(KillSwitch::Memory), "the next session starts without it");
+    assert!(session.why(KillSwitch::Fold).ends_with("home/flags.toml"));
     std::fs::remove_file(world.path("home/flags.toml")).unwrap();
-    assert!(!session.is_off_at(Switch::Fold, start + 2 * LATER));
+    assert!(!session.is_off_at(KillSwitch::Fold, start + 2 * LATER));
     assert!(session.take_notices().is_empty());
 }
 
@@ -70,19 +70,19 @@ fn a_broken_flags_file_changes_nothing_and_is_told_of_once() {
     let world = World::new().file("home/flags.toml", "disabled = [\"fold\"]");
     let switches = world.settings().switches;
     let start = Instant::now();
-    assert!(switches.is_off_at(Switch::Fold, start));
+    assert!(switches.is_off_at(KillSwitch::Fold, start));
     let mut at = start;
     for broken in ["disabled = [\"flod\"]", "disabled = [", "enabled = []", "disabled = 7"] {
         std::fs::write(world.path("home/flags.toml"), broken).unwrap();
         for _ in 0..3 {
             at += LATER;
-            assert!(switches.is_off_at(Switch::Fold, at), "{broken}: what held goes on to hold");
+            assert!(switches.is_off_at(KillSwitch::Fold, at), "{broken}: what held goes on to hold");
         }
         let notices = switches.take_notices();
         assert!(notices.len() == 1 && notices[0].contains("flags.toml"), "{broken}: {notices:?}");
     }
     std::fs::write(world.path("home/flags.toml"), "").unwrap();
-    assert!(!switches.is_off_at(Switch::Fold, at + LATER));
+    assert!(!switches.is_off_at(KillSwitch::Fold, at + LATER));
 }
 
 #[test]
@@ -97,18 +97,18 @@ fn a_file_that_did_not_change_is_not_read_again() {
     age("disabled = [\"fold\"]");
     let switches = world.settings().switches;
     let start = Instant::now();
-    assert!(switches.is_off_at(Switch::Fold, start));
+    assert!(switches.is_off_at(KillSwitch::Fold, start));
     age("disabled = [\"snip\"]");
-    assert!(switches.is_off_at(Switch::Fold, start + LATER), "same time, same size");
+    assert!(switches.is_off_at(KillSwitch::Fold, start + LATER), "same time, same size");
     age("disabled = [\"spill\"]");
-    assert!(switches.is_off_at(Switch::Spill, start + 2 * LATER), "another size");
+    assert!(switches.is_off_at(KillSwitch::Spill, start + 2 * LATER), "another size");
 }
 
 #[test]
 fn each_switch_has_a_name_of_its_own() {
-    for switch in Switch::ALL {
-        assert_eq!(Switch::find(switch.name()), Some(*switch));
+    for switch in KillSwitch::ALL {
+        assert_eq!(KillSwitch::find(switch.name()), Some(*switch));
         assert!(switch.variable().starts_with("PAL_DISABLE_"));
     }
-    assert_eq!(Switch::find("Fold"), None);
+    assert_eq!(KillSwitch::find("Fold"), None);
 }

@@ -1,6 +1,6 @@
 //! What a repository may set.
 
-use pal_settings::{Place, allow};
+use pal_settings::{SettingsSource, allow};
 use serde_json::json;
 
 use crate::{World, told};
@@ -35,29 +35,29 @@ const WIDENING: &[&str] = &[
     "effort = \"max\"",
     "max_output_tokens = 8001",
     "max_retries = 9",
-    "cache_lifetime = \"1h\"",
+    "cache_ttl = \"1h\"",
     "auto_compact = false",
     "threshold = { used = 1 }",
     "thresholds.m = { used = 1 }",
     "max_context_tokens = 20000",
     "instructions = false",
-    "instruction_tokens_max = 1",
-    "instruction_tokens_drop = true",
-    "git_limit_ms = 60000",
+    "max_instruction_tokens = 1",
+    "drop_large_instructions = true",
+    "git_timeout_ms = 60000",
 ];
 
 #[test]
 fn a_repository_widens_nothing_unless_it_is_trusted() {
     let user = "max_turns = 10\nmax_cost_usd = 1.5\n";
     let reference: Vec<_> =
-        World::new().user(user).settings().entries().iter().map(pal_settings::Entry::value).collect();
+        World::new().user(user).settings().entries().iter().map(pal_settings::SettingEntry::value).collect();
     for text in WIDENING {
         let key = text.split(" =").next().unwrap();
         let tables = ["hooks", "thresholds"];
         let key = tables.into_iter().find(|table| key.starts_with(table)).unwrap_or(key);
         for world in [World::new().user(user).project(text), World::new().user(user).local(text)] {
             let settings = world.settings();
-            let values: Vec<_> = settings.entries().iter().map(pal_settings::Entry::value).collect();
+            let values: Vec<_> = settings.entries().iter().map(pal_settings::SettingEntry::value).collect();
             assert_eq!(values, reference, "{text}");
             let [notice] = settings.warnings.as_slice() else { panic!("{text}: {:?}", settings.warnings) };
             let project = world.path("project").canonicalize().unwrap();
@@ -88,15 +88,15 @@ fn what_narrows_counts_from_everywhere() {
         ("permissions.mode = \"accept-edits\"", "permissions.mode", json!("accept-edits")),
         ("effort = \"low\"", "effort", json!("low")),
         ("effort = \"high\"", "effort", json!("high")),
-        ("cache_lifetime = \"5m\"", "cache_lifetime", json!("5m")),
+        ("cache_ttl = \"5m\"", "cache_ttl", json!("5m")),
         ("max_output_tokens = 4000", "max_output_tokens", json!(4000)),
         ("max_retries = 0", "max_retries", json!(0)),
         ("git = false", "git", json!(false)),
-        ("git_limit_ms = 10", "git_limit_ms", json!(10)),
+        ("git_timeout_ms = 10", "git_timeout_ms", json!(10)),
     ];
     for (text, key, value) in cases {
         let user = "max_turns = 10\nsandbox = \"off\"\nsandbox_network = true\npermissions.mode = \"bypass\"\n\
-                    effort = \"xhigh\"\ncache_lifetime = \"1h\"";
+                    effort = \"xhigh\"\ncache_ttl = \"1h\"";
         let settings = World::new().user(user).project(text).settings();
         assert_eq!(told(&settings, key), (value, "project"), "{text}");
         assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
@@ -192,7 +192,7 @@ fn what_was_allowed_when_somebody_was_asked_counts_in_any_project() {
     let settings = world.settings();
     let allowed = &settings.permissions.allow;
     assert_eq!(allowed.iter().map(|rule| rule.value.as_str()).collect::<Vec<_>>(), rules);
-    assert!(allowed.iter().all(|rule| rule.origin.place == Place::Allowed));
+    assert!(allowed.iter().all(|rule| rule.origin.place == SettingsSource::Allowed));
 }
 
 #[test]

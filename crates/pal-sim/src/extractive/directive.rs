@@ -1,66 +1,68 @@
-//! Which requests are directives: one table of the words that each kind is recognised by.
+//! Recognition of directives by tables of words.
 
 use pal_model::Role;
 
-use crate::Ask;
-use pal_extract::{Heard, is_summary, without_reminders};
+use crate::ModelPrompt;
+use pal_extract::{MessageBlock, is_summary, without_reminders};
 
-/// What a request asks for besides an ordinary answer.
+/// A task that the extractive model can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Directive {
+pub(crate) enum ExtractionDirective {
     /// A summary of the conversation.
     Summary,
-    /// Notes about the session, in a file.
+    /// Session notes, in a file.
     Notes,
-    /// What is worth keeping beyond the session.
+    /// Memories to keep beyond the session.
     Memory,
-    /// A title of the session.
+    /// A session title.
     Title,
-    /// A line that says what is being done.
+    /// A progress line.
     Progress,
 }
 
-/// A directive that was found.
+/// A recognised directive.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    /// What it asks for.
-    pub directive: Directive,
-    /// Its words.
+pub(crate) struct DirectiveMatch {
+    /// Kind of directive.
+    pub directive: ExtractionDirective,
+    /// Text of the directive.
     pub words: String,
-    /// The message and the block that hold it; none if it came beside the messages.
+    /// Message and block index; `None` if it is not part of the messages.
     pub at: Option<(usize, usize)>,
 }
 
-/// One way to recognise a directive: of each group, one of its words must occur.
-struct Rule {
-    directive: Directive,
+/// A rule that matches if one word of each group occurs.
+struct DirectiveRule {
+    directive: ExtractionDirective,
     groups: &'static [&'static [&'static str]],
 }
 
-/// How directives are recognised, ours and those of other agents. The first rule that fits wins, so the narrow ones
-/// come first.
-const RULES: &[Rule] = &[
-    // Our own: it may quote anything, so nothing else that it says decides.
-    Rule { directive: Directive::Summary, groups: &[&["your task is to write a summary of"]] },
-    Rule {
-        directive: Directive::Progress,
+/// Rules for our own and other agents' directives. The first match wins, so narrow rules come first.
+const RULES: &[DirectiveRule] = &[
+    // Our own directive may quote anything, so this phrase alone decides.
+    DirectiveRule {
+        directive: ExtractionDirective::Summary,
+        groups: &[&["your task is to write a summary of"]],
+    },
+    DirectiveRule {
+        directive: ExtractionDirective::Progress,
         groups: &[
             &["present tense", "present-tense", "present participle", "progress line", "progress update"],
             &["words", "word "],
             &["3-5", "3–5", "3 to 5", "three to five", "few words", "short", "one line"],
         ],
     },
-    // What these ask for may have a title, a summary and much else in it.
-    Rule {
-        directive: Directive::Notes,
+    // These may mention a title, a summary and more.
+    DirectiveRule {
+        directive: ExtractionDirective::Notes,
         groups: &[
             &["session notes", "notes file", "session memory", "session-memory", "session_notes"],
             &["update", "edit", "write", "fill", "keep"],
             &["section", "file", "template"],
         ],
     },
-    Rule {
-        directive: Directive::Memory,
+    DirectiveRule {
+        directive: ExtractionDirective::Memory,
         groups: &[
             &["memory", "memories"],
             &["extract", "durable", "worth keeping", "worth remembering", "save", "persist"],
@@ -75,8 +77,8 @@ const RULES: &[Rule] = &[
             ],
         ],
     },
-    Rule {
-        directive: Directive::Title,
+    DirectiveRule {
+        directive: ExtractionDirective::Title,
         groups: &[
             &["title"],
             &["generate", "write", "create", "give", "come up with", "suggest", "name this"],
@@ -84,9 +86,12 @@ const RULES: &[Rule] = &[
             &["words", "short", "concise", "characters", "brief"],
         ],
     },
-    Rule { directive: Directive::Summary, groups: &[&["context checkpoint compaction", "<state_snapshot>"]] },
-    Rule {
-        directive: Directive::Summary,
+    DirectiveRule {
+        directive: ExtractionDirective::Summary,
+        groups: &[&["context checkpoint compaction", "<state_snapshot>"]],
+    },
+    DirectiveRule {
+        directive: ExtractionDirective::Summary,
         groups: &[
             &["summary", "summarize", "summarise", "summarizing", "summarising", "recap", "compact "],
             &[
@@ -130,36 +135,41 @@ const RULES: &[Rule] = &[
             ],
         ],
     },
-    Rule {
-        directive: Directive::Summary,
+    DirectiveRule {
+        directive: ExtractionDirective::Summary,
         groups: &[&["prompt for continuing our conversation", "prompt for continuing the conversation"]],
     },
 ];
 
-/// A system prompt of at most this many bytes may itself be the directive; a longer one is an agent's.
+/// Maximum bytes of a system prompt that may itself be the directive; longer ones belong to agents.
 const SYSTEM_MOST: usize = 6_000;
-/// A directive says what it wants in its beginning or in its end; what lies between may be anything.
+/// Bytes examined at the start and at the end of a directive.
 const LOOKED_AT: usize = 2_000;
 
-/// The directive of a request, if it is one.
-pub(crate) fn recognise(ask: &Ask<'_>) -> Option<Found> {
+/// Recognises the directive of a request.
+pub(crate) fn recognise_directive(ask: &ModelPrompt<'_>) -> Option<DirectiveMatch> {
     if let Some(instructions) = &ask.compaction {
-        return Some(Found { directive: Directive::Summary, words: instructions.to_string(), at: None });
+        return Some(DirectiveMatch {
+            directive: ExtractionDirective::Summary,
+            words: instructions.to_string(),
+            at: None,
+        });
     }
     let (index, message) = ask.messages.iter().enumerate().next_back()?;
     if message.role != Role::User {
         return None;
     }
-    let words = message.blocks.iter().enumerate().rev().find_map(|(place, raw)| match Heard::of(raw) {
-        Heard::Text(text) => {
-            let text = without_reminders(&text);
-            (!text.trim().is_empty()).then(|| (place, text.into_owned()))
-        }
-        _ => None,
-    });
+    let words =
+        message.blocks.iter().enumerate().rev().find_map(|(place, raw)| match MessageBlock::parse(raw) {
+            MessageBlock::Text(text) => {
+                let text = without_reminders(&text);
+                (!text.trim().is_empty()).then(|| (place, text.into_owned()))
+            }
+            _ => None,
+        });
     let (place, words) = words?;
-    if let Some(directive) = in_words(&words) {
-        return Some(Found { directive, words, at: Some((index, place)) });
+    if let Some(directive) = directive_in_text(&words) {
+        return Some(DirectiveMatch { directive, words, at: Some((index, place)) });
     }
     let system_bytes: usize = ask.system.iter().map(|raw| raw.len()).sum();
     if system_bytes > SYSTEM_MOST || !ask.tools.is_empty() {
@@ -168,17 +178,17 @@ pub(crate) fn recognise(ask: &Ask<'_>) -> Option<Found> {
     let system: String = ask
         .system
         .iter()
-        .filter_map(|raw| match Heard::of(raw) {
-            Heard::Text(text) => Some(text.into_owned() + "\n"),
+        .filter_map(|raw| match MessageBlock::parse(raw) {
+            MessageBlock::Text(text) => Some(text.into_owned() + "\n"),
             _ => None,
         })
         .collect();
-    let directive = in_words(&system)?;
-    Some(Found { directive, words: system, at: None })
+    let directive = directive_in_text(&system)?;
+    Some(DirectiveMatch { directive, words: system, at: None })
 }
 
-/// The directive that some words are. A summary of an earlier part speaks of summaries and is none.
-pub(crate) fn in_words(words: &str) -> Option<Directive> {
+/// Recognises a directive in a text. Summaries of earlier parts mention summaries but are not directives.
+pub(crate) fn directive_in_text(words: &str) -> Option<ExtractionDirective> {
     if is_summary(words) {
         return None;
     }
@@ -187,8 +197,9 @@ pub(crate) fn in_words(words: &str) -> Option<Directive> {
         words.get(words.ceil_char_boundary(words.len().saturating_sub(LOOKED_AT))..).unwrap_or_default();
     [head, tail].into_iter().find_map(|part| {
         let lower = part.to_lowercase();
-        let fits =
-            |rule: &&Rule| rule.groups.iter().all(|group| group.iter().any(|word| lower.contains(word)));
+        let fits = |rule: &&DirectiveRule| {
+            rule.groups.iter().all(|group| group.iter().any(|word| lower.contains(word)))
+        };
         RULES.iter().find(fits).map(|rule| rule.directive)
     })
 }

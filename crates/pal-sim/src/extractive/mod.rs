@@ -1,83 +1,82 @@
-//! A model without a model: answers directives from what it was sent, word for word, and any other question
-//! honestly.
+//! A model that extracts its answers from the request: directives are answered verbatim from the
+//! conversation, other questions with a notice.
 //!
-//! Deterministic and without memory: an answer is a function of the request alone. It names nothing that does not
-//! stand in the request.
+//! Deterministic and stateless; it names nothing that is not in the request.
 
 mod directive;
-mod labels;
-mod memory;
-mod notes;
-mod summary;
-mod tools;
+mod file_tools;
+mod memory_answer;
+mod notes_answer;
+mod session_titles;
+mod summary_answer;
 
-use crate::heard;
-use crate::{Answer, Ask, Model, Said};
-pub(crate) use directive::{Directive, recognise};
-use pal_extract::{Facts, Heard, cut};
+use crate::prompt_text;
+use crate::{ModelOutput, ModelPrompt, OutputBlock, SimulatedModel};
+pub(crate) use directive::{ExtractionDirective, recognise_directive};
+use pal_extract::{ConversationFacts, MessageBlock, truncate};
 
-/// A model that extracts instead of thinking.
+/// A deterministic model that extracts instead of generating.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extractive;
+pub struct ExtractiveModel;
 
-impl Extractive {
-    /// Whether a request is a directive that it answers, so that another model can leave it to this one.
-    pub fn is_asked(ask: &Ask<'_>) -> bool {
-        recognise(ask).is_some()
+impl ExtractiveModel {
+    /// True if a request is a directive that this model answers.
+    pub fn is_directive(ask: &ModelPrompt<'_>) -> bool {
+        recognise_directive(ask).is_some()
     }
 }
 
-/// The bytes that fit into a number of tokens, whatever is said in them.
+/// Bytes that safely fit into a number of tokens.
 fn room(max_tokens: u64) -> usize {
     const BYTES_A_TOKEN: u64 = 2;
     const MOST: u64 = 64_000;
     usize::try_from(max_tokens.saturating_mul(BYTES_A_TOKEN).min(MOST)).unwrap_or(0)
 }
 
-impl Model for Extractive {
-    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+impl SimulatedModel for ExtractiveModel {
+    fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
         let room = room(ask.max_tokens);
-        let Some(found) = recognise(ask) else { return plain(ask, room) };
+        let Some(found) = recognise_directive(ask) else { return plain(ask, room) };
         let facts = conversation(ask, found.at);
         match found.directive {
-            Directive::Summary => text(summary::answer(&facts, &found.words, room)),
-            Directive::Notes => notes::answer(&facts, &found.words, &ask.tools, room),
-            Directive::Memory => memory::answer(&facts, &found.words, &ask.tools, room),
-            Directive::Title => text(labels::title(&facts)),
-            Directive::Progress => text(labels::progress(&facts)),
+            ExtractionDirective::Summary => text(summary_answer::answer(&facts, &found.words, room)),
+            ExtractionDirective::Notes => notes_answer::answer(&facts, &found.words, &ask.tools, room),
+            ExtractionDirective::Memory => memory_answer::answer(&facts, &found.words, &ask.tools, room),
+            ExtractionDirective::Title => text(session_titles::title(&facts)),
+            ExtractionDirective::Progress => text(session_titles::progress(&facts)),
         }
     }
 }
 
-/// The facts of a conversation; the block of the directive itself is not part of it.
-fn conversation(ask: &Ask<'_>, directive: Option<(usize, usize)>) -> Facts {
-    Facts::of_messages(ask.messages.iter().enumerate().map(|(index, message)| {
+/// Facts of a conversation, without the directive's own block.
+fn conversation(ask: &ModelPrompt<'_>, directive: Option<(usize, usize)>) -> ConversationFacts {
+    ConversationFacts::from_messages(ask.messages.iter().enumerate().map(|(index, message)| {
         let blocks = message.blocks.iter().enumerate();
         let blocks = blocks.filter(move |(place, _)| directive != Some((index, *place)));
-        (message.role, blocks.map(|(_, raw)| Heard::of(raw)))
+        (message.role, blocks.map(|(_, raw)| MessageBlock::parse(raw)))
     }))
 }
 
-/// An answer of words alone.
-fn text(words: String) -> Answer {
-    Answer { blocks: vec![Said::Text(words)], stop: None }
+/// Text-only answer.
+fn text(words: String) -> ModelOutput {
+    ModelOutput { blocks: vec![OutputBlock::Text(words)], stop: None }
 }
 
-/// The answer to a question that is no directive.
-fn plain(ask: &Ask<'_>, room: usize) -> Answer {
+/// Answer to a request that is not a directive.
+fn plain(ask: &ModelPrompt<'_>, room: usize) -> ModelOutput {
     let last = ask.messages.last();
     let results = last.map_or(0, |message| {
-        heard::blocks(message).filter(|block| matches!(block, Heard::Returned { .. })).count()
+        prompt_text::blocks(message).filter(|block| matches!(block, MessageBlock::ToolResult { .. })).count()
     });
-    if results > 0 && last.is_some_and(|message| heard::words(message).is_empty()) {
+    if results > 0 && last.is_some_and(|message| prompt_text::message_text(message).is_empty()) {
         return text(format!("Done; {results} tool result(s) received."));
     }
-    let question = heard::last_words(ask).unwrap_or_default();
-    let quoted = cut(question.trim(), 400.min(room / 2));
+    let question = prompt_text::last_user_text(ask).unwrap_or_default();
+    let quoted = truncate(question.trim(), 400.min(room / 2));
     let tools: Vec<String> = ask
         .tools
         .iter()
-        .filter_map(|raw| heard::tool_name(raw))
+        .filter_map(|raw| prompt_text::tool_name(raw))
         .take(8)
         .map(|name| name.into_owned())
         .collect();

@@ -1,4 +1,4 @@
-//! What is drawn from conversations: only what they hold, and what an agent needs to go on.
+//! Extracted answers contain only what the conversation holds, and what an agent needs to continue.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,21 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::AskMessage;
+use crate::PromptMessage;
 
 const SUMMARISE: &str = "Your task is to create a detailed summary of the conversation so far. Do not call tools. \
     Wrap your draft in <analysis> tags and the result in <summary> tags.";
 
-fn said(role: Role, blocks: Value) -> AskMessage<'static> {
+fn said(role: Role, blocks: Value) -> PromptMessage<'static> {
     let blocks = match blocks {
         Value::Array(blocks) => blocks,
         text => vec![json!({"type": "text", "text": text})],
     };
-    AskMessage { role, blocks: blocks.iter().map(|block| Cow::Owned(block.to_string())).collect() }
+    PromptMessage { role, blocks: blocks.iter().map(|block| Cow::Owned(block.to_string())).collect() }
 }
 
-fn ask(messages: Vec<AskMessage<'static>>, tools: &[Value]) -> Ask<'static> {
-    Ask {
+fn ask(messages: Vec<PromptMessage<'static>>, tools: &[Value]) -> ModelPrompt<'static> {
+    ModelPrompt {
         model: "claude-opus-5-5",
         system: vec![],
         tools: tools.iter().map(|tool| Cow::Owned(tool.to_string())).collect(),
@@ -33,7 +33,7 @@ fn ask(messages: Vec<AskMessage<'static>>, tools: &[Value]) -> Ask<'static> {
 }
 
 /// A session that fixed a test.
-fn session() -> Vec<AskMessage<'static>> {
+fn session() -> Vec<PromptMessage<'static>> {
     let call = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
     let result = |id: &str, text: &str, is_error: bool| json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
     vec![
@@ -89,34 +89,40 @@ fn session() -> Vec<AskMessage<'static>> {
     ]
 }
 
-fn with(words: &str) -> Vec<AskMessage<'static>> {
+fn with(words: &str) -> Vec<PromptMessage<'static>> {
     let mut messages = session();
     messages.push(said(Role::User, words.into()));
     messages
 }
 
-fn answered(ask: &Ask<'_>) -> String {
-    match &Extractive.answer(ask).blocks[..] {
-        [Said::Text(text)] => text.clone(),
+fn answered(ask: &ModelPrompt<'_>) -> String {
+    match &ExtractiveModel.answer(ask).blocks[..] {
+        [OutputBlock::Text(text)] => text.clone(),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn directives_are_known_by_their_words() {
+fn directives_are_recognised_by_their_words() {
     let cases = [
-        (SUMMARISE, Some(Directive::Summary)),
+        (SUMMARISE, Some(ExtractionDirective::Summary)),
         (
             "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM.",
-            Some(Directive::Summary),
+            Some(ExtractionDirective::Summary),
         ),
-        ("Provide a detailed prompt for continuing our conversation above.", Some(Directive::Summary)),
-        ("First, reason in your scratchpad. Then generate the <state_snapshot>.", Some(Directive::Summary)),
-        ("Please summarise the conversation; text only.", Some(Directive::Summary)),
-        ("Update the session notes file /home/u/notes.md, every section.", Some(Directive::Notes)),
-        ("Extract durable memories into the memory directory /p/memory/.", Some(Directive::Memory)),
-        ("Generate a short title for this session in 3-6 words.", Some(Directive::Title)),
-        ("Say in 3-5 words, present tense, what you are doing.", Some(Directive::Progress)),
+        (
+            "Provide a detailed prompt for continuing our conversation above.",
+            Some(ExtractionDirective::Summary),
+        ),
+        (
+            "First, reason in your scratchpad. Then generate the <state_snapshot>.",
+            Some(ExtractionDirective::Summary),
+        ),
+        ("Please summarise the conversation; text only.", Some(ExtractionDirective::Summary)),
+        ("Update the session notes file /home/u/notes.md, every section.", Some(ExtractionDirective::Notes)),
+        ("Extract durable memories into the memory directory /p/memory/.", Some(ExtractionDirective::Memory)),
+        ("Generate a short title for this session in 3-6 words.", Some(ExtractionDirective::Title)),
+        ("Say in 3-5 words, present tense, what you are doing.", Some(ExtractionDirective::Progress)),
         ("Summarize the file README.md for me", None),
         ("Fix the title of the page", None),
         ("Add a progress bar to the importer", None),
@@ -124,7 +130,7 @@ fn directives_are_known_by_their_words() {
         ("write notes about the release to NOTES.md", None),
     ];
     for (words, wanted) in cases {
-        assert_eq!(directive::in_words(words), wanted, "{words}");
+        assert_eq!(directive::directive_in_text(words), wanted, "{words}");
     }
 }
 
@@ -135,15 +141,15 @@ fn a_directive_is_found_where_clients_put_it() {
         Role::User,
         json!([{"type": "text", "text": "and now?"}, {"type": "text", "text": SUMMARISE}]),
     ));
-    let found = recognise(&ask(last, &[])).unwrap();
-    assert_eq!((found.directive, found.at), (Directive::Summary, Some((6, 1))));
+    let found = recognise_directive(&ask(last, &[])).unwrap();
+    assert_eq!((found.directive, found.at), (ExtractionDirective::Summary, Some((6, 1))));
     let mut system = ask(with("(the transcript)"), &[]);
     system.system = vec![Cow::Owned(json!({"type": "text", "text": "You are tasked with summarizing conversations. Write a summary of the conversation."}).to_string())];
-    assert_eq!(recognise(&system).unwrap().directive, Directive::Summary);
+    assert_eq!(recognise_directive(&system).unwrap().directive, ExtractionDirective::Summary);
     let mut compaction = ask(session(), &[]);
     compaction.compaction = Some(Cow::Borrowed(""));
-    assert_eq!(recognise(&compaction).unwrap().directive, Directive::Summary);
-    assert!(recognise(&ask(session(), &[])).is_none());
+    assert_eq!(recognise_directive(&compaction).unwrap().directive, ExtractionDirective::Summary);
+    assert!(recognise_directive(&ask(session(), &[])).is_none());
 }
 
 #[test]
@@ -156,7 +162,7 @@ fn a_summary_keeps_what_an_agent_needs() {
     }
     let section = |index| pal_extract::section(body, index);
     assert_eq!(
-        section(pal_extract::WORDS),
+        section(pal_extract::USER_MESSAGES_SECTION),
         "- Fix the failing parser test in crates/parse. Always run clippy with 3 threads.\n- good, and mention issue 77"
     );
     assert!(section(1).contains("root cause is the leap year"));
@@ -176,7 +182,7 @@ fn a_summary_keeps_what_an_agent_needs() {
 }
 
 #[test]
-fn a_later_summary_carries_the_earlier_one_on() {
+fn later_summary_includes_the_earlier_one() {
     let first = answered(&ask(with(SUMMARISE), &[]));
     let messages = vec![
         said(Role::User, format!("This session continues.\n\n{first}").into()),
@@ -193,7 +199,7 @@ fn a_later_summary_carries_the_earlier_one_on() {
     let mut compaction = ask(messages[..3].to_vec(), &[]);
     compaction.compaction = Some(Cow::Borrowed("Keep paths."));
     for second in [answered(&ask(messages, &[])), answered(&compaction)] {
-        let words = pal_extract::section(&second, pal_extract::WORDS);
+        let words = pal_extract::section(&second, pal_extract::USER_MESSAGES_SECTION);
         assert_eq!(
             words.lines().collect::<Vec<_>>(),
             [
@@ -204,7 +210,7 @@ fn a_later_summary_carries_the_earlier_one_on() {
         );
         assert!(second.contains("docs/new.md") && second.contains("crates/parse/src/date.rs"));
         assert!(second.contains("parse_dates ... FAILED"));
-        assert_eq!(second.matches(&pal_extract::heading(pal_extract::WORDS)).count(), 1);
+        assert_eq!(second.matches(&pal_extract::heading(pal_extract::USER_MESSAGES_SECTION)).count(), 1);
     }
 }
 
@@ -232,7 +238,7 @@ fn an_answer_fits_into_its_tokens() {
 }
 
 #[test]
-fn notes_are_written_edited_or_said() {
+fn notes_are_written_edited_or_returned() {
     let directive = "Update the session notes in /s/notes.md, section by section.";
     let notes = answered(&ask(with(directive), &[]));
     assert_eq!(notes.lines().filter(|line| line.starts_with("# ")).count(), 10);
@@ -241,8 +247,8 @@ fn notes_are_written_edited_or_said() {
     );
 
     let write = json!({"name": "Write", "input_schema": {"type": "object", "properties": {"file_path": {}, "content": {}}}});
-    let answer = Extractive.answer(&ask(with(directive), &[json!({"name": "Bash"}), write]));
-    let [Said::ToolUse { name, input, .. }] = &answer.blocks[..] else { panic!("{answer:?}") };
+    let answer = ExtractiveModel.answer(&ask(with(directive), &[json!({"name": "Bash"}), write]));
+    let [OutputBlock::ToolUse { name, input, .. }] = &answer.blocks[..] else { panic!("{answer:?}") };
     let input: Value = serde_json::from_str(input).unwrap();
     assert_eq!((name.as_str(), &input["file_path"]), ("Write", &json!("/s/notes.md")));
     assert_eq!(input["content"], notes);
@@ -251,12 +257,12 @@ fn notes_are_written_edited_or_said() {
     let shown = format!(
         "{directive} The notes now:\n<notes>\n# Current state\n_What is going on_\nold words\n\n# Worklog\n_Step by step_\n</notes>\nEdit that file only."
     );
-    let answer = Extractive.answer(&ask(with(&shown), &[edit]));
+    let answer = ExtractiveModel.answer(&ask(with(&shown), &[edit]));
     let edits: Vec<Value> = answer
         .blocks
         .iter()
         .map(|block| match block {
-            Said::ToolUse { input, .. } => serde_json::from_str(input).unwrap(),
+            OutputBlock::ToolUse { input, .. } => serde_json::from_str(input).unwrap(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -278,8 +284,10 @@ fn memories_are_kept_with_front_matter_or_not_at_all() {
     );
 
     let editor = json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"});
-    let answer = Extractive.answer(&ask(with(directive), &[editor]));
-    let [Said::ToolUse { input: topic, .. }, Said::ToolUse { input: index, .. }] = &answer.blocks[..] else {
+    let answer = ExtractiveModel.answer(&ask(with(directive), &[editor]));
+    let [OutputBlock::ToolUse { input: topic, .. }, OutputBlock::ToolUse { input: index, .. }] =
+        &answer.blocks[..]
+    else {
         panic!("{answer:?}")
     };
     let (topic, index): (Value, Value) =
@@ -305,7 +313,7 @@ fn memories_are_kept_with_front_matter_or_not_at_all() {
 }
 
 #[test]
-fn titles_and_lines_of_progress_are_short() {
+fn titles_and_progress_lines_are_short() {
     let title = answered(&ask(with("Write a short title for this session, 3-6 words."), &[]));
     assert_eq!(title, "Fix failing parser test crates/parse");
     let progress = answered(&ask(with("Describe the current work in 3-5 words, present tense."), &[]));
@@ -342,7 +350,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(pal_testkit::cases(100)))]
 
     #[test]
-    fn any_conversation_is_answered_and_twice_the_same(
+    fn any_conversation_gets_a_deterministic_answer(
         texts in prop::collection::vec("(.|\\s|\\*\\*\\* Update File: |## 6. All user messages|error: |_a_|# Title\n){0,60}", 0..6),
         raw in prop::collection::vec(".{0,40}|\\{\"type\":\"tool_use\",\"input\":.{0,20}\\}", 0..4),
         directive in 0usize..6, max_tokens in 0u64..4_000,
@@ -352,15 +360,15 @@ proptest! {
             "Extract durable memories into the memory directory /m/memory.", "Write a short title for this session.",
             "3-5 words, present tense.", "hello",
         ];
-        let mut messages: Vec<AskMessage<'static>> = Vec::new();
+        let mut messages: Vec<PromptMessage<'static>> = Vec::new();
         for (at, text) in texts.iter().enumerate() {
             messages.push(said([Role::User, Role::Assistant, Role::System][at % 3], text.as_str().into()));
         }
-        messages.push(AskMessage { role: Role::User, blocks: raw.into_iter().map(Cow::Owned).collect() });
+        messages.push(PromptMessage { role: Role::User, blocks: raw.into_iter().map(Cow::Owned).collect() });
         messages.push(said(Role::User, format!("{}{}", texts.concat(), directives[directive]).into()));
         let edit = json!({"name": "E", "input_schema": {"properties": {"path": {}, "old_str": {}, "new_str": {}}}});
         let mut ask = ask(messages, &[edit]);
         ask.max_tokens = max_tokens;
-        prop_assert_eq!(&Extractive.answer(&ask).blocks, &Extractive.answer(&ask).blocks);
+        prop_assert_eq!(&ExtractiveModel.answer(&ask).blocks, &ExtractiveModel.answer(&ask).blocks);
     }
 }

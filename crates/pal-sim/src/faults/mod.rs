@@ -1,106 +1,113 @@
-//! Faults: what goes wrong on purpose, by seed.
+//! Injected faults, chosen by seed.
 //!
-//! A fault either answers instead of the simulator ([`Faults::instead`]: nothing has happened on the other side, no
-//! cache entry was written, no turn of a script was used), or spoils an answer on its way ([`Faults::apply`]). The
-//! same seed and number of a request give the same fault, whatever happened before. The grammar is in
+//! A fault either replaces the reply ([`FaultPlan::replacement_reply`]: the provider's state is untouched, no cache
+//! entry is written and no script turn is used), or damages a reply ([`FaultPlan::apply`]). The same seed and
+//! request number give the same fault, independent of earlier requests. The grammar is in
 //! `docs/simulator.md`.
 
-mod events;
-mod flow;
-mod refusal;
-mod spec;
+mod byte_faults;
+mod error_replies;
+mod event_faults;
+mod fault_grammar;
 
 use pal_wire::Dialect;
 
-use crate::chance::Chance;
-use crate::{Ending, Reply};
-pub use spec::FaultError;
-use spec::{Fault, Kind};
+use crate::seeded_rng::SeededRng;
+use crate::{HttpReply, ReplyEnding};
+pub use fault_grammar::FaultError;
+use fault_grammar::{Fault, FaultKind};
 
-/// A plan of what goes wrong.
+/// A plan of faults to inject.
 #[derive(Clone, Debug, Default)]
-pub struct Faults {
+pub struct FaultPlan {
     seed: u64,
     faults: Vec<Fault>,
 }
 
-impl Faults {
-    /// Reads a plan, such as `429=2s@2,cut:0.1`.
-    pub fn parse(spec: &str) -> Result<Faults, FaultError> {
+impl FaultPlan {
+    /// Parses a plan such as `429=2s@2,cut:0.1`.
+    pub fn parse(spec: &str) -> Result<FaultPlan, FaultError> {
         let mut faults = Vec::new();
         for part in spec.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             faults.push(Fault::parse(part)?);
         }
-        Ok(Faults { seed: 0, faults })
+        Ok(FaultPlan { seed: 0, faults })
     }
 
-    /// The same plan with chance from this seed.
+    /// Sets the seed of random faults.
     #[must_use]
-    pub fn seeded(self, seed: u64) -> Faults {
-        Faults { seed, ..self }
+    pub fn with_seed(self, seed: u64) -> FaultPlan {
+        FaultPlan { seed, ..self }
     }
 
-    /// Whether nothing ever goes wrong.
+    /// True if the plan has no fault.
     pub fn is_empty(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// What is answered instead of an answer to this request, counted from 1. A status of 0 says that no answer
-    /// begins at all: the connection is dropped.
-    pub fn instead(&self, number: u64, dialect: Dialect) -> Option<Reply> {
-        self.due(number).find_map(|(fault, _)| refusal::reply(&fault.kind, number, dialect))
+    /// Reply that replaces the answer to this request, counted from 1; `None` if no fault does. Status 0
+    /// drops the connection without a reply.
+    pub fn replacement_reply(&self, number: u64, dialect: Dialect) -> Option<HttpReply> {
+        self.due_faults(number)
+            .find_map(|(fault, _)| error_replies::replacement_reply(&fault.kind, number, dialect))
     }
 
-    /// The answer to this request as it arrives. Only what is a success is spoiled.
-    pub fn apply(&self, number: u64, is_stream: bool, mut reply: Reply) -> Reply {
+    /// Applies the due faults to a reply. Only replies with status 200 are changed.
+    pub fn apply(&self, number: u64, is_stream: bool, mut reply: HttpReply) -> HttpReply {
         if reply.status != 200 {
             return reply;
         }
-        let mut due: Vec<(&Fault, Chance)> = self.due(number).collect();
+        let mut due: Vec<(&Fault, SeededRng)> = self.due_faults(number).collect();
         due.sort_by_key(|(fault, _)| fault.kind.phase());
         for (fault, mut chance) in due {
             if reply.status == 200 {
-                reply = spoil(&fault.kind, is_stream, reply, &mut chance);
+                reply = apply_fault(&fault.kind, is_stream, reply, &mut chance);
             }
         }
         reply
     }
 
-    /// The faults that meet this request, each with its own chance.
-    fn due(&self, number: u64) -> impl Iterator<Item = (&Fault, Chance)> {
+    /// Faults due for this request, each with its own random generator.
+    fn due_faults(&self, number: u64) -> impl Iterator<Item = (&Fault, SeededRng)> {
         self.faults.iter().zip(0..).filter_map(move |(fault, index)| {
-            let mut chance = Chance::of(&[self.seed, number, index]);
-            (fault.aims_at(number) && chance.share() < fault.probability).then_some((fault, chance))
+            let mut chance = SeededRng::from_numbers(&[self.seed, number, index]);
+            (fault.applies_to(number) && chance.fraction() < fault.probability).then_some((fault, chance))
         })
     }
 }
 
-fn spoil(kind: &Kind, is_stream: bool, reply: Reply, chance: &mut Chance) -> Reply {
-    let place = |reply: &Reply, place, chance: &mut Chance| events::position(reply, is_stream, place, chance);
+fn apply_fault(kind: &FaultKind, is_stream: bool, reply: HttpReply, chance: &mut SeededRng) -> HttpReply {
+    let place = |reply: &HttpReply, place, chance: &mut SeededRng| {
+        event_faults::fault_offset(reply, is_stream, place, chance)
+    };
     match kind {
-        Kind::Status { .. } | Kind::SpendLimit | Kind::TooLong { .. } | Kind::Reset => reply,
-        Kind::Usage(wrong) => events::wrong_usage(reply, is_stream, *wrong),
-        Kind::Duplicate(event) => events::duplicated(reply, is_stream, event.as_deref(), chance),
-        Kind::Unknown => events::with_unknown(reply, is_stream, chance),
-        Kind::Malformed(at) => events::malformed(reply, is_stream, *at, chance),
-        Kind::Error { kind, at } => events::failing(reply, is_stream, *kind, (*at, chance)),
-        Kind::Crlf => flow::with_crlf(reply, is_stream),
-        Kind::Cut(at) => {
-            let at = place(&reply, *at, chance);
-            Reply { ending: Ending::Cut, ..flow::up_to(reply, at) }
+        FaultKind::Status { .. } | FaultKind::SpendLimit | FaultKind::TooLong { .. } | FaultKind::Reset => {
+            reply
         }
-        Kind::Truncate(at) => {
-            let at = place(&reply, *at, chance);
-            flow::up_to(reply, at)
+        FaultKind::Usage(wrong) => event_faults::falsify_usage(reply, is_stream, *wrong),
+        FaultKind::Duplicate(event) => {
+            event_faults::duplicate_event(reply, is_stream, event.as_deref(), chance)
         }
-        Kind::Silence { at, length } => {
+        FaultKind::Unknown => event_faults::add_unknown_events(reply, is_stream, chance),
+        FaultKind::Malformed(at) => event_faults::truncate_event(reply, is_stream, *at, chance),
+        FaultKind::Error { kind, at } => event_faults::end_with_error(reply, is_stream, *kind, (*at, chance)),
+        FaultKind::Crlf => byte_faults::use_crlf(reply, is_stream),
+        FaultKind::Cut(at) => {
             let at = place(&reply, *at, chance);
-            flow::silent(reply, at, *length)
+            HttpReply { ending: ReplyEnding::Cut, ..byte_faults::truncate_at(reply, at) }
         }
-        Kind::Split(size) => flow::split(reply, *size, chance),
-        Kind::Merge { all } => flow::merged(reply, *all, chance),
-        Kind::Slow { gap, size } => flow::slow(reply, *gap, *size),
-        Kind::ContentType(value) => flow::with_content_type(reply, value),
+        FaultKind::Truncate(at) => {
+            let at = place(&reply, *at, chance);
+            byte_faults::truncate_at(reply, at)
+        }
+        FaultKind::Silence { at, length } => {
+            let at = place(&reply, *at, chance);
+            byte_faults::insert_silence(reply, at, *length)
+        }
+        FaultKind::Split(size) => byte_faults::split(reply, *size, chance),
+        FaultKind::Merge { all } => byte_faults::merge_chunks(reply, *all, chance),
+        FaultKind::Slow { gap, size } => byte_faults::slow(reply, *gap, *size),
+        FaultKind::ContentType(value) => byte_faults::with_content_type(reply, value),
     }
 }
 

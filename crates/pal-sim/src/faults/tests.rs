@@ -1,4 +1,4 @@
-//! Each kind of fault does what its name says, and only that.
+//! Each kind of fault has its documented effect and no other.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::Chunk;
+use crate::ReplyChunk;
 
 const EVENTS: [&str; 7] = [
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n",
@@ -20,56 +20,56 @@ const EVENTS: [&str; 7] = [
 ];
 const WHOLE: &str = r#"{"id":"m","type":"message","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":9,"output_tokens":5}}"#;
 
-fn stream() -> Reply {
-    let chunk = |(index, event): (u64, &&'static str)| Chunk {
+fn stream() -> HttpReply {
+    let chunk = |(index, event): (u64, &&'static str)| ReplyChunk {
         at: Duration::from_millis(100 * index),
         bytes: Bytes::from_static(event.as_bytes()),
     };
-    Reply {
+    HttpReply {
         status: 200,
         headers: vec![
             ("content-type", "text/event-stream; charset=utf-8".into()),
             ("request-id", "req_1".into()),
         ],
         chunks: (0..).zip(&EVENTS).map(chunk).collect(),
-        ending: Ending::Whole,
+        ending: ReplyEnding::Whole,
         exchange: None,
     }
 }
 
-fn whole() -> Reply {
-    let chunks = vec![Chunk { at: Duration::from_secs(1), bytes: Bytes::from_static(WHOLE.as_bytes()) }];
-    Reply {
+fn whole() -> HttpReply {
+    let chunks = vec![ReplyChunk { at: Duration::from_secs(1), bytes: Bytes::from_static(WHOLE.as_bytes()) }];
+    HttpReply {
         status: 200,
         headers: vec![("content-type", "application/json".into())],
         chunks,
-        ending: Ending::Whole,
+        ending: ReplyEnding::Whole,
         exchange: None,
     }
 }
 
-fn faults(spec: &str) -> Faults {
-    Faults::parse(spec).unwrap().seeded(7)
+fn faults(spec: &str) -> FaultPlan {
+    FaultPlan::parse(spec).unwrap().with_seed(7)
 }
 
-fn spoiled(spec: &str) -> Reply {
+fn spoiled(spec: &str) -> HttpReply {
     faults(spec).apply(1, true, stream())
 }
 
-fn spoiled_whole(spec: &str) -> Reply {
+fn spoiled_whole(spec: &str) -> HttpReply {
     faults(spec).apply(1, false, whole())
 }
 
-fn text(reply: &Reply) -> String {
+fn text(reply: &HttpReply) -> String {
     String::from_utf8(reply.body()).unwrap()
 }
 
-fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
+fn header<'a>(reply: &'a HttpReply, name: &str) -> Option<&'a str> {
     reply.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
 }
 
 #[test]
-fn statuses_have_the_shape_of_the_provider() {
+fn statuses_have_the_provider_format() {
     let cases = [
         ("400", "invalid_request_error"),
         ("401", "authentication_error"),
@@ -84,12 +84,12 @@ fn statuses_have_the_shape_of_the_provider() {
         ("529", "overloaded_error"),
     ];
     for (spec, kind) in cases {
-        let reply = faults(spec).instead(1, Dialect::Messages).unwrap();
+        let reply = faults(spec).replacement_reply(1, Dialect::Messages).unwrap();
         let body: Value = serde_json::from_slice(&reply.body()).unwrap();
         assert_eq!(reply.status.to_string(), spec);
         assert_eq!((&body["type"], &body["error"]["type"]), (&"error".into(), &kind.into()));
         assert_eq!(body["request_id"].as_str(), header(&reply, "request-id"));
-        let other = faults(spec).instead(1, Dialect::Chat).unwrap();
+        let other = faults(spec).replacement_reply(1, Dialect::Chat).unwrap();
         let body: Value = serde_json::from_slice(&other.body()).unwrap();
         assert!(body["error"]["message"].is_string() && body["error"].get("code").is_some());
         assert_eq!(
@@ -101,7 +101,7 @@ fn statuses_have_the_shape_of_the_provider() {
 }
 
 #[test]
-fn waits_are_said_as_asked_for() {
+fn retry_headers_follow_the_plan() {
     let cases = [
         ("429", Some("1"), None, None),
         ("529=2s", Some("2"), None, None),
@@ -113,18 +113,18 @@ fn waits_are_said_as_asked_for() {
         ("spend-limit", None, None, None),
     ];
     for (spec, after, milliseconds, should) in cases {
-        let reply = faults(spec).instead(1, Dialect::Messages).unwrap();
+        let reply = faults(spec).replacement_reply(1, Dialect::Messages).unwrap();
         let said = ["retry-after", "retry-after-ms", "x-should-retry"].map(|name| header(&reply, name));
         assert_eq!(said, [after, milliseconds, should], "{spec}");
     }
-    let limit = faults("spend-limit").instead(1, Dialect::Messages).unwrap();
+    let limit = faults("spend-limit").replacement_reply(1, Dialect::Messages).unwrap();
     assert!(text(&limit).contains("enforced_spend_limit_reached"));
 }
 
 #[test]
-fn a_proxy_answers_with_a_page() {
+fn proxy_statuses_return_a_page() {
     for status in ["502", "503"] {
-        let reply = faults(status).instead(1, Dialect::Messages).unwrap();
+        let reply = faults(status).replacement_reply(1, Dialect::Messages).unwrap();
         assert_eq!(header(&reply, "content-type"), Some("text/html"));
         assert!(text(&reply).starts_with("<html>"));
     }
@@ -132,23 +132,23 @@ fn a_proxy_answers_with_a_page() {
 
 #[test]
 fn a_prompt_that_is_too_long_names_both_numbers() {
-    let reply = faults("too-long=210000/200000").instead(1, Dialect::Messages).unwrap();
+    let reply = faults("too-long=210000/200000").replacement_reply(1, Dialect::Messages).unwrap();
     assert_eq!(reply.status, 400);
     assert!(text(&reply).contains("prompt is too long: 210000 tokens > 200000 maximum"));
     for dialect in [Dialect::Responses, Dialect::Chat] {
-        let reply = faults("too-long").instead(1, dialect).unwrap();
+        let reply = faults("too-long").replacement_reply(1, dialect).unwrap();
         assert!(text(&reply).contains("context_length_exceeded"));
     }
 }
 
 #[test]
-fn a_reset_connection_answers_nothing() {
-    let reply = faults("reset").instead(1, Dialect::Messages).unwrap();
-    assert_eq!((reply.status, reply.chunks.len(), reply.ending), (0, 0, Ending::Cut));
+fn reset_sends_no_reply() {
+    let reply = faults("reset").replacement_reply(1, Dialect::Messages).unwrap();
+    assert_eq!((reply.status, reply.chunks.len(), reply.ending), (0, 0, ReplyEnding::Cut));
 }
 
 #[test]
-fn a_cut_ends_where_it_was_aimed() {
+fn cut_ends_at_its_fault_point() {
     let cases = [
         ("cut=0", 0),
         ("cut=headers", 0),
@@ -161,12 +161,12 @@ fn a_cut_ends_where_it_was_aimed() {
     for (spec, length) in cases {
         let reply = spoiled(spec);
         assert_eq!(reply.body(), EVENTS.concat().as_bytes()[..length], "{spec}");
-        assert_eq!(reply.ending, Ending::Cut);
+        assert_eq!(reply.ending, ReplyEnding::Cut);
         let reply = spoiled(&spec.replace("cut", "truncate"));
-        assert_eq!((reply.body().len(), reply.ending), (length, Ending::Whole));
+        assert_eq!((reply.body().len(), reply.ending), (length, ReplyEnding::Whole));
     }
     for seed in 0..200 {
-        let reply = faults("cut").seeded(seed).apply(1, true, stream());
+        let reply = faults("cut").with_seed(seed).apply(1, true, stream());
         assert!(reply.body().len() < EVENTS.concat().len(), "something is always missing");
     }
     let reply = spoiled_whole("truncate");
@@ -176,11 +176,11 @@ fn a_cut_ends_where_it_was_aimed() {
 #[test]
 fn silence_is_a_gap_or_the_end() {
     let reply = spoiled("silence");
-    assert_eq!((reply.body().len(), reply.ending), (0, Ending::Silent));
+    assert_eq!((reply.body().len(), reply.ending), (0, ReplyEnding::Silent));
     let reply = spoiled("silence=after");
-    assert_eq!((reply.body(), reply.ending), (EVENTS[..4].concat().into_bytes(), Ending::Silent));
+    assert_eq!((reply.body(), reply.ending), (EVENTS[..4].concat().into_bytes(), ReplyEnding::Silent));
     let reply = spoiled("silence=5s+after");
-    assert_eq!((text(&reply), reply.ending), (EVENTS.concat(), Ending::Whole));
+    assert_eq!((text(&reply), reply.ending), (EVENTS.concat(), ReplyEnding::Whole));
     let times: Vec<u128> = reply.chunks.iter().map(|chunk| chunk.at.as_millis()).collect();
     assert_eq!(times, [0, 100, 200, 300, 5400, 5500, 5600]);
     let reply = spoiled("silence=1s+10");
@@ -188,7 +188,7 @@ fn silence_is_a_gap_or_the_end() {
 }
 
 #[test]
-fn slow_pieces_keep_their_distance() {
+fn slow_spaces_chunks_by_the_gap() {
     let reply = spoiled("slow=150ms+16");
     assert_eq!(text(&reply), EVENTS.concat());
     assert!(reply.chunks.iter().all(|chunk| chunk.bytes.len() <= 16));
@@ -199,7 +199,7 @@ fn slow_pieces_keep_their_distance() {
 #[test]
 fn a_malformed_event_is_broken_json_between_whole_events() {
     for seed in 0..50 {
-        let reply = faults("malformed").seeded(seed).apply(1, true, stream());
+        let reply = faults("malformed").with_seed(seed).apply(1, true, stream());
         let body = text(&reply);
         let broken: Vec<&str> = body
             .split("\n\n")
@@ -208,7 +208,7 @@ fn a_malformed_event_is_broken_json_between_whole_events() {
             .filter(|data| serde_json::from_str::<Value>(data).is_err())
             .collect();
         assert_eq!(broken.len(), 1, "{body}");
-        assert_eq!(reply.ending, Ending::Whole);
+        assert_eq!(reply.ending, ReplyEnding::Whole);
     }
     assert!(text(&spoiled("malformed=after")).starts_with(&EVENTS[..4].concat()));
     assert!(text(&spoiled("malformed=headers")).ends_with(&EVENTS[1..].concat()));
@@ -245,11 +245,11 @@ fn wrong_usage_is_wrong_everywhere_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_doubled_event_comes_twice_in_a_row() {
+fn duplicate_repeats_an_event() {
     let named = text(&spoiled("duplicate=message_stop"));
     assert_eq!(named, EVENTS.concat() + EVENTS[6]);
     for seed in 0..50 {
-        let reply = faults("duplicate").seeded(seed).apply(1, true, stream());
+        let reply = faults("duplicate").with_seed(seed).apply(1, true, stream());
         let twice = reply.chunks.windows(2).filter(|pair| pair[0].bytes == pair[1].bytes).count();
         assert_eq!((reply.chunks.len(), twice), (EVENTS.len() + 1, 1));
         assert_eq!(text(&reply).matches("text_delta").count(), 1, "content is not said twice");
@@ -257,9 +257,9 @@ fn a_doubled_event_comes_twice_in_a_row() {
 }
 
 #[test]
-fn strangers_stand_between_the_known_events() {
+fn unknown_events_are_inserted_between_known_ones() {
     for seed in 0..50 {
-        let reply = faults("unknown").seeded(seed).apply(1, true, stream());
+        let reply = faults("unknown").with_seed(seed).apply(1, true, stream());
         let known: String = reply
             .chunks
             .iter()
@@ -278,7 +278,7 @@ fn strangers_stand_between_the_known_events() {
 }
 
 #[test]
-fn the_content_type_lies() {
+fn content_type_is_replaced() {
     assert_eq!(header(&spoiled("content-type"), "content-type"), Some("text/html; charset=utf-8"));
     let reply = spoiled("content-type=text/plain");
     assert_eq!(reply.headers.iter().filter(|(name, _)| *name == "content-type").count(), 1);
@@ -287,7 +287,7 @@ fn the_content_type_lies() {
 }
 
 #[test]
-fn lines_end_with_two_characters_where_asked_for() {
+fn crlf_ends_lines_with_two_characters() {
     assert_eq!(text(&spoiled("crlf")), EVENTS.concat().replace('\n', "\r\n"));
     let cut = EVENTS[..3].concat().replace('\n', "\r\n");
     assert_eq!(text(&spoiled("cut=before,crlf")), cut, "places are found behind such lines, too");
@@ -295,10 +295,10 @@ fn lines_end_with_two_characters_where_asked_for() {
 }
 
 #[test]
-fn faults_meet_the_requests_that_they_aim_at() {
+fn faults_apply_to_their_request_numbers() {
     let met = |spec: &str| -> Vec<u64> {
         let faults = faults(spec);
-        (1..=10).filter(|number| faults.instead(*number, Dialect::Messages).is_some()).collect()
+        (1..=10).filter(|number| faults.replacement_reply(*number, Dialect::Messages).is_some()).collect()
     };
     assert_eq!(met("429@2"), [2]);
     assert_eq!(met("529@1-3"), [1, 2, 3]);
@@ -307,17 +307,18 @@ fn faults_meet_the_requests_that_they_aim_at() {
     assert_eq!(met("529:0"), [0u64; 0]);
     assert_eq!(met("529").len(), 10);
     assert_eq!(met(""), [0u64; 0]);
-    let first = faults("500@1,529@1").instead(1, Dialect::Messages).unwrap();
+    let first = faults("500@1,529@1").replacement_reply(1, Dialect::Messages).unwrap();
     assert_eq!(first.status, 500, "the first of the plan wins");
     let half = faults("529:0.5");
-    let times = (1..=1000).filter(|number| half.instead(*number, Dialect::Messages).is_some()).count();
+    let times =
+        (1..=1000).filter(|number| half.replacement_reply(*number, Dialect::Messages).is_some()).count();
     assert!((440..560).contains(&times), "{times}");
     assert_eq!(met("529:0.5@4-6").iter().filter(|number| !(4..=6).contains(*number)).count(), 0);
 }
 
 #[test]
-fn a_refused_answer_is_not_spoiled_again() {
-    let refused = Reply { status: 400, ..whole() };
+fn error_replies_get_no_further_faults() {
+    let refused = HttpReply { status: 400, ..whole() };
     assert_eq!(faults("cut=0").apply(1, false, refused).body(), WHOLE.as_bytes());
 }
 
@@ -326,7 +327,7 @@ fn the_same_seed_and_number_give_the_same_fault() {
     let specs =
         ["cut", "split", "merge", "malformed", "duplicate", "unknown", "silence=random", "cut:0.5,split:0.5"];
     let run = |spec: &str, seed, number| {
-        let reply = faults(spec).seeded(seed).apply(number, true, stream());
+        let reply = faults(spec).with_seed(seed).apply(number, true, stream());
         format!("{:?}", (reply.status, reply.headers, reply.chunks, reply.ending))
     };
     for spec in specs {
@@ -340,11 +341,11 @@ fn the_same_seed_and_number_give_the_same_fault() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_read_says_what_to_write() {
+fn invalid_plans_explain_the_syntax() {
     let cases = [
         ("splt", &["`splt`", "did you mean `split`", "too-long"][..]),
         ("429@2,malfromed@3", &["`malfromed@3`", "did you mean `malformed`"]),
-        ("banana", &["no kind `banana`", "cut", "400 to 599"]),
+        ("banana", &["unknown fault `banana`", "cut", "400 to 599"]),
         ("200", &["200", "400 to 599"]),
         ("status=429", &["write the status itself"]),
         ("cut=soon", &["`soon`", "before", "headers"]),
@@ -359,10 +360,10 @@ fn a_plan_that_cannot_be_read_says_what_to_write() {
         ("too-long=5", &["too-long=210000/200000"]),
         ("529=2", &["`2`", "`2s`"]),
         ("reset=1", &["no argument"]),
-        ("=3", &["no kind"]),
+        ("=3", &["unknown fault"]),
     ];
     for (spec, wanted) in cases {
-        let error = Faults::parse(spec).unwrap_err().to_string();
+        let error = FaultPlan::parse(spec).unwrap_err().to_string();
         for words in wanted {
             assert!(error.contains(words), "{spec}: {error}");
         }
@@ -377,7 +378,7 @@ proptest! {
         let lines = if crlf { "crlf," } else { "" };
         let wanted = spoiled(lines).body();
         for spec in ["split", "merge", "merge=all", "split,merge", &format!("split={size}"), "slow=1ms+3"] {
-            let reply = faults(&format!("{lines}{spec}")).seeded(seed).apply(1, true, stream());
+            let reply = faults(&format!("{lines}{spec}")).with_seed(seed).apply(1, true, stream());
             prop_assert_eq!(&reply.body(), &wanted);
             prop_assert!(reply.chunks.is_sorted_by_key(|chunk| chunk.at));
             prop_assert!(reply.chunks.iter().all(|chunk| !chunk.bytes.is_empty()));
@@ -385,21 +386,21 @@ proptest! {
     }
 
     #[test]
-    fn any_plan_is_read_or_refused(spec in "[a-z0-9=@:+,./-]{0,40}|.{0,40}", body in ".{0,200}", is_stream: bool) {
-        if let Ok(faults) = Faults::parse(&spec) {
-            let chunk = Chunk { at: Duration::ZERO, bytes: Bytes::from(body) };
-            faults.apply(1, is_stream, Reply { chunks: vec![chunk], ..stream() });
-            faults.instead(1, Dialect::Responses);
+    fn any_plan_parses_or_fails_cleanly(spec in "[a-z0-9=@:+,./-]{0,40}|.{0,40}", body in ".{0,200}", is_stream: bool) {
+        if let Ok(faults) = FaultPlan::parse(&spec) {
+            let chunk = ReplyChunk { at: Duration::ZERO, bytes: Bytes::from(body) };
+            faults.apply(1, is_stream, HttpReply { chunks: vec![chunk], ..stream() });
+            faults.replacement_reply(1, Dialect::Responses);
         }
     }
 
     #[test]
-    fn every_kind_bears_any_body(kind in 0usize..13, body in "(.|\\s|data: \\{|event: ){0,100}", is_stream: bool, seed: u64) {
+    fn every_fault_accepts_any_body(kind in 0usize..13, body in "(.|\\s|data: \\{|event: ){0,100}", is_stream: bool, seed: u64) {
         let specs = [
             "cut", "truncate", "silence=random", "split", "merge", "slow=1ms+2", "malformed", "error=random",
             "usage", "duplicate", "unknown", "crlf", "silence=1s+after",
         ];
-        let chunk = Chunk { at: Duration::ZERO, bytes: Bytes::from(body) };
-        faults(specs[kind]).seeded(seed).apply(1, is_stream, Reply { chunks: vec![chunk], ..stream() });
+        let chunk = ReplyChunk { at: Duration::ZERO, bytes: Bytes::from(body) };
+        faults(specs[kind]).with_seed(seed).apply(1, is_stream, HttpReply { chunks: vec![chunk], ..stream() });
     }
 }

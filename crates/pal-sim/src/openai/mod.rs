@@ -1,18 +1,18 @@
-//! OpenAI's side of the simulator: Responses, Chat Completions and the list of models.
+//! OpenAI endpoints of the simulator: Responses, Chat Completions and models.
 //!
-//! Requests are read strictly into the same blocks that the Messages side knows, the same model answers them, and the
-//! answer is spoken in OpenAI's forms. Nothing is stored between requests but the cache: a request that refers to an
-//! earlier response is told that there is none.
+//! Requests are validated and parsed into Messages blocks, answered by the same model, and encoded in
+//! OpenAI's formats. Only the cache and comparison data persist between requests: `previous_response_id` is
+//! always unknown.
 
-mod cache;
-mod compare;
-mod error;
-mod read_chat;
-mod read_responses;
-mod said;
-mod speak_chat;
-mod speak_responses;
-mod turn;
+mod cache_comparison;
+mod chat_request;
+mod chat_response;
+mod openai_cache;
+mod openai_error;
+mod openai_outcome;
+mod openai_request;
+mod responses_request;
+mod responses_response;
 
 #[cfg(test)]
 mod tests;
@@ -21,56 +21,56 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pal_model::{Caching, Card, Cards, Timestamp, Usage};
+use pal_model::{CacheMode, ModelCard, ModelCatalog, Timestamp, Usage};
 use pal_wire::Dialect;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use self::cache::{Cache, Rendered, Served};
-use self::compare::Responses;
-use self::error::Refusal;
-use self::said::{Outcome, items};
-use self::speak_responses::Echo;
-use self::turn::{Keep, Turn};
-use crate::answer::{Fitted, Limits, fit};
-use crate::facts::{Kind, Memo};
-use crate::http::{MAX_BODY_BYTES, authorize, json_reply};
-use crate::ids::Ids;
-use crate::seal::{Sealer, Thought};
-use crate::settings::Settings;
-use crate::speak;
-use crate::tokens;
-use crate::{CacheStory, Chunk, Ending, Exchange, HttpRequest, Model, Reply};
+use self::cache_comparison::RememberedResponses;
+use self::openai_cache::{OpenAiCache, OpenAiCacheLookup, RenderedRequest};
+use self::openai_error::OpenAiError;
+use self::openai_outcome::{OpenAiOutcome, items};
+use self::openai_request::{OpenAiCacheTtl, OpenAiRequest};
+use self::responses_response::ResponseEcho;
+use crate::block_facts::{BlockKind, BlockMemo};
+use crate::block_signatures::{BlockSigner, ThinkingClaims};
+use crate::fitted_answer::{FitLimits, FittedAnswer, fit_answer};
+use crate::http_request::{MAX_BODY_BYTES, authorize, json_reply};
+use crate::id_generator::IdGenerator;
+use crate::messages_response;
+use crate::sim_settings::SimSettings;
+use crate::token_counts;
+use crate::{CacheOutcome, HttpReply, HttpRequest, ModelExchange, ReplyChunk, ReplyEnding, SimulatedModel};
 
-/// What of the simulator both sides share.
-pub(crate) struct Desk<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) model: &'a mut dyn Model,
-    pub(crate) memo: &'a mut Memo,
-    pub(crate) ids: &'a mut Ids,
-    pub(crate) sealer: Sealer,
+/// Parts of the simulated provider that both vendors' endpoints share.
+pub(crate) struct ProviderParts<'a> {
+    pub(crate) settings: &'a SimSettings,
+    pub(crate) model: &'a mut dyn SimulatedModel,
+    pub(crate) memo: &'a mut BlockMemo,
+    pub(crate) ids: &'a mut IdGenerator,
+    pub(crate) sealer: BlockSigner,
 }
 
-/// A request on its way.
+/// A request with its arrival time, number and id.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct NumberedRequest<'a> {
     pub(crate) now: Timestamp,
     pub(crate) request: &'a HttpRequest<'a>,
-    /// Which request it is, counted from 1.
+    /// Request number, counted from 1.
     pub(crate) number: u64,
-    /// Its id.
+    /// Request id.
     pub(crate) id: &'a str,
 }
 
-/// What OpenAI's side remembers.
+/// State of the OpenAI endpoints.
 #[derive(Default)]
-pub(crate) struct OpenAi {
-    cache: Cache,
-    responses: Responses,
+pub(crate) struct OpenAiProvider {
+    cache: OpenAiCache,
+    responses: RememberedResponses,
 }
 
-/// The dialect of a request, if it is one for OpenAI's side. Both vendors list models under one path; who asks without
-/// a version of Anthropic's is a client of OpenAI's.
+/// Dialect of a request to an OpenAI endpoint. Both vendors list models under one path: requests without an
+/// `anthropic-version` header are OpenAI's.
 pub(crate) fn dialect(request: &HttpRequest<'_>) -> Option<Dialect> {
     let path = request.route();
     match path {
@@ -85,9 +85,9 @@ fn is_models(path: &str) -> bool {
     path.strip_prefix("/v1/models").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-impl OpenAi {
-    /// Answers a request.
-    pub(crate) fn handle(&mut self, desk: &mut Desk<'_>, asked: Asked<'_>) -> Reply {
+impl OpenAiProvider {
+    /// Answers a request, or returns its error as a reply.
+    pub(crate) fn handle(&mut self, desk: &mut ProviderParts<'_>, asked: NumberedRequest<'_>) -> HttpReply {
         let mut reply =
             self.route(desk, asked).unwrap_or_else(|refusal| json_reply(refusal.status, refusal.to_json()));
         reply.headers.push(("x-request-id", asked.id.to_owned()));
@@ -95,7 +95,11 @@ impl OpenAi {
         reply
     }
 
-    fn route(&mut self, desk: &mut Desk<'_>, asked: Asked<'_>) -> Result<Reply, Refusal> {
+    fn route(
+        &mut self,
+        desk: &mut ProviderParts<'_>,
+        asked: NumberedRequest<'_>,
+    ) -> Result<HttpReply, OpenAiError> {
         let request = asked.request;
         let path = request.route();
         let expected = if is_models(path) { "GET" } else { "POST" };
@@ -104,11 +108,11 @@ impl OpenAi {
                 "Not allowed to {} on {path} (HINT: Perhaps you meant to use a different HTTP method?)",
                 request.method
             );
-            return Err(Refusal {
+            return Err(OpenAiError {
                 status: 405,
                 code: None,
                 param: None,
-                ..Refusal::invalid("", "", message)
+                ..OpenAiError::invalid("", "", message)
             });
         }
         let scope = authorize(request, desk.settings.keys.as_deref()).map_err(|_| unauthorized(request))?;
@@ -118,21 +122,25 @@ impl OpenAi {
         let body = read_body(request.body)?;
         let model = match body.get("model") {
             Some(Value::String(model)) => model,
-            Some(Value::Null) | None => return Err(Refusal::missing("model")),
-            Some(_) => return Err(Refusal::mistyped("model", "a string")),
+            Some(Value::Null) | None => return Err(OpenAiError::missing("model")),
+            Some(_) => return Err(OpenAiError::mistyped("model", "a string")),
         };
         let card = find(&desk.settings.cards, model)?;
         let is_chat = path == "/v1/chat/completions";
         let turn = if is_chat {
-            read_chat::read(&body, &card)?
+            chat_request::read(&body, &card)?
         } else {
-            read_responses::read(&body, &card, desk.sealer)?
+            responses_request::read(&body, &card, desk.sealer)?
         };
-        let job = Job { asked, scope, card: &card, turn: &turn, body: &body, is_chat };
+        let job = OpenAiTurn { asked, scope, card: &card, turn: &turn, body: &body, is_chat };
         self.answer(desk, &job)
     }
 
-    fn answer(&mut self, desk: &mut Desk<'_>, job: &Job<'_>) -> Result<Reply, Refusal> {
+    fn answer(
+        &mut self,
+        desk: &mut ProviderParts<'_>,
+        job: &OpenAiTurn<'_>,
+    ) -> Result<HttpReply, OpenAiError> {
         let rendered = job.render(desk.memo);
         let limit = job.card.prompt_limit();
         if rendered.tokens > limit {
@@ -141,13 +149,13 @@ impl OpenAi {
         let least = job.card.min_cacheable;
         let now = job.asked.now;
         let served = match job.card.caching {
-            Caching::Breakpoints => self.cache.serve_breakpoints(now, &rendered, job.turn, least),
-            Caching::Automatic | Caching::Marks => {
-                self.cache.serve_automatic(now, &rendered, job.turn, least)
+            CacheMode::Hybrid => self.cache.look_up_breakpoints(now, &rendered, job.turn, least),
+            CacheMode::Automatic | CacheMode::Explicit => {
+                self.cache.look_up_automatic(now, &rendered, job.turn, least)
             }
         };
-        let fitted = job.ask(desk, rendered.tokens);
-        let thought = Thought {
+        let fitted = job.ask_model(desk, rendered.tokens);
+        let thought = ThinkingClaims {
             id: 0,
             previous: 0,
             model: xxh3_64(job.card.model.as_bytes()),
@@ -157,7 +165,7 @@ impl OpenAi {
         };
         let comparison =
             job.body.pointer("/prompt_cache_options/comparison_response_id").and_then(Value::as_str);
-        let outcome = Outcome {
+        let outcome = OpenAiOutcome {
             id: desk.ids.id(if job.is_chat { "chatcmpl" } else { "resp" }),
             model: job.card.model.to_string(),
             created: now.milliseconds().div_euclid(1_000),
@@ -166,125 +174,135 @@ impl OpenAi {
             output_tokens: fitted.tokens(),
             reasoning_tokens: fitted.thinking_tokens(),
             diagnostics: comparison.map(|id| self.responses.compare(id, job.turn, &rendered, &served)),
-            served,
+            lookup: served,
         };
         self.responses.push(&outcome.id, job.turn, &rendered);
-        let served = &outcome.served;
+        let served = &outcome.lookup;
         let pace = desk.settings.pace;
         let start = pace.first_byte(served.uncached + outcome.written(), served.read);
         self.cache.write(now, now.after(start), &served.writes);
-        Ok(job.speak(&outcome, start, pace.speaking(outcome.output_tokens)))
+        Ok(job.encode_reply(&outcome, start, pace.output_time(outcome.output_tokens)))
     }
 }
 
-/// A request that was read.
-struct Job<'a> {
-    asked: Asked<'a>,
-    /// Who asks.
+/// A parsed request with its context.
+struct OpenAiTurn<'a> {
+    asked: NumberedRequest<'a>,
+    /// Hash of the client's key.
     scope: u64,
-    card: &'a Card,
-    turn: &'a Turn,
+    card: &'a ModelCard,
+    turn: &'a OpenAiRequest,
     body: &'a Value,
     is_chat: bool,
 }
 
-impl Job<'_> {
-    /// The prompt as the cache sees it. Who asks, which model and with which parameters is part of every hash.
-    fn render(&self, memo: &mut Memo) -> Rendered {
+impl OpenAiTurn<'_> {
+    /// Renders the request for the cache. Client, model and parameters seed every hash.
+    fn render(&self, memo: &mut BlockMemo) -> RenderedRequest {
         let turn = self.turn;
-        let start = format!("{} {} {:?} {:?}", self.scope, turn.model, turn.wish.key, turn.parameters);
+        let start = format!("{} {} {:?} {:?}", self.scope, turn.model, turn.caching.key, turn.parameters);
         let seed = xxh3_128(start.as_bytes());
-        let mut rendered = Rendered::default();
+        let mut rendered = RenderedRequest::default();
         for piece in &turn.pieces {
-            let facts =
-                if piece.place == turn::Place::Tool { memo.tool(&piece.raw) } else { memo.block(&piece.raw) };
-            let frame = if piece.ends_item && facts.kind != Kind::Tool { tokens::MESSAGE_TOKENS } else { 0 };
+            let facts = if piece.place == openai_request::BlockPlacement::Tool {
+                memo.tool(&piece.raw)
+            } else {
+                memo.block(&piece.raw)
+            };
+            let frame = if piece.ends_item && facts.kind != BlockKind::Tool {
+                token_counts::MESSAGE_TOKENS
+            } else {
+                0
+            };
             rendered.push(seed, piece, &facts, facts.tokens(self.card.generation) + frame);
         }
         rendered
     }
 
-    fn too_long(&self, have: u64, limit: u64) -> Refusal {
+    fn too_long(&self, have: u64, limit: u64) -> OpenAiError {
         if self.is_chat {
             let message = format!(
                 "This model's maximum context length is {limit} tokens. However, your messages resulted in {have} tokens. Please reduce the length of the messages."
             );
-            return Refusal::invalid("context_length_exceeded", "messages", message);
+            return OpenAiError::invalid("context_length_exceeded", "messages", message);
         }
         let message =
             "Your input exceeds the context window of this model. Please adjust your input and try again.";
-        Refusal::invalid("context_length_exceeded", "input", message)
+        OpenAiError::invalid("context_length_exceeded", "input", message)
     }
 
-    /// What the model says to the prompt, within the limits of the request.
-    fn ask(&self, desk: &mut Desk<'_>, prompt_tokens: u64) -> Fitted {
+    /// Asks the model, within the limits of the request.
+    fn ask_model(&self, desk: &mut ProviderParts<'_>, prompt_tokens: u64) -> FittedAnswer {
         if self.body.get("prewarm") == Some(&Value::Bool(true)) {
-            return Fitted { stop_reason: "end_turn", ..Fitted::default() };
+            return FittedAnswer { stop_reason: "end_turn", ..FittedAnswer::default() };
         }
         let turn = self.turn;
         let max_tokens = turn.max_tokens.unwrap_or(self.card.max_output).min(self.card.max_output);
-        let answer = desk.model.answer(&turn.ask(max_tokens));
+        let answer = desk.model.answer(&turn.to_model_prompt(max_tokens));
         let stops: Vec<Cow<'_, str>> = turn.stops.iter().map(|stop| Cow::Borrowed(stop.as_str())).collect();
-        let limits = Limits {
+        let limits = FitLimits {
             max_tokens,
             room: self.card.window.saturating_sub(prompt_tokens),
             stop_sequences: &stops,
             thinks: turn.thinks(),
             generation: self.card.generation,
         };
-        fit(answer, &limits)
+        fit_answer(answer, &limits)
     }
 
-    /// Puts an answer into bytes with their times.
-    fn speak(&self, outcome: &Outcome, start: Duration, speaking: Duration) -> Reply {
+    /// Encodes an answer into timed chunks.
+    fn encode_reply(&self, outcome: &OpenAiOutcome, start: Duration, speaking: Duration) -> HttpReply {
         let echo = self.echo();
         let wants_usage = self.body.pointer("/stream_options/include_usage") == Some(&Value::Bool(true));
         let (content_type, chunks) = if self.turn.streams {
             let frames = if self.is_chat {
-                speak_chat::frames(outcome, wants_usage)
+                chat_response::encode_events(outcome, wants_usage)
             } else {
-                speak_responses::frames(outcome, &echo)
+                responses_response::encode_events(outcome, &echo)
             };
-            ("text/event-stream; charset=utf-8", speak::chunks(frames, start, speaking))
+            ("text/event-stream; charset=utf-8", messages_response::chunks(frames, start, speaking))
         } else {
             let whole = if self.is_chat {
-                speak_chat::whole(outcome)
+                chat_response::encode_whole(outcome)
             } else {
-                speak_responses::whole(outcome, &echo)
+                responses_response::encode_whole(outcome, &echo)
             };
-            ("application/json", vec![Chunk { at: start + speaking, bytes: Bytes::from(whole.to_string()) }])
+            (
+                "application/json",
+                vec![ReplyChunk { at: start + speaking, bytes: Bytes::from(whole.to_string()) }],
+            )
         };
-        Reply {
+        HttpReply {
             status: 200,
             headers: vec![("content-type", content_type.to_owned())],
             chunks,
-            ending: Ending::Whole,
+            ending: ReplyEnding::Whole,
             exchange: Some(self.exchange(outcome)),
         }
     }
 
-    fn echo(&self) -> Echo<'_> {
+    fn echo(&self) -> ResponseEcho<'_> {
         let include =
             self.body.get("include").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let wish = &self.turn.wish;
-        Echo {
+        let wish = &self.turn.caching;
+        ResponseEcho {
             body: self.body,
             effort: &self.turn.parameters.effort,
             includes_encrypted: include.iter().any(|name| name == "reasoning.encrypted_content"),
             summarizes: self.body.pointer("/reasoning/summary").is_some_and(|summary| !summary.is_null()),
-            cache_options: (self.card.caching == Caching::Breakpoints).then(|| {
+            cache_options: (self.card.caching == CacheMode::Hybrid).then(|| {
                 json!({
                     "mode": if wish.is_implicit { "implicit" } else { "explicit" },
-                    "ttl": if wish.keep > Keep::HalfHour { "12h" } else { "30m" },
+                    "ttl": if wish.ttl > OpenAiCacheTtl::HalfHour { "12h" } else { "30m" },
                     "comparison_response_id": self.body.pointer("/prompt_cache_options/comparison_response_id"),
                 })
             }),
         }
     }
 
-    fn exchange(&self, outcome: &Outcome) -> Exchange {
-        let Served { read, written_short, written_long, uncached, marks, known, lapsed, writes } =
-            &outcome.served;
+    fn exchange(&self, outcome: &OpenAiOutcome) -> ModelExchange {
+        let OpenAiCacheLookup { read, written_short, written_long, uncached, marks, known, lapsed, writes } =
+            &outcome.lookup;
         let usage = Usage {
             input_tokens: *uncached,
             cache_creation_input_tokens: written_short + written_long,
@@ -296,7 +314,7 @@ impl Job<'_> {
             }),
             iterations: None,
         };
-        Exchange {
+        ModelExchange {
             number: self.asked.number,
             request: self.asked.id.to_owned(),
             response: outcome.id.clone(),
@@ -304,7 +322,7 @@ impl Job<'_> {
             stop_reason: outcome.stop_reason.clone(),
             cost: self.card.cost(&usage),
             usage,
-            cache: CacheStory {
+            cache: CacheOutcome {
                 marks: *marks,
                 steps_back: None,
                 written: writes.len(),
@@ -316,40 +334,45 @@ impl Job<'_> {
     }
 }
 
-fn read_body(body: &[u8]) -> Result<Value, Refusal> {
+fn read_body(body: &[u8]) -> Result<Value, OpenAiError> {
     if body.len() > MAX_BODY_BYTES {
         let message = "The request body is larger than this endpoint takes.";
-        return Err(Refusal { status: 413, code: None, param: None, ..Refusal::invalid("", "", message) });
+        return Err(OpenAiError {
+            status: 413,
+            code: None,
+            param: None,
+            ..OpenAiError::invalid("", "", message)
+        });
     }
     let body: Option<Value> = serde_json::from_slice(body).ok();
     body.filter(Value::is_object).ok_or_else(|| {
         let message = "We could not parse the JSON body of your request. The API expects a JSON payload.";
-        Refusal { code: None, param: None, ..Refusal::invalid("", "", message) }
+        OpenAiError { code: None, param: None, ..OpenAiError::invalid("", "", message) }
     })
 }
 
-fn unauthorized(request: &HttpRequest<'_>) -> Refusal {
+fn unauthorized(request: &HttpRequest<'_>) -> OpenAiError {
     let message = match request.header("authorization") {
         Some(_) => "Incorrect API key provided.",
         None => {
             "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth."
         }
     };
-    Refusal { status: 401, param: None, ..Refusal::invalid("invalid_api_key", "", message) }
+    OpenAiError { status: 401, param: None, ..OpenAiError::invalid("invalid_api_key", "", message) }
 }
 
-/// The card of a model that this side has.
-fn find(cards: &Cards, model: &str) -> Result<Card, Refusal> {
+/// Card of an OpenAI model; fails if the model is unknown.
+fn find(cards: &ModelCatalog, model: &str) -> Result<ModelCard, OpenAiError> {
     let found = cards.find(model);
-    if found.notice.is_none() && found.card.caching != Caching::Marks {
+    if found.notice.is_none() && found.card.caching != CacheMode::Explicit {
         return Ok(found.card);
     }
     let message = format!("The model `{model}` does not exist or you do not have access to it.");
-    Err(Refusal { param: None, ..Refusal::not_found(Some("model_not_found"), "", message) })
+    Err(OpenAiError { param: None, ..OpenAiError::not_found(Some("model_not_found"), "", message) })
 }
 
-/// The models of this side, or one of them.
-fn models(cards: &Cards, name: &str) -> Result<Reply, Refusal> {
+/// Lists the OpenAI models, or describes one.
+fn models(cards: &ModelCatalog, name: &str) -> Result<HttpReply, OpenAiError> {
     let info = |name: &str| json!({"id": name, "object": "model", "created": 0, "owned_by": "openai"});
     let json = match name {
         "" => {

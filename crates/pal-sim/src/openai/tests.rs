@@ -1,89 +1,101 @@
-//! OpenAI's side through its one door, asked by the client of this project and by hand.
+//! OpenAI endpoints, called by this project's client and with raw requests.
 
-use pal_model::{Role, Text, Timestamp};
+use pal_model::{Role, SharedText, Timestamp};
 use pal_wire::{
-    Breakpoints, ChatServer, Conversation, Decoder, Dialect, Encoder, Event, Piece, classify, decode_whole,
+    BreakpointMode, ChatServer, ConversationBlock, Dialect, DialectEncoder, ResponseDecoder, ResponseEvent,
+    WireConversation, classify_failure, decode_response,
 };
 use serde_json::{Value, json};
 
-use crate::{Answer, Ask, HttpRequest, Model, Reply, Said, Settings, Simulator};
+use crate::{
+    HttpReply, HttpRequest, ModelOutput, ModelPrompt, OutputBlock, SimSettings, SimulatedModel,
+    SimulatedProvider,
+};
 
-/// Thinks, speaks, and calls a tool as long as there is no result.
-struct Worker;
+/// Model that thinks, answers, and calls a tool until it has a result.
+struct ToolCallingModel;
 
-impl Model for Worker {
-    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+impl SimulatedModel for ToolCallingModel {
+    fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
         let last =
             ask.messages.last().and_then(|message| message.blocks.last()).map(|block| block.to_string());
-        let call =
-            Said::ToolUse { id: None, name: "Read".into(), input: Text::from(r#"{"path":"a \"b\""}"#) };
-        let mut blocks = vec![Said::Thinking("Let me see.".into())];
+        let call = OutputBlock::ToolUse {
+            id: None,
+            name: "Read".into(),
+            input: SharedText::from(r#"{"path":"a \"b\""}"#),
+        };
+        let mut blocks = vec![OutputBlock::Thinking("Let me see.".into())];
         match last {
             Some(last) if last.contains("tool_result") => {
-                blocks.push(Said::Text(format!("Done: {}", last.len())))
+                blocks.push(OutputBlock::Text(format!("Done: {}", last.len())))
             }
             Some(last) if last.contains("call") => {
-                blocks.push(Said::Text("I look.".into()));
+                blocks.push(OutputBlock::Text("I look.".into()));
                 blocks.push(call.clone());
                 blocks.push(call);
             }
-            _ => {
-                blocks.push(Said::Text("Héllo 🙂, and a few more words so that it takes some deltas.".into()))
-            }
+            _ => blocks.push(OutputBlock::Text(
+                "Héllo 🙂, and a few more words so that it takes some deltas.".into(),
+            )),
         }
-        Answer { blocks, stop: None }
+        ModelOutput { blocks, stop: None }
     }
 }
 
-fn simulator() -> Simulator {
-    Simulator::new(Settings::plain(), Box::new(Worker))
+fn simulator() -> SimulatedProvider {
+    SimulatedProvider::new(SimSettings::plain(), Box::new(ToolCallingModel))
 }
 
-fn ask(simulator: &mut Simulator, at: i64, path: &str, body: &str) -> Reply {
+fn ask(simulator: &mut SimulatedProvider, at: i64, path: &str, body: &str) -> HttpReply {
     let headers = [("authorization".to_owned(), "Bearer sk-1".to_owned())];
     let request = HttpRequest { method: "POST", path, headers: &headers, body: body.as_bytes() };
     simulator.handle(Timestamp::from_milliseconds(at), &request)
 }
 
-fn json_of(reply: &Reply) -> Value {
+fn json_of(reply: &HttpReply) -> Value {
     serde_json::from_slice(&reply.body()).unwrap_or(Value::Null)
 }
 
-fn text(words: &str) -> Text {
-    Text::from(json!({"type": "text", "text": words}).to_string())
+fn text(words: &str) -> SharedText {
+    SharedText::from(json!({"type": "text", "text": words}).to_string())
 }
 
-/// A client of this project in one session.
-struct Client {
-    encoder: Encoder,
+/// This project's client in one session.
+struct OpenAiClient {
+    encoder: DialectEncoder,
     model: &'static str,
-    pieces: Vec<Piece>,
-    system: Vec<Text>,
+    pieces: Vec<ConversationBlock>,
+    system: Vec<SharedText>,
     stream: bool,
 }
 
-impl Client {
-    fn new(encoder: Encoder, model: &'static str) -> Client {
+impl OpenAiClient {
+    fn new(encoder: DialectEncoder, model: &'static str) -> OpenAiClient {
         let system = vec![text(&"Be good and mind the rules of the house. ".repeat(200))];
-        Client { encoder, model, pieces: Vec::new(), system, stream: true }
+        OpenAiClient { encoder, model, pieces: Vec::new(), system, stream: true }
     }
 
-    fn say(&mut self, role: Role, blocks: Vec<Text>) {
+    fn say(&mut self, role: Role, blocks: Vec<SharedText>) {
         for (at, block) in blocks.into_iter().enumerate() {
-            self.pieces.push(Piece { opens: (at == 0).then_some(role), block, is_marked: false });
+            self.pieces.push(ConversationBlock {
+                starts_message: (at == 0).then_some(role),
+                block,
+                has_breakpoint: false,
+            });
         }
     }
 
-    /// Asks, keeps the answer, and returns all events.
-    fn turn(&mut self, simulator: &mut Simulator, at: i64) -> Vec<Event> {
+    /// Sends a request, stores the answer and returns all events.
+    fn turn(&mut self, simulator: &mut SimulatedProvider, at: i64) -> Vec<ResponseEvent> {
         for piece in &mut self.pieces {
-            piece.is_marked = false;
+            piece.has_breakpoint = false;
         }
         if let Some(last) = self.pieces.last_mut() {
-            last.is_marked = true;
+            last.has_breakpoint = true;
         }
-        let tool = Text::from(r#"{"name":"Read","description":"Reads.","input_schema":{"type":"object"}}"#);
-        let call = self.encoder.encode(&Conversation {
+        let tool =
+            SharedText::from(r#"{"name":"Read","description":"Reads.","input_schema":{"type":"object"}}"#);
+        let call = self.encoder.encode(&WireConversation {
             model: self.model,
             max_tokens: 1_000,
             stream: self.stream,
@@ -91,37 +103,37 @@ impl Client {
             cache_key: Some("k"),
             system: &self.system,
             tools: &[tool],
-            pieces: &self.pieces,
+            blocks: &self.pieces,
         });
-        let reply = ask(simulator, at, call.path, &call.body.joined());
+        let reply = ask(simulator, at, call.path, &call.body.to_joined_string());
         assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body()));
         let events = if self.stream {
-            let mut decoder = Decoder::new(call.dialect);
+            let mut decoder = ResponseDecoder::new(call.dialect);
             let mut events = Vec::new();
             decoder.push(&reply.body(), &mut events);
             decoder.finish(&mut events);
             events
         } else {
-            decode_whole(call.dialect, &reply.body())
+            decode_response(call.dialect, &reply.body())
         };
         let blocks = events.iter().filter_map(|event| match event {
-            Event::Block { block, .. } => Some(block.raw().clone()),
+            ResponseEvent::Block { block, .. } => Some(block.raw().clone()),
             _ => None,
         });
-        let blocks: Vec<Text> = blocks.collect();
+        let blocks: Vec<SharedText> = blocks.collect();
         self.say(Role::Assistant, blocks);
         events
     }
 
     /// Answers every call of the last message.
     fn answer_calls(&mut self) {
-        let start = self.pieces.iter().rposition(|piece| piece.opens.is_some()).unwrap_or(0);
-        let results: Vec<Text> = self.pieces[start..]
+        let start = self.pieces.iter().rposition(|piece| piece.starts_message.is_some()).unwrap_or(0);
+        let results: Vec<SharedText> = self.pieces[start..]
             .iter()
             .filter_map(|piece| {
                 let block: Value = serde_json::from_str(&piece.block).unwrap();
                 (block["type"] == "tool_use").then(|| {
-                    Text::from(
+                    SharedText::from(
                         json!({"type": "tool_result", "tool_use_id": block["id"], "content": "found it"})
                             .to_string(),
                     )
@@ -132,9 +144,9 @@ impl Client {
     }
 }
 
-fn finished(events: &[Event]) -> (String, [u64; 3]) {
+fn finished(events: &[ResponseEvent]) -> (String, [u64; 3]) {
     match events.last() {
-        Some(Event::Finished(finished)) => {
+        Some(ResponseEvent::Finished(finished)) => {
             let usage = &finished.usage;
             let counts =
                 [usage.cache_read_input_tokens, usage.cache_creation_input_tokens, usage.input_tokens];
@@ -144,21 +156,21 @@ fn finished(events: &[Event]) -> (String, [u64; 3]) {
     }
 }
 
-fn encoders() -> [(Encoder, &'static str); 4] {
+fn encoders() -> [(DialectEncoder, &'static str); 4] {
     [
-        (Encoder::responses(Breakpoints::Turns), "gpt-6-sol"),
-        (Encoder::responses(Breakpoints::Never), "gpt-5.4"),
-        (Encoder::chat(ChatServer::OpenAi, Breakpoints::Turns), "gpt-6-sol"),
-        (Encoder::chat(ChatServer::Compatible, Breakpoints::Never), "gpt-5"),
+        (DialectEncoder::responses(BreakpointMode::TurnEnds), "gpt-6-sol"),
+        (DialectEncoder::responses(BreakpointMode::Never), "gpt-5.4"),
+        (DialectEncoder::chat(ChatServer::OpenAi, BreakpointMode::TurnEnds), "gpt-6-sol"),
+        (DialectEncoder::chat(ChatServer::Compatible, BreakpointMode::Never), "gpt-5"),
     ]
 }
 
 #[test]
-fn a_loop_of_tools_goes_on_and_reads_what_it_wrote() {
+fn tool_loop_reads_its_own_cache_writes() {
     for stream in [true, false] {
         for (encoder, model) in encoders() {
             let mut simulator = simulator();
-            let mut client = Client { stream, ..Client::new(encoder, model) };
+            let mut client = OpenAiClient { stream, ..OpenAiClient::new(encoder, model) };
             let (mut known, mut prompt) = (0, 0);
             for round in 0..20 {
                 client.say(Role::User, vec![text(&format!("please call number {round}"))]);
@@ -177,7 +189,7 @@ fn a_loop_of_tools_goes_on_and_reads_what_it_wrote() {
     }
 }
 
-/// What one request wrote the next one reads: exactly where breakpoints are, in steps where caching is automatic.
+/// The next request reads what one request wrote: exactly at breakpoints, in steps with automatic caching.
 fn check_counts(model: &str, (known, prompt): (u64, u64), [read, _, _]: [u64; 3]) {
     if model == "gpt-6-sol" {
         assert_eq!(read, known, "{model}");
@@ -189,7 +201,7 @@ fn check_counts(model: &str, (known, prompt): (u64, u64), [read, _, _]: [u64; 3]
 }
 
 #[test]
-fn a_stream_says_what_a_whole_answer_says() {
+fn stream_and_whole_answer_agree() {
     for (path, body) in [
         (
             "/v1/responses",
@@ -211,25 +223,25 @@ fn a_stream_says_what_a_whole_answer_says() {
         body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});
         let stream = ask(&mut simulator(), 0, path, &body.to_string());
-        let mut decoder = Decoder::new(dialect);
+        let mut decoder = ResponseDecoder::new(dialect);
         let mut events = Vec::new();
         decoder.push(&stream.body(), &mut events);
         decoder.finish(&mut events);
-        let last = |events: &[Event]| -> Vec<Event> {
+        let last = |events: &[ResponseEvent]| -> Vec<ResponseEvent> {
             events
                 .iter()
-                .filter(|event| matches!(event, Event::Block { .. } | Event::Finished(_)))
+                .filter(|event| matches!(event, ResponseEvent::Block { .. } | ResponseEvent::Finished(_)))
                 .cloned()
                 .collect()
         };
-        let said = last(&decode_whole(dialect, &whole.body()));
+        let said = last(&decode_response(dialect, &whole.body()));
         assert!(said.len() > 1, "{said:?}");
         assert_eq!(last(&events), said, "{path}");
     }
 }
 
 #[test]
-fn events_come_in_their_order_and_numbered() {
+fn events_are_ordered_and_numbered() {
     let body =
         json!({"model": "gpt-6-sol", "input": "call it", "stream": true, "reasoning": {"summary": "auto"}});
     let reply = ask(&mut simulator(), 0, "/v1/responses", &body.to_string());
@@ -265,7 +277,7 @@ fn events_come_in_their_order_and_numbered() {
 }
 
 #[track_caller]
-fn refused(path: &str, body: &Value, expected: (u16, Option<&str>, Option<&str>)) -> Reply {
+fn refused(path: &str, body: &Value, expected: (u16, Option<&str>, Option<&str>)) -> HttpReply {
     let reply = ask(&mut simulator(), 0, path, &body.to_string());
     let error = &json_of(&reply)["error"];
     assert_eq!((reply.status, error["code"].as_str(), error["param"].as_str()), expected, "{body}: {error}");
@@ -274,7 +286,7 @@ fn refused(path: &str, body: &Value, expected: (u16, Option<&str>, Option<&str>)
 }
 
 #[test]
-fn what_breaks_a_rule_of_responses_is_refused() {
+fn invalid_responses_requests_are_refused() {
     let check = |input: Value, expected| {
         refused("/v1/responses", &json!({"model": "gpt-6-sol", "input": input}), expected);
     };
@@ -334,7 +346,7 @@ fn what_breaks_a_rule_of_responses_is_refused() {
     refused("/v1/responses", &with("model", json!("claude-opus-5-5")), (404, Some("model_not_found"), None));
     refused("/v1/responses", &with("model", Value::Null), invalid("missing_required_parameter", "model"));
     assert_eq!(ask(&mut simulator(), 0, "/v1/responses", "{").status, 400);
-    // What nobody knows is let pass.
+    // Unknown members are accepted.
     assert_eq!(
         ask(&mut simulator(), 0, "/v1/responses", &with("surprise", json!(1)).to_string()).status,
         200
@@ -342,7 +354,7 @@ fn what_breaks_a_rule_of_responses_is_refused() {
 }
 
 #[test]
-fn what_breaks_a_rule_of_chat_is_refused() {
+fn invalid_chat_requests_are_refused() {
     let check = |messages: Value, expected| {
         refused("/v1/chat/completions", &json!({"model": "gpt-5", "messages": messages}), expected);
     };
@@ -363,7 +375,7 @@ fn what_breaks_a_rule_of_chat_is_refused() {
 }
 
 #[test]
-fn a_prompt_that_does_not_fit_is_too_long_for_every_client() {
+fn oversized_prompt_is_reported_as_too_long() {
     let words = "word ".repeat(300_000);
     for (path, body) in [
         ("/v1/responses", json!({"model": "gpt-5.4", "input": words})),
@@ -378,12 +390,12 @@ fn a_prompt_that_does_not_fit_is_too_long_for_every_client() {
                 Some(if path.contains("chat") { "messages" } else { "input" }),
             ),
         );
-        let failure = classify(reply.status, |_| None, &reply.body());
+        let failure = classify_failure(reply.status, |_| None, &reply.body());
         assert!(matches!(failure.kind, pal_wire::FailureKind::TooLong { .. }), "{failure:?}");
     }
 }
 
-fn cached(simulator: &mut Simulator, at: i64, body: &Value) -> [u64; 3] {
+fn cached(simulator: &mut SimulatedProvider, at: i64, body: &Value) -> [u64; 3] {
     let reply = ask(simulator, at, "/v1/responses", &body.to_string());
     let usage = json_of(&reply)["usage"].clone();
     let of =
@@ -398,7 +410,7 @@ fn cached(simulator: &mut Simulator, at: i64, body: &Value) -> [u64; 3] {
 const MINUTE: i64 = 60_000;
 
 #[test]
-fn an_automatic_cache_remembers_in_steps_and_writes_for_free() {
+fn automatic_cache_reads_in_steps_and_writes_for_free() {
     let mut simulator = simulator();
     let long = "many words of a prompt ".repeat(400);
     let body = |end: &str| json!({"model": "gpt-5.4", "input": format!("{long}{end}")});
@@ -406,7 +418,7 @@ fn an_automatic_cache_remembers_in_steps_and_writes_for_free() {
     assert_eq!((read, written), (0, 0));
     let [read, written, _] = cached(&mut simulator, MINUTE, &body("a"));
     assert!(written == 0 && read % 128 == 0 && read + 128 > total - 10 && read < total, "{read} {total}");
-    // Another end costs what follows; another beginning everything; ten idle minutes as well.
+    // A different end misses what follows it, a different beginning everything; so do ten idle minutes.
     let [read, _, _] = cached(&mut simulator, 2 * MINUTE, &body("b"));
     assert!(read > 0 && read % 128 == 0 && read + 600 > total, "{read} {total}");
     assert_eq!(
@@ -442,14 +454,14 @@ fn breakpoints_are_exact_and_explicit_mode_needs_them() {
     assert!(first[0] == 0 && first[1] > 1024 && first[1] < first[2], "{first:?}");
     let second = cached(&mut simulator, MINUTE, &body(mark.clone(), "another end", "explicit"));
     assert_eq!(second[..2], [first[1], 0]);
-    // No mark, no cache; and what was read lives on, until half an hour passes.
+    // Without a breakpoint nothing is cached; an entry that was read lives on until half an hour passes.
     assert_eq!(cached(&mut simulator, MINUTE, &body(Value::Null, "a", "explicit"))[..2], [0, 0]);
     assert_eq!(cached(&mut simulator, 30 * MINUTE, &body(mark.clone(), "a", "explicit"))[0], first[1]);
     assert_eq!(cached(&mut simulator, 61 * MINUTE, &body(mark, "a", "explicit"))[0], 0);
     let long_lived = json!({"mode": "explicit", "ttl": "12h"});
     let third = cached(&mut simulator, 200 * MINUTE, &body(long_lived.clone(), "a", "implicit"));
     assert_eq!(third[0], 0);
-    // Implicitly the end of the prompt is remembered, too, for half an hour.
+    // In implicit mode the end of the prompt is cached too, for half an hour.
     let again = cached(&mut simulator, 210 * MINUTE, &body(long_lived.clone(), "a", "implicit"));
     assert!(again[0] > first[1] && again[1] == 0, "{again:?}");
     assert_eq!(cached(&mut simulator, 300 * MINUTE, &body(long_lived, "a", "explicit"))[0], first[1]);
@@ -484,9 +496,9 @@ fn a_comparison_names_what_changed() {
 }
 
 #[test]
-fn keys_and_models_have_their_shape() {
-    let settings = Settings { keys: Some(vec!["sk-1".into()]), ..Settings::plain() };
-    let mut simulator = Simulator::new(settings, Box::new(Worker));
+fn key_and_model_errors_have_the_openai_format() {
+    let settings = SimSettings { keys: Some(vec!["sk-1".into()]), ..SimSettings::plain() };
+    let mut simulator = SimulatedProvider::new(settings, Box::new(ToolCallingModel));
     let mut get = |path: &str, headers: &[(&str, &str)]| {
         let headers: Vec<(String, String)> =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

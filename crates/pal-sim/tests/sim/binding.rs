@@ -1,17 +1,17 @@
-//! Bound thinking: what may be done to a history before a thinking block, and what may not.
+//! Bound thinking: permitted and forbidden changes to the history before a thinking block.
 
-use pal_sim::{Said, Settings, Signatures};
+use pal_sim::{OutputBlock, SignaturePolicy, SimSettings};
 use serde_json::{Value, json};
 
-use crate::client::{Client, assistant, call_said, marked, request, result, text, tool, user};
+use crate::client::{TestClient, assistant, call_said, marked, request, result, text, tool, user};
 
 /// Three rounds of a tool loop, each with thinking, then a last question. Messages: user, then (assistant, user) × 3.
-fn conversation(client: &mut Client) -> Value {
+fn conversation(client: &mut TestClient) -> Value {
     let mut body = request(json!([user(json!([text("Start")]))]));
     body["thinking"] = json!({"type": "adaptive"});
     for round in 0..3 {
         let id = format!("toolu_{round}");
-        client.say(vec![Said::Thinking(format!("Thought {round}")), call_said(&id, "Read")]);
+        client.say(vec![OutputBlock::Thinking(format!("Thought {round}")), call_said(&id, "Read")]);
         let answer = client.ask(&body)["content"].clone();
         let messages = body["messages"].as_array_mut().unwrap();
         messages.push(assistant(answer));
@@ -36,7 +36,7 @@ fn drop_thinking(body: &mut Value, message: usize) {
 
 /// Sends a changed conversation; `broken` names the first thinking block that is no longer valid.
 fn check(name: &str, change: impl Fn(&mut Value), broken: Option<&str>) {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = "thinking-binding-controls-2026-08-01,mid-conversation-system-clear-at-2026-08-21".into();
     let mut body = conversation(&mut client);
     assert_eq!(thinking_of(&body).len(), 3);
@@ -117,7 +117,7 @@ fn a_history_that_only_grows_stays_valid() {
 }
 
 #[test]
-fn thinking_may_go_at_either_end_but_not_in_the_middle() {
+fn thinking_may_be_dropped_at_either_end_only() {
     check("all", |body| [1, 3, 5].iter().for_each(|at| drop_thinking(body, *at)), None);
     check("the oldest", |body| drop_thinking(body, 1), None);
     check("the two oldest", |body| [1, 3].iter().for_each(|at| drop_thinking(body, *at)), None);
@@ -126,7 +126,7 @@ fn thinking_may_go_at_either_end_but_not_in_the_middle() {
 }
 
 #[test]
-fn whatever_changes_the_prefix_breaks_what_follows() {
+fn changed_prefix_invalidates_later_thinking() {
     check(
         "a cleared result",
         |body| body["messages"][2]["content"][0]["content"] = json!("[cleared]"),
@@ -165,13 +165,13 @@ fn whatever_changes_the_prefix_breaks_what_follows() {
 
 #[test]
 fn a_turn_scoped_message_stays_part_of_the_prefix() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = "mid-conversation-system-clear-at-2026-08-21".into();
     let mut body = request(json!([
         user(json!([text("Start")])),
         {"role": "system", "content": "Be quick", "clear_at": "next_user_message"},
     ]));
-    client.say(vec![Said::Thinking("Quickly".into()), Said::Text("Done".into())]);
+    client.say(vec![OutputBlock::Thinking("Quickly".into()), OutputBlock::Text("Done".into())]);
     let answer = client.ask(&body)["content"].clone();
     assert!(client.heard().messages.iter().any(|(role, _)| role == "system"));
     let messages = body["messages"].as_array_mut().unwrap();
@@ -184,8 +184,8 @@ fn a_turn_scoped_message_stays_part_of_the_prefix() {
 }
 
 #[test]
-fn words_of_thinking_are_signed_as_well() {
-    let mut client = Client::new();
+fn thinking_text_is_signed() {
+    let mut client = TestClient::new();
     let mut body = conversation(&mut client);
     body["messages"][1]["content"][0]["thinking"] = json!("I thought something else");
     let error = client.refused(&body);
@@ -194,7 +194,7 @@ fn words_of_thinking_are_signed_as_well() {
 
 #[test]
 fn thinking_belongs_to_a_model_and_a_key() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = "thinking-binding-controls-2026-08-01".into();
     let mut body = conversation(&mut client);
     body["thinking"] =
@@ -207,7 +207,7 @@ fn thinking_belongs_to_a_model_and_a_key() {
     let answer = client.ask(&body);
     assert_eq!(answer["input_transformations"][0]["reason"], "model_binding_mismatch");
     assert_eq!(answer["input_transformations"].as_array().unwrap().len(), 3);
-    // A model that binds nothing reads it, whatever happened to the prefix.
+    // A model that does not bind thinking accepts it after any prefix.
     body["model"] = json!("claude-opus-5");
     body["thinking"] = json!({"type": "adaptive"});
     body["system"] = json!("Other");
@@ -215,14 +215,14 @@ fn thinking_belongs_to_a_model_and_a_key() {
 }
 
 #[test]
-fn a_conversation_goes_on_after_thinking_was_dropped() {
-    let mut client = Client::new();
+fn conversation_continues_after_dropped_thinking() {
+    let mut client = TestClient::new();
     client.betas = "thinking-binding-controls-2026-08-01".into();
     let mut body = conversation(&mut client);
     body["thinking"] =
         json!({"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}});
     body["messages"][2]["content"][0]["content"] = json!("[cleared]");
-    client.say(vec![Said::Thinking("Anew".into()), Said::Text("Yes".into())]);
+    client.say(vec![OutputBlock::Thinking("Anew".into()), OutputBlock::Text("Yes".into())]);
     let answer = client.ask(&body);
     assert_eq!(answer["input_transformations"].as_array().unwrap().len(), 2);
     let messages = body["messages"].as_array_mut().unwrap();
@@ -230,7 +230,7 @@ fn a_conversation_goes_on_after_thinking_was_dropped() {
     messages.push(user(json!([text("More")])));
     let again = client.ask(&body);
     assert_eq!(again["input_transformations"].as_array().unwrap().len(), 2, "the new thinking is valid");
-    // Whether the client goes on to send what was dropped makes no difference.
+    // The result is the same if the client keeps sending the dropped blocks.
     [3, 5].iter().for_each(|at| drop_thinking(&mut body, *at));
     body["thinking"] = json!({"type": "adaptive"});
     client.ask(&body);
@@ -248,10 +248,11 @@ fn foreign_thinking_is_refused_or_learnt() {
         body["thinking"] = json!({"type": "adaptive"});
         body
     };
-    let mut strict = Client::new();
+    let mut strict = TestClient::new();
     let error = strict.refused(&foreign("Start"));
     assert_eq!(error["message"], "messages.1.content.0: Invalid `signature` in `thinking` block");
-    let mut learning = Client::with(Settings { signatures: Signatures::Learn, ..Settings::plain() });
+    let mut learning =
+        TestClient::with(SimSettings { signatures: SignaturePolicy::Learn, ..SimSettings::plain() });
     learning.ask(&foreign("Start"));
     learning.ask(&foreign("Start"));
     let error = learning.refused(&foreign("Begin"));
@@ -265,12 +266,13 @@ fn foreign_thinking_is_refused_or_learnt() {
 
 #[test]
 fn an_answer_with_blank_text_can_be_sent_back_as_it_came() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let mut body = request(json!([user(json!([text("Start")]))]));
     body["thinking"] = json!({"type": "adaptive"});
     for (round, blank) in ["", "\n\n", " \t"].into_iter().enumerate() {
         let id = format!("toolu_{round}");
-        let said = vec![Said::Text(blank.into()), Said::Thinking("Hm".into()), call_said(&id, "Read")];
+        let said =
+            vec![OutputBlock::Text(blank.into()), OutputBlock::Thinking("Hm".into()), call_said(&id, "Read")];
         client.say(said);
         let answer = client.ask(&body)["content"].clone();
         let kinds: Vec<&Value> = answer.as_array().unwrap().iter().map(|block| &block["type"]).collect();

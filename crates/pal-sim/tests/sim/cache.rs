@@ -1,15 +1,17 @@
-//! The prefix cache, by its documented rules.
+//! The prefix cache follows its documented rules.
 
 use std::time::Duration;
 
-use pal_sim::{Pace, Said, Settings};
+use pal_sim::{OutputBlock, ReplyPace, SimSettings};
 use serde_json::{Value, json};
 
 use crate::client::{
-    Client, Counts, assistant, call, call_said, long, marked, marked_1h, request, result, text, tool, user,
+    TestClient, UsageCounts, assistant, call, call_said, long, marked, marked_1h, request, result, text,
+    tool, user,
 };
 
-/// A conversation with a mark on the last tool, on the system prompt and on the last message, each layer large enough.
+/// A conversation with a breakpoint on the last tool, the system prompt and the last message, each layer
+/// large enough.
 fn layered() -> Value {
     json!({
         "model": "claude-opus-5-5",
@@ -25,18 +27,18 @@ fn layered() -> Value {
 }
 
 #[test]
-fn a_second_identical_request_reads_all_that_the_first_wrote() {
-    let mut client = Client::new();
+fn identical_request_reads_everything_written() {
+    let mut client = TestClient::new();
     let body = layered();
     let first = client.usage(&body);
     assert!(first.read == 0 && first.written_5m > 1_500 && first.uncached < 10, "{first:?}");
     let second = client.usage(&body);
-    assert_eq!(second, Counts { read: first.written_5m, written_5m: 0, ..first });
+    assert_eq!(second, UsageCounts { read: first.written_5m, written_5m: 0, ..first });
 }
 
 #[test]
-fn a_loop_reads_what_it_has_and_writes_what_is_new() {
-    let mut client = Client::new();
+fn tool_loop_reads_old_blocks_and_writes_new_ones() {
+    let mut client = TestClient::new();
     let mut body = layered();
     let mut previous = client.usage(&body);
     for round in 0..100 {
@@ -56,7 +58,7 @@ fn a_loop_reads_what_it_has_and_writes_what_is_new() {
 
 #[test]
 fn entries_live_from_the_start_of_a_request_and_reading_refreshes_them() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let body = layered();
     let written = client.usage(&body).written_5m;
     for _ in 0..3 {
@@ -68,8 +70,8 @@ fn entries_live_from_the_start_of_a_request_and_reading_refreshes_them() {
 }
 
 #[test]
-fn an_hour_is_an_hour() {
-    let mut client = Client::new();
+fn one_hour_entries_live_one_hour() {
+    let mut client = TestClient::new();
     let mut body = layered();
     body["tools"][1] = marked_1h(tool("Bash"));
     body["system"][1] = marked_1h(text(&long("system", 8)));
@@ -84,8 +86,8 @@ fn an_hour_is_an_hour() {
 
 #[test]
 fn entries_are_readable_when_the_answer_of_their_writer_has_begun() {
-    let pace = Pace { start: Duration::from_secs(2), ..Pace::none() };
-    let mut client = Client::with(Settings { pace, ..Settings::plain() });
+    let pace = ReplyPace { start: Duration::from_secs(2), ..ReplyPace::none() };
+    let mut client = TestClient::with(SimSettings { pace, ..SimSettings::plain() });
     let body = layered();
     let first = client.usage(&body);
     client.wait(1);
@@ -96,7 +98,7 @@ fn entries_are_readable_when_the_answer_of_their_writer_has_begun() {
 
 #[test]
 fn keys_and_models_do_not_share_entries() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let body = layered();
     let written = client.usage(&body).written_5m;
     client.key = "key-two".into();
@@ -109,8 +111,8 @@ fn keys_and_models_do_not_share_entries() {
 }
 
 #[test]
-fn marks_below_the_smallest_size_are_ignored() {
-    let mut client = Client::new();
+fn breakpoints_below_the_minimum_size_are_ignored() {
+    let mut client = TestClient::new();
     let body =
         json!({"model": "claude-opus-5-5", "max_tokens": 9, "messages": [user(json!([marked(text("Hi"))]))]});
     for _ in 0..2 {
@@ -120,12 +122,12 @@ fn marks_below_the_smallest_size_are_ignored() {
     assert_eq!(client.simulator.ledger().last().unwrap().cache.marks, 0);
 }
 
-/// What survives of tools, system and messages when a request is changed.
+/// Checks which layers stay cached after a change to the request.
 fn check_survivors(name: &str, change: impl Fn(&mut Value), survivors: (bool, bool, bool)) {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.version = "2026-10-21";
     client.betas = "mid-conversation-output-config-2026-07-01".into();
-    // The sizes of the layers, from a request that is cut off behind each.
+    // Sizes of the layers, from requests that end after each.
     let body = layered();
     let all = client.usage(&body).written_5m;
     let mut head = body.clone();
@@ -146,7 +148,7 @@ fn check_survivors(name: &str, change: impl Fn(&mut Value), survivors: (bool, bo
 }
 
 #[test]
-fn a_change_of_tools_or_system_costs_what_follows() {
+fn changed_tools_or_system_invalidate_later_layers() {
     let web = json!({"type": "web_search_20260318", "name": "web_search"});
     check_survivors("nothing", |_| {}, (true, true, true));
     check_survivors(
@@ -189,7 +191,7 @@ fn a_change_of_tools_or_system_costs_what_follows() {
 }
 
 #[test]
-fn a_change_of_parameters_costs_the_messages() {
+fn changed_parameters_invalidate_messages() {
     check_survivors("tool choice", |body| body["tool_choice"] = json!({"type": "none"}), (true, true, false));
     check_survivors(
         "no parallel calls",
@@ -222,7 +224,7 @@ fn a_change_of_parameters_costs_the_messages() {
 }
 
 #[test]
-fn what_is_appended_or_does_not_count_costs_nothing() {
+fn appended_or_ignored_changes_keep_the_cache() {
     let mut late = tool("Late");
     late["defer_loading"] = json!(true);
     let image = json!({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}});
@@ -271,7 +273,7 @@ fn what_is_appended_or_does_not_count_costs_nothing() {
 
 #[test]
 fn thinking_modes_are_part_of_the_key_where_they_can_be_chosen() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let mut body = layered();
     body["model"] = json!("claude-opus-5");
     let all = client.usage(&body).written_5m;
@@ -284,7 +286,7 @@ fn thinking_modes_are_part_of_the_key_where_they_can_be_chosen() {
 
 #[test]
 fn a_change_of_the_last_message_rewrites_only_what_follows() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let mut body = layered();
     body["messages"][0]["content"][0] = marked(text(&long("question", 8)));
     let first = client.usage(&body);
@@ -292,14 +294,14 @@ fn a_change_of_the_last_message_rewrites_only_what_follows() {
     let second = client.usage(&body);
     assert!(second.read > 0 && second.written_5m > 0, "{second:?}");
     assert!(second.read + second.written_5m >= first.written_5m, "{first:?} {second:?}");
-    // The question was marked, the answer and the result were not.
+    // The question had a breakpoint; the answer and the result had none.
     let result_tokens = first.written_5m - second.read;
     assert!(result_tokens > 200, "{result_tokens}");
 }
 
-/// Reads after so many blocks of a kind were put between the mark of the first request and that of the second.
+/// Checks reads with these blocks between the breakpoints of two requests.
 fn check_look_back(between: Vec<Value>, is_read: bool, name: &str) {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let start = text(&long("start", 8));
     let body = |messages: Value| json!({"model": "claude-opus-5-5", "max_tokens": 9, "tools": [tool("Read")], "messages": messages});
     let first = client.usage(&body(json!([user(json!([marked(start.clone())]))])));
@@ -310,14 +312,14 @@ fn check_look_back(between: Vec<Value>, is_read: bool, name: &str) {
 }
 
 #[test]
-fn the_walk_back_covers_twenty_positions_and_runs_are_one() {
+fn look_back_covers_twenty_positions_and_runs_count_once() {
     let texts = |count: usize| -> Vec<Value> {
-        // An answer and then a message of so many blocks, the last of them marked.
+        // An answer, then a message of `count` blocks with a breakpoint on the last.
         let mut blocks: Vec<Value> = (1..count).map(|number| text(&format!("block {number}"))).collect();
         blocks.push(marked(text("end")));
         vec![assistant(json!("An answer")), user(json!(blocks))]
     };
-    // The mark is position 1, so 17 texts before it, the answer and the start are positions 2 to 20.
+    // The breakpoint is position 1, so 17 texts before it, the answer and the start are positions 2 to 20.
     check_look_back(texts(18), true, "the twentieth position");
     check_look_back(texts(19), false, "the twenty-first position");
     let calls: Vec<Value> = (0..50).map(|number| call(&format!("toolu_{number}"), "Read")).collect();
@@ -331,8 +333,8 @@ fn the_walk_back_covers_twenty_positions_and_runs_are_one() {
 }
 
 #[test]
-fn every_mark_has_its_own_walk() {
-    let mut client = Client::new();
+fn every_breakpoint_has_its_own_look_back() {
+    let mut client = TestClient::new();
     let start = text(&long("start", 8));
     let body = |messages: Value| json!({"model": "claude-opus-5-5", "max_tokens": 9, "messages": messages});
     let first = client.usage(&body(json!([user(json!([marked(start.clone())]))])));
@@ -347,14 +349,14 @@ fn every_mark_has_its_own_walk() {
 }
 
 #[test]
-fn mixed_lifetimes_are_billed_in_order() {
-    let mut client = Client::new();
+fn mixed_ttls_are_billed_in_order() {
+    let mut client = TestClient::new();
     let mut body = layered();
     body["tools"][1] = marked_1h(tool("Bash"));
     let first = client.usage(&body);
     body["system"][1] = marked_1h(text(&long("system", 8)));
     let second = client.usage(&body);
-    // Everything is read up to the last mark, whatever its lifetime.
+    // Everything up to the last breakpoint is read, for any TTL.
     assert_eq!((second.read, second.written()), (first.written(), 0));
     body["system"][1] = marked_1h(text(&long("changed", 8)));
     let third = client.usage(&body);
@@ -363,8 +365,8 @@ fn mixed_lifetimes_are_billed_in_order() {
 }
 
 #[test]
-fn automatic_caching_marks_the_last_block_that_can_be_marked() {
-    let mut client = Client::new();
+fn automatic_caching_uses_the_last_block_that_allows_a_breakpoint() {
+    let mut client = TestClient::new();
     client.betas = "mid-conversation-system-clear-at-2026-08-21".into();
     let mut body = request(json!([user(json!(long("question", 8)))]));
     body["cache_control"] = json!({"type": "ephemeral"});
@@ -376,13 +378,13 @@ fn automatic_caching_marks_the_last_block_that_can_be_marked() {
     messages.push(json!({"role": "system", "content": "Now", "clear_at": "next_user_message"}));
     let second = client.usage(&body);
     assert_eq!(second.read, first.written_5m);
-    // The turn-scoped message cannot be marked and is paid for each time.
+    // The turn-scoped message cannot have a breakpoint and is uncached each time.
     assert!(second.written_5m > 0 && second.uncached > first.uncached, "{second:?}");
 }
 
 #[test]
-fn a_prewarm_writes_and_says_nothing() {
-    let mut client = Client::new();
+fn prewarm_writes_without_an_answer() {
+    let mut client = TestClient::new();
     let mut body = layered();
     body["max_tokens"] = json!(0);
     let answer = client.ask(&body);
@@ -395,9 +397,9 @@ fn a_prewarm_writes_and_says_nothing() {
 #[test]
 fn old_models_forget_the_thinking_of_earlier_turns() {
     let read_after_new_turn = |model: &str, thinking: Value| {
-        let mut client = Client::new();
+        let mut client = TestClient::new();
         client.version = "2023-06-01";
-        client.say(vec![Said::Thinking(long("thought", 3)), Said::Text("An answer".into())]);
+        client.say(vec![OutputBlock::Thinking(long("thought", 3)), OutputBlock::Text("An answer".into())]);
         let mut body = json!({"model": model, "max_tokens": 20_000, "thinking": thinking, "messages": [
             user(json!([text(&long("question", 60))])),
         ]});
@@ -420,7 +422,7 @@ fn old_models_forget_the_thinking_of_earlier_turns() {
 #[test]
 fn diagnostics_name_the_first_layer_that_differs() {
     let check = |change: fn(&mut Value), reason: Value| {
-        let mut client = Client::new();
+        let mut client = TestClient::new();
         let mut body = layered();
         body["diagnostics"] = json!({"previous_message_id": null});
         let first = client.ask(&body);
@@ -442,11 +444,11 @@ fn diagnostics_name_the_first_layer_that_differs() {
     check(|body| body["system"][0] = text("x"), json!("system_changed"));
     check(|body| body["tool_choice"] = json!({"type": "none"}), json!("unavailable"));
     check(|body| body["output_config"] = json!({"effort": "low"}), json!("unavailable"));
-    // What is the default anyway may be said.
+    // Explicit defaults change nothing.
     check(|body| body["tool_choice"] = json!({"type": "auto"}), Value::Null);
     check(|body| body["thinking"] = json!({"type": "adaptive"}), Value::Null);
     check(|body| body["output_config"] = json!({"effort": "medium"}), Value::Null);
-    // What is only appended; citations cost what stands before them all the same.
+    // Appending keeps the cache; citations invalidate it even so.
     check(
         |body| {
             let source = json!({"type": "url", "url": "https://example.org/a.png"});
@@ -483,14 +485,14 @@ fn diagnostics_name_the_first_layer_that_differs() {
     );
 }
 
-/// Puts white space wherever JSON allows it.
+/// Adds white space wherever JSON allows it.
 fn pretty(body: &Value) -> Vec<u8> {
     serde_json::to_vec_pretty(body).unwrap()
 }
 
 #[test]
-fn neither_marks_nor_white_space_are_counted() {
-    let mut client = Client::new();
+fn breakpoints_and_white_space_are_not_counted() {
+    let mut client = TestClient::new();
     let found = json!({"type": "search_result", "source": "https://example.org/a", "title": "A page",
         "content": [text("Words that were found")]});
     let search = |block: Value| {
@@ -509,8 +511,8 @@ fn neither_marks_nor_white_space_are_counted() {
 }
 
 #[test]
-fn a_mark_that_moves_off_a_tool_does_not_change_what_is_read() {
-    let mut client = Client::new();
+fn moving_a_breakpoint_off_a_tool_keeps_the_reads() {
+    let mut client = TestClient::new();
     let mut body = layered();
     let written = client.usage(&body).written_5m;
     body["tools"][1] = tool("Bash");

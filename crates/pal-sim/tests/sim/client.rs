@@ -1,58 +1,61 @@
-//! A client for tests: bodies as JSON values, a model that says what it is told.
+//! A test client with JSON bodies and a model with queued answers.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use pal_model::{Text, Timestamp, Usage};
-use pal_sim::{Answer, Ask, Exchange, HttpRequest, Model, Reply, Said, Settings, Simulator, Stop};
+use pal_model::{SharedText, Timestamp, Usage};
+use pal_sim::{
+    HttpReply, HttpRequest, ModelExchange, ModelOutput, ModelPrompt, OutputBlock, SimSettings,
+    SimulatedModel, SimulatedProvider, StopOverride,
+};
 use serde_json::{Value, json};
 
-/// Says what is queued, and `Fine.` when nothing is; keeps what it was asked.
+/// Returns queued answers, then `Fine.`; records the prompts it sees.
 #[derive(Clone, Default)]
-pub(crate) struct Told {
-    pub(crate) answers: Arc<Mutex<VecDeque<Answer>>>,
-    pub(crate) asked: Arc<Mutex<Vec<Heard>>>,
+pub(crate) struct QueuedModel {
+    pub(crate) answers: Arc<Mutex<VecDeque<ModelOutput>>>,
+    pub(crate) asked: Arc<Mutex<Vec<SeenPrompt>>>,
 }
 
-/// What the model saw.
+/// A prompt as the model saw it.
 #[derive(Clone, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct SeenPrompt {
     pub(crate) messages: Vec<(String, Vec<String>)>,
     pub(crate) compaction: Option<String>,
 }
 
-impl Model for Told {
-    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+impl SimulatedModel for QueuedModel {
+    fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
         let messages = ask.messages.iter().map(|message| {
             (message.role.name().to_owned(), message.blocks.iter().map(|block| block.to_string()).collect())
         });
-        self.asked.lock().unwrap().push(Heard {
+        self.asked.lock().unwrap().push(SeenPrompt {
             messages: messages.collect(),
             compaction: ask.compaction.as_ref().map(|text| text.to_string()),
         });
         let next = self.answers.lock().unwrap().pop_front();
-        next.unwrap_or(Answer { blocks: vec![Said::Text("Fine.".into())], stop: None })
+        next.unwrap_or(ModelOutput { blocks: vec![OutputBlock::Text("Fine.".into())], stop: None })
     }
 }
 
-pub(crate) struct Client {
-    pub(crate) simulator: Simulator,
-    pub(crate) model: Told,
+pub(crate) struct TestClient {
+    pub(crate) simulator: SimulatedProvider,
+    pub(crate) model: QueuedModel,
     pub(crate) now: i64,
     pub(crate) key: String,
     pub(crate) betas: String,
     pub(crate) version: &'static str,
 }
 
-impl Client {
-    pub(crate) fn new() -> Client {
-        Client::with(Settings::plain())
+impl TestClient {
+    pub(crate) fn new() -> TestClient {
+        TestClient::with(SimSettings::plain())
     }
 
-    pub(crate) fn with(settings: Settings) -> Client {
-        let model = Told::default();
-        Client {
-            simulator: Simulator::new(settings, Box::new(model.clone())),
+    pub(crate) fn with(settings: SimSettings) -> TestClient {
+        let model = QueuedModel::default();
+        TestClient {
+            simulator: SimulatedProvider::new(settings, Box::new(model.clone())),
             model,
             now: 1_800_000_000_000,
             key: "key-one".into(),
@@ -61,15 +64,15 @@ impl Client {
         }
     }
 
-    pub(crate) fn say(&self, blocks: Vec<Said>) {
-        self.model.answers.lock().unwrap().push_back(Answer { blocks, stop: None });
+    pub(crate) fn say(&self, blocks: Vec<OutputBlock>) {
+        self.model.answers.lock().unwrap().push_back(ModelOutput { blocks, stop: None });
     }
 
-    pub(crate) fn stop(&self, blocks: Vec<Said>, stop: Stop) {
-        self.model.answers.lock().unwrap().push_back(Answer { blocks, stop: Some(stop) });
+    pub(crate) fn stop(&self, blocks: Vec<OutputBlock>, stop: StopOverride) {
+        self.model.answers.lock().unwrap().push_back(ModelOutput { blocks, stop: Some(stop) });
     }
 
-    pub(crate) fn heard(&self) -> Heard {
+    pub(crate) fn heard(&self) -> SeenPrompt {
         self.model.asked.lock().unwrap().last().unwrap().clone()
     }
 
@@ -77,7 +80,7 @@ impl Client {
         self.now += seconds * 1_000;
     }
 
-    pub(crate) fn request(&mut self, method: &str, path: &str, body: &[u8]) -> Reply {
+    pub(crate) fn request(&mut self, method: &str, path: &str, body: &[u8]) -> HttpReply {
         let mut headers = vec![
             ("anthropic-version".to_owned(), self.version.to_owned()),
             ("x-api-key".to_owned(), self.key.clone()),
@@ -94,25 +97,25 @@ impl Client {
         (reply.status, serde_json::from_slice(&reply.body()).unwrap())
     }
 
-    /// The answer to a request that must be answered.
+    /// Answer to a request that must succeed.
     pub(crate) fn ask(&mut self, body: &Value) -> Value {
         let (status, answer) = self.post("/v1/messages", body);
         assert_eq!(status, 200, "{answer}");
         answer
     }
 
-    /// What a request that must be refused is told.
+    /// Error of a request that must be refused.
     pub(crate) fn refused(&mut self, body: &Value) -> Value {
         let (status, answer) = self.post("/v1/messages", body);
         assert_eq!(status, 400, "{answer}");
         answer["error"].clone()
     }
 
-    pub(crate) fn usage(&mut self, body: &Value) -> Counts {
+    pub(crate) fn usage(&mut self, body: &Value) -> UsageCounts {
         let before = self.count(body);
         self.ask(body);
-        let exchange: &Exchange = self.simulator.ledger().last().unwrap();
-        let counts = Counts::of(&exchange.usage);
+        let exchange: &ModelExchange = self.simulator.ledger().last().unwrap();
+        let counts = UsageCounts::of(&exchange.usage);
         assert_eq!(counts.read + counts.written_5m + counts.written_1h + counts.uncached, before);
         counts
     }
@@ -128,19 +131,19 @@ impl Client {
     }
 }
 
-/// The prompt's side of a usage.
+/// Prompt counts of a usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct UsageCounts {
     pub(crate) read: u64,
     pub(crate) written_5m: u64,
     pub(crate) written_1h: u64,
     pub(crate) uncached: u64,
 }
 
-impl Counts {
-    pub(crate) fn of(usage: &Usage) -> Counts {
+impl UsageCounts {
+    pub(crate) fn of(usage: &Usage) -> UsageCounts {
         let created = usage.cache_creation.unwrap();
-        Counts {
+        UsageCounts {
             read: usage.cache_read_input_tokens,
             written_5m: created.ephemeral_5m_input_tokens,
             written_1h: created.ephemeral_1h_input_tokens,
@@ -167,7 +170,7 @@ pub(crate) fn marked_1h(mut block: Value) -> Value {
     block
 }
 
-/// Text of about so many hundred tokens.
+/// Text of about `hundreds` × 100 tokens.
 pub(crate) fn long(seed: &str, hundreds: usize) -> String {
     (0..hundreds * 12).map(|line| format!("{seed} line {line} of something\n")).collect()
 }
@@ -203,7 +206,7 @@ pub(crate) fn request(messages: Value) -> Value {
     })
 }
 
-pub(crate) fn call_said(id: &str, name: &str) -> Said {
-    let input = Text::from(r#"{"path":"a","deep":{"x":1}}"#);
-    Said::ToolUse { id: Some(id.into()), name: name.into(), input }
+pub(crate) fn call_said(id: &str, name: &str) -> OutputBlock {
+    let input = SharedText::from(r#"{"path":"a","deep":{"x":1}}"#);
+    OutputBlock::ToolUse { id: Some(id.into()), name: name.into(), input }
 }

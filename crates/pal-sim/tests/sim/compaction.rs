@@ -1,21 +1,21 @@
-//! Summaries by the provider: on demand and at a threshold.
+//! Provider-side compaction, on demand and at a threshold.
 
-use pal_sim::{Said, Settings, Stop};
+use pal_sim::{OutputBlock, SimSettings, StopOverride};
 use serde_json::{Value, json};
 
-use crate::client::{Client, assistant, call_said, long, marked, request, result, text, user};
+use crate::client::{TestClient, assistant, call_said, long, marked, request, result, text, user};
 
 const ON_DEMAND: &str = "compact-2026-09-04";
 const THRESHOLD: &str = "compact-2026-01-12,context-management-2025-06-27";
 
-/// A conversation of so many rounds with thinking, made with this client.
-fn conversation(client: &mut Client, rounds: usize, size: usize) -> Value {
+/// A conversation of `rounds` rounds with thinking, made with this client.
+fn conversation(client: &mut TestClient, rounds: usize, size: usize) -> Value {
     let mut body = request(json!([user(json!([text("Start")]))]));
     body["system"][0] = marked(body["system"][0].clone());
     body["thinking"] = json!({"type": "adaptive"});
     for round in 0..rounds {
         let id = format!("toolu_{round}");
-        client.say(vec![Said::Thinking(format!("Thought {round}")), call_said(&id, "Read")]);
+        client.say(vec![OutputBlock::Thinking(format!("Thought {round}")), call_said(&id, "Read")]);
         let answer = client.ask(&body)["content"].clone();
         let messages = body["messages"].as_array_mut().unwrap();
         messages.push(assistant(answer));
@@ -24,16 +24,16 @@ fn conversation(client: &mut Client, rounds: usize, size: usize) -> Value {
     body
 }
 
-fn summarized(client: &mut Client, body: &Value) -> Value {
+fn summarized(client: &mut TestClient, body: &Value) -> Value {
     let mut asking = body.clone();
     asking["compaction"] = json!({"type": "summarize", "instructions": "Keep the paths"});
-    client.say(vec![Said::Text("The summary".into())]);
+    client.say(vec![OutputBlock::Text("The summary".into())]);
     client.ask(&asking)
 }
 
 #[test]
-fn a_summary_on_demand_reads_the_cache_and_is_billed_beside_the_totals() {
-    let mut client = Client::new();
+fn on_demand_summary_reads_the_cache_and_is_billed_separately() {
+    let mut client = TestClient::new();
     client.betas = ON_DEMAND.into();
     let mut body = conversation(&mut client, 3, 3);
     let last = body["messages"][6]["content"][0].clone();
@@ -58,7 +58,7 @@ fn a_summary_on_demand_reads_the_cache_and_is_billed_beside_the_totals() {
 
 #[test]
 fn thinking_in_turns_kept_after_a_summary_stays_valid() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = ON_DEMAND.into();
     let body = conversation(&mut client, 3, 1);
     let messages = body["messages"].as_array().unwrap().clone();
@@ -75,7 +75,7 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
     };
     client.ask(&kept(&block, &messages[5..]));
     assert_eq!(client.heard().messages[0].1.len(), 1);
-    // What stands behind the thinking may change; what lies before it may neither be missing nor differ.
+    // Content after thinking may change; content before it may neither be missing nor differ.
     let mut changed = messages[5..].to_vec();
     changed[0]["content"][1]["input"] = json!({});
     client.ask(&kept(&block, &changed));
@@ -85,10 +85,10 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
     let mut other = kept(&block, &messages[5..]);
     other["system"] = json!("Other");
     client.refused(&other);
-    // A new turn of the same role as the last one that was summarised is merged with it: no kept thinking follows,
-    // and the conversation goes on.
+    // A new turn of the same role as the last summarised one is merged with it: no retained thinking follows,
+    // and the conversation continues.
     let mut next = kept(&block, &[user(json!([text("Go on")]))]);
-    client.say(vec![Said::Thinking("After".into()), Said::Text("On".into())]);
+    client.say(vec![OutputBlock::Thinking("After".into()), OutputBlock::Text("On".into())]);
     let answer = client.ask(&next)["content"].clone();
     next["messages"].as_array_mut().unwrap().extend([assistant(answer), user(json!([text("More")]))]);
     client.ask(&next);
@@ -97,13 +97,13 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
 }
 
 #[test]
-fn a_kept_message_of_the_role_that_was_summarised_last_is_merged_and_breaks_what_follows() {
-    let mut client = Client::new();
+fn kept_message_of_the_last_summarised_role_is_merged_and_invalidates_thinking() {
+    let mut client = TestClient::new();
     client.betas = ON_DEMAND.into();
     let early = request(json!([user(json!([text("Start")]))]));
     let block = summarized(&mut client, &early)["content"][0].clone();
     let mut live = request(json!([user(json!([text("Start"), text("More")]))]));
-    client.say(vec![Said::Thinking("Hm".into()), Said::Text("So".into())]);
+    client.say(vec![OutputBlock::Thinking("Hm".into()), OutputBlock::Text("So".into())]);
     let answer = client.ask(&live)["content"].clone();
     let (more, next) = (user(json!([text("More")])), user(json!([text("Next")])));
     live["messages"] = json!([assistant(json!([block])), more, assistant(answer), next]);
@@ -112,8 +112,8 @@ fn a_kept_message_of_the_role_that_was_summarised_last_is_merged_and_breaks_what
 }
 
 #[test]
-fn a_summary_goes_back_as_it_came() {
-    let mut client = Client::new();
+fn summary_must_be_returned_unchanged() {
+    let mut client = TestClient::new();
     client.betas = ON_DEMAND.into();
     let body = conversation(&mut client, 2, 1);
     let block = summarized(&mut client, &body)["content"][0].clone();
@@ -138,20 +138,20 @@ fn a_summary_goes_back_as_it_came() {
 
 #[test]
 fn a_missing_summary_shows_in_the_stop_reason() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = ON_DEMAND.into();
     let mut body = conversation(&mut client, 1, 1);
     body["compaction"] = json!({"type": "summarize"});
     client.say(vec![call_said("toolu_x", "Read")]);
     let answer = client.ask(&body);
     assert_eq!((&answer["stop_reason"], &answer["content"]), (&json!("tool_use"), &json!([])));
-    client.stop(vec![], Stop::Refusal);
+    client.stop(vec![], StopOverride::Refusal);
     assert_eq!(client.ask(&body)["stop_reason"], "refusal");
     body["max_tokens"] = json!(5);
-    client.say(vec![Said::Text(long("summary", 2))]);
+    client.say(vec![OutputBlock::Text(long("summary", 2))]);
     let answer = client.ask(&body);
     assert_eq!((&answer["stop_reason"], &answer["content"]), (&json!("max_tokens"), &json!([])));
-    // Counting ignores the wish for a summary.
+    // Token counting ignores the compaction request.
     let mut counted = body.clone();
     counted.as_object_mut().unwrap().shift_remove("max_tokens");
     let with = client.post("/v1/messages/count_tokens", &counted).1;
@@ -165,14 +165,14 @@ fn threshold(body: &mut Value, pauses: bool) {
 }
 
 #[test]
-fn a_large_context_becomes_a_summary_and_the_answer_goes_on() {
-    let mut client = Client::new();
+fn threshold_compaction_continues_the_answer() {
+    let mut client = TestClient::new();
     client.betas = THRESHOLD.into();
     let mut body = conversation(&mut client, 6, 120);
     threshold(&mut body, false);
     assert!(client.count(&body) > 50_000);
-    client.say(vec![Said::Text("The summary".into())]);
-    client.say(vec![Said::Thinking("Going on".into()), call_said("toolu_next", "Read")]);
+    client.say(vec![OutputBlock::Text("The summary".into())]);
+    client.say(vec![OutputBlock::Thinking("Going on".into()), call_said("toolu_next", "Read")]);
     let answer = client.ask(&body);
     let blocks = answer["content"].as_array().unwrap();
     assert_eq!((&blocks[0]["type"], &blocks[0]["content"]), (&json!("compaction"), &json!("The summary")));
@@ -182,7 +182,7 @@ fn a_large_context_becomes_a_summary_and_the_answer_goes_on() {
     let usage = client.simulator.ledger().last().unwrap().usage.clone();
     assert!(usage.prompt_tokens() < 5_000, "{usage:?}");
     assert!(usage.cache_read_input_tokens > 500, "tools and system are read across the summary");
-    // The whole history or only the summary: what is rendered is the same.
+    // The whole history and the summary alone render the same prompt.
     let tail = [assistant(answer["content"].clone()), user(json!([result("toolu_next", "r")]))];
     let mut whole = body.clone();
     whole["messages"].as_array_mut().unwrap().extend(tail.clone());
@@ -199,11 +199,11 @@ fn a_large_context_becomes_a_summary_and_the_answer_goes_on() {
 
 #[test]
 fn an_answer_may_pause_after_the_summary() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = THRESHOLD.into();
     let mut body = conversation(&mut client, 6, 120);
     threshold(&mut body, true);
-    client.say(vec![Said::Text("The summary".into())]);
+    client.say(vec![OutputBlock::Text("The summary".into())]);
     let answer = client.ask(&body);
     assert_eq!(answer["stop_reason"], "compaction");
     assert_eq!(answer["content"].as_array().unwrap().len(), 1);
@@ -212,13 +212,13 @@ fn an_answer_may_pause_after_the_summary() {
 }
 
 #[test]
-fn a_failed_summary_is_nothing() {
-    let mut client = Client::new();
+fn failed_summary_changes_nothing() {
+    let mut client = TestClient::new();
     client.betas = THRESHOLD.into();
     let mut body = conversation(&mut client, 6, 120);
     threshold(&mut body, false);
     client.say(vec![call_said("toolu_x", "Read")]);
-    client.say(vec![Said::Text("Going on".into())]);
+    client.say(vec![OutputBlock::Text("Going on".into())]);
     let answer = client.ask(&body);
     assert_eq!(
         (&answer["content"][0]["type"], &answer["content"][0]["content"]),
@@ -233,9 +233,9 @@ fn a_failed_summary_is_nothing() {
 }
 
 #[test]
-fn a_model_that_binds_nothing_makes_summaries_that_end_its_thinking() {
-    let cards = Settings::plain().cards;
-    let mut client = Client::with(Settings { cards, ..Settings::plain() });
+fn unbound_model_summaries_end_thinking_chains() {
+    let cards = SimSettings::plain().cards;
+    let mut client = TestClient::with(SimSettings { cards, ..SimSettings::plain() });
     client.betas = ON_DEMAND.into();
     let body = conversation(&mut client, 2, 1);
     let mut early = body.clone();
@@ -251,11 +251,11 @@ fn a_model_that_binds_nothing_makes_summaries_that_end_its_thinking() {
 
 #[test]
 fn a_history_above_the_window_has_no_summary() {
-    let cards = Settings::plain()
+    let cards = SimSettings::plain()
         .cards
-        .overridden("[models.small]\nlike = \"claude-opus-5-5\"\nwindow = 2000\n")
+        .with_overrides("[models.small]\nlike = \"claude-opus-5-5\"\nwindow = 2000\n")
         .unwrap();
-    let mut client = Client::with(Settings { cards, ..Settings::plain() });
+    let mut client = TestClient::with(SimSettings { cards, ..SimSettings::plain() });
     client.betas = ON_DEMAND.into();
     let mut body = request(json!([user(json!(long("much", 30)))]));
     body["model"] = json!("small");
@@ -269,13 +269,13 @@ fn a_history_above_the_window_has_no_summary() {
 }
 
 #[test]
-fn what_follows_a_summary_is_compared_with_the_summary() {
-    let mut client = Client::new();
+fn diagnostics_compare_with_the_summary() {
+    let mut client = TestClient::new();
     client.betas = THRESHOLD.into();
     let mut body = conversation(&mut client, 3, 200);
     threshold(&mut body, false);
     body["diagnostics"] = json!({"previous_message_id": null});
-    client.say(vec![Said::Text("The summary.".into())]);
+    client.say(vec![OutputBlock::Text("The summary.".into())]);
     let first = client.ask(&body);
     assert_eq!(first["content"][0]["type"], "compaction", "{first}");
     let messages = body["messages"].as_array_mut().unwrap();

@@ -1,13 +1,13 @@
-//! What the documents show is what the program reads.
+//! The examples in the documentation parse.
 
-use pal_sim::{Faults, Script};
+use pal_sim::{FaultPlan, ScriptedModel};
 
 fn document() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The fenced blocks that begin with this line.
+/// Fenced blocks that begin with this line.
 fn fenced(opening: &str) -> Vec<String> {
     let text = document();
     let mut blocks = Vec::new();
@@ -29,27 +29,27 @@ fn fenced(opening: &str) -> Vec<String> {
 }
 
 #[test]
-fn scripts_in_the_documents_are_read() {
+fn scripts_in_the_docs_parse() {
     let scripts = fenced("toml");
     assert!(scripts.len() >= 2);
     for toml in scripts {
-        Script::parse(&toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
+        ScriptedModel::parse(&toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
     }
 }
 
 #[test]
-fn plans_in_the_documents_are_read() {
+fn fault_plans_in_the_docs_parse() {
     let examples = fenced("").into_iter().find(|block| block.starts_with("429")).unwrap();
     assert!(examples.lines().count() >= 8);
     for line in examples.lines() {
         let plan = line.split_whitespace().next().unwrap();
-        Faults::parse(plan).unwrap_or_else(|error| panic!("{error}"));
+        FaultPlan::parse(plan).unwrap_or_else(|error| panic!("{error}"));
     }
-    // Every kind of the tables is known: the unknown ones are refused with a list of those that are.
-    let known = Faults::parse("nonsense-kind").unwrap_err().to_string();
+    // Every kind in the tables exists: an unknown kind is refused with the list of known ones.
+    let known = FaultPlan::parse("nonsense-kind").unwrap_err().to_string();
     let document = document();
     let tables = document.split("## Faults").nth(1).unwrap().split("## Models").next().unwrap();
-    let listed: Vec<&str> = known.rsplit(" and ").next().unwrap().split(", ").collect();
+    let listed: Vec<&str> = known.rsplit("one of: ").next().unwrap().split(", ").collect();
     for kind in listed {
         assert!(tables.contains(&format!("| `{kind}")), "{kind} is not in the tables");
     }

@@ -1,13 +1,13 @@
-//! What the provider clears on request, and what that does to counts, thinking and the cache.
+//! Context edits and their effect on counts, thinking and the cache.
 
-use pal_sim::{Said, Settings};
+use pal_sim::{OutputBlock, SimSettings};
 use serde_json::{Value, json};
 
-use crate::client::{Client, assistant, call, call_said, long, marked, request, result, text, user};
+use crate::client::{TestClient, assistant, call, call_said, long, marked, request, result, text, user};
 
 const BETA: &str = "context-management-2025-06-27";
 
-/// A tool loop of so many rounds; the tools take turns.
+/// A tool loop of `count` rounds with alternating tools.
 fn rounds(count: usize) -> Value {
     let mut messages = vec![user(json!([text("Start")]))];
     for round in 0..count {
@@ -19,7 +19,7 @@ fn rounds(count: usize) -> Value {
     request(json!(messages))
 }
 
-fn cleared(client: &Client) -> Vec<usize> {
+fn cleared(client: &TestClient) -> Vec<usize> {
     let heard = client.heard();
     let results =
         heard.messages.iter().flat_map(|(_, blocks)| blocks).filter(|block| block.contains("tool_result"));
@@ -27,9 +27,9 @@ fn cleared(client: &Client) -> Vec<usize> {
     cleared.map(|(at, _)| at).collect()
 }
 
-/// Which results a request with this edit has cleared.
+/// Checks which results this edit clears.
 fn check(edit: Value, expected: &[usize]) {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = BETA.into();
     let mut body = rounds(8);
     let sent = client.count(&body);
@@ -63,15 +63,15 @@ fn old_results_are_cleared_as_the_edit_says() {
     check(json!({"type": kind, "trigger": uses(7), "keep": uses(7)}), &[0]);
     check(json!({"type": kind, "trigger": uses(8)}), &[]);
     check(json!({"type": kind, "trigger": tokens(1_000), "exclude_tools": ["Bash"]}), &[0, 2, 4]);
-    // Two results free enough for a step; the fifth waits for a sixth.
+    // Two results free enough for a step; the fifth result waits for a sixth.
     check(json!({"type": kind, "trigger": tokens(1_000), "clear_at_least": tokens(500)}), &[0, 1, 2, 3]);
     check(json!({"type": kind, "trigger": tokens(1_000), "clear_at_least": tokens(50_000)}), &[]);
     check(json!({"type": kind, "trigger": tokens(1_000), "keep": uses(0)}), &[0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]
-fn what_was_cleared_stays_cleared_and_cached_until_the_next_step() {
-    let mut client = Client::new();
+fn cleared_results_stay_cleared_and_cached_until_the_next_step() {
+    let mut client = TestClient::new();
     client.betas = BETA.into();
     let edit = json!({"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 1_000},
         "clear_at_least": {"type": "input_tokens", "value": 900}});
@@ -96,9 +96,9 @@ fn what_was_cleared_stays_cleared_and_cached_until_the_next_step() {
 
 #[test]
 fn inputs_are_cleared_where_asked() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = BETA.into();
-    let inputs = |client: &mut Client, which: Value| {
+    let inputs = |client: &mut TestClient, which: Value| {
         let mut body = rounds(6);
         let edit = json!({"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 1}, "clear_tool_inputs": which});
         body["context_management"] = json!({"edits": [edit]});
@@ -114,14 +114,14 @@ fn inputs_are_cleared_where_asked() {
 
 #[test]
 fn clearing_breaks_the_cache_from_the_first_cleared_block_and_keeps_thinking_valid() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = BETA.into();
     let mut body = request(json!([user(json!([marked(text(&long("start", 8)))]))]));
     body["thinking"] = json!({"type": "adaptive"});
     let head = client.usage(&body).written_5m;
     for round in 0..5 {
         let id = format!("toolu_{round}");
-        client.say(vec![Said::Thinking("Hm".into()), call_said(&id, "Read")]);
+        client.say(vec![OutputBlock::Thinking("Hm".into()), call_said(&id, "Read")]);
         let answer = client.ask(&body)["content"].clone();
         let messages = body["messages"].as_array_mut().unwrap();
         messages.push(assistant(answer));
@@ -141,15 +141,15 @@ fn clearing_breaks_the_cache_from_the_first_cleared_block_and_keeps_thinking_val
 
 #[test]
 fn old_thinking_is_cleared_by_turns() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = BETA.into();
     let mut body = request(json!([user(json!([text("Start")]))]));
     body["thinking"] = json!({"type": "adaptive"});
     for round in 0..4 {
-        // A loop of tools is one turn; words of the user begin another.
+        // A tool loop is one turn; user text begins another.
         for call in 0..2 {
             let id = format!("toolu_{round}_{call}");
-            client.say(vec![Said::Thinking(long("thought", 1)), call_said(&id, "Read")]);
+            client.say(vec![OutputBlock::Thinking(long("thought", 1)), call_said(&id, "Read")]);
             let answer = client.ask(&body)["content"].clone();
             let messages = body["messages"].as_array_mut().unwrap();
             messages.push(assistant(answer));
@@ -175,11 +175,11 @@ fn old_thinking_is_cleared_by_turns() {
 }
 
 #[test]
-fn models_that_cannot_edit_say_so() {
-    let cards = Settings::plain().cards.overridden(
+fn models_without_edits_refuse_them() {
+    let cards = SimSettings::plain().cards.with_overrides(
         "[models.plain]\nlike = \"claude-opus-5-5\"\ncontext_management = []\nprovider_compaction = false\n",
     );
-    let mut client = Client::with(Settings { cards: cards.unwrap(), ..Settings::plain() });
+    let mut client = TestClient::with(SimSettings { cards: cards.unwrap(), ..SimSettings::plain() });
     client.betas = format!("{BETA},compact-2026-09-04");
     let mut body = rounds(1);
     body["model"] = json!("plain");
@@ -192,10 +192,10 @@ fn models_that_cannot_edit_say_so() {
 
 #[test]
 fn cached_results_are_deleted_in_place() {
-    let cards = Settings::plain()
+    let cards = SimSettings::plain()
         .cards
-        .overridden("[models.private]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n");
-    let mut client = Client::with(Settings { cards: cards.unwrap(), ..Settings::plain() });
+        .with_overrides("[models.private]\nlike = \"claude-opus-5-5\"\ncache_edits = true\n");
+    let mut client = TestClient::with(SimSettings { cards: cards.unwrap(), ..SimSettings::plain() });
     let mut body = rounds(4);
     body["model"] = json!("private");
     for round in 0..4 {
@@ -216,9 +216,9 @@ fn cached_results_are_deleted_in_place() {
 
 #[test]
 fn a_clearing_edit_that_fires_is_the_reason_for_a_miss() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.betas = BETA.into();
-    let ask = |client: &mut Client, n_rounds, previous: Value| {
+    let ask = |client: &mut TestClient, n_rounds, previous: Value| {
         let mut body = rounds(n_rounds);
         let edit = json!({"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 4}});
         body["context_management"] = json!({"edits": [edit]});

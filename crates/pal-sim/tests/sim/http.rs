@@ -1,18 +1,18 @@
-//! Routes, keys, versions and the errors of the outside.
+//! Routes, keys, versions and HTTP errors.
 
 use pal_model::Timestamp;
-use pal_sim::{Faults, HttpRequest, Said, Settings, Stop};
+use pal_sim::{FaultPlan, HttpRequest, OutputBlock, SimSettings, StopOverride};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::client::{Client, long, request, text, tool, user};
+use crate::client::{TestClient, long, request, text, tool, user};
 
-fn body_of(reply: &pal_sim::Reply) -> Value {
+fn body_of(reply: &pal_sim::HttpReply) -> Value {
     serde_json::from_slice(&reply.body()).unwrap()
 }
 
 #[test]
-fn routes_answer_or_say_what_is_wrong() {
+fn routes_answer_or_explain_the_error() {
     let hello = br#"{"model":"claude-opus-5-5","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}"#;
     let counted = br#"{"model":"claude-opus-5-5","messages":[{"role":"user","content":"Hi"}]}"#;
     let unknown = br#"{"model":"claude-nobody","max_tokens":10,"messages":[{"role":"user","content":"Hi"}]}"#;
@@ -31,7 +31,7 @@ fn routes_answer_or_say_what_is_wrong() {
         ("POST", "/v1/messages", b"{", 400, "invalid_request_error"),
         ("POST", "/v1/messages", b"{}", 400, "invalid_request_error"),
     ];
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     for (method, path, body, status, kind) in rows {
         let reply = client.request(method, path, body);
         let json = body_of(&reply);
@@ -49,14 +49,15 @@ fn routes_answer_or_say_what_is_wrong() {
 
 #[test]
 fn a_body_over_the_limit_is_too_large() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let reply = client.request("POST", "/v1/messages", &vec![b' '; 32 * 1024 * 1024 + 1]);
     assert_eq!((reply.status, body_of(&reply)["error"]["type"].as_str()), (413, Some("request_too_large")));
 }
 
 #[test]
-fn keys_are_checked_where_they_are_set() {
-    let mut client = Client::with(Settings { keys: Some(vec!["right".into()]), ..Settings::plain() });
+fn keys_are_checked_if_configured() {
+    let mut client =
+        TestClient::with(SimSettings { keys: Some(vec!["right".into()]), ..SimSettings::plain() });
     let body = request(json!([user(json!("Hi"))]));
     client.key = "wrong".into();
     let (status, error) = client.post("/v1/messages", &body);
@@ -82,7 +83,7 @@ fn keys_are_checked_where_they_are_set() {
 
 #[test]
 fn a_prompt_longer_than_the_window_is_refused_with_both_numbers() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     client.version = "2023-06-01";
     let mut body = request(json!([user(json!(long("much", 2_500)))]));
     body["model"] = json!("claude-haiku-4-5");
@@ -94,10 +95,10 @@ fn a_prompt_longer_than_the_window_is_refused_with_both_numbers() {
 
 #[test]
 fn models_without_context_management_want_room_for_the_answer() {
-    let cards = Settings::plain().cards.overridden(
+    let cards = SimSettings::plain().cards.with_overrides(
         "[models.old]\nlike = \"claude-haiku-4-5\"\nwindow = 2000\nmax_output = 1900\ncontext_management = []\n",
     );
-    let mut client = Client::with(Settings { cards: cards.unwrap(), ..Settings::plain() });
+    let mut client = TestClient::with(SimSettings { cards: cards.unwrap(), ..SimSettings::plain() });
     client.version = "2023-06-01";
     let mut body = json!({"model": "old", "max_tokens": 1900, "messages": [user(json!(long("words", 2)))]});
     let counted = client.count(&body);
@@ -108,7 +109,7 @@ fn models_without_context_management_want_room_for_the_answer() {
     client.ask(&body);
     body["max_tokens"] = json!(1900);
     client.betas = "model-context-window-exceeded-2025-08-26".into();
-    client.say(vec![Said::Text(long("answer", 100))]);
+    client.say(vec![OutputBlock::Text(long("answer", 100))]);
     let answer = client.ask(&body);
     assert_eq!(answer["stop_reason"], "model_context_window_exceeded");
     assert!(answer["usage"]["output_tokens"].as_u64().unwrap() + counted <= 2000);
@@ -116,27 +117,27 @@ fn models_without_context_management_want_room_for_the_answer() {
 
 #[test]
 fn answers_end_at_the_limit_and_at_stop_sequences() {
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let mut body = request(json!([user(json!("Count"))]));
     body["max_tokens"] = json!(20);
-    client.say(vec![Said::Text(long("count", 10))]);
+    client.say(vec![OutputBlock::Text(long("count", 10))]);
     let answer = client.ask(&body);
     assert_eq!(answer["stop_reason"], "max_tokens");
     assert!((15..=20).contains(&answer["usage"]["output_tokens"].as_u64().unwrap()), "{answer}");
     body["stop_sequences"] = json!(["four"]);
-    client.say(vec![Said::Text("three four five".into())]);
+    client.say(vec![OutputBlock::Text("three four five".into())]);
     let answer = client.ask(&body);
     assert_eq!((&answer["stop_reason"], &answer["stop_sequence"]), (&json!("stop_sequence"), &json!("four")));
     assert_eq!(answer["content"], json!([text("three ")]));
-    client.stop(vec![], Stop::Refusal);
+    client.stop(vec![], StopOverride::Refusal);
     assert_eq!(client.ask(&body)["stop_reason"], "refusal");
 }
 
 #[test]
 fn thinking_comes_only_where_it_is_allowed_and_is_not_shown_by_newer_models() {
-    let think = || vec![Said::Thinking("Let me see".into()), Said::Text("Yes".into())];
+    let think = || vec![OutputBlock::Thinking("Let me see".into()), OutputBlock::Text("Yes".into())];
     let ask = |model: &str, thinking: Value| {
-        let mut client = Client::new();
+        let mut client = TestClient::new();
         client.say(think());
         let mut body = json!({"model": model, "max_tokens": 4000, "messages": [user(json!("Well?"))]});
         if !thinking.is_null() {
@@ -160,8 +161,8 @@ fn thinking_comes_only_where_it_is_allowed_and_is_not_shown_by_newer_models() {
 
 #[test]
 fn usage_is_whole_and_passes_are_on_the_beta_surface() {
-    let mut client = Client::new();
-    client.say(vec![Said::Thinking("Hm, let me think".into()), Said::Text("Yes".into())]);
+    let mut client = TestClient::new();
+    client.say(vec![OutputBlock::Thinking("Hm, let me think".into()), OutputBlock::Text("Yes".into())]);
     let body = request(json!([user(json!("Well?"))]));
     let (_, answer) = client.post("/v1/messages?beta=true", &body);
     let usage = &answer["usage"];
@@ -177,11 +178,11 @@ fn usage_is_whole_and_passes_are_on_the_beta_surface() {
 }
 
 #[test]
-fn a_stream_says_the_same_as_the_whole_answer() {
+fn streamed_and_whole_answers_agree() {
     let body = request(json!([user(json!("Well?"))]));
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let whole = client.ask(&body);
-    let mut client = Client::new();
+    let mut client = TestClient::new();
     let mut streamed = body.clone();
     streamed["stream"] = json!(true);
     let reply = client.request("POST", "/v1/messages", streamed.to_string().as_bytes());
@@ -192,9 +193,9 @@ fn a_stream_says_the_same_as_the_whole_answer() {
 }
 
 #[test]
-fn faults_answer_instead_and_leave_nothing_behind() {
-    let faults = Faults::parse("529@1").unwrap();
-    let mut client = Client::with(Settings { faults, ..Settings::plain() });
+fn replacing_faults_leave_no_state() {
+    let faults = FaultPlan::parse("529@1").unwrap();
+    let mut client = TestClient::with(SimSettings { faults, ..SimSettings::plain() });
     let mut body = request(json!([user(json!("Hi"))]));
     body["system"][0] = crate::client::marked(body["system"][0].clone());
     let (status, error) = client.post("/v1/messages", &body);
@@ -204,8 +205,8 @@ fn faults_answer_instead_and_leave_nothing_behind() {
 }
 
 #[test]
-fn deferred_tools_are_counted_where_they_are_referred_to() {
-    let mut client = Client::new();
+fn deferred_tools_are_counted_where_referenced() {
+    let mut client = TestClient::new();
     let plain = request(json!([user(json!("Hi"))]));
     let mut deferred = plain.clone();
     let mut late = tool("Late");
@@ -226,7 +227,7 @@ fn deferred_tools_are_counted_where_they_are_referred_to() {
     assert!(referring > not + 30, "{referring} {not}");
 }
 
-/// All places in a value, as JSON pointers.
+/// All paths in a value, as JSON pointers.
 fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     out.push(at.to_owned());
     match value {
@@ -240,7 +241,7 @@ fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// A request with something of everything.
+/// A request with every feature.
 fn rich() -> Value {
     let mut body = request(json!([
         user(json!([text("Start"), {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}])),
@@ -270,13 +271,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(pal_testkit::cases(256)))]
 
     #[test]
-    fn whatever_is_sent_is_answered_or_refused(
+    fn any_body_is_answered_or_refused(
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0..12usize), 0..3),
         broken in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
         streams in any::<bool>(),
     ) {
-        let signatures = pal_sim::Signatures::Learn;
-        let mut client = Client::with(Settings { signatures, ..Settings::plain() });
+        let signatures = pal_sim::SignaturePolicy::Learn;
+        let mut client = TestClient::with(SimSettings { signatures, ..SimSettings::plain() });
         client.betas = "context-management-2025-06-27,compact-2026-01-12,thinking-binding-controls-2026-08-01,\
             mid-conversation-system-clear-at-2026-08-21".replace(char::is_whitespace, "");
         let mut body = rich();
@@ -302,18 +303,18 @@ proptest! {
 }
 
 #[test]
-fn a_refusal_says_what_it_is() {
-    let mut client = Client::new();
+fn refusal_has_stop_details() {
+    let mut client = TestClient::new();
     let mut body = request(json!([user(json!("Hello"))]));
     assert!(client.ask(&body).get("stop_details").is_none_or(Value::is_null));
-    client.stop(vec![Said::Text("I will".into())], Stop::Refusal);
+    client.stop(vec![OutputBlock::Text("I will".into())], StopOverride::Refusal);
     let answer = client.ask(&body);
     assert_eq!(answer["stop_reason"], "refusal");
     let details = &answer["stop_details"];
     assert_eq!((&details["type"], &details["category"]), (&json!("refusal"), &json!("general_harms")));
     assert!(details["explanation"].is_string());
     body["stream"] = json!(true);
-    client.stop(vec![], Stop::Refusal);
+    client.stop(vec![], StopOverride::Refusal);
     let reply = client.request("POST", "/v1/messages", body.to_string().as_bytes()).body();
     let events = String::from_utf8(reply.to_vec()).unwrap();
     let delta = events.lines().find(|line| line.starts_with(r#"data: {"type":"message_delta""#)).unwrap();
@@ -322,8 +323,8 @@ fn a_refusal_says_what_it_is() {
 }
 
 #[test]
-fn a_compressed_body_is_refused_by_name() {
-    let mut client = Client::new();
+fn compressed_body_is_refused_with_its_own_error() {
+    let mut client = TestClient::new();
     let body = request(json!([user(json!("Hello"))])).to_string();
     let mut send = |encoding: &str| {
         let headers = [("anthropic-version", "2026-10-21"), ("content-encoding", encoding)]

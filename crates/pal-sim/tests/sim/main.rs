@@ -1,7 +1,7 @@
-//! The simulator as its users see it: requests in, replies out; and what its models say to real sessions.
+//! End-to-end tests of the simulator: requests in, replies out, and its models on real sessions.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
-// Bodies are written in place with `json!`, which makes values.
+// Bodies are written in place with `json!`, which creates values.
 #![allow(clippy::needless_pass_by_value)]
 
 mod client;

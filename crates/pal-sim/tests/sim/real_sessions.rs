@@ -1,25 +1,27 @@
-//! Recorded sessions of other agents: replayed answer by answer, and summarised.
+//! Recorded sessions of other agents, replayed answer by answer and summarised.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use pal_model::{BlockType, Body, Entry, Origin, Role, ToolUseId};
-use pal_sim::{Answer, Ask, AskMessage, Extractive, Model, Replay, Said};
-use pal_view::Scope;
+use pal_model::{BlockType, EntryBody, LogEntry, MessageOrigin, Role, ToolUseId};
+use pal_sim::{
+    ExtractiveModel, ModelOutput, ModelPrompt, OutputBlock, PromptMessage, RecordedModel, SimulatedModel,
+};
+use pal_view::ViewScope;
 
 use crate::session::{asked, entries, requests};
 use pal_testkit::session_files;
 
-/// What a response of the session said, as the replay shall say it: texts, and ids of calls.
-fn recorded(entries: &[Entry], from: usize) -> Option<(Vec<String>, HashSet<ToolUseId>)> {
+/// Texts and call ids of a recorded response, as the replay must return them.
+fn recorded(entries: &[LogEntry], from: usize) -> Option<(Vec<String>, HashSet<ToolUseId>)> {
     let first = entries.get(from..)?.iter().find_map(|entry| match &entry.body {
-        Body::Assistant(assistant) => Some(assistant),
+        EntryBody::Assistant(assistant) => Some(assistant),
         _ => None,
     })?;
     let response = first.response.as_ref()?;
     let (mut texts, mut calls) = (Vec::new(), HashSet::new());
     for entry in entries {
-        if let Body::Assistant(assistant) = &entry.body
+        if let EntryBody::Assistant(assistant) = &entry.body
             && assistant.response.as_ref() == Some(response)
         {
             for block in assistant.content.blocks() {
@@ -35,12 +37,12 @@ fn recorded(entries: &[Entry], from: usize) -> Option<(Vec<String>, HashSet<Tool
     Some((texts, calls))
 }
 
-fn heard(answer: &Answer) -> (Vec<String>, HashSet<ToolUseId>) {
+fn heard(answer: &ModelOutput) -> (Vec<String>, HashSet<ToolUseId>) {
     let (mut texts, mut calls) = (Vec::new(), HashSet::new());
     for block in &answer.blocks {
         match block {
-            Said::Text(text) => texts.push(text.clone()),
-            Said::ToolUse { id: Some(id), .. } => {
+            OutputBlock::Text(text) => texts.push(text.clone()),
+            OutputBlock::ToolUse { id: Some(id), .. } => {
                 calls.insert(ToolUseId::from(id.as_str()));
             }
             other => panic!("a recorded call has an id: {other:?}"),
@@ -50,16 +52,16 @@ fn heard(answer: &Answer) -> (Vec<String>, HashSet<ToolUseId>) {
 }
 
 #[test]
-fn a_recorded_session_hears_its_own_answers_again() {
+fn recorded_session_replays_its_own_answers() {
     let (mut sessions, mut right, mut all) = (0, 0, 0);
     for file in session_files() {
         let entries = entries(&file);
-        let mut replay = Replay::new(&entries);
+        let mut replay = RecordedModel::new(&entries);
         let mut wrong = Vec::new();
         let before = all;
-        requests(&entries, Scope::Current, |request, index| {
+        requests(&entries, ViewScope::Current, |request, index| {
             let Some(wanted) = recorded(&entries, index) else { return };
-            // A response of thinking alone is not repeated.
+            // A response with thinking only is not replayed.
             if wanted.0.is_empty() && wanted.1.is_empty() {
                 return;
             }
@@ -79,16 +81,16 @@ fn a_recorded_session_hears_its_own_answers_again() {
 }
 
 #[test]
-fn the_end_of_a_recording_says_so_and_directives_do_not_move_it() {
+fn recorded_session_reports_its_end_and_ignores_directives() {
     let Some(file) = session_files().into_iter().next() else { return };
     let entries = entries(&file);
-    let mut replay = Replay::new(&entries);
+    let mut replay = RecordedModel::new(&entries);
     let count = replay.len();
-    let user = |words: &str| AskMessage {
+    let user = |words: &str| PromptMessage {
         role: Role::User,
         blocks: vec![Cow::Owned(serde_json::json!({"type": "text", "text": words}).to_string())],
     };
-    let ask = |words: &str| Ask {
+    let ask = |words: &str| ModelPrompt {
         model: "m",
         system: vec![],
         tools: vec![],
@@ -100,46 +102,54 @@ fn the_end_of_a_recording_says_so_and_directives_do_not_move_it() {
     for at in 0..count {
         let summary =
             replay.answer(&ask("Your task is to create a detailed summary of the conversation so far."));
-        assert!(matches!(&summary.blocks[0], Said::Text(text) if text.starts_with("## 1.")));
+        assert!(matches!(&summary.blocks[0], OutputBlock::Text(text) if text.starts_with("## 1.")));
         let answer = replay.answer(&ask(&format!("after compaction {at}")));
-        assert!(!matches!(&answer.blocks[0], Said::Text(text) if text.starts_with("The recording ends")));
+        assert!(
+            !matches!(&answer.blocks[0], OutputBlock::Text(text) if text.starts_with("The recording ends"))
+        );
     }
     let end = replay.answer(&ask("and now?"));
     assert!(
-        matches!(&end.blocks[0], Said::Text(text) if text.contains(&format!("all of its {count} answers")))
+        matches!(&end.blocks[0], OutputBlock::Text(text) if text.contains(&format!("all of its {count} answers")))
     );
 }
 
-/// Whether a text stands in a summary: whole, or as far as it was not cut.
+/// True if a summary contains a text, whole or truncated.
 fn appears(summary: &str, words: &str) -> bool {
     let start: String = words.trim().lines().next().unwrap_or_default().trim().chars().take(60).collect();
     summary.contains(words.trim()) || summary.contains(&start)
 }
 
 #[test]
-fn a_summary_of_a_real_session_names_what_it_holds_and_nothing_else() {
+fn recorded_session_summary_contains_only_its_content() {
     let (mut sessions, mut words, mut whole, mut files) = (0, 0, 0, 0);
     for file in session_files() {
         let entries = entries(&file);
         let mut newest = None;
-        requests(&entries, Scope::Current, |request, index| newest = Some((request.clone(), index)));
+        requests(&entries, ViewScope::Current, |request, index| newest = Some((request.clone(), index)));
         let Some((request, index)) = newest else { continue };
         let mut ask = asked(&request);
         let inputs: String =
             ask.messages.iter().flat_map(|message| &message.blocks).map(|raw| raw.as_ref()).collect();
         ask.compaction = Some(Cow::Borrowed(""));
-        let summary = match &Extractive.answer(&ask).blocks[..] {
-            [Said::Text(text)] => text.clone(),
+        let summary = match &ExtractiveModel.answer(&ask).blocks[..] {
+            [OutputBlock::Text(text)] => text.clone(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(Extractive.answer(&ask).blocks, [Said::Text(summary.clone())], "twice the same");
+        assert_eq!(
+            ExtractiveModel.answer(&ask).blocks,
+            [OutputBlock::Text(summary.clone())],
+            "twice the same"
+        );
         assert!(summary.len() <= 64_000);
-        // What a person said since the last boundary is in the request, so it is in the summary.
-        let since =
-            entries[..index].iter().rposition(|entry| matches!(entry.body, Body::Boundary(_))).unwrap_or(0);
+        // User text since the last boundary is in the request, so it must be in the summary.
+        let since = entries[..index]
+            .iter()
+            .rposition(|entry| matches!(entry.body, EntryBody::Boundary(_)))
+            .unwrap_or(0);
         for entry in &entries[since..index] {
-            let Body::User(user) = &entry.body else { continue };
-            if user.origin != Origin::Person {
+            let EntryBody::User(user) = &entry.body else { continue };
+            if user.origin != MessageOrigin::Person {
                 continue;
             }
             for block in user.content.blocks().iter().filter(|block| block.kind() == BlockType::Text) {

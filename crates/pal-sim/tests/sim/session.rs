@@ -1,16 +1,16 @@
-//! A recorded session, read, and the requests that it made.
+//! Log entries of a recorded session and the requests it made.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use pal_import::{Measure, Options};
-use pal_model::{Body, Card, Cards, Entry, Text};
-use pal_sim::{Ask, AskMessage};
-use pal_view::{Estimator, Lens, RenderOptions, Request, Scope, View};
+use pal_import::{ImportOptions, TokenEstimator};
+use pal_model::{EntryBody, LogEntry, ModelCard, ModelCatalog, SharedText};
+use pal_sim::{ModelPrompt, PromptMessage};
+use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope};
 
-struct Thirds;
+struct SessionEstimator;
 
-impl Measure for Thirds {
+impl TokenEstimator for SessionEstimator {
     fn text(&self, _model: &str, text: &str) -> f64 {
         text.len() as f64 / 3.0
     }
@@ -20,29 +20,33 @@ impl Measure for Thirds {
     }
 }
 
-/// The entries of a session's log.
-pub(crate) fn entries(file: &Path) -> Vec<Entry> {
+/// Entries of a session's log.
+pub(crate) fn entries(file: &Path) -> Vec<LogEntry> {
     let source = std::fs::read(file).unwrap();
-    let imported = pal_import::import(&source, &Options { measure: &Thirds, strict: false }).unwrap();
-    let log = Text::from(imported.log);
-    log.lines().map(|line| Entry::parse(log.slice_of(line)).unwrap()).collect()
+    if let Some(entries) = pal_testkit::own_entries(&source) {
+        return entries;
+    }
+    let imported =
+        pal_import::import(&source, &ImportOptions { measure: &SessionEstimator, strict: false }).unwrap();
+    let log = SharedText::from(imported.log);
+    log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect()
 }
 
-/// The request that a session's view renders, as a model is asked.
-pub(crate) fn asked(request: &Request) -> Ask<'_> {
-    let mut messages: Vec<AskMessage<'_>> = Vec::new();
+/// Converts a rendered request to a model prompt.
+pub(crate) fn asked(request: &Request) -> ModelPrompt<'_> {
+    let mut messages: Vec<PromptMessage<'_>> = Vec::new();
     for (opens, block, _) in request.pieces() {
         if let Some(role) = opens {
-            messages.push(AskMessage { role, blocks: Vec::new() });
+            messages.push(PromptMessage { role, blocks: Vec::new() });
         }
         messages.last_mut().unwrap().blocks.push(Cow::Borrowed(block.as_str()));
     }
-    let raw = |texts: &'_ [Text]| -> Vec<Cow<'_, str>> {
+    let raw = |texts: &'_ [SharedText]| -> Vec<Cow<'_, str>> {
         texts.iter().map(|text| Cow::Owned(text.to_string())).collect()
     };
-    Ask {
+    ModelPrompt {
         model: "claude-opus-5-5",
-        system: raw(request.system()),
+        system: raw(request.system_blocks()),
         tools: raw(request.tools()),
         messages,
         max_tokens: 32_000,
@@ -52,13 +56,13 @@ pub(crate) fn asked(request: &Request) -> Ask<'_> {
 }
 
 /// Calls `visit` with each request of the main thread that a session made, and the number of entries before it.
-pub(crate) fn requests(entries: &[Entry], scope: Scope, mut visit: impl FnMut(&Request, usize)) {
-    let card: Card = Cards::shipped().find("claude-opus-4-5").card;
+pub(crate) fn requests(entries: &[LogEntry], scope: ViewScope, mut visit: impl FnMut(&Request, usize)) {
+    let card: ModelCard = ModelCatalog::built_in().find("claude-opus-4-5").card;
     let mut view =
         View::new(Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope });
     let options = RenderOptions { max_tokens: 32_000, stream: true, spell_out_unseen: false };
     for (index, entry) in entries.iter().enumerate() {
-        if let Body::Request(request) = &entry.body
+        if let EntryBody::Request(request) = &entry.body
             && request.source.is_conversation()
         {
             visit(&view.render(options), index);

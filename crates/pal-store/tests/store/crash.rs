@@ -1,17 +1,17 @@
-//! Kills: a log cut at every byte of its end, and a process that is killed while it writes.
+//! Kills: a log cut at every byte of its end, and a writer process that is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pal_model::{Entry, IdSource, Text};
-use pal_store::{Log, Reader};
+use pal_model::{IdSource, LogEntry, SharedText};
+use pal_store::{Log, LogReader};
 
-use crate::common::{Place, child, lines, now, role, said};
+use crate::test_log::{TestLog, child, lines, now, role, said};
 
 /// Five lines, the last three with characters of one to four bytes.
 fn five_lines() -> Vec<u8> {
-    let place = Place::new();
+    let place = TestLog::new();
     let mut log = place.create();
     for text in ["one", "two", "drei ü", "四\\n\\\"{}", "fünf 🙂"] {
         log.append(said(text), now()).unwrap();
@@ -21,16 +21,16 @@ fn five_lines() -> Vec<u8> {
 
 /// Checks that a file of these bytes opens with exactly its whole lines and that all bytes are kept.
 fn check_cut(bytes: &[u8]) {
-    let place = Place::new();
+    let place = TestLog::new();
     std::fs::write(&place.path, bytes).unwrap();
     let text = String::from_utf8_lossy(bytes).into_owned();
     let rest = text.rsplit('\n').next().unwrap();
-    let is_whole = Entry::parse(Text::from(rest)).is_ok();
+    let is_whole = LogEntry::parse(SharedText::from(rest)).is_ok();
     let mut expected: Vec<&str> = text.lines().collect();
     if !rest.is_empty() && !is_whole {
         expected.pop();
     }
-    let read_before = Reader::open(&place.path).unwrap().whole_branch().unwrap();
+    let read_before = LogReader::open(&place.path).unwrap().whole_branch().unwrap();
     assert_eq!(lines(&read_before.entries), expected);
 
     let mut opened = place.open();
@@ -56,17 +56,17 @@ fn check_cut(bytes: &[u8]) {
 }
 
 #[test]
-fn a_log_cut_at_any_byte_opens_and_loses_nothing_whole() {
+fn log_cut_at_any_byte_keeps_all_whole_lines() {
     let bytes = five_lines();
-    // Down to the empty file, and so through the first line, too.
+    // Down to the empty file, so through the first line as well.
     for length in 0..=bytes.len() {
         check_cut(&bytes[..length]);
     }
 }
 
 #[test]
-fn torn_tails_pile_up_in_one_file() {
-    let place = Place::new();
+fn torn_tails_accumulate_in_one_file() {
+    let place = TestLog::new();
     place.create().append(said("one"), now()).unwrap();
     for torn in ["{\"v\":1,\"id", "\0\0\0\0", "{\"v\":1}\nnot json"] {
         let mut file = std::fs::OpenOptions::new().append(true).open(&place.path).unwrap();
@@ -93,7 +93,7 @@ fn a_killed_writer_loses_nothing_acknowledged() {
     }
     let (mut n_acknowledged, mut n_torn) = (0, 0);
     for round in 0..60u64 {
-        let place = Place::new();
+        let place = TestLog::new();
         drop(place.create());
         let acknowledged = run_and_kill(&place, Duration::from_micros(3_000 + round * 7919 % 20_000));
         let opened = place.open();
@@ -107,14 +107,14 @@ fn a_killed_writer_loses_nothing_acknowledged() {
     assert!(n_acknowledged > 100, "the writers wrote next to nothing");
 }
 
-/// The ids that a writer told of before it was killed.
-fn run_and_kill(place: &Place, after: Duration) -> Vec<String> {
+/// Ids that a writer acknowledged before it was killed.
+fn run_and_kill(place: &TestLog, after: Duration) -> Vec<String> {
     const NAME: &str = "crash::a_killed_writer_loses_nothing_acknowledged";
     let mut writer = child(NAME, "writer", &place.path).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(writer.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {
         let lines = output.lines().map_while(Result::ok);
-        // The first has the test's name before it; the last may be cut, like the log.
+        // The test's name precedes the first line; the last may be cut, like the log.
         let ids = lines.filter_map(|line| Some(line.split_once("ack ")?.1.to_owned()));
         ids.filter(|id| id.len() == 36).collect()
     });

@@ -1,24 +1,24 @@
-//! One damage to a log, of every sort and in many places: nothing that is intact is hidden, what was damaged is named by
-//! line and byte, and the session goes on.
+//! Every kind of damage in many places: intact entries stay visible, damage is reported by line and byte, and
+//! the session can continue.
 
 use std::collections::HashSet;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use pal_model::{
-    Block, Body, Boundary, Draft, Entry, EntryId, IdSource, Placement, Preserved, Reference, Snapshot, Text,
-    Timestamp,
+    Boundary, ContentBlock, EntryBody, EntryDraft, EntryId, EntryRef, IdSource, LogEntry, PreservedPlacement,
+    PreservedRange, SessionSnapshot, SharedText, Timestamp,
 };
-use pal_store::{AppendError, Log, LogCheck, Problem, Reader};
+use pal_store::{AppendError, Log, LogCheck, LogProblem, LogReader};
 
-use crate::common::{Place, lines, now, said};
+use crate::test_log::{TestLog, lines, now, said};
 
-/// A healthy log and what it should give.
-struct Original {
+/// An undamaged log and its expected content.
+struct HealthyLog {
     bytes: Vec<u8>,
     /// The ids of the branch of the last entry, oldest first.
     branch: Vec<EntryId>,
-    /// What a session that goes on sees.
+    /// Ids that a resumed session sees.
     resumed: Vec<EntryId>,
 }
 
@@ -26,31 +26,31 @@ fn later(minutes: i64) -> Timestamp {
     Timestamp::from_milliseconds(1_800_000_000_000 + minutes * 60_000)
 }
 
-fn ids(entries: &[Entry]) -> Vec<EntryId> {
+fn ids(entries: &[LogEntry]) -> Vec<EntryId> {
     entries.iter().map(|entry| entry.id).collect()
 }
 
-impl Original {
-    fn of(write: impl Fn(&mut Log)) -> Original {
-        let place = Place::new();
+impl HealthyLog {
+    fn of(write: impl Fn(&mut Log)) -> HealthyLog {
+        let place = TestLog::new();
         let mut log = place.create();
         write(&mut log);
         drop(log);
-        Original::read(&place)
+        HealthyLog::read(&place)
     }
 
-    fn read(place: &Place) -> Original {
-        let reader = Reader::open(&place.path).unwrap();
+    fn read(place: &TestLog) -> HealthyLog {
+        let reader = LogReader::open(&place.path).unwrap();
         let branch = ids(&reader.whole_branch().unwrap().entries);
         let resumed = ids(&reader.branch().unwrap().entries);
-        Original { bytes: place.bytes(), branch, resumed }
+        HealthyLog { bytes: place.bytes(), branch, resumed }
     }
 
-    /// The same log as an earlier version wrote it: without checksums.
-    fn without_checksums(&self) -> Original {
+    /// Same log as an earlier version wrote it, without checksums.
+    fn without_checksums(&self) -> HealthyLog {
         let text = String::from_utf8(self.bytes.clone()).unwrap();
         assert!(!text.contains("parent_offset"), "offsets would have to change");
-        let place = Place::new();
+        let place = TestLog::new();
         let (mut plain, mut before) = (String::new(), 0);
         let mut moved = Vec::new();
         for line in text.lines() {
@@ -63,7 +63,7 @@ impl Original {
             plain.push_str("}\n");
         }
         std::fs::write(&place.path, plain).unwrap();
-        Original::read(&place)
+        HealthyLog::read(&place)
     }
 
     fn lines(&self) -> Vec<&[u8]> {
@@ -72,8 +72,8 @@ impl Original {
 }
 
 /// Twelve entries, one after the other.
-fn linear() -> Original {
-    Original::of(|log| {
+fn linear() -> HealthyLog {
+    HealthyLog::of(|log| {
         for number in 0..12 {
             let text = format!("message {number} {}", "words ".repeat(number as usize * 3));
             log.append(said(&text), later(number)).unwrap();
@@ -81,9 +81,9 @@ fn linear() -> Original {
     })
 }
 
-/// A branch that was left, and one that goes on.
-fn branched() -> Original {
-    Original::of(|log| {
+/// An abandoned branch and a continued one.
+fn branched() -> HealthyLog {
+    HealthyLog::of(|log| {
         let first: Vec<EntryId> =
             (0..4).map(|n| log.append(said(&format!("start {n}")), later(n)).unwrap().id).collect();
         for number in 0..3 {
@@ -96,37 +96,37 @@ fn branched() -> Original {
     })
 }
 
-/// A boundary in the middle, which keeps some messages before it.
-fn compacted() -> Original {
-    Original::of(|log| {
+/// A boundary in the middle that preserves some earlier messages.
+fn compacted() -> HealthyLog {
+    HealthyLog::of(|log| {
         let prefix = log.append(said("stands for the prefix"), later(0)).unwrap().id;
         for number in 1..5 {
             log.append(said(&format!("summarised {number}")), later(number)).unwrap();
         }
         let kept: Vec<EntryId> =
             (0..3).map(|n| log.append(said(&format!("kept {n}")), later(10 + n)).unwrap().id).collect();
-        let preserved = Preserved {
+        let preserved = PreservedRange {
             head: kept[0],
             tail: kept[2],
-            placement: Placement::AfterSummary,
+            placement: PreservedPlacement::AfterSummary,
             offset: log.offset(kept[0]),
         };
-        let prefix = Some(Reference { id: prefix, offset: log.offset(prefix) });
+        let prefix = Some(EntryRef { id: prefix, offset: log.offset(prefix) });
         let boundary = Boundary {
             preserved: Some(preserved),
-            snapshot: Snapshot { prefix, ..Snapshot::default() },
-            summary: [Block::text("what was said before")].into_iter().collect(),
+            snapshot: SessionSnapshot { prefix, ..SessionSnapshot::default() },
+            summary: [ContentBlock::text("what was said before")].into_iter().collect(),
             ..Boundary::default()
         };
-        log.append(Draft::boundary(&boundary), later(20)).unwrap();
+        log.append(EntryDraft::boundary(&boundary), later(20)).unwrap();
         for number in 0..4 {
             log.append(said(&format!("after {number}")), later(30 + number)).unwrap();
         }
     })
 }
 
-/// Every damage that is tried on a log, by name.
-fn damages(original: &Original) -> Vec<(String, Vec<u8>)> {
+/// All damaged variants of a log, by name.
+fn damages(original: &HealthyLog) -> Vec<(String, Vec<u8>)> {
     let bytes = &original.bytes;
     let lines = original.lines();
     let mut damaged = Vec::new();
@@ -181,7 +181,7 @@ fn damages(original: &Original) -> Vec<(String, Vec<u8>)> {
             add(format!("{gone} bytes at {at} cut out"), cut);
         }
     }
-    let other = Original::of(|log| {
+    let other = HealthyLog::of(|log| {
         (0..5).for_each(|n| drop(log.append(said(&format!("other {n}")), later(n)).unwrap()));
     });
     let other: Vec<u8> = String::from_utf8(other.bytes).unwrap().replace("019", "01a").into_bytes();
@@ -199,44 +199,45 @@ fn damages(original: &Original) -> Vec<(String, Vec<u8>)> {
     damaged
 }
 
-/// Ids of the branch whose lines are in the file as they were written.
-fn intact(original: &Original, damaged: &[u8], wanted: &[EntryId]) -> Vec<EntryId> {
+/// Ids whose lines are unchanged in the damaged file.
+fn intact(original: &HealthyLog, damaged: &[u8], wanted: &[EntryId]) -> Vec<EntryId> {
     let whole = |line: &[u8]| {
         let line = line.strip_suffix(b"\n").unwrap();
         memchr::memmem::find(damaged, line).is_some()
     };
-    let of =
-        |line: &&[u8]| Entry::parse(Text::from(std::str::from_utf8(line).unwrap().trim_end())).unwrap().id;
+    let of = |line: &&[u8]| {
+        LogEntry::parse(SharedText::from(std::str::from_utf8(line).unwrap().trim_end())).unwrap().id
+    };
     let there: HashSet<EntryId> = original.lines().iter().filter(|line| whole(line)).map(of).collect();
     wanted.iter().copied().filter(|id| there.contains(id)).collect()
 }
 
-/// Checks that all of `wanted` are in `found`, in their order.
+/// Checks that `found` contains all of `wanted`, in order.
 fn check_none_hidden(name: &str, wanted: &[EntryId], found: &[EntryId]) {
     let kept: Vec<EntryId> = found.iter().copied().filter(|id| wanted.contains(id)).collect();
     assert_eq!(kept, wanted, "{name}: {} of {} intact entries", kept.len(), wanted.len());
 }
 
-/// Whether a damage leaves a file that an uninterrupted session may have written.
-fn leaves_a_healthy_log(damaged: &[u8], original: &Original) -> bool {
-    // A last line that is missing was never there.
+/// Reports whether the damaged file could come from an uninterrupted session.
+fn leaves_a_healthy_log(damaged: &[u8], original: &HealthyLog) -> bool {
+    // A missing last line was never there.
     original.bytes.starts_with(damaged) && damaged.last() == Some(&b'\n')
 }
 
-fn check(name: &str, original: &Original, damaged: &[u8], must_be_named: bool) {
-    let place = Place::new();
+fn check(name: &str, original: &HealthyLog, damaged: &[u8], must_be_named: bool) {
+    let place = TestLog::new();
     std::fs::write(&place.path, damaged).unwrap();
-    let whole = Reader::open(&place.path).unwrap().whole_branch().unwrap();
+    let whole = LogReader::open(&place.path).unwrap().whole_branch().unwrap();
     let intact_branch = intact(original, damaged, &original.branch);
     check_none_hidden(name, &intact_branch, &ids(&whole.entries));
     if must_be_named && !leaves_a_healthy_log(damaged, original) {
-        let checked = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
-        // Damage on a branch that was left is named by a check; what is read on the way is named on the way.
+        let checked = LogReader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
+        // A check reports damage on abandoned branches; a read reports what it meets.
         let is_on_branch = intact_branch.len() < original.branch.len();
         for problems in
             [Some(&checked.problems), is_on_branch.then_some(&whole.problems)].into_iter().flatten()
         {
-            let problem = problems.iter().find_map(Problem::line);
+            let problem = problems.iter().find_map(LogProblem::line);
             let text = String::from_utf8_lossy(damaged);
             let line = problem.unwrap_or_else(|| panic!("{name}: nothing is named in\n{text}"));
             assert!(line.number >= 1 && line.offset < damaged.len() as u64, "{name}: {line}");
@@ -255,7 +256,7 @@ fn check(name: &str, original: &Original, damaged: &[u8], must_be_named: bool) {
     let before = place.bytes();
     repair(name, &place, again.log);
     assert!(place.bytes().starts_with(&before), "{name}: a repair only appends");
-    let repaired = Reader::open(&place.path).unwrap();
+    let repaired = LogReader::open(&place.path).unwrap();
     let whole = repaired.whole_branch().unwrap();
     assert!(whole.problems.is_empty(), "{name}, repaired: {:?}", whole.problems);
     check_none_hidden(name, &intact_branch, &ids(&whole.entries));
@@ -264,29 +265,29 @@ fn check(name: &str, original: &Original, damaged: &[u8], must_be_named: bool) {
     assert!(lost, "{name}, repaired: {:?}", branch.problems);
     check_none_hidden(name, &intact_resumed, &ids(&branch.entries));
     drop(repaired);
-    // From then on it is read as quickly as any other: damage before what is read is not looked at.
+    // From now on it is read as fast as any other log: earlier damage is not examined.
     let mut opened = place.open();
     opened.log.append(said("and on"), later(91)).unwrap();
     drop(opened);
     assert!(place.open().torn.is_none());
 }
 
-fn repair(name: &str, place: &Place, mut log: Log) {
-    let LogCheck { repair, .. } = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
+fn repair(name: &str, place: &TestLog, mut log: Log) {
+    let LogCheck { repair, .. } = LogReader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
     if let Some(repair) = repair {
-        let entry = log.append(Draft::repair(&repair), later(90)).unwrap();
-        assert!(matches!(&entry.body, Body::Repair(read) if **read == repair), "{name}");
+        let entry = log.append(EntryDraft::repair(&repair), later(90)).unwrap();
+        assert!(matches!(&entry.body, EntryBody::Repair(read) if **read == repair), "{name}");
     }
-    let check = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
+    let check = LogReader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
     assert!(check.problems.is_empty() && check.repair.is_none(), "{name}: {check:?}");
 }
 
 #[test]
-fn after_any_one_damage_nothing_intact_is_hidden_and_the_damage_is_named() {
+fn any_single_damage_is_reported_and_hides_nothing_intact() {
     let mut tried = 0;
     for (shape, original) in [("linear", linear()), ("branched", branched()), ("compacted", compacted())] {
         for (name, damaged) in damages(&original) {
-            // Nothing that is left depends on the last entry of a branch that was left.
+            // No remaining entry depends on the last entry of an abandoned branch.
             let is_noticed = (shape, name.as_str()) != ("branched", "line 7 missing");
             check(&format!("{shape}: {name}"), &original, &damaged, is_noticed);
             tried += 1;
@@ -297,14 +298,14 @@ fn after_any_one_damage_nothing_intact_is_hidden_and_the_damage_is_named() {
 }
 
 #[test]
-fn logs_without_checksums_are_valid_and_recovered_as_well() {
+fn logs_without_checksums_are_valid_and_recoverable() {
     for original in [linear().without_checksums(), compacted().without_checksums()] {
-        let place = Place::new();
+        let place = TestLog::new();
         std::fs::write(&place.path, &original.bytes).unwrap();
-        let check_of = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
+        let check_of = LogReader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
         assert!(check_of.problems.is_empty() && check_of.sealed == 0, "{check_of:?}");
         for (name, damaged) in damages(&original) {
-            // Without a checksum nobody knows that a line which still can be read says something else.
+            // Without a checksum, an altered line that still parses goes unnoticed.
             let may_say_otherwise = ["bit ", "1 bytes ", "line 10 edited", "line 9 edited"];
             if !may_say_otherwise.iter().any(|begin| name.starts_with(begin)) {
                 check(&name, &original, &damaged, false);
@@ -314,23 +315,23 @@ fn logs_without_checksums_are_valid_and_recovered_as_well() {
 }
 
 #[test]
-fn a_decision_that_was_altered_hides_nothing() {
+fn altered_decision_hides_nothing() {
     let original = compacted();
     let text = std::str::from_utf8(&original.bytes).unwrap();
-    // The summary says something else now; its checksum is that of before.
-    let place = Place::new();
+    // Alter the summary but keep its checksum.
+    let place = TestLog::new();
     std::fs::write(&place.path, text.replace("what was said before", "nothing")).unwrap();
-    let branch = Reader::open(&place.path).unwrap().branch().unwrap();
+    let branch = LogReader::open(&place.path).unwrap().branch().unwrap();
     assert_eq!(ids(&branch.entries), original.branch, "all messages are back in sight");
     let problem = branch.problems[0].to_string();
     assert!(problem.contains("line 9 (byte ") && problem.contains("not applied"), "{problem}");
 }
 
 #[test]
-fn a_version_that_damage_made_up_does_not_lock_the_log() {
+fn damaged_version_does_not_refuse_the_log() {
     let original = linear();
     let text = std::str::from_utf8(&original.bytes).unwrap();
-    let place = Place::new();
+    let place = TestLog::new();
     std::fs::write(&place.path, text.replacen("{\"v\":1,", "{\"v\":3,", 1)).unwrap();
     let branch = place.open().branch;
     assert_eq!(ids(&branch.entries), original.branch[1..]);
@@ -338,9 +339,9 @@ fn a_version_that_damage_made_up_does_not_lock_the_log() {
 }
 
 #[test]
-fn other_damage_at_a_repaired_place_is_told_again() {
+fn new_damage_at_a_repaired_place_is_reported() {
     let original = linear();
-    let place = Place::new();
+    let place = TestLog::new();
     let text = std::str::from_utf8(&original.bytes).unwrap();
     std::fs::write(&place.path, text.replacen("message 5", "message X", 1)).unwrap();
     let opened = place.open();
@@ -354,21 +355,21 @@ fn other_damage_at_a_repaired_place_is_told_again() {
 
 #[test]
 fn appended_lines_carry_their_checksum() {
-    let place = Place::new();
+    let place = TestLog::new();
     let mut log = place.create();
     let entries = log.append_all(vec![said("one"), said("two")], now()).unwrap();
     drop(log);
     assert!(entries.iter().all(|entry| entry.line.contains("\"checksum\":\"")));
-    let check = Reader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
+    let check = LogReader::open(&place.path).unwrap().check(&mut |_, _| ()).unwrap();
     assert_eq!((check.lines, check.entries, check.sealed, check.branch), (2, 2, 2, 2));
     assert!(check.problems.is_empty() && check.repair.is_none());
     assert_eq!(lines(&place.open().branch.entries), lines(&entries));
     drop(Log::open(&place.path, IdSource::seeded(3)));
 }
 
-/// Appends to a log after something was done to its file, and checks what is said and saved.
-fn check_changed(expected: &str, change: impl Fn(&Place)) {
-    let place = Place::new();
+/// Appends to a log after its file was changed, and checks the error and the rescued copy.
+fn check_changed(expected: &str, change: impl Fn(&TestLog)) {
+    let place = TestLog::new();
     let mut log = place.create();
     let entries = log.append_all(vec![said("one"), said("two")], now()).unwrap();
     change(&place);
@@ -391,7 +392,7 @@ fn check_changed(expected: &str, change: impl Fn(&Place)) {
 }
 
 #[test]
-fn a_log_that_is_deleted_replaced_or_cut_while_it_is_open_is_noticed_and_saved() {
+fn open_log_that_was_deleted_replaced_or_cut_is_rescued() {
     check_changed("was deleted while", |place| std::fs::remove_file(&place.path).unwrap());
     check_changed("was deleted while", |place| {
         std::fs::remove_dir_all(place.path.parent().unwrap()).unwrap()

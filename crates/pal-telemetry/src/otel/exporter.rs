@@ -1,4 +1,4 @@
-//! The thread that exports. Whoever records never waits for it: spans go through a bounded queue, figures lie in a table.
+//! The export thread. Recording never waits for it: spans go through a bounded queue, metrics into a table.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::debug;
 use uuid::Uuid;
 
-use super::meter::Meter;
+use super::meter::MetricMeter;
 use super::recorder::nanoseconds;
-use super::target::{Target, TargetError, is_here};
+use super::target::{TelemetryTarget, TelemetryTargetError, is_here};
 use super::wire::{
     Metrics, Resource, ResourceMetrics, ResourceSpans, Scope, ScopeMetrics, ScopeSpans, Span, Traces, text,
 };
@@ -22,45 +22,45 @@ use super::wire::{
 /// Most spans that wait for the collector. What comes beyond that is left out.
 const SPANS_MAX: usize = 2_048;
 
-/// How often something is sent.
+/// Export interval.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How long the collector may take while a session runs.
+/// Timeout of the collector while a session runs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the end of the program may be kept back.
+/// Maximum delay of the program's exit.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
-/// What both sides know.
+/// State shared by recorder and export thread.
 #[derive(Debug, Default)]
-struct Shared {
-    meter: Mutex<Meter>,
-    trouble: Mutex<Trouble>,
+struct ExportState {
+    meter: Mutex<MetricMeter>,
+    trouble: Mutex<CollectorTrouble>,
 }
 
-/// What there is to tell about the collector, once.
+/// Problem with the collector, reported once.
 #[derive(Debug, Default)]
-enum Trouble {
+enum CollectorTrouble {
     #[default]
     None,
     Untold(String),
     Told,
 }
 
-/// The side of whoever records.
+/// The recorder's side.
 #[derive(Debug)]
-pub(super) struct Exporter {
-    shared: Arc<Shared>,
+pub(super) struct SpanExporter {
+    shared: Arc<ExportState>,
     spans: SyncSender<Span>,
     done: Receiver<()>,
 }
 
-impl Exporter {
-    pub(super) fn start(target: Target) -> Result<Exporter, TargetError> {
-        let shared = Arc::new(Shared::default());
+impl SpanExporter {
+    pub(super) fn start(target: TelemetryTarget) -> Result<SpanExporter, TelemetryTargetError> {
+        let shared = Arc::new(ExportState::default());
         let (spans, receiver) = sync_channel(SPANS_MAX);
         let (ended, done) = channel();
-        let worker = Worker {
+        let worker = ExportWorker {
             traces: target.url("traces")?,
             metrics: target.url("metrics")?,
             headers: target.header_map()?,
@@ -72,15 +72,18 @@ impl Exporter {
         };
         let run = move || {
             worker.run(&receiver);
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = ended.send(());
         };
-        thread::Builder::new().name(String::from("telemetry")).spawn(run).map_err(|_| TargetError::Thread)?;
-        Ok(Exporter { shared, spans, done })
+        thread::Builder::new()
+            .name(String::from("telemetry"))
+            .spawn(run)
+            .map_err(|_| TelemetryTargetError::Thread)?;
+        Ok(SpanExporter { shared, spans, done })
     }
 
     /// The figures.
-    pub(super) fn meter(&self) -> MutexGuard<'_, Meter> {
+    pub(super) fn meter(&self) -> MutexGuard<'_, MetricMeter> {
         self.shared.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,41 +97,42 @@ impl Exporter {
     pub(super) fn trouble(&self) -> Option<String> {
         let mut trouble = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         match &*trouble {
-            Trouble::Untold(_) => match std::mem::replace(&mut *trouble, Trouble::Told) {
-                Trouble::Untold(what) => Some(what),
-                Trouble::None | Trouble::Told => None,
+            CollectorTrouble::Untold(_) => match std::mem::replace(&mut *trouble, CollectorTrouble::Told) {
+                CollectorTrouble::Untold(what) => Some(what),
+                CollectorTrouble::None | CollectorTrouble::Told => None,
             },
-            Trouble::None | Trouble::Told => None,
+            CollectorTrouble::None | CollectorTrouble::Told => None,
         }
     }
 
     /// Sends what is left, within a limit.
     pub(super) fn finish(self) -> Option<String> {
-        let Exporter { shared, spans, done } = self;
+        let SpanExporter { shared, spans, done } = self;
         // The end of the queue is what the thread ends by.
         drop(spans);
         match done.recv_timeout(PATIENCE_AT_END) {
             Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => shared.is_in_trouble("it did not answer in time"),
-            Err(RecvTimeoutError::Disconnected) => shared.is_in_trouble("the export broke down"),
+            Err(RecvTimeoutError::Timeout) => shared.report_trouble("it did not answer in time"),
+            Err(RecvTimeoutError::Disconnected) => shared.report_trouble("the export broke down"),
         }
         let (spans, _) = sync_channel(1);
-        Exporter { shared, spans, done }.trouble()
+        SpanExporter { shared, spans, done }.trouble()
     }
 }
 
-impl Shared {
-    fn is_in_trouble(&self, why: &str) {
+impl ExportState {
+    fn report_trouble(&self, why: &str) {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*trouble, Trouble::None) {
-            *trouble =
-                Trouble::Untold(format!("figures do not reach the collector (telemetry.endpoint): {why}"));
+        if matches!(*trouble, CollectorTrouble::None) {
+            *trouble = CollectorTrouble::Untold(format!(
+                "figures do not reach the collector (telemetry.endpoint): {why}"
+            ));
         }
     }
 }
 
 /// The side that sends.
-struct Worker {
+struct ExportWorker {
     traces: Url,
     metrics: Url,
     headers: HeaderMap,
@@ -136,18 +140,18 @@ struct Worker {
     scope: Scope,
     /// When the program began to count.
     start: u64,
-    shared: Arc<Shared>,
+    shared: Arc<ExportState>,
     /// Spans that were not sent yet.
     waiting: Vec<Span>,
 }
 
-/// What it sends with, made when it is first needed: most of the time that takes would be missed at the start.
-struct Line {
+/// HTTP client, made on first use: making it takes time that the start would miss.
+struct ExportConnection {
     runtime: Runtime,
     client: Client,
 }
 
-impl Worker {
+impl ExportWorker {
     fn run(mut self, spans: &Receiver<Span>) {
         let mut line = None;
         let mut next = Instant::now() + EVERY;
@@ -174,7 +178,7 @@ impl Worker {
     }
 
     /// Sends everything that is new; what does not arrive is kept for the next time.
-    fn export(&mut self, line: &mut Option<Line>, patience: Duration) {
+    fn export(&mut self, line: &mut Option<ExportConnection>, patience: Duration) {
         let until = Instant::now() + patience;
         let changed = self.shared.meter.lock().unwrap_or_else(PoisonError::into_inner).take_changed();
         if !changed && self.waiting.is_empty() {
@@ -186,11 +190,16 @@ impl Worker {
                 self.shared.meter.lock().unwrap_or_else(PoisonError::into_inner).put_back_changed();
             }
             debug!("the export failed");
-            self.shared.is_in_trouble(&why);
+            self.shared.report_trouble(&why);
         }
     }
 
-    fn export_new(&mut self, line: &mut Option<Line>, changed: bool, until: Instant) -> Result<(), String> {
+    fn export_new(
+        &mut self,
+        line: &mut Option<ExportConnection>,
+        changed: bool,
+        until: Instant,
+    ) -> Result<(), String> {
         let line = match line {
             Some(line) => line,
             None => line.insert(self.line()?),
@@ -206,12 +215,12 @@ impl Worker {
         Ok(())
     }
 
-    fn line(&self) -> Result<Line, String> {
+    fn line(&self) -> Result<ExportConnection, String> {
         // An error says that some other part of the program has chosen a provider before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder().redirect(reqwest::redirect::Policy::none()).referer(false);
         if is_here(&self.traces) {
-            // What stays on this machine must not be shown to a proxy.
+            // A proxy must not see what stays on this machine.
             builder = builder.no_proxy();
         }
         if self.traces.scheme() == "http" {
@@ -220,7 +229,7 @@ impl Worker {
         }
         let client = builder.build().map_err(|_| String::from("the HTTP client could not be set up"))?;
         let runtime = Builder::new_current_thread().enable_all().build();
-        Ok(Line { client, runtime: runtime.map_err(|error| error.to_string())? })
+        Ok(ExportConnection { client, runtime: runtime.map_err(|error| error.to_string())? })
     }
 
     fn spans_body(&self) -> Vec<u8> {
@@ -239,7 +248,7 @@ impl Worker {
     }
 }
 
-impl Line {
+impl ExportConnection {
     fn post(&self, url: &Url, headers: &HeaderMap, body: Vec<u8>, until: Instant) -> Result<(), String> {
         let left = until.saturating_duration_since(Instant::now());
         let request = self
@@ -261,8 +270,8 @@ impl Line {
     }
 }
 
-/// Who exports.
-fn resource(target: &Target) -> Resource {
+/// Resource attributes of the exporter.
+fn resource(target: &TelemetryTarget) -> Resource {
     Resource {
         attributes: vec![
             text("service.name", target.service_name.as_str()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::names::{INSTRUMENTS, Instrument, Shape};
+use super::names::{INSTRUMENTS, MetricInstrument, MetricShape};
 use super::wire::{
     Amount, CUMULATIVE, Data, Histogram, KeyValue, Metric, Number, Spread, Sum, Value, attribute,
 };
@@ -10,38 +10,38 @@ use super::wire::{
 /// Most sets of attributes that one instrument is kept apart by: names come from outside, and memory is not for them.
 const SETS_MAX: usize = 500;
 
-/// What an attribute of a figure may be.
+/// Value of a metric's attribute.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Label {
+pub(super) enum MetricLabel {
     /// A word.
     Word(String),
     /// Yes or no.
     YesNo(bool),
 }
 
-impl From<&str> for Label {
-    fn from(word: &str) -> Label {
-        Label::Word(word.to_owned())
+impl From<&str> for MetricLabel {
+    fn from(word: &str) -> MetricLabel {
+        MetricLabel::Word(word.to_owned())
     }
 }
 
-impl From<bool> for Label {
-    fn from(yes: bool) -> Label {
-        Label::YesNo(yes)
+impl From<bool> for MetricLabel {
+    fn from(yes: bool) -> MetricLabel {
+        MetricLabel::YesNo(yes)
     }
 }
 
-type Labels = Vec<(&'static str, Label)>;
+type MetricLabels = Vec<(&'static str, MetricLabel)>;
 
 /// All figures.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
-    figures: BTreeMap<&'static str, BTreeMap<Labels, Figure>>,
+pub(super) struct MetricMeter {
+    figures: BTreeMap<&'static str, BTreeMap<MetricLabels, MetricFigure>>,
     changed: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
-struct Figure {
+struct MetricFigure {
     count: u64,
     sum: f64,
     min: f64,
@@ -49,21 +49,21 @@ struct Figure {
     buckets: Vec<u64>,
 }
 
-impl Meter {
+impl MetricMeter {
     /// One figure more.
     pub(super) fn add(
         &mut self,
-        instrument: &Instrument,
+        instrument: &MetricInstrument,
         amount: f64,
-        labels: impl IntoIterator<Item = (&'static str, Label)>,
+        labels: impl IntoIterator<Item = (&'static str, MetricLabel)>,
     ) {
         let sets = self.figures.entry(instrument.name).or_default();
-        let labels: Labels = labels.into_iter().collect();
+        let labels: MetricLabels = labels.into_iter().collect();
         if sets.len() >= SETS_MAX && !sets.contains_key(&labels) {
             return;
         }
         let figure = sets.entry(labels).or_default();
-        if let Shape::Spread(bounds) = instrument.shape {
+        if let MetricShape::Spread(bounds) = instrument.shape {
             figure.buckets.resize(bounds.len() + 1, 0);
             // The bounds are upper ones and belong to their buckets.
             figure.buckets[bounds.partition_point(|bound| *bound < amount)] += 1;
@@ -77,12 +77,12 @@ impl Meter {
         self.changed = true;
     }
 
-    /// Whether there is anything new since this was asked last.
+    /// True if something is new since the last call.
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// What was taken did not arrive.
+    /// Puts back metrics that were taken but did not arrive.
     pub(super) fn put_back_changed(&mut self) {
         self.changed = true;
     }
@@ -102,21 +102,21 @@ impl Meter {
     }
 }
 
-fn data(shape: Shape, sets: &BTreeMap<Labels, Figure>, start: u64, now: u64) -> Data {
-    let number = |(labels, figure): (&Labels, &Figure)| Number {
+fn data(shape: MetricShape, sets: &BTreeMap<MetricLabels, MetricFigure>, start: u64, now: u64) -> Data {
+    let number = |(labels, figure): (&MetricLabels, &MetricFigure)| Number {
         start_time_unix_nano: start,
         time_unix_nano: now,
         value: Some(match shape {
-            Shape::Count => Amount::Whole(figure.sum as i64),
-            Shape::Total | Shape::Spread(_) => Amount::Fraction(figure.sum),
+            MetricShape::Count => Amount::Whole(figure.sum as i64),
+            MetricShape::Total | MetricShape::Spread(_) => Amount::Fraction(figure.sum),
         }),
         attributes: attributes(labels),
     };
-    let Shape::Spread(bounds) = shape else {
+    let MetricShape::Spread(bounds) = shape else {
         let data_points = sets.iter().map(number).collect();
         return Data::Sum(Sum { data_points, aggregation_temporality: CUMULATIVE, is_monotonic: true });
     };
-    let spread = |(labels, figure): (&Labels, &Figure)| Spread {
+    let spread = |(labels, figure): (&MetricLabels, &MetricFigure)| Spread {
         start_time_unix_nano: start,
         time_unix_nano: now,
         count: figure.count,
@@ -131,10 +131,10 @@ fn data(shape: Shape, sets: &BTreeMap<Labels, Figure>, start: u64, now: u64) -> 
     Data::Histogram(Histogram { data_points, aggregation_temporality: CUMULATIVE })
 }
 
-fn attributes(labels: &Labels) -> Vec<KeyValue> {
-    let value = |label: &Label| match label {
-        Label::Word(word) => Value::Text(word.clone()),
-        Label::YesNo(yes) => Value::YesNo(*yes),
+fn attributes(labels: &MetricLabels) -> Vec<KeyValue> {
+    let value = |label: &MetricLabel| match label {
+        MetricLabel::Word(word) => Value::Text(word.clone()),
+        MetricLabel::YesNo(yes) => Value::YesNo(*yes),
     };
     labels.iter().map(|(key, label)| attribute(key, value(label))).collect()
 }

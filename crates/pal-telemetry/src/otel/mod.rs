@@ -1,38 +1,38 @@
 //! Spans and figures for a collector: events become both, a thread of its own sends them.
 
-mod counting;
+mod entry_text;
 mod exporter;
 mod meter;
+mod metric_counts;
 mod names;
 mod recorder;
-mod saying;
 mod target;
 mod wire;
 
-use pal_agent::Event;
+use pal_events::AgentEvent;
 
-use exporter::Exporter;
-use recorder::Recorder;
+use exporter::SpanExporter;
+use recorder::SpanRecorder;
 
-pub use target::{Target, TargetError};
+pub use target::{TelemetryTarget, TelemetryTargetError};
 
 /// An export that is under way.
 #[derive(Debug)]
 pub struct Telemetry {
-    recorder: Recorder,
-    exporter: Exporter,
+    recorder: SpanRecorder,
+    exporter: SpanExporter,
 }
 
 impl Telemetry {
-    /// Begins an export. Nothing is sent yet, and nobody is spoken to.
-    pub fn start(target: Target) -> Result<Telemetry, TargetError> {
-        let recorder = Recorder::new(target.with_content);
-        let exporter = Exporter::start(target)?;
+    /// Begins an export. Nothing is sent yet, and no connection is made.
+    pub fn start(target: TelemetryTarget) -> Result<Telemetry, TelemetryTargetError> {
+        let recorder = SpanRecorder::new(target.with_content);
+        let exporter = SpanExporter::start(target)?;
         Ok(Telemetry { recorder, exporter })
     }
 
     /// Takes in something that happened. Never waits: what the collector has no time for is left out.
-    pub fn event(&mut self, event: &Event) {
+    pub fn event(&mut self, event: &AgentEvent) {
         let exporter = &self.exporter;
         let mut meter = exporter.meter();
         self.recorder.event(event, &mut meter, &mut |span| exporter.send(span));

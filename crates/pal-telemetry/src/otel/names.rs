@@ -45,9 +45,9 @@ pub(super) const EXECUTE_TOOL: &str = "execute_tool";
 pub(super) const EVENT_COMPACTION: &str = "pal.compaction";
 pub(super) const EVENT_CACHE_BREAK: &str = "pal.cache.break";
 
-/// How figures of an instrument are put together.
+/// Aggregation of an instrument.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Shape {
+pub(super) enum MetricShape {
     /// They are counted.
     Count,
     /// They are added up.
@@ -58,11 +58,11 @@ pub(super) enum Shape {
 
 /// Something that is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Instrument {
+pub(super) struct MetricInstrument {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
     pub(super) about: &'static str,
-    pub(super) shape: Shape,
+    pub(super) shape: MetricShape,
 }
 
 const TOKEN_BOUNDS: &[f64] = &[
@@ -87,45 +87,54 @@ const SECOND_BOUNDS: &[f64] =
 
 const RATIO_BOUNDS: &[f64] = &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 
-const fn instrument(name: &'static str, unit: &'static str, shape: Shape, about: &'static str) -> Instrument {
-    Instrument { name, unit, about, shape }
+const fn instrument(
+    name: &'static str,
+    unit: &'static str,
+    shape: MetricShape,
+    about: &'static str,
+) -> MetricInstrument {
+    MetricInstrument { name, unit, about, shape }
 }
 
-pub(super) const TOKEN_USAGE: Instrument = instrument(
+pub(super) const TOKEN_USAGE: MetricInstrument = instrument(
     "gen_ai.client.token.usage",
     "{token}",
-    Shape::Spread(TOKEN_BOUNDS),
+    MetricShape::Spread(TOKEN_BOUNDS),
     "Tokens of one request; input includes what was read from and written to the cache",
 );
-pub(super) const DURATION: Instrument = instrument(
+pub(super) const DURATION: MetricInstrument = instrument(
     "gen_ai.client.operation.duration",
     "s",
-    Shape::Spread(SECOND_BOUNDS),
+    MetricShape::Spread(SECOND_BOUNDS),
     "Time of one request or tool call",
 );
-pub(super) const TOKENS_BY_KIND: Instrument =
-    instrument("pal.tokens", "{token}", Shape::Count, "Tokens by kind; each counts once");
-pub(super) const COST_USD: Instrument =
-    instrument("pal.cost.usd", "USD", Shape::Total, "What requests cost, where prices are known");
-pub(super) const HIT_RATIO: Instrument = instrument(
+pub(super) const TOKENS_BY_KIND: MetricInstrument =
+    instrument("pal.tokens", "{token}", MetricShape::Count, "Tokens by kind; each counts once");
+pub(super) const COST_USD: MetricInstrument =
+    instrument("pal.cost.usd", "USD", MetricShape::Total, "What requests cost, where prices are known");
+pub(super) const HIT_RATIO: MetricInstrument = instrument(
     "pal.cache.hit_ratio",
     "1",
-    Shape::Spread(RATIO_BOUNDS),
+    MetricShape::Spread(RATIO_BOUNDS),
     "Share of a request's prompt that was read from the cache",
 );
-pub(super) const BREAKS: Instrument =
-    instrument("pal.cache.breaks", "{break}", Shape::Count, "Reads from the cache that fell, by cause");
-pub(super) const COMPACTIONS: Instrument =
-    instrument("pal.compactions", "{compaction}", Shape::Count, "Compactions, by how and what set them off");
-pub(super) const TOOL_CALLS: Instrument =
-    instrument("pal.tool.calls", "{call}", Shape::Count, "Calls of tools, by outcome");
-pub(super) const TOOL_DENIALS: Instrument =
-    instrument("pal.tool.denials", "{call}", Shape::Count, "Calls of tools that were refused");
-pub(super) const SESSIONS: Instrument =
-    instrument("pal.sessions", "{session}", Shape::Count, "Sessions that were opened");
+pub(super) const BREAKS: MetricInstrument =
+    instrument("pal.cache.breaks", "{break}", MetricShape::Count, "Reads from the cache that fell, by cause");
+pub(super) const COMPACTIONS: MetricInstrument = instrument(
+    "pal.compactions",
+    "{compaction}",
+    MetricShape::Count,
+    "Compactions, by how and what set them off",
+);
+pub(super) const TOOL_CALLS: MetricInstrument =
+    instrument("pal.tool.calls", "{call}", MetricShape::Count, "Calls of tools, by outcome");
+pub(super) const TOOL_DENIALS: MetricInstrument =
+    instrument("pal.tool.denials", "{call}", MetricShape::Count, "Calls of tools that were refused");
+pub(super) const SESSIONS: MetricInstrument =
+    instrument("pal.sessions", "{session}", MetricShape::Count, "Sessions that were opened");
 
 /// All instruments, in the order in which they are sent.
-pub(super) const INSTRUMENTS: [Instrument; 10] = [
+pub(super) const INSTRUMENTS: [MetricInstrument; 10] = [
     TOKEN_USAGE,
     DURATION,
     TOKENS_BY_KIND,

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pal_agent::{Began, End, Ended, Event, Exchanged};
-use pal_model::{Boundary, CacheBreak, Entry, ToolUseId};
+use pal_events::{AgentEvent, ExchangeReport, PromptEnd, PromptResult, SessionInfo};
+use pal_model::{Boundary, CacheBreak, LogEntry, ToolUseId};
 use pal_secrets::mask_secrets;
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::counting::{count, count_denial, count_tool};
-use super::meter::{Label, Meter};
+use super::entry_text::{MessageParts, truncate_text};
+use super::meter::{MetricLabel, MetricMeter};
+use super::metric_counts::{count, count_denial, count_tool};
 use super::names as n;
-use super::saying::{Said, shortened};
 use super::wire::{
     AnyValue, Attributes, CLIENT, ERROR, INTERNAL, KeyValue, List, Span, SpanEvent, Status, Value, attribute,
     text, whole,
@@ -22,25 +22,25 @@ use super::wire::{
 const SPAN_EVENTS_MAX: usize = 128;
 
 /// Where spans go.
-pub(super) type Send<'a> = &'a mut dyn FnMut(Span);
+pub(super) type SpanSink<'a> = &'a mut dyn FnMut(Span);
 
 /// Knows what is under way.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(super) struct SpanRecorder {
     with_content: bool,
     conversation: String,
     model: SmolStr,
-    run: Option<Run>,
-    tools: HashMap<ToolUseId, Called>,
-    /// What was said since the last answer.
-    heard: Vec<Said>,
+    run: Option<PromptTrace>,
+    tools: HashMap<ToolUseId, ToolCallStart>,
+    /// Messages since the last response.
+    heard: Vec<MessageParts>,
     /// The last answer, which waits for its words.
     chat: Option<Span>,
 }
 
 /// A prompt that is worked on.
 #[derive(Debug)]
-struct Run {
+struct PromptTrace {
     trace: Vec<u8>,
     span: Vec<u8>,
     begun: SystemTime,
@@ -48,14 +48,14 @@ struct Run {
 }
 
 #[derive(Debug)]
-struct Called {
+struct ToolCallStart {
     begun: SystemTime,
     input: Option<String>,
 }
 
-impl Recorder {
-    pub(super) fn new(with_content: bool) -> Recorder {
-        Recorder {
+impl SpanRecorder {
+    pub(super) fn new(with_content: bool) -> SpanRecorder {
+        SpanRecorder {
             with_content,
             conversation: String::new(),
             model: SmolStr::default(),
@@ -67,20 +67,20 @@ impl Recorder {
     }
 
     /// Something happened.
-    pub(super) fn event(&mut self, event: &Event, meter: &mut Meter, send: Send<'_>) {
+    pub(super) fn event(&mut self, event: &AgentEvent, meter: &mut MetricMeter, send: SpanSink<'_>) {
         match event {
-            Event::Began(began) => self.began(began, meter),
-            Event::Message { entry, .. } => {
+            AgentEvent::SessionStarted(began) => self.record_session_start(began, meter),
+            AgentEvent::Message { entry, .. } => {
                 self.run();
                 self.message(entry);
             }
-            Event::Exchanged(exchanged) => self.exchanged(exchanged, meter, send),
-            Event::ToolBegan { call, input, .. } => {
+            AgentEvent::ExchangeEnded(exchanged) => self.record_exchange(exchanged, meter, send),
+            AgentEvent::ToolStarted { call, input, .. } => {
                 self.run();
-                let input = self.with_content.then(|| shortened(input.clone()));
-                self.tools.insert(call.clone(), Called { begun: SystemTime::now(), input });
+                let input = self.with_content.then(|| truncate_text(input.clone()));
+                self.tools.insert(call.clone(), ToolCallStart { begun: SystemTime::now(), input });
             }
-            Event::ToolEnded { call, name, is_error, took, bytes } => {
+            AgentEvent::ToolEnded { call, name, is_error, took, bytes } => {
                 let mut span = self.tool_span(call, name, *took);
                 span.attributes.push(whole(n::RESULT_BYTES, *bytes));
                 if *is_error {
@@ -89,17 +89,20 @@ impl Recorder {
                 count_tool(name, *is_error, *took, meter);
                 send(span);
             }
-            Event::Compacted(boundary) => self.compacted(boundary, meter),
-            Event::CacheBroke(found) => self.cache_broke(found, meter),
-            Event::Ended(ended) => self.ended(ended, meter, send),
-            Event::Text(_) | Event::Thinking(_) | Event::Void { .. } | Event::Waiting { .. } => {}
-            Event::ToolPrinted { .. } | Event::Doing { .. } | Event::Mode(_) => {}
-            Event::Notice(_) | Event::Warning(_) | Event::Compacting { .. } => {}
+            AgentEvent::Compacted(boundary) => self.record_compaction(boundary, meter),
+            AgentEvent::CacheBroken(found) => self.record_cache_break(found, meter),
+            AgentEvent::Ended(ended) => self.record_prompt_end(ended, meter, send),
+            AgentEvent::Text(_)
+            | AgentEvent::Thinking(_)
+            | AgentEvent::AnswerDiscarded { .. }
+            | AgentEvent::Waiting { .. } => {}
+            AgentEvent::ToolPrinted { .. } | AgentEvent::SubagentActivity { .. } | AgentEvent::Mode(_) => {}
+            AgentEvent::Notice(_) | AgentEvent::Warning(_) | AgentEvent::Compacting { .. } => {}
         }
     }
 
     /// Nothing more will happen; what is under way ends here.
-    pub(super) fn finish(&mut self, send: Send<'_>) {
+    pub(super) fn finish(&mut self, send: SpanSink<'_>) {
         self.send_chat(send);
         if let Some(run) = self.run.take() {
             let mut span = self.run_span(run);
@@ -108,15 +111,15 @@ impl Recorder {
         }
     }
 
-    fn began(&mut self, began: &Began, meter: &mut Meter) {
+    fn record_session_start(&mut self, began: &SessionInfo, meter: &mut MetricMeter) {
         self.conversation.clone_from(&began.session_id);
         self.model.clone_from(&began.model);
-        meter.add(&n::SESSIONS, 1.0, [(n::RESUMED, Label::from(began.is_resumed))]);
+        meter.add(&n::SESSIONS, 1.0, [(n::RESUMED, MetricLabel::from(began.is_resumed))]);
     }
 
     /// The prompt that is worked on.
-    fn run(&mut self) -> &mut Run {
-        self.run.get_or_insert_with(|| Run {
+    fn run(&mut self) -> &mut PromptTrace {
+        self.run.get_or_insert_with(|| PromptTrace {
             trace: Uuid::new_v4().into_bytes().to_vec(),
             span: span_id(),
             begun: SystemTime::now(),
@@ -124,14 +127,17 @@ impl Recorder {
         })
     }
 
-    fn message(&mut self, entry: &Entry) {
+    fn message(&mut self, entry: &LogEntry) {
         if !self.with_content {
             return;
         }
-        match Said::of(entry) {
-            Some(Said::Model(words)) => {
+        match MessageParts::of(entry) {
+            Some(MessageParts::Model(words)) => {
                 if let Some(chat) = &mut self.chat {
-                    chat.attributes.push(said(n::OUTPUT_MESSAGES, Said::messages(&[Said::Model(words)])));
+                    chat.attributes.push(text_attribute(
+                        n::OUTPUT_MESSAGES,
+                        MessageParts::messages(&[MessageParts::Model(words)]),
+                    ));
                 }
             }
             Some(said) => self.heard.push(said),
@@ -139,7 +145,7 @@ impl Recorder {
         }
     }
 
-    fn exchanged(&mut self, exchanged: &Exchanged, meter: &mut Meter, send: Send<'_>) {
+    fn record_exchange(&mut self, exchanged: &ExchangeReport, meter: &mut MetricMeter, send: SpanSink<'_>) {
         self.send_chat(send);
         count(exchanged, meter);
         let name = format!("{} {}", n::CHAT, exchanged.model);
@@ -150,14 +156,14 @@ impl Recorder {
         }
         if self.with_content && exchanged.source.is_conversation() {
             let heard = std::mem::take(&mut self.heard);
-            span.attributes.push(said(n::INPUT_MESSAGES, Said::messages(&heard)));
+            span.attributes.push(text_attribute(n::INPUT_MESSAGES, MessageParts::messages(&heard)));
             self.chat = Some(span);
         } else {
             send(span);
         }
     }
 
-    fn send_chat(&mut self, send: Send<'_>) {
+    fn send_chat(&mut self, send: SpanSink<'_>) {
         if let Some(span) = self.chat.take() {
             send(span);
         }
@@ -173,9 +179,9 @@ impl Recorder {
             text(n::TOOL_TYPE, "function"),
             text(n::CONVERSATION, self.conversation.as_str()),
         ];
-        if let Some(Called { begun, input }) = called {
+        if let Some(ToolCallStart { begun, input }) = called {
             span.start_time_unix_nano = nanoseconds(begun).min(span.end_time_unix_nano);
-            span.attributes.extend(input.map(|input| said(n::TOOL_ARGUMENTS, input)));
+            span.attributes.extend(input.map(|input| text_attribute(n::TOOL_ARGUMENTS, input)));
         }
         span
     }
@@ -196,22 +202,22 @@ impl Recorder {
         }
     }
 
-    fn compacted(&mut self, boundary: &Boundary, meter: &mut Meter) {
+    fn record_compaction(&mut self, boundary: &Boundary, meter: &mut MetricMeter) {
         let labels = [
-            (n::HOW, Label::from(boundary.how.as_str())),
-            (n::TRIGGER, Label::from(boundary.trigger.as_str())),
+            (n::HOW, MetricLabel::from(boundary.method.as_str())),
+            (n::TRIGGER, MetricLabel::from(boundary.trigger.as_str())),
         ];
         meter.add(&n::COMPACTIONS, 1.0, labels);
         let mut attributes =
-            vec![text(n::HOW, boundary.how.as_str()), text(n::TRIGGER, boundary.trigger.as_str())];
+            vec![text(n::HOW, boundary.method.as_str()), text(n::TRIGGER, boundary.trigger.as_str())];
         attributes.extend(boundary.tokens_before.map(|tokens| whole(n::TOKENS_BEFORE, tokens)));
         attributes.extend(boundary.tokens_after.map(|tokens| whole(n::TOKENS_AFTER, tokens)));
         self.note(n::EVENT_COMPACTION, attributes);
     }
 
-    fn cache_broke(&mut self, found: &CacheBreak, meter: &mut Meter) {
+    fn record_cache_break(&mut self, found: &CacheBreak, meter: &mut MetricMeter) {
         let cause = found.cause.name();
-        meter.add(&n::BREAKS, 1.0, [(n::CAUSE, Label::from(cause))]);
+        meter.add(&n::BREAKS, 1.0, [(n::CAUSE, MetricLabel::from(cause))]);
         self.note(n::EVENT_CACHE_BREAK, vec![text(n::CAUSE, cause), whole(n::TOKENS, found.tokens)]);
     }
 
@@ -224,7 +230,7 @@ impl Recorder {
         }
     }
 
-    fn ended(&mut self, ended: &Ended, meter: &mut Meter, send: Send<'_>) {
+    fn record_prompt_end(&mut self, ended: &PromptResult, meter: &mut MetricMeter, send: SpanSink<'_>) {
         self.send_chat(send);
         self.heard.clear();
         self.tools.clear();
@@ -248,13 +254,13 @@ impl Recorder {
             whole(n::DENIALS, ended.denials.len() as u64),
             text(n::END, ended.end.name()),
         ]);
-        if matches!(ended.end, End::Failed(_)) {
+        if matches!(ended.end, PromptEnd::Failed(_)) {
             fail(&mut span, ended.end.name());
         }
         send(span);
     }
 
-    fn run_span(&self, run: Run) -> Span {
+    fn run_span(&self, run: PromptTrace) -> Span {
         Span {
             trace_id: run.trace,
             span_id: run.span,
@@ -274,7 +280,7 @@ impl Recorder {
     }
 }
 
-fn chat_attributes(exchanged: &Exchanged, conversation: &str) -> Attributes {
+fn chat_attributes(exchanged: &ExchangeReport, conversation: &str) -> Attributes {
     let mut attributes = vec![
         text(n::OPERATION, n::CHAT),
         text(n::PROVIDER, exchanged.provider),
@@ -305,8 +311,8 @@ fn chat_attributes(exchanged: &Exchanged, conversation: &str) -> Attributes {
     attributes
 }
 
-/// What was said as an attribute, without secrets: it goes to another machine.
-fn said(key: &str, words: impl Into<String>) -> KeyValue {
+/// Message content as an attribute, with secrets masked: it leaves the machine.
+fn text_attribute(key: &str, words: impl Into<String>) -> KeyValue {
     let words: String = words.into();
     text(key, mask_secrets(&words).text)
 }

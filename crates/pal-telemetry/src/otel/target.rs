@@ -10,7 +10,7 @@ const ADDRESS: &str = "http://localhost:4318";
 
 /// Where an export goes, and as what.
 #[derive(Clone)]
-pub struct Target {
+pub struct TelemetryTarget {
     /// The collector's address, below which `/v1/traces` and `/v1/metrics` are; one on this machine unless given.
     pub endpoint: Option<String>,
     /// Headers for the collector: `name=value` with commas between, values percent-encoded.
@@ -19,15 +19,15 @@ pub struct Target {
     pub service_name: String,
     /// The version of the program.
     pub version: String,
-    /// Whether spans carry what was said.
+    /// Includes message content in spans.
     pub with_content: bool,
-    /// Whether other machines may be spoken to without encryption.
+    /// Allows unencrypted HTTP to other machines.
     pub allows_plain_http: bool,
 }
 
 /// Why a target cannot be exported to. Repeats neither addresses, which may hold secrets, nor headers.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum TargetError {
+pub enum TelemetryTargetError {
     /// The address is none.
     #[error("`telemetry.endpoint` is no address of a collector; it looks like http://localhost:4318")]
     Address,
@@ -42,36 +42,38 @@ pub enum TargetError {
     Thread,
 }
 
-impl Target {
+impl TelemetryTarget {
     /// The address of a signal, such as `traces`.
-    pub(super) fn url(&self, signal: &str) -> Result<Url, TargetError> {
+    pub(super) fn url(&self, signal: &str) -> Result<Url, TelemetryTargetError> {
         let mut url = Url::parse(self.endpoint.as_deref().unwrap_or(ADDRESS).trim())
-            .map_err(|_| TargetError::Address)?;
+            .map_err(|_| TelemetryTargetError::Address)?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(TargetError::Address);
+            return Err(TelemetryTargetError::Address);
         }
         if url.scheme() == "http" && !is_here(&url) && !self.allows_plain_http {
-            return Err(TargetError::PlainHttp);
+            return Err(TelemetryTargetError::PlainHttp);
         }
         url.set_path(&format!("{}/v1/{signal}", url.path().trim_end_matches('/')));
         Ok(url)
     }
 
     /// The headers for the collector.
-    pub(super) fn header_map(&self) -> Result<HeaderMap, TargetError> {
+    pub(super) fn header_map(&self) -> Result<HeaderMap, TelemetryTargetError> {
         let mut map = HeaderMap::new();
         let pairs = self.headers.as_deref().unwrap_or_default().split(',');
         for pair in pairs.map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or(TargetError::Headers)?;
-            let name = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| TargetError::Headers)?;
-            let value = HeaderValue::from_bytes(&decoded(value.trim())).map_err(|_| TargetError::Headers)?;
+            let (name, value) = pair.split_once('=').ok_or(TelemetryTargetError::Headers)?;
+            let name =
+                HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| TelemetryTargetError::Headers)?;
+            let value =
+                HeaderValue::from_bytes(&decoded(value.trim())).map_err(|_| TelemetryTargetError::Headers)?;
             map.insert(name, value);
         }
         Ok(map)
     }
 }
 
-/// Whether an address is on this machine.
+/// True if an address is on this machine.
 pub(super) fn is_here(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     match host.parse::<IpAddr>() {
@@ -96,8 +98,8 @@ fn decoded(text: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn target(endpoint: &str, headers: &str) -> Target {
-        Target {
+    fn target(endpoint: &str, headers: &str) -> TelemetryTarget {
+        TelemetryTarget {
             endpoint: Some(endpoint.to_owned()),
             headers: Some(headers.to_owned()),
             service_name: String::new(),
@@ -113,10 +115,10 @@ mod tests {
         assert_eq!(url("http://localhost:4318").unwrap(), "http://localhost:4318/v1/traces");
         assert_eq!(url("https://example.org/otlp/").unwrap(), "https://example.org/otlp/v1/traces");
         assert_eq!(url("http://[::1]:1").unwrap(), "http://[::1]:1/v1/traces");
-        assert_eq!(url("http://example.org"), Err(TargetError::PlainHttp));
-        assert_eq!(url("http://localhost.example.org"), Err(TargetError::PlainHttp));
-        assert_eq!(url("collector:4318"), Err(TargetError::Address));
-        let allowed = Target { allows_plain_http: true, ..target("http://example.org", "") };
+        assert_eq!(url("http://example.org"), Err(TelemetryTargetError::PlainHttp));
+        assert_eq!(url("http://localhost.example.org"), Err(TelemetryTargetError::PlainHttp));
+        assert_eq!(url("collector:4318"), Err(TelemetryTargetError::Address));
+        let allowed = TelemetryTarget { allows_plain_http: true, ..target("http://example.org", "") };
         assert!(allowed.url("metrics").is_ok());
     }
 
@@ -124,6 +126,6 @@ mod tests {
     fn headers_are_read_as_the_variable_spells_them() {
         let map = target("", "authorization=Basic%20YQ==, x-team = a ,").header_map().unwrap();
         assert!(map["authorization"] == "Basic YQ==" && map["x-team"] == "a", "{map:?}");
-        assert_eq!(target("", "no pair").header_map(), Err(TargetError::Headers));
+        assert_eq!(target("", "no pair").header_map(), Err(TelemetryTargetError::Headers));
     }
 }

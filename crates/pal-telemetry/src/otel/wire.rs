@@ -78,7 +78,7 @@ pub(super) struct ScopeSpans {
 
 /// The kind of a span inside of the program.
 pub(super) const INTERNAL: i32 = 1;
-/// The kind of a span that asks somebody else.
+/// Span kind of a request to another service.
 pub(super) const CLIENT: i32 = 3;
 
 #[derive(Clone, PartialEq, Message)]

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use pal_testkit::{Collector, Manner};
 use prost::Message;
 
-use crate::worked::{CANARY, SECRET, export};
+use crate::sample_events::{CANARY, SECRET, export};
 
 #[test]
 fn a_prompt_is_one_trace_with_its_requests_and_calls() {

@@ -3,6 +3,6 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod collector_trouble;
 mod export;
-mod trouble;
-mod worked;
+mod sample_events;

@@ -1,33 +1,38 @@
-//! The tools that show and change files.
+//! Tools that read and change files.
 
-mod diff;
-mod disk;
-mod edit;
-mod page;
-mod read;
-mod replace;
-mod write;
+mod edit_tool;
+mod file_diff;
+mod file_io;
+mod read_tool;
+mod replacement;
+mod text_page;
+mod write_tool;
 
-pub use edit::Edit;
-pub use read::Read;
-pub use write::Write;
+pub use edit_tool::EditTool;
+pub use read_tool::ReadTool;
+pub use write_tool::WriteTool;
 
-pub(crate) use disk::open;
+pub(crate) use file_io::open;
 
-use pal_model::FileSeen;
+use pal_model::KnownFile;
 
-use crate::{Output, Running};
+use crate::{ToolContext, ToolOutput};
 
-/// What the model knows of a file that it is shown whole by other means, as it is now.
-pub fn file_seen(real: &std::path::Path) -> Option<FileSeen> {
+/// State of a file that the model was shown completely by other means.
+pub fn file_seen(real: &std::path::Path) -> Option<KnownFile> {
     let bytes = std::fs::read(real).ok()?;
-    Some(FileSeen { print: disk::print_of(&bytes), call: None, lines: None })
+    Some(KnownFile { fingerprint: file_io::fingerprint(&bytes), call: None, lines: None })
 }
 
-/// Notes that the model knows a file now: at once for the calls beside this one, and in what the log remembers.
-fn note(output: &mut Output, running: &Running<'_>, real: &std::path::Path, seen: FileSeen) {
-    running.workspace.note_seen(real, seen.clone());
-    // A path that is no Unicode cannot stand in the log: it is known until the program ends.
+/// Records that the model knows a file: in the workspace, for parallel calls, and in the output, for the log.
+fn record_seen_file(
+    output: &mut ToolOutput,
+    context: &ToolContext<'_>,
+    real: &std::path::Path,
+    seen: KnownFile,
+) {
+    context.workspace.record_seen(real, seen.clone());
+    // A non-Unicode path cannot be logged: it is known until the program ends.
     if let Some(path) = real.to_str() {
         output.aftermath.files.insert(path.to_owned(), seen);
     }

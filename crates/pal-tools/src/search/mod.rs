@@ -1,9 +1,9 @@
-//! The tools that look for files, by what is in them and by what they are called.
+//! Tools that search files by content and by name.
 
-mod glob;
-mod grep;
-mod hits;
-mod walk;
+mod file_search;
+mod file_walk;
+mod glob_tool;
+mod grep_tool;
 
-pub use glob::Glob;
-pub use grep::Grep;
+pub use glob_tool::GlobTool;
+pub use grep_tool::GrepTool;

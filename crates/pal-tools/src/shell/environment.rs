@@ -1,18 +1,18 @@
-//! What the environment of a command has otherwise than ours.
+//! Changes to the environment of a command.
 //!
-//! A repository's own configuration can name programs that git runs while it only looks. Those that run unseen are
-//! switched off for every command, by settings that git ranks above all files: the monitor of the file system (`status`,
-//! `diff`, `ls-files`) and the check of signatures (`log`, `show`). Locks that are not needed are not taken, so that
-//! `status` writes no index, and the hook for that does not run. What a commit, a checkout or a fetch runs stays as it
-//! is: those are asked about. Not held back are `diff.external`, which git takes no empty value for; filters and text
-//! conversions, which have names of their own; and the hook of a written index under `diff`, whose answers would change
-//! without it. All of these come with an unpacked folder, never with a clone.
+//! A repository's own configuration can name programs that read-only git commands run. Those that run
+//! unnoticed are disabled for every command, by settings that override all files: the file system monitor
+//! (`status`, `diff`, `ls-files`) and signature checks (`log`, `show`). Optional locks are not taken, so that
+//! `status` writes no index, and its hook does not run. Programs of a commit, a checkout or a fetch stay
+//! enabled: those commands ask. Not covered are `diff.external`, which accepts no empty value; filters and
+//! text conversions, which have names of their own; and the hook of a written index under `diff`, whose
+//! results would change without it. All of these come with an unpacked folder, never with a clone.
 
 use std::ffi::{OsStr, OsString};
 
-use super::Variable;
+use super::EnvironmentChange;
 
-/// Set for every command: nothing pages, nothing asks, nothing opens an editor, no lock is taken without need.
+/// Variables set for every command: no pager, no prompt, no editor, no optional locks.
 const SET: [(&str, &str); 8] = [
     ("PAL", "1"),
     ("PAGER", "cat"),
@@ -24,16 +24,16 @@ const SET: [(&str, &str); 8] = [
     ("TERM", "dumb"),
 ];
 
-/// Unset for every command: they change what a command line means from what it was judged by.
+/// Variables unset for every command: they would change the meaning of a checked command line.
 const UNSET: [&str; 4] = ["CDPATH", "BASH_ENV", "ENV", "POSIXLY_CORRECT"];
 
-/// How many settings of git are in the environment; their names and values are numbered.
+/// Variable with the number of git settings in the environment; their names and values are numbered.
 const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
-/// Settings of git, over those of every file.
+/// Git settings that override all files.
 const GIT: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("log.showSignature", "false")];
 
-/// Settings of git for read-only commands, besides.
+/// Additional git settings for read-only commands.
 const NEUTRAL: [(&str, &str); 6] = [
     ("gpg.program", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -43,12 +43,12 @@ const NEUTRAL: [(&str, &str); 6] = [
     ("safe.directory", "*"),
 ];
 
-/// Names that are hidden as they stand: commands have no use for them unless the user says so, and what they print goes to the
-/// provider. A `*` stands for anything; letters of both cases are the same.
+/// Hidden variable names: commands do not need them unless the user says so, and output goes to the provider.
+/// `*` is a wildcard; case is ignored.
 const HIDDEN: [&str; 21] = [
     "ANTHROPIC_*",
     "OPENAI_*",
-    // Headers carry authorization.
+    // Headers contain authorization.
     "OTEL_*_HEADERS",
     "*PASSWORD*",
     "*PASSWD*",
@@ -59,7 +59,7 @@ const HIDDEN: [&str; 21] = [
     "*API_KEY*",
     "*APIKEY*",
     "*SERVICE_ACCOUNT*",
-    // Both hold names, passwords and hosts in one text.
+    // Both hold names, passwords and hosts in one value.
     "*CONNECTION_STRING*",
     "*CONN_STR*",
     "DOCKER_AUTH_CONFIG",
@@ -67,13 +67,13 @@ const HIDDEN: [&str; 21] = [
     "OP_SESSION*",
     "AOC_SESSION",
     "PGPASSFILE",
-    // Addresses of services that take a name and a password in the address. One without is hidden, too: a name says what a
-    // variable may hold, and a command that needs it is worth an exception by the user.
+    // URLs of services that may contain a name and a password. Those without are hidden, too: the variable
+    // name decides, and the user can make an exception.
     "*DATABASE_UR*",
     "*REDIS_UR*",
 ];
 
-/// The last part of names that hold secrets: `STRIPE_KEY`, `DB_PASS`, `SENTRY_DSN`.
+/// Last components of secret names: `STRIPE_KEY`, `DB_PASS`, `SENTRY_DSN`.
 const SECRET_PARTS: [&str; 27] = [
     "TOKEN",
     "SECRET",
@@ -104,10 +104,10 @@ const SECRET_PARTS: [&str; 27] = [
     "SIGNATURE",
 ];
 
-/// Endings of a last part that is written together: `PGPASSWORD`, `NPM_CONFIG__AUTHTOKEN`.
+/// Endings of a last component without a separator: `PGPASSWORD`, `NPM_CONFIG__AUTHTOKEN`.
 const SECRET_ENDINGS: [&str; 6] = ["TOKEN", "SECRET", "SECRETKEY", "SSHKEY", "AUTHKEY", "CONNSTR"];
 
-/// Services whose address has a name and a password in it, where the last part is `URL` or `URI`.
+/// Services whose `URL` or `URI` may contain a name and a password.
 const ADDRESSED: [&str; 13] = [
     "REDIS",
     "MONGO",
@@ -124,7 +124,7 @@ const ADDRESSED: [&str; 13] = [
     "WEBHOOK",
 ];
 
-/// What follows the part that tells: a number, an environment, a form. `STRIPE_KEY_LIVE`, `DB_PASS_FILE`, `JWT_KEY_2`.
+/// Qualifiers after the secret component: `STRIPE_KEY_LIVE`, `DB_PASS_FILE`, `JWT_KEY_2`.
 const QUALIFIERS: [&str; 24] = [
     "ID",
     "PROD",
@@ -152,13 +152,13 @@ const QUALIFIERS: [&str; 24] = [
     "BASE",
 ];
 
-/// What is said about tokens without naming one.
+/// Components after `TOKEN` that make a name harmless.
 const TOKEN_FIGURES: [&str; 14] = [
     "LIMIT", "LIMITS", "COUNT", "COUNTS", "BUDGET", "MAX", "MIN", "TTL", "TYPE", "LENGTH", "SIZE", "URL",
     "ENDPOINT", "USAGE",
 ];
 
-/// Variables of AWS that hold no secret. All others are hidden: most are keys, tokens or lead to them.
+/// AWS variables without secrets. All others are hidden: most are keys, tokens or lead to them.
 const OPEN_AWS: [&str; 14] = [
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
@@ -176,15 +176,15 @@ const OPEN_AWS: [&str; 14] = [
     "AWS_CLI_AUTO_PROMPT",
 ];
 
-/// Names that end like a secret and are none: directories.
+/// Names that end like a secret but are directories.
 const OPEN: [&str; 2] = ["PWD", "OLDPWD"];
 
-/// The changes to an environment with these variables. `hidden` are names, with a `*` for anything; `!` before one lets it
-/// through, whatever else is said of it.
+/// Changes to an environment with these variables. `hidden` holds names with `*` as a wildcard; a leading `!`
+/// makes an exception that beats all else.
 pub(super) fn changes(
     variables: impl Iterator<Item = (OsString, OsString)>,
     hidden: &[String],
-) -> Vec<Variable> {
+) -> Vec<EnvironmentChange> {
     let (mut changes, mut git_count) = (Vec::new(), 0);
     for (name, value) in variables {
         if name == GIT_COUNT {
@@ -194,9 +194,9 @@ pub(super) fn changes(
             changes.push((name, None));
         }
     }
-    // What is set comes last, and wins.
+    // Set variables come last and win.
     changes.extend(SET.map(|(name, value)| (name.into(), Some(value.into()))));
-    // Behind what the user gave git in the same way.
+    // After git settings that the user passed in the same way.
     for (number, (name, value)) in (git_count..).zip(GIT) {
         changes.push((format!("GIT_CONFIG_KEY_{number}").into(), Some(name.into())));
         changes.push((format!("GIT_CONFIG_VALUE_{number}").into(), Some(value.into())));
@@ -205,9 +205,9 @@ pub(super) fn changes(
     changes
 }
 
-/// What a read-only command gets besides: nothing that the user or a repository configured runs in its place. Whose
-/// repository it is does not matter where nothing can be changed.
-pub(super) fn neutral() -> Vec<Variable> {
+/// Additional changes for a read-only command, which disable programs configured by the user or a repository.
+/// The owner of a repository does not matter, since nothing can change.
+pub(super) fn read_only_changes() -> Vec<EnvironmentChange> {
     let set = |name: &str, value: &str| (name.into(), Some(value.into()));
     let mut variables = vec![set("GIT_CONFIG_GLOBAL", "/dev/null"), set("GIT_ATTR_NOSYSTEM", "1")];
     let settings: Vec<_> = GIT.iter().chain(&NEUTRAL).collect();
@@ -224,15 +224,16 @@ pub(super) fn neutral() -> Vec<Variable> {
     variables
 }
 
-/// The variables of ours that programs get to see: all but those that hold keys. `hidden` is as for commands.
-pub fn open_variables(hidden: &[String]) -> Vec<(OsString, OsString)> {
+/// Variables of our environment that programs may see: all without secrets. `hidden` is as for commands.
+pub fn visible_variables(hidden: &[String]) -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, value)| !is_hidden(name, value, hidden)).collect()
 }
 
-/// Returns whether a variable is kept from programs: by its name, by what the user says, or because its value is a secret.
+/// Returns whether a variable is hidden: by its name, by a user setting, or because its value is a secret.
 ///
-/// Left open on purpose: `SSH_AUTH_SOCK`, `GPG_AGENT_INFO`, `SSH_ASKPASS`, `KUBECONFIG`, which name a socket, a program or a
-/// file and hold no secret themselves; `git push` and the like need them, and the commands that use them are asked about.
+/// Visible on purpose: `SSH_AUTH_SOCK`, `GPG_AGENT_INFO`, `SSH_ASKPASS`, `KUBECONFIG`, which name a socket, a
+/// program or a file and hold no secret themselves; `git push` and the like need them, and commands that use
+/// them ask.
 fn is_hidden(name: &OsStr, value: &OsStr, hidden: &[String]) -> bool {
     let bytes = name.as_encoded_bytes();
     let says = |pattern: &str| matches(bytes, pattern.as_bytes());
@@ -240,7 +241,7 @@ fn is_hidden(name: &OsStr, value: &OsStr, hidden: &[String]) -> bool {
         return false;
     }
     let large = String::from_utf8_lossy(bytes).to_ascii_uppercase();
-    // Names of settings that the user gave git, numbered.
+    // Numbered names of git settings from the user.
     if OPEN.contains(&large.as_str()) || large.starts_with("GIT_CONFIG_KEY_") {
         return false;
     }
@@ -251,11 +252,11 @@ fn is_hidden(name: &OsStr, value: &OsStr, hidden: &[String]) -> bool {
         || value.to_str().is_some_and(pal_secrets::has_secret)
 }
 
-/// Returns whether the parts of a name say that it holds a secret.
+/// Returns whether the components of a name mark a secret.
 fn is_secret_name(large: &str) -> bool {
     let mut parts: Vec<&str> =
         large.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
-    // `SECRET_KEY_BASE`, `SECRET_VERSION_2`: whatever follows.
+    // `SECRET_KEY_BASE`, `SECRET_VERSION_2`: anything may follow.
     if parts.iter().any(|part| matches!(*part, "SECRET" | "SECRETS")) {
         return true;
     }
@@ -282,13 +283,13 @@ fn is_secret_name(large: &str) -> bool {
         || are_tokens
 }
 
-/// `V2`.
+/// Returns whether a component is a version such as `V2`.
 fn is_version(part: &str) -> bool {
     part.strip_prefix('V')
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a name is what a pattern says, with a `*` for anything.
+/// Returns whether a name matches a pattern with `*` as a wildcard.
 fn matches(name: &[u8], pattern: &[u8]) -> bool {
     let Some(star) = pattern.iter().position(|byte| *byte == b'*') else { return name == pattern };
     let (beginning, rest) = (&pattern[..star], &pattern[star + 1..]);
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_taken_away() {
+    fn key_variables_are_removed() {
         let secrets = [
             "ANTHROPIC_API_KEY",
             "OPENAI_BASE_URL",
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_names_are_seen() {
+    fn ordinary_names_stay_visible() {
         let open = [
             "PWD",
             "OLDPWD",
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_secrets_are_hidden_whatever_their_name() {
+    fn secret_values_are_hidden_under_any_name() {
         let values = [
             ("UPSTREAM", "https://ann:s3cr3t-Pa55@git.internal/a.git", true),
             ("HTTPS_PROXY", "http://ann:pr0xy-Pa55@proxy:3128", true),
@@ -423,14 +424,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_lets_through_is_seen() {
+    fn exceptions_of_the_user_stay_visible() {
         let names = ["GITHUB_TOKEN", "NPM_TOKEN", "OPENAI_API_KEY", "MINE"];
         assert_eq!(gone(&names, &["!GITHUB_TOKEN", "MINE", "!M*"]), ["NPM_TOKEN", "OPENAI_API_KEY"]);
         assert_eq!(gone(&names, &["!OPENAI_*"]), ["GITHUB_TOKEN", "NPM_TOKEN"]);
     }
 
     #[test]
-    fn what_the_user_gave_git_stays() {
+    fn git_settings_of_the_user_stay() {
         let variables = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "a.b"), ("GIT_CONFIG_VALUE_0", "c")];
         let changes = changes(variables.map(|(name, value)| (name.into(), value.into())).into_iter(), &[]);
         let set = |name: &str| changes.iter().rfind(|(changed, _)| changed == name).cloned();

@@ -1,16 +1,16 @@
-//! Commands of the shell: Bash, BashOutput, KillBash.
+//! Shell tools: Bash, BashOutput, KillBash.
 
-mod bash;
-mod bash_output;
+mod bash_output_tool;
+mod bash_tool;
+mod command_report;
+mod command_script;
 mod environment;
-mod kill_bash;
-mod places;
-mod sandbox;
-mod script;
-mod told;
+mod kill_bash_tool;
+mod placeholders;
+mod session_sandbox;
 
 #[cfg(test)]
-mod fence_tests;
+mod sandbox_tests;
 #[cfg(test)]
 mod tests;
 
@@ -20,117 +20,122 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pal_permissions::{Confinement, SandboxLevel};
-use pal_process::{Background, ProcessSession, Program, SESSION_VARIABLE};
-use pal_sandbox::{Fence, NoFence, ThreadSandbox};
+use pal_process::sandbox::{Sandbox, SandboxError, ThreadSandbox};
+use pal_process::{BackgroundCommands, ProcessSession, Program, SESSION_VARIABLE};
 
-use crate::Tool;
-use places::Holding;
-use sandbox::CommandPolicy;
+use crate::ToolHandler;
+use placeholders::PlaceholderGuard;
+use session_sandbox::CommandPolicy;
 
-pub use bash::Bash;
-pub use bash_output::BashOutput;
-pub use environment::open_variables;
-pub use kill_bash::KillBash;
-pub use sandbox::{Sandbox, SandboxConfig};
+pub use bash_output_tool::BashOutputTool;
+pub use bash_tool::BashTool;
+pub use environment::visible_variables;
+pub use kill_bash_tool::KillBashTool;
+pub use session_sandbox::{SandboxConfig, SessionSandbox};
 
-/// The folder of the session with the outputs of commands in the background.
+/// Session folder for outputs of background commands.
 const BACKGROUND: &str = "background";
 
-/// The folder of the session with temporary files of read-only commands.
+/// Session folder for temporary files of read-only commands.
 const SCRATCH: &str = "scratch";
 
 /// Default for [`Shell::limit_outputs`].
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 
-/// The shell of a session: what its commands run in, and those that run beside it. Commands in the background end with
-/// this value; a program that exits without dropping it calls [`Shell::end`] first.
+/// Shell of a session: sandbox, environment and background commands. Dropping it ends background commands; a
+/// program that exits without dropping it calls [`Shell::shut_down`] first.
 #[derive(Debug)]
 pub struct Shell {
-    /// The sandbox of commands; none if a person switched it off.
-    pub sandbox: Option<Sandbox>,
-    /// Variables that no command gets to see, besides those that look like secrets: names, with a `*` for anything. A `!`
-    /// before one lets it through.
+    /// Sandbox of commands; `None` if the user switched it off.
+    pub sandbox: Option<SessionSandbox>,
+    /// Hidden variables besides those that look like secrets: names with `*` as a wildcard; a leading `!`
+    /// makes an exception.
     pub hidden_variables: Vec<String>,
-    /// Commands that run beside the session.
-    pub background: Background,
-    /// Whether commands may be left in the background.
+    /// Background commands of the session.
+    pub background: BackgroundCommands,
+    /// True if background commands are allowed.
     pub allows_background: bool,
-    /// The mark of all processes that the session starts.
+    /// Mark of all processes that the session starts.
     processes: ProcessSession,
     program: PathBuf,
-    places: places::Places,
-    told_of_landlock: AtomicBool,
-    /// The folder that read-only commands may write to.
+    placeholders: placeholders::Placeholders,
+    has_shown_landlock_notice: AtomicBool,
+    /// Folder that read-only commands may write to.
     scratch: PathBuf,
     output_bytes_max: u64,
 }
 
 impl Shell {
-    /// The shell of the session that has this folder.
-    pub fn new(session: &Path, sandbox: Option<Sandbox>, hidden_variables: Vec<String>) -> Shell {
-        let background = Background::new(session.join(BACKGROUND), OUTPUT_BYTES_MAX);
+    /// Creates the shell of the session with this folder.
+    pub fn new(session: &Path, sandbox: Option<SessionSandbox>, hidden_variables: Vec<String>) -> Shell {
+        let background = BackgroundCommands::new(session.join(BACKGROUND), OUTPUT_BYTES_MAX);
         Shell {
             sandbox,
             hidden_variables,
             background,
             allows_background: true,
             processes: ProcessSession::default(),
-            program: script::shell(),
-            places: places::Places::default(),
-            told_of_landlock: AtomicBool::new(false),
+            program: command_script::shell(),
+            placeholders: placeholders::Placeholders::default(),
+            has_shown_landlock_notice: AtomicBool::new(false),
             scratch: session.join(SCRATCH),
             output_bytes_max: OUTPUT_BYTES_MAX,
         }
     }
 
-    /// Limits the output of one command on disk: what a command prints beyond it is dropped, and one in the background is
-    /// ended.
+    /// Limits the output of one command on disk: further output is dropped, and a background command is
+    /// killed.
     pub fn limit_outputs(&mut self, bytes_max: u64) {
         self.output_bytes_max = bytes_max;
         self.background.limit_outputs(bytes_max);
     }
 
-    /// Commands in the background that ended since this was last asked and whose end nobody saw, a sentence for each.
-    pub fn finished_since_last_asked(&self) -> Vec<String> {
-        let finished = self.background.finished_since_last_asked();
-        self.tidy();
-        finished.iter().map(|task| format!("Background {}", told::task(task))).collect()
+    /// Returns a sentence for each background command that ended unnoticed since the last call.
+    pub fn take_finished(&self) -> Vec<String> {
+        let finished = self.background.take_finished();
+        self.remove_placeholders();
+        finished.iter().map(|task| format!("Background {}", command_report::describe_command(task))).collect()
     }
 
-    /// Whether commands run in namespaces of their own.
+    /// Returns whether bubblewrap runs commands in namespaces of their own.
     fn is_bubblewrapped(&self, confinement: &Confinement) -> bool {
         let has_processes =
             matches!(confinement.level, SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite);
-        let is_bubblewrap = |sandbox: &Sandbox| {
+        let is_bubblewrap = |sandbox: &SessionSandbox| {
             thread_sandbox(sandbox, confinement).is_none()
-                && matches!(sandbox.fence(), Fence::Bubblewrap { .. })
+                && matches!(sandbox.effective_sandbox(), Sandbox::Bubblewrap { .. })
         };
         has_processes && self.sandbox.as_ref().is_some_and(is_bubblewrap)
     }
 
-    /// Commands in the background that still run, a line for each.
-    pub fn running(&self) -> Vec<String> {
-        self.background.list().iter().filter(|task| is_running(task)).map(told::task).collect()
+    /// Returns a line for each running background command.
+    pub fn running_commands(&self) -> Vec<String> {
+        self.background
+            .list()
+            .iter()
+            .filter(|task| is_running(task))
+            .map(command_report::describe_command)
+            .collect()
     }
 
     fn is_anything_running(&self) -> bool {
         self.background.list().iter().any(is_running)
     }
 
-    /// A command line as a program, in the sandbox that its confinement says, which stands as long as the second value
-    /// lives or a command runs in the background. `frame` makes the whole line of a command.
-    fn command(
+    /// Builds the program for a command line in its sandbox, which holds while the returned guard lives or a
+    /// background command runs. `frame` wraps the command line.
+    fn build_program(
         &self,
         command: &str,
         frame: impl Fn(&str) -> String,
         directory: PathBuf,
         confinement: &Confinement,
-    ) -> Result<(Program, Option<Holding<'_>>), NoFence> {
-        let line = self.confined_parts(command, confinement)?;
+    ) -> Result<(Program, Option<PlaceholderGuard<'_>>), SandboxError> {
+        let line = self.wrap_confined_parts(command, confinement)?;
         let mut environment = environment::changes(std::env::vars_os(), &self.hidden_variables);
         environment.push((SESSION_VARIABLE.into(), Some(self.processes.mark().into())));
         if confinement.level == SandboxLevel::ReadOnly {
-            environment.extend(environment::neutral());
+            environment.extend(environment::read_only_changes());
         }
         let arguments = vec!["-c".into(), frame(&line).into()];
         let mut program = Program {
@@ -142,55 +147,60 @@ impl Shell {
         };
         let sandbox = match (&self.sandbox, confinement.level) {
             (_, SandboxLevel::Full) | (None, SandboxLevel::Guarded) => return Ok((program, None)),
-            (None, _) => return Err(NoFence { why: "the sandbox is switched off".to_owned() }),
+            (None, _) => return Err(SandboxError { why: "the sandbox is switched off".to_owned() }),
             (Some(sandbox), _) => sandbox,
         };
         let CommandPolicy { mut policy, never, repositories } =
-            sandbox.policy(confinement.level, &confinement.readable);
+            sandbox.command_policy(confinement.level, &confinement.readable);
         if let Some(by_thread) = thread_sandbox(sandbox, confinement) {
-            // Texts that are too long for a pipe, and what is sorted, go to a folder of the session.
+            // Temporary files of heredocs and `sort` go to a session folder.
             if let Some(scratch) = self.make_scratch() {
                 program.environment.push(("TMPDIR".into(), Some(scratch.clone().into())));
                 policy.writable.push(scratch);
             }
             return Ok((by_thread.confine(program, &policy), None));
         }
-        match (sandbox.fence(), confinement.level) {
-            // A rule allows it: without a sandbox it runs as it would have anyway.
-            (Fence::None { .. }, SandboxLevel::Guarded) => Ok((program, None)),
-            (fence, SandboxLevel::WorkspaceWrite | SandboxLevel::Guarded) => {
-                // What is held can be closed only once it is there.
-                let holding = Holding::start(self, sandbox.fence(), &policy, (never, repositories));
-                Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, Some(holding)))
+        match (sandbox.effective_sandbox(), confinement.level) {
+            // A rule allows it: it runs without a sandbox if there is none.
+            (Sandbox::None { .. }, SandboxLevel::Guarded) => Ok((program, None)),
+            (mechanism, SandboxLevel::WorkspaceWrite | SandboxLevel::Guarded) => {
+                // Placeholders must exist before they can be mounted.
+                let guard = PlaceholderGuard::start(
+                    self,
+                    sandbox.effective_sandbox(),
+                    &policy,
+                    (never, repositories),
+                );
+                Ok((mechanism.wrap(program, &policy, &sandbox.config().helper)?, Some(guard)))
             }
-            (fence, _) => Ok((fence.wrap(program, &policy, &sandbox.config().helper)?, None)),
+            (mechanism, _) => Ok((mechanism.wrap(program, &policy, &sandbox.config().helper)?, None)),
         }
     }
 
-    /// The folder of the session that read-only commands may write to.
+    /// Creates the session folder that read-only commands may write to.
     fn make_scratch(&self) -> Option<PathBuf> {
         use std::os::unix::fs::DirBuilderExt;
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.scratch);
         made.ok().and_then(|()| self.scratch.canonicalize().ok())
     }
 
-    /// A line whose stricter parts run in sandboxes of their own: the words that put a program there stand before them.
-    fn confined_parts(&self, command: &str, confinement: &Confinement) -> Result<String, NoFence> {
+    /// Puts the sandbox prefix before each part with a stricter sandbox of its own.
+    fn wrap_confined_parts(&self, command: &str, confinement: &Confinement) -> Result<String, SandboxError> {
         let mut line = command.to_owned();
-        // From the end, so that what is before stays where it is.
+        // From the end, so that earlier offsets stay valid.
         for part in confinement.parts.iter().rev() {
             let Some(sandbox) = &self.sandbox else {
                 return match part.level {
                     SandboxLevel::Guarded | SandboxLevel::Full => continue,
-                    _ => Err(NoFence { why: "the sandbox is switched off".to_owned() }),
+                    _ => Err(SandboxError { why: "the sandbox is switched off".to_owned() }),
                 };
             };
-            let is_missing = matches!(sandbox.fence(), Fence::None { .. });
+            let is_missing = matches!(sandbox.effective_sandbox(), Sandbox::None { .. });
             if part.level == SandboxLevel::Guarded && is_missing {
                 continue;
             }
-            let CommandPolicy { policy, .. } = sandbox.policy(part.level, &confinement.readable);
-            let mut words = sandbox.fence().prefix(&policy, &sandbox.config().helper)?;
+            let CommandPolicy { policy, .. } = sandbox.command_policy(part.level, &confinement.readable);
+            let mut words = sandbox.effective_sandbox().prefix(&policy, &sandbox.config().helper)?;
             if part.level == SandboxLevel::ReadOnly {
                 words.push("env".into());
                 let set = |(name, value): (OsString, Option<OsString>)| {
@@ -199,42 +209,42 @@ impl Shell {
                     word.push(value?);
                     Some(word)
                 };
-                words.extend(environment::neutral().into_iter().filter_map(set));
+                words.extend(environment::read_only_changes().into_iter().filter_map(set));
             }
             let quoted: Vec<String> =
-                words.iter().map(|word| script::quoted(&word.to_string_lossy())).collect();
+                words.iter().map(|word| command_script::quoted(&word.to_string_lossy())).collect();
             line.insert_str(part.start, &format!("{} ", quoted.join(" ")));
         }
         Ok(line)
     }
 
-    /// What the fence of this session cannot do, once.
-    fn weakness(&self) -> Option<String> {
+    /// Returns the notice about limits of Landlock, once.
+    fn landlock_notice(&self) -> Option<String> {
         let sandbox = self.sandbox.as_ref()?;
-        let is_weak =
-            matches!(sandbox.fence(), Fence::Landlock { .. }) && !sandbox.config().guarded.is_empty();
-        let is_news = is_weak && !self.told_of_landlock.swap(true, Ordering::Relaxed);
-        is_news.then(|| told::LANDLOCK.to_owned())
+        let is_weak = matches!(sandbox.effective_sandbox(), Sandbox::Landlock { .. })
+            && !sandbox.config().guarded.is_empty();
+        let is_news = is_weak && !self.has_shown_landlock_notice.swap(true, Ordering::Relaxed);
+        is_news.then(|| command_report::LANDLOCK.to_owned())
     }
 }
 
-/// The sandbox that the kernel alone puts around a read-only command, if it can.
-fn thread_sandbox(sandbox: &Sandbox, confinement: &Confinement) -> Option<ThreadSandbox> {
+/// Kernel-only sandbox of a read-only command, if supported.
+fn thread_sandbox(sandbox: &SessionSandbox, confinement: &Confinement) -> Option<ThreadSandbox> {
     let is_read_only = confinement.level == SandboxLevel::ReadOnly;
     sandbox.config().probe.thread_sandbox().filter(|_| is_read_only)
 }
 
-fn is_running(task: &pal_process::Task) -> bool {
-    matches!(task.state, pal_process::State::Running)
+fn is_running(task: &pal_process::BackgroundCommand) -> bool {
+    matches!(task.state, pal_process::BackgroundState::Running)
 }
 
-/// The tools of the shell, by name.
-pub fn shell_tools(shell: &Arc<Shell>) -> Vec<Box<dyn Tool>> {
+/// Shell tools, sorted by name.
+pub fn shell_tools(shell: &Arc<Shell>) -> Vec<Box<dyn ToolHandler>> {
     vec![
-        Box::new(Bash(Arc::clone(shell))),
-        Box::new(BashOutput(Arc::clone(shell))),
-        Box::new(KillBash(Arc::clone(shell))),
+        Box::new(BashTool(Arc::clone(shell))),
+        Box::new(BashOutputTool(Arc::clone(shell))),
+        Box::new(KillBashTool(Arc::clone(shell))),
     ]
 }
 
-type Variable = (OsString, Option<OsString>);
+type EnvironmentChange = (OsString, Option<OsString>);

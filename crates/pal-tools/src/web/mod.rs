@@ -1,7 +1,7 @@
-//! The tool that fetches pages.
+//! Tool that fetches web pages.
 
-mod address;
-mod fetch;
-mod page;
+mod public_address;
+mod web_fetch;
+mod web_page;
 
-pub use fetch::WebFetch;
+pub use web_fetch::WebFetchTool;

@@ -1,18 +1,18 @@
-//! A place to work in, and calls that are made there.
+//! Workspace for tool calls.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pal_model::{Text, ToolUseId};
-use pal_permissions::{Confinement, Need, SandboxLevel};
-use pal_process::Cancel;
-use pal_tools::{Abilities, Input, Output, Running, Workspace, find, tools};
+use pal_model::{SharedText, ToolUseId};
+use pal_permissions::{Confinement, SandboxLevel, ToolAccess};
+use pal_process::CancelToken;
+use pal_tools::{MediaSupport, ToolContext, ToolInput, ToolOutput, Workspace, builtin_tools, find_tool};
 use tempfile::TempDir;
 
 pub(crate) struct Place {
     pub(crate) workspace: Workspace,
-    pub(crate) cancel: Cancel,
+    pub(crate) cancel: CancelToken,
     folder: PathBuf,
     calls: AtomicU32,
     _kept: TempDir,
@@ -20,10 +20,10 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place::seeing(Abilities::default())
+        Place::seeing(MediaSupport::default())
     }
 
-    pub(crate) fn seeing(abilities: Abilities) -> Place {
+    pub(crate) fn seeing(abilities: MediaSupport) -> Place {
         let kept = tempfile::tempdir().unwrap();
         let folder = kept.path().canonicalize().unwrap();
         let root = folder.join("project");
@@ -37,15 +37,15 @@ impl Place {
             abilities,
             BTreeMap::new(),
         );
-        Place { workspace, cancel: Cancel::new(), folder, calls: AtomicU32::new(0), _kept: kept }
+        Place { workspace, cancel: CancelToken::new(), folder, calls: AtomicU32::new(0), _kept: kept }
     }
 
-    /// A path inside of the project.
+    /// Path inside the project.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join("project").join(name)
     }
 
-    /// A path beside the project.
+    /// Path next to the project.
     pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -65,23 +65,30 @@ impl Place {
         String::from_utf8(self.bytes(name)).unwrap()
     }
 
-    /// What a call would need.
-    pub(crate) fn needs(&self, tool: &str, input: &serde_json::Value) -> Result<Vec<Need>, String> {
-        let tools = tools();
-        find(&tools, tool).unwrap().needs(&Input(Text::from(input.to_string())), &self.workspace)
+    /// Access that a call needs.
+    pub(crate) fn needs(&self, tool: &str, input: &serde_json::Value) -> Result<Vec<ToolAccess>, String> {
+        let tools = builtin_tools();
+        find_tool(&tools, tool)
+            .unwrap()
+            .required_access(&ToolInput(SharedText::from(input.to_string())), &self.workspace)
     }
 
-    /// Makes a call with everything allowed that it says to need.
-    pub(crate) fn call(&self, tool: &str, input: &serde_json::Value) -> Said {
+    /// Makes a call with all required access granted.
+    pub(crate) fn call(&self, tool: &str, input: &serde_json::Value) -> CallResult {
         match self.needs(tool, input) {
             Ok(granted) => self.call_with(tool, input, &granted),
-            Err(wrong) => Said { call: String::new(), output: Output::error(&wrong) },
+            Err(wrong) => CallResult { call: String::new(), output: ToolOutput::error(&wrong) },
         }
     }
 
-    pub(crate) fn call_with(&self, tool: &str, input: &serde_json::Value, granted: &[Need]) -> Said {
+    pub(crate) fn call_with(
+        &self,
+        tool: &str,
+        input: &serde_json::Value,
+        granted: &[ToolAccess],
+    ) -> CallResult {
         let call = format!("call_{}", self.calls.fetch_add(1, Ordering::Relaxed));
-        let running = Running {
+        let context = ToolContext {
             workspace: &self.workspace,
             granted,
             confinement: &Confinement::whole(SandboxLevel::Full),
@@ -89,33 +96,34 @@ impl Place {
             cancel: &self.cancel,
             progress: &|_| {},
         };
-        let tools = tools();
-        let output = find(&tools, tool).unwrap().run(&Input(Text::from(input.to_string())), &running);
-        Said { call, output }
+        let tools = builtin_tools();
+        let output =
+            find_tool(&tools, tool).unwrap().run(&ToolInput(SharedText::from(input.to_string())), &context);
+        CallResult { call, output }
     }
 
-    pub(crate) fn read(&self, name: &str) -> Said {
+    pub(crate) fn read(&self, name: &str) -> CallResult {
         self.call("Read", &serde_json::json!({"file_path": name}))
     }
 }
 
-/// What came of a call.
+/// Result of a call.
 #[must_use]
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CallResult {
     pub(crate) call: String,
-    pub(crate) output: Output,
+    pub(crate) output: ToolOutput,
 }
 
-impl Said {
-    /// The text, of a call that went well.
+impl CallResult {
+    /// Text of a successful call.
     #[track_caller]
     pub(crate) fn good(&self) -> String {
         assert!(!self.output.is_error, "{}", self.text());
         self.text()
     }
 
-    /// The text, of a call that went wrong.
+    /// Text of a failed call.
     #[track_caller]
     pub(crate) fn wrong(&self) -> String {
         assert!(self.output.is_error, "{}", self.text());
@@ -127,7 +135,7 @@ impl Said {
         self.output.content.iter().filter_map(|block| block.string("text")).collect()
     }
 
-    /// Whether the session will remember this file.
+    /// Returns whether the session remembers this file.
     pub(crate) fn remembers(&self, path: &Path) -> bool {
         self.output.aftermath.files.contains_key(path.to_str().unwrap())
     }

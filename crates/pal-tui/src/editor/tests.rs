@@ -7,7 +7,7 @@ fn editor(text: &str) -> Editor {
 }
 
 #[test]
-fn a_long_paste_is_sent_in_full_and_shown_as_a_mark() {
+fn a_long_paste_is_sent_in_full_and_shown_as_a_placeholder() {
     let long = "line\n".repeat(40);
     let mut editor = editor("see ");
     editor.paste(&long);
@@ -20,7 +20,7 @@ fn a_long_paste_is_sent_in_full_and_shown_as_a_mark() {
 }
 
 #[test]
-fn a_mark_is_deleted_as_a_whole_and_then_nothing_of_it_is_sent() {
+fn a_deleted_placeholder_is_not_sent() {
     let mut editor = editor("a");
     editor.paste(&"x".repeat(5_000));
     editor.backspace();
@@ -29,7 +29,7 @@ fn a_mark_is_deleted_as_a_whole_and_then_nothing_of_it_is_sent() {
 }
 
 #[test]
-fn earlier_prompts_come_back_and_what_was_begun_is_not_lost() {
+fn history_recall_keeps_the_draft() {
     let mut editor = Editor::new(vec!["one".into(), "two".into()]);
     editor.insert("dra");
     editor.up(40);
@@ -69,14 +69,14 @@ fn the_cursor_moves_by_characters_words_lines_and_rows() {
 #[test]
 fn rows_fit_and_break_at_spaces() {
     let text = "a few words and averyverylongword\n\nend";
-    let laid = laid(text, text.len(), 10);
+    let laid = lay_out_text(text, text.len(), 10);
     let rows: Vec<&str> = laid.rows.iter().map(|row| &text[row.clone()]).collect();
     assert_eq!(rows, ["a few ", "words and ", "averyveryl", "ongword", "", "end"]);
     assert_eq!((laid.row, laid.column), (5, 3));
 }
 
 #[test]
-fn a_picture_goes_along_as_long_as_its_mark_is_there() {
+fn an_image_is_sent_while_its_placeholder_exists() {
     let mut editor = editor("what is ");
     editor.paste_picture(PathBuf::from("/tmp/a shot.png"));
     editor.insert("?");

@@ -1,14 +1,14 @@
-//! Code with a little colour: comments, strings, numbers and the words that most languages share. No grammar is known, so a
-//! guess is never more than a colour.
+//! Simple syntax highlighting: comments, strings, numbers and common keywords. It knows no grammar; a wrong guess is only a
+//! wrong colour.
 
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::difference::diff_style;
-use crate::paint::chopped;
+use crate::diff::diff_style;
+use crate::styled_text::wrap_anywhere;
 use crate::theme::Theme;
 
-/// Words that stand for themselves in one or more common languages.
+/// Keywords of common languages.
 const WORDS: &[&str] = &[
     "abstract",
     "and",
@@ -100,7 +100,7 @@ const WORDS: &[&str] = &[
     "Self",
 ];
 
-/// Languages whose comments begin with a number sign.
+/// Languages whose comments start with `#`.
 const NUMBER_SIGN: &[&str] = &[
     "python",
     "py",
@@ -122,16 +122,16 @@ const NUMBER_SIGN: &[&str] = &[
     "ini",
 ];
 
-/// Languages that are no code.
+/// Languages without highlighting.
 const PLAIN: &[&str] = &["", "text", "txt", "plain", "markdown", "md", "console", "output", "log"];
 
-/// A line of a code block, indented.
+/// An indented line of a code block.
 pub(crate) fn code_line(line: &str, language: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let indent = [Span::raw("  ")];
-    chopped(&spans(line, language, theme), &indent, &indent, width.max(8))
+    wrap_anywhere(&spans(line, language, theme), &indent, &indent, width.max(8))
 }
 
-/// A line of code in its colours.
+/// Highlights a line of code.
 pub(super) fn spans(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     if line.is_empty() {
         return Vec::new();
@@ -160,7 +160,7 @@ fn is_same(span: &Span<'static>, style: Style) -> bool {
     span.style == style
 }
 
-/// How long the next piece is, and its style.
+/// Length in bytes and style of the next token.
 fn token(rest: &str, first: char, language: &str, theme: Theme) -> (usize, Style) {
     let takes_number_sign = NUMBER_SIGN.contains(&language);
     let is_comment = (takes_number_sign && first == '#')
@@ -186,7 +186,7 @@ fn token(rest: &str, first: char, language: &str, theme: Theme) -> (usize, Style
     (first.len_utf8(), Style::new())
 }
 
-/// The length of a string that begins here, if it ends in this line. A lone apostrophe is no string.
+/// Length in bytes of a string literal that ends in this line. A lone apostrophe is not a string.
 fn quoted(rest: &str, mark: char) -> Option<usize> {
     let mut is_escaped = false;
     for (at, character) in rest.char_indices().skip(1) {

@@ -1,26 +1,26 @@
-//! Tables at any width: columns shrink in fairness, cells are broken, and a table that does not fit at all becomes a list.
+//! Tables at any width: columns share the room, cells wrap, and a table that does not fit becomes a list.
 
 use pulldown_cmark::Alignment;
 use ratatui_core::text::{Line, Span};
 
-use crate::paint::{line_columns, wrapped};
+use crate::styled_text::{line_columns, wrap};
 use crate::theme::Theme;
 
-/// What stands between columns.
+/// Gap between columns.
 const GAP: &str = "  ";
-/// No column gets narrower than this.
+/// Minimum width of a column.
 const COLUMN_MIN: usize = 6;
 
-/// A table that is being read.
-pub(super) struct Table {
+/// A table while it is parsed.
+pub(super) struct MarkdownTable {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<Vec<Span<'static>>>>,
     row: Vec<Vec<Span<'static>>>,
 }
 
-impl Table {
-    pub(super) fn new(alignments: Vec<Alignment>) -> Table {
-        Table { alignments, rows: Vec::new(), row: Vec::new() }
+impl MarkdownTable {
+    pub(super) fn new(alignments: Vec<Alignment>) -> MarkdownTable {
+        MarkdownTable { alignments, rows: Vec::new(), row: Vec::new() }
     }
 
     pub(super) fn cell(&mut self, spans: Vec<Span<'static>>) {
@@ -31,7 +31,7 @@ impl Table {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    /// The table in lines of at most `room` columns.
+    /// Renders the table in lines of at most `room` columns.
     pub(super) fn lines(self, room: usize, theme: Theme) -> Vec<Line<'static>> {
         let count = self.alignments.len();
         if count == 0 {
@@ -43,7 +43,7 @@ impl Table {
         }
     }
 
-    /// How wide each column would like to be.
+    /// Natural width of each column.
     fn natural(&self) -> Vec<usize> {
         let wide = |cell: &Vec<Span<'static>>| line_columns(&Line::from(cell.clone()));
         let column = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(wide).max().unwrap_or(0);
@@ -74,7 +74,7 @@ impl Table {
             if is_heading {
                 spans.iter_mut().for_each(|span| span.style = span.style.patch(theme.strong()));
             }
-            wrapped(&spans, &[], &[], widths[at])
+            wrap(&spans, &[], &[], widths[at])
         };
         let cells: Vec<Vec<Line<'static>>> = (0..widths.len()).map(cell).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
@@ -93,7 +93,7 @@ impl Table {
                 };
                 spans.push(Span::raw(" ".repeat(before)));
                 spans.extend(line.spans);
-                // Nothing stands behind the last column.
+                // The last column has no padding.
                 if at + 1 < cells.len() {
                     spans.push(Span::raw(" ".repeat(free - before)));
                 }
@@ -104,7 +104,7 @@ impl Table {
         (0..height).map(line).collect()
     }
 
-    /// Row by row, each cell behind its heading.
+    /// Renders row by row, each cell after its heading.
     fn list(&self, room: usize, theme: Theme) -> Vec<Line<'static>> {
         let Some((heading, rows)) = self.rows.split_first() else { return Vec::new() };
         let mut lines = Vec::new();
@@ -115,14 +115,14 @@ impl Table {
                 let mut spans = vec![Span::styled(format!("{name}: "), theme.strong())];
                 spans.extend(cell.iter().cloned());
                 let first = Span::styled(if at == 0 { "• " } else { "  " }, theme.accent());
-                lines.extend(wrapped(&spans, &[first], &[Span::raw("  ")], room));
+                lines.extend(wrap(&spans, &[first], &[Span::raw("  ")], room));
             }
         }
         lines
     }
 }
 
-/// The width of each column if all fit into `room`: those that ask for less than their share get what they ask for.
+/// Column widths that fit into `room`, if possible: columns narrower than their share keep their natural width.
 fn widths(natural: &[usize], room: usize) -> Option<Vec<usize>> {
     let mut widths: Vec<Option<usize>> = vec![None; natural.len()];
     loop {

@@ -1,13 +1,13 @@
-//! The writer against a real terminal's rules: whatever is drawn, finished lines stand once, in order, in the scrollback.
+//! Frames on an emulated terminal: finished lines appear once, in order, in the scrollback.
 
 use std::num::NonZero;
 
-use pal_tui::{Live, Screen};
+use pal_tui::{LiveRegion, Screen};
 use proptest::prelude::*;
 use ratatui_core::text::Line;
 
-/// A terminal of the size, with a long scrollback.
-struct Terminal {
+/// A terminal with a long scrollback.
+struct EmulatedTerminal {
     parser: vt100::Parser,
     screen: Screen<Vec<u8>>,
 }
@@ -16,17 +16,17 @@ fn positive(number: u16) -> NonZero<u16> {
     NonZero::new(number).unwrap()
 }
 
-impl Terminal {
-    fn new(columns: u16, rows: u16) -> Terminal {
+impl EmulatedTerminal {
+    fn new(columns: u16, rows: u16) -> EmulatedTerminal {
         let screen = Screen::new(Vec::new(), columns.into(), rows.into(), true);
-        Terminal { parser: vt100::Parser::new(positive(rows), positive(columns), 10_000), screen }
+        EmulatedTerminal { parser: vt100::Parser::new(positive(rows), positive(columns), 10_000), screen }
     }
 
     fn frame(&mut self, finished: &[&str], live: &[&str]) {
         let lines =
             |texts: &[&str]| texts.iter().map(|text| Line::from((*text).to_owned())).collect::<Vec<_>>();
         let cursor = (!live.is_empty()).then(|| (live.len() - 1, 0));
-        self.screen.frame(&lines(finished), &Live { lines: lines(live), cursor }).unwrap();
+        self.screen.frame(&lines(finished), &LiveRegion { lines: lines(live), cursor }).unwrap();
         let bytes = std::mem::take(self.screen.writer());
         self.parser.process(&bytes);
     }
@@ -36,7 +36,7 @@ impl Terminal {
         self.screen.resize(columns.into(), rows.into());
     }
 
-    /// Everything from the top of the scrollback, without blank lines.
+    /// All lines from the top of the scrollback, without blank ones.
     fn everything(&mut self) -> Vec<String> {
         let (rows, columns) = self.parser.screen().size();
         let (rows, columns) = (rows.get(), columns.get());
@@ -55,8 +55,8 @@ impl Terminal {
 }
 
 #[test]
-fn finished_lines_stand_above_the_region_and_are_never_touched_again() {
-    let mut terminal = Terminal::new(20, 6);
+fn finished_lines_are_written_once_above_the_region() {
+    let mut terminal = EmulatedTerminal::new(20, 6);
     terminal.frame(&[], &["> typed", "status"]);
     for number in 0..30 {
         let line = format!("line {number}");
@@ -69,7 +69,7 @@ fn finished_lines_stand_above_the_region_and_are_never_touched_again() {
 
 #[test]
 fn a_region_that_grows_and_shrinks_leaves_nothing_behind() {
-    let mut terminal = Terminal::new(20, 8);
+    let mut terminal = EmulatedTerminal::new(20, 8);
     terminal.frame(&["said"], &["a", "b", "c", "d", "e", "f"]);
     terminal.frame(&[], &["x"]);
     assert_eq!(terminal.everything(), ["said", "x"]);
@@ -79,8 +79,8 @@ fn a_region_that_grows_and_shrinks_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_region_higher_than_the_window_shows_its_end() {
-    let mut terminal = Terminal::new(20, 4);
+fn a_region_taller_than_the_window_shows_its_end() {
+    let mut terminal = EmulatedTerminal::new(20, 4);
     terminal.frame(&["said"], &["1", "2", "3", "4", "5", "6"]);
     terminal.frame(&["more"], &["1", "2", "3", "4", "5", "7"]);
     assert_eq!(terminal.everything(), ["said", "more", "4", "5", "7"]);
@@ -88,14 +88,14 @@ fn a_region_higher_than_the_window_shows_its_end() {
 
 #[test]
 fn a_full_line_loses_no_character() {
-    let mut terminal = Terminal::new(10, 4);
+    let mut terminal = EmulatedTerminal::new(10, 4);
     terminal.frame(&["0123456789", "abcdefghij"], &["012345678", "status"]);
     assert_eq!(terminal.everything(), ["0123456789", "abcdefghij", "012345678", "status"]);
 }
 
 #[test]
-fn a_window_of_another_size_in_mid_stream_keeps_the_scrollback() {
-    let mut terminal = Terminal::new(40, 10);
+fn a_resize_during_a_stream_keeps_the_scrollback() {
+    let mut terminal = EmulatedTerminal::new(40, 10);
     for number in 0..20 {
         terminal.frame(&[&format!("line {number}")], &["the tail", "> typed", "status"]);
     }
@@ -109,9 +109,9 @@ fn a_window_of_another_size_in_mid_stream_keeps_the_scrollback() {
 }
 
 #[test]
-fn without_a_change_nothing_is_written() {
+fn an_unchanged_frame_writes_nothing() {
     let mut screen = Screen::new(Vec::new(), 40, 10, true);
-    let live = Live { lines: vec![Line::from("> typed")], cursor: Some((0, 2)) };
+    let live = LiveRegion { lines: vec![Line::from("> typed")], cursor: Some((0, 2)) };
     screen.frame(&[], &live).unwrap();
     let first = screen.writer().len();
     screen.frame(&[], &live).unwrap();
@@ -120,12 +120,12 @@ fn without_a_change_nothing_is_written() {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_or_doubled_whatever_is_drawn(
+    fn no_finished_line_is_lost_or_duplicated(
         frames in proptest::collection::vec((0_usize..4, 0_usize..9), 1..40),
         columns in 8_u16..40,
         rows in 3_u16..12,
     ) {
-        let mut terminal = Terminal::new(columns, rows);
+        let mut terminal = EmulatedTerminal::new(columns, rows);
         let (mut said, mut last) = (Vec::new(), Vec::new());
         for (at, (finished, live)) in frames.iter().enumerate() {
             let new: Vec<String> = (0..*finished).map(|number| format!("s{at}.{number}")).collect();

@@ -1,9 +1,9 @@
-//! What a person sees: conversations as lines, and the very bytes that reach a terminal.
+//! Tests of rendered conversations and of the bytes that reach the terminal.
 
-// A test that cannot go on has failed.
+// A panic fails the test.
 #![allow(clippy::unwrap_used)]
 
+mod conversations;
 mod frames;
-mod growing;
-mod pages;
-mod talks;
+mod golden_pages;
+mod stream_pieces;

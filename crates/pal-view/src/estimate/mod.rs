@@ -1,19 +1,20 @@
 //! Token estimates without tokenizer tables.
 //!
-//! A text is reduced to a few structural counts in one pass ([`Counts`]); weights per tokenizer generation, fitted
-//! to growth that providers reported and kept in `table.rs`, turn them into tokens. The classic rule of thumb has the
-//! same interface. Estimates of parts are fractional and raw: sum them first, then ask [`Estimator::total`].
+//! One pass reduces a text to a few structural counts ([`TextCounts`]); weights per tokenizer generation,
+//! fitted to growth that providers reported, turn them into tokens. The classic rule of thumb has the same
+//! interface. Estimates of parts are fractional and raw: sum them first, then call [`Estimator::total`].
 //!
 //! Nothing here loads a file, and no estimate depends on anything but the text and the estimator.
 
+mod byte_classes;
 mod calibration;
-mod counts;
 mod estimator;
-mod machine;
-mod table;
 #[cfg(test)]
 mod tests;
+mod text_counts;
+mod token_weights;
+mod weight_table;
 
-pub use calibration::{Calibration, Factor};
-pub use counts::Counts;
+pub use calibration::{Calibration, CorrectionFactor};
 pub use estimator::Estimator;
+pub use text_counts::TextCounts;

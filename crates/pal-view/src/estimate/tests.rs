@@ -4,23 +4,23 @@ use proptest::prelude::*;
 
 use pal_model::TokenGeneration;
 
-use super::{Calibration, Counts, Estimator, Factor};
+use super::{Calibration, CorrectionFactor, Estimator, TextCounts};
 
 /// Compares the counts that are not zero, as "name number", with the expected list.
 fn check(text: &str, expected: &[&str]) {
-    let counts = Counts::of(text);
-    let named = Counts::NAMES.iter().zip(counts.as_array()).filter(|(_, count)| **count > 0);
+    let counts = TextCounts::from_text(text);
+    let named = TextCounts::NAMES.iter().zip(counts.as_array()).filter(|(_, count)| **count > 0);
     let found: Vec<String> = named.map(|(name, count)| format!("{name} {count}")).collect();
     assert_eq!(found, expected, "counts of {text:?}");
 }
 
 #[test]
-fn nothing_counts_nothing() {
+fn empty_text_has_no_counts() {
     check("", &[]);
 }
 
 #[test]
-fn words_count_by_where_they_start_and_how_long_they_are() {
+fn words_count_by_start_and_length() {
     check("a word", &["WordAfterSpace 1", "WordElsewhere 1", "Letters2To4 3", "Space 1"]);
     check(
         "internationally",
@@ -52,7 +52,7 @@ fn digits_count_in_groups_of_three() {
 }
 
 #[test]
-fn blanks_count_by_where_they_stand() {
+fn blanks_count_by_position() {
     check(
         "\n    x\n\n\ty\r\n",
         &["WordElsewhere 2", "Indent 1", "FurtherSpace 4", "Tab 1", "LineEnd 2", "BlankLine 2"],
@@ -103,7 +103,7 @@ fn the_classic_rule_is_exact() {
 }
 
 #[test]
-fn the_classic_rule_learns_nothing() {
+fn classic_rule_ignores_corrections() {
     let mut calibration = Calibration::default();
     (0..100).for_each(|_| calibration.observe(1_000.0, 1_500));
     let classic = Estimator::classic();
@@ -130,7 +130,7 @@ fn no_script_is_free() {
 
 /// Encoded blobs take far more tokens than prose of the same length.
 #[test]
-fn blobs_are_dense() {
+fn encoded_blobs_take_more_tokens() {
     let alphabets = [
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
@@ -151,7 +151,7 @@ fn blobs_are_dense() {
 }
 
 #[test]
-fn a_frame_is_more_than_its_parts() {
+fn framing_adds_tokens() {
     let estimator = Estimator::shipped(TokenGeneration::Claude47);
     assert!(estimator.call("Read", "{}") > estimator.text("Read") + estimator.json("{}"));
     assert!(estimator.result_frame() > 0.0);
@@ -160,20 +160,20 @@ fn a_frame_is_more_than_its_parts() {
 #[test]
 fn a_calibration_finds_the_factor_and_ignores_outliers() {
     let mut calibration = Calibration::default();
-    assert_eq!(calibration.factor(), Factor::ONE);
+    assert_eq!(calibration.factor(), CorrectionFactor::ONE);
     for round in 0..40 {
         calibration.observe(1_000.0, if round % 5 == 0 { 9_000 } else { 1_200 });
     }
-    assert_eq!(calibration.factor(), Factor::from(12_000));
+    assert_eq!(calibration.factor(), CorrectionFactor::from(12_000));
     let estimator = Estimator::shipped(TokenGeneration::O200k).corrected(calibration.factor());
     assert_eq!(estimator.total(1_000.0), 1_200);
 }
 
 #[test]
-fn a_calibration_takes_time_to_believe() {
+fn calibration_needs_several_observations() {
     let mut calibration = Calibration::default();
     (0..5).for_each(|_| calibration.observe(1_000.0, 1_300));
-    assert_eq!(calibration.factor(), Factor::ONE);
+    assert_eq!(calibration.factor(), CorrectionFactor::ONE);
 }
 
 #[test]
@@ -182,18 +182,18 @@ fn a_calibration_ignores_small_and_broken_estimates() {
     for estimated in [0.0, 10.0, -5_000.0, f64::NAN, f64::INFINITY] {
         calibration.observe(estimated, 10_000);
     }
-    assert_eq!(calibration.seen(), 0);
+    assert_eq!(calibration.observation_count(), 0);
 }
 
 #[test]
-fn a_calibration_survives_storage_and_nonsense() {
+fn calibration_round_trips_and_clamps() {
     let mut calibration = Calibration::default();
     (0..60).for_each(|round| calibration.observe(700.0 + f64::from(round), 1_000));
     let stored = serde_json::to_string(&calibration).unwrap();
     assert_eq!(serde_json::from_str::<Calibration>(&stored).unwrap(), calibration);
     let nonsense: Calibration = serde_json::from_str(r#"{"recent":[0,0,0,0,0,0,0,0]}"#).unwrap();
-    assert_eq!(nonsense.factor(), Factor::MIN);
-    assert_eq!(serde_json::to_string(&Factor::from(4_000_000_000)).unwrap(), "20000");
+    assert_eq!(nonsense.factor(), CorrectionFactor::MIN);
+    assert_eq!(serde_json::to_string(&CorrectionFactor::from(4_000_000_000)).unwrap(), "20000");
 }
 
 fn lines() -> impl Strategy<Value = Vec<String>> {
@@ -210,19 +210,19 @@ proptest! {
     #[test]
     fn counts_add_up_over_lines(lines in lines()) {
         let lines: Vec<String> = lines.into_iter().map(|line| line + "\n").collect();
-        let mut sum = [0; Counts::LEN];
+        let mut sum = [0; TextCounts::LEN];
         for line in &lines {
-            for (cell, count) in sum.iter_mut().zip(Counts::of(line).as_array()) {
+            for (cell, count) in sum.iter_mut().zip(TextCounts::from_text(line).as_array()) {
                 *cell += count;
             }
         }
-        prop_assert_eq!(*Counts::of(&lines.concat()).as_array(), sum);
+        prop_assert_eq!(*TextCounts::from_text(&lines.concat()).as_array(), sum);
     }
 
     #[test]
-    fn lanes_change_nothing(lines in lines(), separator in prop::sample::select(vec!["\n", ",", "\",", ",-", "\"_A"])) {
+    fn lanes_do_not_change_counts(lines in lines(), separator in prop::sample::select(vec!["\n", ",", "\",", ",-", "\"_A"])) {
         let text = lines.join(separator).repeat(2);
-        prop_assert_eq!(Counts::of(&text), Counts::in_one_lane(&text));
+        prop_assert_eq!(TextCounts::from_text(&text), TextCounts::in_one_lane(&text));
     }
 
     #[test]
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_anywhere_costs_little(lines in lines(), place in any::<prop::sample::Index>()) {
+    fn splitting_text_changes_estimates_little(lines in lines(), place in any::<prop::sample::Index>()) {
         let text = lines.join("\n");
         let boundaries: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
         let (before, after) = text.split_at(*place.get(&boundaries));
@@ -255,13 +255,13 @@ proptest! {
         let mut calibration = Calibration::default();
         for (estimated, reported) in observations {
             calibration.observe(estimated, reported);
-            prop_assert!((Factor::MIN..=Factor::MAX).contains(&calibration.factor()));
+            prop_assert!((CorrectionFactor::MIN..=CorrectionFactor::MAX).contains(&calibration.factor()));
         }
     }
 }
 
 #[test]
-fn no_text_is_free_however_dull() {
+fn every_text_costs_tokens() {
     for generation in TokenGeneration::ALL {
         let estimator = Estimator::shipped(generation);
         for unit in ["x", "X", "=", "-", " ", "\n", "\t", "0", "─", "é", "漢", "\"", "{", "_", "a=", "A1"]

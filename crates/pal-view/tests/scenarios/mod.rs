@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use pal_model::{Block, BlockType, Content};
+use pal_model::{BlockType, Content, ContentBlock};
 use pal_testkit::{scenarios, script};
-use pal_view::{Estimator, Pushed, Scope, View};
+use pal_view::{Estimator, PushOutcome, View, ViewScope};
 
 use crate::common::{checked, lens, reminding_lens};
 
@@ -13,16 +13,16 @@ fn check(file: &str) {
     for case in scenarios(file).unwrap() {
         let entries = script(&case.log).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         for (name, expected) in &case.expected {
-            let scope = if name == "whole" { Scope::Whole } else { Scope::Current };
+            let scope = if name == "whole" { ViewScope::Whole } else { ViewScope::Current };
             let mut lens = if name == "reminders" { reminding_lens(scope) } else { lens(scope) };
             if name == "size" {
                 lens.estimator = Estimator::classic();
             }
             let mut view = View::new(lens);
             for entry in entries.iter().cloned() {
-                assert_eq!(view.push(entry), Pushed::Added, "{}", case.name);
+                assert_eq!(view.push(entry), PushOutcome::Added, "{}", case.name);
             }
-            let derived = view.through(view.lens().clone());
+            let derived = view.with_lens(view.lens().clone());
             let show = |view: &View| if name == "size" { size(view) } else { messages(view, &case.name) };
             assert_eq!(show(&view), *expected, "{} ({name})", case.name);
             assert_eq!(show(&derived), *expected, "{} ({name}), derived", case.name);
@@ -58,12 +58,12 @@ fn messages(view: &View, name: &str) -> String {
         if let Some(role) = opens {
             writeln!(shown, "{}", role.name()).unwrap();
         }
-        writeln!(shown, "  {}", block(&Block::parse(text.clone())).replace('\n', "\\n")).unwrap();
+        writeln!(shown, "  {}", block(&ContentBlock::parse(text.clone())).replace('\n', "\\n")).unwrap();
     }
     shown
 }
 
-fn block(block: &Block) -> String {
+fn block(block: &ContentBlock) -> String {
     let string = |name| block.string(name).unwrap_or_default();
     let id = block.tool_use_id().map_or("", |id| id.as_str());
     match block.kind() {

@@ -1,13 +1,12 @@
-//! Chat Completions: OpenAI's older dialect, which most local servers speak, too.
+//! OpenAI's Chat Completions, also used by most local servers.
 //!
-//! It has no way to send reasoning back, and calls stand in one list beside the words, so an answer is kept as plain
-//! blocks of the log.
+//! The dialect cannot send reasoning back and lists tool calls beside the text, so a response is kept as plain log blocks.
 
-mod answer;
-mod calls;
+mod chat_response;
+mod chat_tool_calls;
 mod encode;
 mod stream;
 
 pub use encode::ChatServer;
 pub(crate) use encode::{closing, head, message};
-pub(crate) use stream::{Stream, read_whole};
+pub(crate) use stream::{ChatStream, read_complete};

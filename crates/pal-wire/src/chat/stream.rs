@@ -1,8 +1,8 @@
-//! Streamed and whole answers of Chat Completions.
+//! Streamed and complete responses of Chat Completions.
 //!
-//! A streamed answer ends at `[DONE]`, or at the chunk with the usage if the model's reason to stop is known by then.
-//! Where the bytes end without either, the answer is whole if that reason is known, and a `Cut` if it is not: some
-//! servers just close the connection.
+//! A stream ends at `[DONE]`, or at the chunk with the usage if the finish reason is known by then. If the bytes end
+//! without either, the response is complete if the finish reason is known, and a `Cut` otherwise: some servers just close
+//! the connection.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use pal_model::unescape;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{Answer, Said};
-use crate::classify::{failure_in, shown_body};
-use crate::reader::{Reader, Step, cut, malformed};
-use crate::sse::Frame;
-use crate::{Event, Failure, Finished};
+use super::chat_response::{ChatMessageDelta, ChatResponse};
+use crate::classify::{display_body, failure_in};
+use crate::response_reader::{FrameResult, ResponseReader, cut, malformed};
+use crate::sse::SseFrame;
+use crate::{ProviderFailure, ResponseEnd, ResponseEvent};
 
-/// An answer as far as it has come.
+/// Streamed response received so far.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
-    answer: Option<Answer>,
+pub(crate) struct ChatStream {
+    answer: Option<ChatResponse>,
 }
 
-/// A chunk, or a whole answer.
+/// A chunk, or a complete response.
 #[derive(Deserialize)]
-struct Data<'a> {
+struct ChatChunk<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -32,7 +32,7 @@ struct Data<'a> {
     #[serde(borrow)]
     object: Option<&'a RawValue>,
     #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -46,71 +46,75 @@ struct Data<'a> {
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct ChatChoice<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, alias = "message")]
-    delta: Option<Said<'a>>,
+    delta: Option<ChatMessageDelta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<&'a RawValue>,
 }
 
-impl Reader for Stream {
-    fn frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> Step {
+impl ResponseReader for ChatStream {
+    fn frame(&mut self, frame: SseFrame<'_>, events: &mut Vec<ResponseEvent>) -> FrameResult {
         if frame.data.trim() == "[DONE]" {
             return match &mut self.answer {
                 Some(answer) => Ok(Some(answer.finish(events))),
-                None => Err(cut("the stream ended before the answer began")),
+                None => Err(cut("the stream ended before the response started")),
             };
         }
         if frame.event == Some("error") {
             return Err(Box::new(failure_in(frame.data)));
         }
         match self.read(frame.data, events)? {
-            Chunk::Last => Ok(self.answer.as_mut().map(|answer| answer.finish(events))),
-            Chunk::Empty | Chunk::Further => Ok(None),
+            ChunkRole::Last => Ok(self.answer.as_mut().map(|answer| answer.finish(events))),
+            ChunkRole::Empty | ChunkRole::Further => Ok(None),
         }
     }
 
-    fn end(&mut self, events: &mut Vec<Event>) -> Result<Finished, Box<Failure>> {
+    fn end(&mut self, events: &mut Vec<ResponseEvent>) -> Result<ResponseEnd, Box<ProviderFailure>> {
         match &mut self.answer {
             Some(answer) if answer.has_stopped() => Ok(answer.finish(events)),
-            Some(_) => Err(cut("the stream ended before the answer was whole")),
-            None => Err(cut("the stream ended before the answer began")),
+            Some(_) => Err(cut("the stream ended before the response was complete")),
+            None => Err(cut("the stream ended before the response started")),
         }
     }
 }
 
-/// What a chunk is.
+/// Position of a chunk in the stream.
 #[derive(PartialEq, Eq)]
-enum Chunk {
-    /// It says nothing.
+enum ChunkRole {
+    /// Chunk without content before the response.
     Empty,
-    /// Others may follow.
+    /// Chunk that others may follow.
     Further,
-    /// The one with the usage, which comes last.
+    /// Chunk with the usage, which comes last.
     Last,
 }
 
-impl Stream {
-    /// Takes a chunk, or an answer that came whole.
-    fn read(&mut self, json: &str, events: &mut Vec<Event>) -> Result<Chunk, Box<Failure>> {
-        let data: Data<'_> = serde_json::from_str(json)
-            .map_err(|error| malformed(format!("a chunk cannot be read: {error}: {}", shown_body(json))))?;
+impl ChatStream {
+    /// Reads a chunk or a complete response.
+    fn read(
+        &mut self,
+        json: &str,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<ChunkRole, Box<ProviderFailure>> {
+        let data: ChatChunk<'_> = serde_json::from_str(json)
+            .map_err(|error| malformed(format!("a chunk cannot be read: {error}: {}", display_body(json))))?;
         if data.error.is_some() || string(data.object) == "error" {
             return Err(Box::new(failure_in(json)));
         }
         let choices = data.choices.as_deref().unwrap_or_default();
         let id = string(data.id);
-        // Some gateways begin with a chunk about the prompt that belongs to no answer yet.
+        // Some gateways begin with a chunk about the prompt, before the response.
         if self.answer.is_none() && choices.is_empty() && id.is_empty() {
-            return Ok(Chunk::Empty);
+            return Ok(ChunkRole::Empty);
         }
-        let answer = self.answer.get_or_insert_with(|| Answer::begin(&id, &string(data.model), events));
-        // Only one answer was asked for; should there be more, the first one counts.
+        let answer = self.answer.get_or_insert_with(|| ChatResponse::begin(&id, &string(data.model), events));
+        // Only one choice is requested; if there are more, the first one counts.
         for choice in choices.iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
-            if let Some(said) = &choice.delta {
-                answer.take(said, events)?;
+            if let Some(delta) = &choice.delta {
+                answer.take(delta, events)?;
             }
             if let Some(reason) = choice.finish_reason.and_then(|raw| unescape(raw.get())) {
                 answer.stop(&reason);
@@ -127,22 +131,26 @@ impl Stream {
             }
         }
         let is_last = data.usage.is_some() && choices.is_empty() && answer.has_stopped();
-        Ok(if is_last { Chunk::Last } else { Chunk::Further })
+        Ok(if is_last { ChunkRole::Last } else { ChunkRole::Further })
     }
 }
 
-/// The characters of a value, if it is a string.
+/// Returns the value of a string; empty if it is none.
 fn string(raw: Option<&RawValue>) -> Cow<'_, str> {
     raw.and_then(|raw| unescape(raw.get())).unwrap_or_default()
 }
 
-/// Reads the body of an answer that was not streamed.
-pub(crate) fn read_whole(body: &str, events: &mut Vec<Event>) -> Result<Finished, Box<Failure>> {
-    let mut stream = Stream::default();
-    let mut said = Vec::new();
-    stream.read(body, &mut said)?;
+/// Reads the body of a response that was not streamed.
+pub(crate) fn read_complete(
+    body: &str,
+    events: &mut Vec<ResponseEvent>,
+) -> Result<ResponseEnd, Box<ProviderFailure>> {
+    let mut stream = ChatStream::default();
+    let mut pending = Vec::new();
+    stream.read(body, &mut pending)?;
     let answer = stream.answer.as_mut().filter(|answer| answer.has_stopped());
-    let finished = answer.ok_or_else(|| malformed("the answer has no choice that ended"))?.finish(&mut said);
-    events.append(&mut said);
+    let finished =
+        answer.ok_or_else(|| malformed("the response has no finished choice"))?.finish(&mut pending);
+    events.append(&mut pending);
     Ok(finished)
 }

@@ -1,76 +1,87 @@
-//! Why a request was not answered: any provider's way to say so, in one vocabulary.
+//! Classification of provider errors into one vocabulary.
 //!
-//! A stable code counts before the type, the type before the status. Messages are for people, with one exception: every
-//! provider says in words of its own, and often nowhere else, that a prompt does not fit (see `overflow`).
-//! Nothing here depends on the dialect, because gateways answer in shapes of others.
+//! A stable code takes precedence over the type, the type over the status. Messages are not interpreted, with one
+//! exception: most providers report a prompt that is too long only in the message (see `context_overflow`).
+//! Classification is independent of the dialect, because gateways use the formats of other providers.
 
-mod body;
-mod headers;
-mod kinds;
-mod overflow;
-mod words;
+mod context_overflow;
+mod display_text;
+mod error_body;
+mod failure_kind;
+mod retry_headers;
 
 use std::borrow::Cow;
 
-pub(crate) use words::shown_body;
+pub(crate) use display_text::display_body;
 
-use self::body::ErrorBody;
-use crate::{Failure, FailureKind};
+use self::error_body::ErrorBody;
+use crate::{FailureKind, ProviderFailure};
 
-/// Classifies an answer that is not a success. `header` finds the first header of a name given in lower case.
+/// Classifies a response with an error status. `header` returns the first header with a lower-case name.
 ///
 /// ```
-/// use pal_wire::{FailureKind, classify};
+/// use pal_wire::{FailureKind, classify_failure};
 ///
 /// let body = br#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
-/// let failure = classify(400, |_| None, body);
+/// let failure = classify_failure(400, |_| None, body);
 /// assert_eq!(failure.kind, FailureKind::TooLong { have: Some(210_000), limit: Some(200_000) });
 /// ```
-pub fn classify<'h>(status: u16, header: impl Fn(&str) -> Option<&'h str>, body: &[u8]) -> Failure {
+pub fn classify_failure<'h>(
+    status: u16,
+    header: impl Fn(&str) -> Option<&'h str>,
+    body: &[u8],
+) -> ProviderFailure {
     let text = String::from_utf8_lossy(body);
     let error = ErrorBody::read(&text);
-    let kind = kinds::kind(Some(status), &error);
-    Failure {
+    let kind = failure_kind::classify_error(Some(status), &error);
+    ProviderFailure {
         message: message(&error, &text, Some(status)),
         status: Some(status),
-        request_id: headers::request_id(&header).or_else(|| error.request_id.as_deref().map(words::short)),
-        retry_after: headers::retry_after(&header),
-        should_retry: headers::should_retry(&header),
+        request_id: retry_headers::request_id(&header)
+            .or_else(|| error.request_id.as_deref().map(display_text::display_code)),
+        retry_after: retry_headers::retry_after(&header),
+        should_retry: retry_headers::should_retry(&header),
         ..failure(kind, &error)
     }
 }
 
-/// The failure that an error inside of a successful answer tells of: the data of an event, or a whole body.
-pub(crate) fn failure_in(json: &str) -> Failure {
+/// Classifies an error inside a response with a success status: the data of an event, or a whole body.
+pub(crate) fn failure_in(json: &str) -> ProviderFailure {
     let error = ErrorBody::read(json);
-    let kind = kinds::kind(None, &error);
-    Failure {
+    let kind = failure_kind::classify_error(None, &error);
+    ProviderFailure {
         message: message(&error, json, None),
-        request_id: error.request_id.as_deref().map(words::short),
+        request_id: error.request_id.as_deref().map(display_text::display_code),
         ..failure(kind, &error)
     }
 }
 
-fn failure(kind: FailureKind, error: &ErrorBody<'_>) -> Failure {
+fn failure(kind: FailureKind, error: &ErrorBody<'_>) -> ProviderFailure {
     let code = error.code.as_deref().or(error.kind.as_deref());
-    Failure { code: code.map(words::short), ..Failure::new(kind, String::new()) }
+    ProviderFailure {
+        code: code.map(display_text::display_code),
+        ..ProviderFailure::new(kind, String::new())
+    }
 }
 
-/// The provider's words, or what can be said without them.
+/// Returns the provider's message, or a generated one.
 fn message(error: &ErrorBody<'_>, body: &str, status: Option<u16>) -> String {
-    let said = match &error.message {
-        Some(message) => words::shown(message),
-        None => shown_body(body),
+    let text = match &error.message {
+        Some(message) => display_text::display_message(message),
+        None => display_body(body),
     };
-    match (said.as_str(), status) {
-        ("", Some(status)) => format!("the provider answered with status {status} and no words"),
+    match (text.as_str(), status) {
+        ("", Some(status)) => format!("the provider answered with status {status} and no message"),
         ("", None) => error
             .kind
             .as_ref()
             .map_or(Cow::Borrowed("the provider reported an error"), |kind| {
-                Cow::Owned(format!("the provider reported an error of type {}", words::short(kind)))
+                Cow::Owned(format!(
+                    "the provider reported an error of type {}",
+                    display_text::display_code(kind)
+                ))
             })
             .into_owned(),
-        _ => said,
+        _ => text,
     }
 }

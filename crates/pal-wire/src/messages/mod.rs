@@ -1,16 +1,14 @@
-//! The Messages dialect: its calls, its streamed and whole answers, what it says about its models.
+//! Anthropic's Messages dialect: calls, streamed and complete responses.
 
-mod call;
-mod growing;
-mod models;
-mod plain;
+mod complete_message;
+mod message_metadata;
+mod messages_api;
 mod stream;
-mod summary;
-mod whole;
+mod streamed_block;
+mod string_delta;
 
-pub use call::{betas, count_tokens_call, messages_call, messages_call_with, messages_headers};
-pub use growing::unparsed_input;
-pub use models::{model_path, refresh};
-pub(crate) use stream::Stream;
-pub(crate) use summary::on_one_line;
-pub(crate) use whole::read_whole;
+pub(crate) use complete_message::read_complete;
+pub(crate) use message_metadata::without_line_breaks;
+pub use messages_api::{beta_headers, count_tokens_call, messages_call};
+pub(crate) use stream::MessagesStream;
+pub use streamed_block::unparsed_input;

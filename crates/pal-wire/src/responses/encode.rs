@@ -1,189 +1,191 @@
-//! Spells messages of the log as input items.
+//! Encoding of log messages as input items.
 
-use pal_model::{Block, BlockType, Role};
+use pal_model::{BlockType, ContentBlock, Role};
 
-use crate::Conversation;
-use crate::function::{tools, write_call, write_string};
-use crate::message::{BREAKPOINT, Message};
-use crate::portion::{Medium, Portion, portions, result_portions, system_portions, told, write_joined};
-use crate::spell::{Commas, Speller};
+use crate::WireConversation;
+use crate::chunk_writer::{ChunkWriter, CommaSeparator};
+use crate::content_part::{
+    ContentPart, MediaSource, block_as_text, content_parts, system_parts, tool_result_parts, write_joined,
+};
+use crate::conversation_message::{BREAKPOINT, ConversationMessage};
+use crate::tool_function::{write_call, write_string, write_tools};
 
-/// Writes what stands before the items.
-pub(crate) fn head(speller: &mut Speller, conversation: &Conversation<'_>) {
-    let instructions = system_portions(conversation.system);
+/// Writes the members before the items.
+pub(crate) fn head(writer: &mut ChunkWriter, conversation: &WireConversation<'_>) {
+    let instructions = system_parts(conversation.system);
     if !instructions.is_empty() {
-        speller.raw(r#""instructions":"#);
-        write_joined(speller, &instructions, r"\n\n");
-        speller.raw(",");
+        writer.raw(r#""instructions":"#);
+        write_joined(writer, &instructions, r"\n\n");
+        writer.raw(",");
     }
-    tools(speller, conversation, |speller, function| {
-        speller.raw(r#"{"type":"function","#);
-        function.write(speller);
-        // The schemas are not ours to change, and strict ones have rules of their own.
-        speller.raw(r#","strict":false}"#);
+    write_tools(writer, conversation, |writer, function| {
+        writer.raw(r#"{"type":"function","#);
+        function.write(writer);
+        // Strict mode would require changes to the schemas.
+        writer.raw(r#","strict":false}"#);
     });
-    speller.raw(r#""input":["#);
+    writer.raw(r#""input":["#);
 }
 
-/// Writes what stands behind the items.
-pub(crate) fn closing(speller: &mut Speller, conversation: &Conversation<'_>, is_marked: bool) {
-    speller.raw(r#""max_output_tokens":"#);
-    speller.raw(&conversation.max_tokens.to_string());
-    speller.raw(r#","store":false,"include":["reasoning.encrypted_content"]"#);
+/// Writes the members after the items.
+pub(crate) fn closing(writer: &mut ChunkWriter, conversation: &WireConversation<'_>, has_breakpoint: bool) {
+    writer.raw(r#""max_output_tokens":"#);
+    writer.raw(&conversation.max_tokens.to_string());
+    writer.raw(r#","store":false,"include":["reasoning.encrypted_content"]"#);
     if let Some(effort) = conversation.effort {
-        speller.raw(r#","reasoning":{"effort":"#);
-        speller.quoted(effort);
-        speller.raw("}");
+        writer.raw(r#","reasoning":{"effort":"#);
+        writer.quoted(effort);
+        writer.raw("}");
     }
     if let Some(key) = conversation.cache_key {
-        speller.raw(r#","prompt_cache_key":"#);
-        speller.quoted(key);
+        writer.raw(r#","prompt_cache_key":"#);
+        writer.quoted(key);
     }
-    if is_marked {
-        speller.raw(r#","prompt_cache_options":{"mode":"explicit"}"#);
+    if has_breakpoint {
+        writer.raw(r#","prompt_cache_options":{"mode":"explicit"}"#);
     }
-    speller.raw(if conversation.stream { r#","stream":true}"# } else { "}" });
+    writer.raw(if conversation.stream { r#","stream":true}"# } else { "}" });
 }
 
-/// Writes a message as items; nothing if all of it is left out.
-pub(crate) fn message(speller: &mut Speller, message: &Message<'_>) {
-    let mut items = Items { speller, commas: Commas::default(), open: None, message };
+/// Writes a message as items; nothing if all of its blocks are omitted.
+pub(crate) fn message(writer: &mut ChunkWriter, message: &ConversationMessage<'_>) {
+    let mut items = ItemWriter { writer, commas: CommaSeparator::default(), open: None, message };
     for (at, piece) in message.pieces.iter().enumerate() {
-        let block = Block::parse(piece.block.clone());
+        let block = ContentBlock::parse(piece.block.clone());
         if message.role == Role::Assistant {
             items.model_block(&block);
         } else {
-            items.user_block(&block, message.is_marked(at));
+            items.user_block(&block, message.has_breakpoint(at));
         }
     }
     items.close();
 }
 
-/// Items under construction.
-struct Items<'a> {
-    speller: &'a mut Speller,
-    commas: Commas,
-    /// The content of a `message` item that is still open.
-    open: Option<Commas>,
-    message: &'a Message<'a>,
+/// Writer of input items.
+struct ItemWriter<'a> {
+    writer: &'a mut ChunkWriter,
+    commas: CommaSeparator,
+    /// Separator of an open `message` item's content.
+    open: Option<CommaSeparator>,
+    message: &'a ConversationMessage<'a>,
 }
 
-impl Items<'_> {
-    fn user_block(&mut self, block: &Block, is_marked: bool) {
+impl ItemWriter<'_> {
+    fn user_block(&mut self, block: &ContentBlock, has_breakpoint: bool) {
         if block.kind() == BlockType::ToolResult {
-            return self.result(block, is_marked);
+            return self.result(block, has_breakpoint);
         }
-        let said = portions(block);
-        let last = said.len();
-        for (at, portion) in said.iter().enumerate() {
-            self.content(portion, "input_text", is_marked && at + 1 == last);
+        let parts = content_parts(block);
+        let last = parts.len();
+        for (at, part) in parts.iter().enumerate() {
+            self.content(part, "input_text", has_breakpoint && at + 1 == last);
         }
     }
 
-    fn result(&mut self, block: &Block, is_marked: bool) {
+    fn result(&mut self, block: &ContentBlock, has_breakpoint: bool) {
         self.item();
-        self.speller.raw(r#"{"type":"function_call_output","call_id":"#);
-        write_string(self.speller, block, "tool_use_id");
-        self.speller.raw(r#","output":"#);
-        let said = result_portions(block);
-        // Only parts of a list can carry a breakpoint; a result keeps its form whether it carries one or not.
-        if said.is_empty() || (!self.message.has_breakpoints && said.iter().all(Portion::is_words)) {
-            write_joined(self.speller, &said, r"\n");
+        self.writer.raw(r#"{"type":"function_call_output","call_id":"#);
+        write_string(self.writer, block, "tool_use_id");
+        self.writer.raw(r#","output":"#);
+        let parts = tool_result_parts(block);
+        // Only list parts can have a breakpoint; the form of a result must not depend on whether it has one.
+        if parts.is_empty() || (!self.message.has_breakpoints && parts.iter().all(ContentPart::is_text)) {
+            write_joined(self.writer, &parts, r"\n");
         } else {
-            self.speller.raw("[");
-            for (at, portion) in said.iter().enumerate() {
-                self.speller.raw(if at > 0 { "," } else { "" });
-                self.part(portion, "input_text", is_marked && at + 1 == said.len());
+            self.writer.raw("[");
+            for (at, part) in parts.iter().enumerate() {
+                self.writer.raw(if at > 0 { "," } else { "" });
+                self.part(part, "input_text", has_breakpoint && at + 1 == parts.len());
             }
-            self.speller.raw("]");
+            self.writer.raw("]");
         }
-        self.speller.raw("}");
+        self.writer.raw("}");
     }
 
-    fn model_block(&mut self, block: &Block) {
-        // What came as an item goes back as it came.
+    fn model_block(&mut self, block: &ContentBlock) {
+        // A raw item is sent back unchanged.
         if let Some(item) = block.field("item").filter(|item| item.starts_with('{')) {
             self.item();
-            return self.speller.shared(block.raw(), item);
+            return self.writer.shared(block.raw(), item);
         }
         match block.kind() {
-            // Thinking of another provider's model means nothing to this one.
+            // Thinking of another provider's model is useless here.
             BlockType::Thinking | BlockType::RedactedThinking | BlockType::Reasoning => {}
             BlockType::ToolUse => {
                 self.item();
-                self.speller.raw(r#"{"type":"function_call","call_id":"#);
-                write_string(self.speller, block, "id");
-                self.speller.raw(",");
-                write_call(self.speller, block);
-                self.speller.raw("}");
+                self.writer.raw(r#"{"type":"function_call","call_id":"#);
+                write_string(self.writer, block, "id");
+                self.writer.raw(",");
+                write_call(self.writer, block);
+                self.writer.raw("}");
             }
             BlockType::Text => {
-                for portion in portions(block) {
-                    self.content(&portion, "output_text", false);
+                for part in content_parts(block) {
+                    self.content(&part, "output_text", false);
                 }
             }
-            _ => self.content(&Portion::Words(told(block)), "output_text", false),
+            _ => self.content(&ContentPart::Text(block_as_text(block)), "output_text", false),
         }
     }
 
-    /// Begins an item that is no message.
+    /// Begins an item other than a message.
     fn item(&mut self) {
         self.close();
-        self.commas.next(self.speller);
+        self.commas.next(self.writer);
     }
 
-    /// Writes a content part, in the open message or in a new one.
-    fn content(&mut self, portion: &Portion, text_type: &str, is_marked: bool) {
+    /// Writes a content part into the open message, or a new one.
+    fn content(&mut self, part: &ContentPart, text_type: &str, has_breakpoint: bool) {
         let mut commas = match self.open.take() {
             Some(commas) => commas,
             None => {
                 self.item();
-                self.speller.raw(match self.message.role {
+                self.writer.raw(match self.message.role {
                     Role::User => r#"{"type":"message","role":"user","content":["#,
                     Role::System => r#"{"type":"message","role":"developer","content":["#,
                     Role::Assistant => r#"{"type":"message","role":"assistant","content":["#,
                 });
-                Commas::default()
+                CommaSeparator::default()
             }
         };
-        commas.next(self.speller);
+        commas.next(self.writer);
         self.open = Some(commas);
-        self.part(portion, text_type, is_marked);
+        self.part(part, text_type, has_breakpoint);
     }
 
-    fn part(&mut self, portion: &Portion, text_type: &str, is_marked: bool) {
-        let speller = &mut *self.speller;
-        match portion {
-            Portion::Literal(_) | Portion::Words(_) => {
-                speller.raw(r#"{"type":""#);
-                speller.raw(text_type);
-                speller.raw(r#"","text":""#);
-                portion.write(speller);
+    fn part(&mut self, part: &ContentPart, text_type: &str, has_breakpoint: bool) {
+        let writer = &mut *self.writer;
+        match part {
+            ContentPart::Literal(_) | ContentPart::Text(_) => {
+                writer.raw(r#"{"type":""#);
+                writer.raw(text_type);
+                writer.raw(r#"","text":""#);
+                part.write(writer);
             }
-            Portion::Picture(medium) => {
-                speller.raw(r#"{"type":"input_image","detail":"auto","image_url":""#);
-                medium.write_address(speller);
+            ContentPart::Image(medium) => {
+                writer.raw(r#"{"type":"input_image","detail":"auto","image_url":""#);
+                medium.write_address(writer);
             }
-            Portion::File(medium @ Medium::Data { .. }, name) => {
-                speller.raw(r#"{"type":"input_file","filename":""#);
-                speller.shared(name, name);
-                speller.raw(r#"","file_data":""#);
-                medium.write_address(speller);
+            ContentPart::File(medium @ MediaSource::Data { .. }, name) => {
+                writer.raw(r#"{"type":"input_file","filename":""#);
+                writer.shared(name, name);
+                writer.raw(r#"","file_data":""#);
+                medium.write_address(writer);
             }
-            Portion::File(medium, _) => {
-                speller.raw(r#"{"type":"input_file","file_url":""#);
-                medium.write_address(speller);
+            ContentPart::File(medium, _) => {
+                writer.raw(r#"{"type":"input_file","file_url":""#);
+                medium.write_address(writer);
             }
         }
-        speller.raw("\"");
-        speller.raw(if is_marked { BREAKPOINT } else { "" });
-        speller.raw("}");
+        writer.raw("\"");
+        writer.raw(if has_breakpoint { BREAKPOINT } else { "" });
+        writer.raw("}");
     }
 
-    /// Ends the open message, if there is one.
+    /// Ends the open message, if any.
     fn close(&mut self) {
         if self.open.take().is_some() {
-            self.speller.raw("]}");
+            self.writer.raw("]}");
         }
     }
 }

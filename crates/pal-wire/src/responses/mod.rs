@@ -1,14 +1,13 @@
-//! OpenAI's Responses: items go in and come out.
+//! OpenAI's Responses dialect.
 //!
-//! One output item is one block of the log. The block says in the log's own form what the item says, and carries the
-//! raw item beside it in a field `item`, which is what goes back to the provider. A `message` of several parts is one
-//! text block with the words of all of them.
+//! Each output item becomes one log block. The block has the log's own form and the raw item in its field `item`, which is
+//! sent back to the provider. A `message` of several parts becomes one text block.
 
 mod encode;
-mod item;
+mod response_object;
+mod responses_item;
 mod stream;
-mod whole;
 
 pub(crate) use encode::{closing, head, message};
-pub(crate) use stream::Stream;
-pub(crate) use whole::read_whole;
+pub(crate) use response_object::read_complete;
+pub(crate) use stream::ResponsesStream;

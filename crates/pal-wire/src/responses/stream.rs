@@ -1,56 +1,56 @@
-//! A streamed answer of the Responses dialect.
+//! Streamed responses of the Responses dialect.
 //!
-//! Items are taken from where they are done, never from where they were added. The answer as a whole stands in the
-//! last event; an item that it holds and no event brought is said then. Events of unknown types are passed over, and
-//! so are repetitions. Bytes that end before that last event are a `Cut`.
+//! Items are taken from `output_item.done`, never from `output_item.added`. The last event contains the whole response;
+//! items that no event delivered are emitted then. Events of unknown types and repetitions are ignored. Bytes that end
+//! before the last event are a `Cut`.
 //!
-//! An event says by an index which item it is about. Some servers leave the index out and say the item's id alone;
-//! then items count in the order in which their ids come.
+//! Events refer to items by index. Some servers send only the item's id; then items are numbered in the order in which
+//! their ids appear.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pal_model::{Block, BlockType, Text, unescape};
+use pal_model::{BlockType, ContentBlock, SharedText, unescape};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
 
-use super::item::Item;
-use super::whole::{Seen, Whole};
+use super::response_object::{OutputFlags, ResponseObject};
+use super::responses_item::ResponsesItem;
+use crate::chunk_writer::literal_inner;
 use crate::classify::failure_in;
-use crate::reader::{Reader, Step, cut, malformed};
-use crate::spell::unquoted;
-use crate::sse::Frame;
-use crate::{Delta, Event, Failure, Finished, Started};
+use crate::response_reader::{FrameResult, ResponseReader, cut, malformed};
+use crate::sse::SseFrame;
+use crate::{BlockDelta, ProviderFailure, ResponseEnd, ResponseEvent, ResponseStart};
 
-/// An answer as far as it has come.
+/// Streamed response received so far.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct ResponsesStream {
     has_started: bool,
-    open: BTreeMap<usize, Growing>,
+    open: BTreeMap<usize, OpenItem>,
     closed: BTreeSet<usize>,
-    /// The items by their ids; where several have the same, the first.
+    /// Items by id; the first one if several share an id.
     ids: BTreeMap<SmolStr, usize>,
-    /// The items whose id is known. One id for each is kept: some servers make up another for every event.
+    /// Items with a known id. Only one id is kept per item: some servers invent another for every event.
     named: BTreeSet<usize>,
-    /// The item that was opened last.
+    /// Item opened last.
     newest: usize,
-    /// The index behind all that were used.
+    /// Index after all used ones.
     next: usize,
-    seen: Seen,
+    seen: OutputFlags,
 }
 
-/// An item that is not done.
+/// An incomplete item.
 #[derive(Debug)]
-struct Growing {
+struct OpenItem {
     kind: BlockType,
-    /// What it showed so far, escaped.
+    /// Visible content so far, escaped.
     shown: String,
 }
 
-/// What may stand in the data of an event.
+/// Fields of an event's data.
 #[derive(Deserialize)]
-struct Data<'a> {
+struct ResponsesEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'a RawValue>,
     output_index: Option<usize>,
@@ -65,27 +65,27 @@ struct Data<'a> {
     response: Option<&'a RawValue>,
 }
 
-impl Reader for Stream {
-    fn frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> Step {
+impl ResponseReader for ResponsesStream {
+    fn frame(&mut self, frame: SseFrame<'_>, events: &mut Vec<ResponseEvent>) -> FrameResult {
         if frame.data.trim() == "[DONE]" {
             return Ok(None);
         }
-        let data: Data<'_> = serde_json::from_str(frame.data).map_err(|error| {
+        let data: ResponsesEvent<'_> = serde_json::from_str(frame.data).map_err(|error| {
             malformed(format!("{} cannot be read: {error}", frame.event.unwrap_or("an event")))
         })?;
         let kind = data.kind.and_then(|kind| unescape(kind.get()));
         match kind.as_deref().or(frame.event).unwrap_or_default() {
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.grow(&data, BlockType::Text, Delta::Text, events)?;
+                self.grow(&data, BlockType::Text, BlockDelta::Text, events)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.grow(&data, BlockType::Reasoning, Delta::Thinking, events)?;
+                self.grow(&data, BlockType::Reasoning, BlockDelta::Thinking, events)?;
             }
             "response.function_call_arguments.delta" => {
-                self.grow(&data, BlockType::ToolUse, Delta::Input, events)?;
+                self.grow(&data, BlockType::ToolUse, BlockDelta::Input, events)?;
             }
             "response.custom_tool_call_input.delta" => {
-                self.grow(&data, BlockType::Unknown, Delta::Input, events)?;
+                self.grow(&data, BlockType::Unknown, BlockDelta::Input, events)?;
             }
             "response.reasoning_summary_part.added" => self.separate(&data, events),
             "response.created" | "response.in_progress" | "response.queued" => self.start(&data, events)?,
@@ -103,28 +103,32 @@ impl Reader for Stream {
         Ok(None)
     }
 
-    fn end(&mut self, _events: &mut Vec<Event>) -> Result<Finished, Box<Failure>> {
+    fn end(&mut self, _events: &mut Vec<ResponseEvent>) -> Result<ResponseEnd, Box<ProviderFailure>> {
         Err(cut(if self.has_started {
-            "the stream ended before the answer was whole"
+            "the stream ended before the response was complete"
         } else {
-            "the stream ended before the answer began"
+            "the stream ended before the response started"
         }))
     }
 }
 
-impl Stream {
-    fn start(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
+impl ResponsesStream {
+    fn start(
+        &mut self,
+        data: &ResponsesEvent<'_>,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<(), Box<ProviderFailure>> {
         if self.has_started {
             return Ok(());
         }
         let response = data.response.ok_or_else(|| malformed("the first event has no response"))?;
-        self.begin(&Whole::read(response.get())?, events);
+        self.begin(&ResponseObject::read(response.get())?, events);
         Ok(())
     }
 
-    fn begin(&mut self, whole: &Whole<'_>, events: &mut Vec<Event>) {
+    fn begin(&mut self, whole: &ResponseObject<'_>, events: &mut Vec<ResponseEvent>) {
         if !std::mem::replace(&mut self.has_started, true) {
-            events.push(Event::Started(Started {
+            events.push(ResponseEvent::Started(ResponseStart {
                 response: whole.response.clone(),
                 model: whole.model.clone(),
                 usage: Default::default(),
@@ -132,9 +136,13 @@ impl Stream {
         }
     }
 
-    fn add(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
+    fn add(
+        &mut self,
+        data: &ResponsesEvent<'_>,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<(), Box<ProviderFailure>> {
         let item = data.item.ok_or_else(|| malformed("output_item.added has no item"))?;
-        let item = Item::read(item.get())?;
+        let item = ResponsesItem::read(item.get())?;
         let index = self.place(data, item.id().as_deref(), item.kind())?;
         self.open(index, item.kind(), item.tool(), events)
     }
@@ -144,59 +152,69 @@ impl Stream {
         index: usize,
         kind: BlockType,
         tool: Option<SmolStr>,
-        events: &mut Vec<Event>,
-    ) -> Result<(), Box<Failure>> {
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<(), Box<ProviderFailure>> {
         if self.closed.contains(&index) {
             return Err(malformed(format!("item {index} began after its end")));
         }
         self.open.entry(index).or_insert_with(|| {
             self.newest = index;
             self.next = self.next.max(index.saturating_add(1));
-            events.push(Event::Opened { index, kind, tool });
-            Growing { kind, shown: String::new() }
+            events.push(ResponseEvent::BlockStart { index, kind, tool });
+            OpenItem { kind, shown: String::new() }
         });
         Ok(())
     }
 
-    /// An item grows. One that nobody added begins with that.
+    /// Adds a delta to an item; opens the item if it was not added before.
     fn grow(
         &mut self,
-        data: &Data<'_>,
+        data: &ResponsesEvent<'_>,
         kind: BlockType,
-        delta: fn(String) -> Delta,
-        events: &mut Vec<Event>,
-    ) -> Result<(), Box<Failure>> {
+        delta: fn(String) -> BlockDelta,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<(), Box<ProviderFailure>> {
         let index = self.place(data, data.id().as_deref(), kind)?;
         self.open(index, kind, None, events)?;
         let Some(piece) = data.delta else { return Ok(()) };
         let words = unescape(piece.get()).ok_or_else(|| malformed("a delta is not a string"))?;
         if let Some(growing) = self.open.get_mut(&index).filter(|_| !words.is_empty()) {
-            growing.shown.push_str(unquoted(piece.get()));
-            events.push(Event::Grew { index, delta: delta(words.into_owned()) });
+            growing.shown.push_str(literal_inner(piece.get()));
+            events.push(ResponseEvent::BlockDelta { index, delta: delta(words.into_owned()) });
         }
         Ok(())
     }
 
-    /// A further part of a summary begins: it is set apart from the one before.
-    fn separate(&mut self, data: &Data<'_>, events: &mut Vec<Event>) {
+    /// Separates a further part of a reasoning summary from the previous one.
+    fn separate(&mut self, data: &ResponsesEvent<'_>, events: &mut Vec<ResponseEvent>) {
         let index = self.find(data.output_index, data.id().as_deref(), BlockType::Reasoning);
         if data.summary_index.is_some_and(|part| part > 0)
             && let Some(growing) = self.open.get_mut(&index).filter(|growing| !growing.shown.is_empty())
         {
             growing.shown.push_str(r"\n\n");
-            events.push(Event::Grew { index, delta: Delta::Thinking(String::from("\n\n")) });
+            events
+                .push(ResponseEvent::BlockDelta { index, delta: BlockDelta::Thinking(String::from("\n\n")) });
         }
     }
 
-    fn finish_item(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
+    fn finish_item(
+        &mut self,
+        data: &ResponsesEvent<'_>,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<(), Box<ProviderFailure>> {
         let item = data.item.ok_or_else(|| malformed("output_item.done has no item"))?;
-        let item = Item::read(item.get())?;
+        let item = ResponsesItem::read(item.get())?;
         let index = self.place(data, item.id().as_deref(), item.kind())?;
         self.close(index, &item, events)
     }
 
-    /// Says an item that is done, with all that was not said of it before.
-    fn close(&mut self, index: usize, item: &Item<'_>, events: &mut Vec<Event>) -> Result<(), Box<Failure>> {
+    /// Completes an item and emits the events that are still missing.
+    fn close(
+        &mut self,
+        index: usize,
+        item: &ResponsesItem<'_>,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<(), Box<ProviderFailure>> {
         if self.closed.contains(&index) {
             return Ok(());
         }
@@ -205,38 +223,47 @@ impl Stream {
         self.closed.insert(index);
         self.seen.note(item);
         if !was_shown {
-            events.extend(item.shown().map(|delta| Event::Grew { index, delta }));
+            events.extend(item.shown().map(|delta| ResponseEvent::BlockDelta { index, delta }));
         }
-        events.push(Event::Block { index, block: item.block() });
+        events.push(ResponseEvent::Block { index, block: item.block() });
         Ok(())
     }
 
-    fn stop(&mut self, data: &Data<'_>, events: &mut Vec<Event>) -> Result<Finished, Box<Failure>> {
+    fn stop(
+        &mut self,
+        data: &ResponsesEvent<'_>,
+        events: &mut Vec<ResponseEvent>,
+    ) -> Result<ResponseEnd, Box<ProviderFailure>> {
         let response = data.response.ok_or_else(|| malformed("the last event has no response"))?;
-        let whole = Whole::read(response.get())?;
+        let whole = ResponseObject::read(response.get())?;
         self.begin(&whole, events);
         let items = whole.items()?;
         for (index, item) in self.places(&items).into_iter().zip(&items) {
             self.close(index, item, events)?;
         }
-        // What began and is in no list of items was cut off; the words that came are kept.
+        // Open items that are not in the response were cut off; their text is kept.
         for (index, growing) in std::mem::take(&mut self.open) {
-            events.extend(growing.into_block().map(|block| Event::Block { index, block }));
+            events.extend(growing.into_block().map(|block| ResponseEvent::Block { index, block }));
         }
         whole.finished(self.seen)
     }
 
-    /// Data that does not say what it is: an error of a gateway, or nothing that we know.
-    fn nameless(&self, data: &str) -> Step {
-        let known = pal_model::fields(data).unwrap_or_default();
+    /// Handles data without a type: an error of a gateway, or something unknown.
+    fn nameless(&self, data: &str) -> FrameResult {
+        let known = pal_model::object_fields(data).unwrap_or_default();
         match known.iter().any(|(key, value)| key == "error" && *value != "null") {
             true => Err(Box::new(failure_in(data))),
             false => Ok(None),
         }
     }
 
-    /// The item that an event is about, if the answer has begun; from now on its id leads to it.
-    fn place(&mut self, data: &Data<'_>, id: Option<&str>, kind: BlockType) -> Result<usize, Box<Failure>> {
+    /// Returns the item of an event and remembers its id; fails before the response started.
+    fn place(
+        &mut self,
+        data: &ResponsesEvent<'_>,
+        id: Option<&str>,
+        kind: BlockType,
+    ) -> Result<usize, Box<ProviderFailure>> {
         if !self.has_started {
             return Err(malformed("an event came before response.created"));
         }
@@ -249,8 +276,8 @@ impl Stream {
         Ok(index)
     }
 
-    /// The item with an index, else with an id, else the newest that is open. An id that is new may be that of the
-    /// newest, if that is alike and came without one; else it is that of an item to come.
+    /// Finds an item by index, else by id, else the newest open one. An unknown id belongs to the newest open item if that
+    /// has the same type and no id, else to a new item.
     fn find(&self, index: Option<usize>, id: Option<&str>, kind: BlockType) -> usize {
         let newest = self.newest_open();
         match (index, id) {
@@ -263,7 +290,7 @@ impl Stream {
         }
     }
 
-    /// The newest item that is open; where none is, the newest.
+    /// Returns the newest open item; if none is open, the newest.
     fn newest_open(&self) -> usize {
         match self.open.last_key_value() {
             Some((last, _)) if !self.open.contains_key(&self.newest) => *last,
@@ -271,9 +298,8 @@ impl Stream {
         }
     }
 
-    /// Which items those of the last event are: by their ids, else by their positions. One whose position is
-    /// another's is new.
-    fn places(&self, items: &[Item<'_>]) -> Vec<usize> {
+    /// Maps the items of the last event to known ones: by id, else by position. An item at an occupied position is new.
+    fn places(&self, items: &[ResponsesItem<'_>]) -> Vec<usize> {
         let mut taken = BTreeSet::new();
         let known: Vec<Option<usize>> = items
             .iter()
@@ -297,19 +323,19 @@ impl Stream {
     }
 }
 
-impl Data<'_> {
-    /// The id of the item that the event is about.
+impl ResponsesEvent<'_> {
+    /// Returns the id of the event's item.
     fn id(&self) -> Option<Cow<'_, str>> {
         self.item_id.and_then(|id| unescape(id.get())).filter(|id| !id.is_empty())
     }
 }
 
-impl Growing {
-    /// The block of an item that was never done: its words. A call that is not whole is none.
-    fn into_block(self) -> Option<Block> {
+impl OpenItem {
+    /// Returns a text block of an incomplete item; none for other types, such as an incomplete call.
+    fn into_block(self) -> Option<ContentBlock> {
         if self.kind != BlockType::Text || self.shown.is_empty() {
             return None;
         }
-        Some(Block::parse(Text::from(format!(r#"{{"type":"text","text":"{}"}}"#, self.shown))))
+        Some(ContentBlock::parse(SharedText::from(format!(r#"{{"type":"text","text":"{}"}}"#, self.shown))))
     }
 }

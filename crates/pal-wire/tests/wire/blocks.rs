@@ -1,6 +1,6 @@
-//! Content blocks: their fields, and whose message they may stand in.
+//! Content blocks: fields, and roles of messages that may contain them.
 
-use pal_wire::{ApiVersion, Beta, Betas, Rules};
+use pal_wire::{ApiVersion, Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{FINE, answered, check, check_all, said, talk, text, tool_result, tool_use, user};
@@ -22,7 +22,7 @@ fn png(data: &str) -> Value {
 #[test]
 fn text_blocks() {
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("fine", said(&json!([text("a"), text("b")])), FINE),
             ("no type", said(&json!([{"text": "a"}])), "messages.0.content.0.type: Field required"),
@@ -68,10 +68,10 @@ fn citations() {
     let uncited = json!({"type": "text", "text": "a", "citations": null});
     let found =
         |text: &Value| json!({"type": "search_result", "source": "s", "title": "t", "content": [text]});
-    let old = Rules { version: ApiVersion::V2023_06_01, ..Rules::newest() };
+    let old = RequestRules { version: ApiVersion::V2023_06_01, ..RequestRules::newest() };
     let complaint = |path: &str| format!("{path}.citations: citations are not permitted in user messages");
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("answer", answered(&json!([cited])), FINE),
             ("null", said(&json!([uncited])), FINE),
@@ -94,7 +94,7 @@ fn images() {
     let marked =
         json!({"type": "image", "source": png("aGk="), "transformations": {"oversized_image": "downsize"}});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("base64", said(&json!([image(&png("aGk="))])), FINE),
             ("escaped slash", said(&json!([image(&png("/+8="))])), FINE),
@@ -147,7 +147,7 @@ fn documents() {
     let inner = |words: &str| json!({"type": "content", "content": [text(words), image(&png("aGk="))]});
     let in_answer = answered(&json!([document(&pdf), text("a")]));
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("pdf", said(&json!([document(&pdf)])), FINE),
             (
@@ -175,7 +175,7 @@ fn documents() {
             ),
         ],
     );
-    let old = Rules { version: ApiVersion::V2023_06_01, ..Rules::newest() };
+    let old = RequestRules { version: ApiVersion::V2023_06_01, ..RequestRules::newest() };
     check("in an answer, old version", &in_answer, &old, FINE);
 }
 
@@ -192,7 +192,7 @@ fn tool_use_fields() {
     };
     let at = "messages.1.content.0.tool_use";
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("fine", called(&tool_use("toolu_1"), "toolu_1"), FINE),
             ("caller", called(&with("caller", json!({"type": "direct"})), "toolu_1"), FINE),
@@ -245,7 +245,7 @@ fn tool_result_contents() {
     let empty = json!({"type": "search_result", "source": "s", "title": "t", "content": [text("")]});
     let state = json!({"type": "browser_state", "url": "https://a"});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("nothing", returned(json!({})), FINE),
             ("empty string", returned(json!({"content": "", "is_error": true})), FINE),
@@ -296,7 +296,7 @@ fn tool_result_contents() {
             ),
         ],
     );
-    let private = Rules { betas: Betas::public().with(Beta::CacheEdits), ..Rules::newest() };
+    let private = RequestRules { betas: BetaSet::public().with(Beta::CacheEdits), ..RequestRules::newest() };
     check("private field, private beta", &returned(json!({"cache_reference": "toolu_1"})), &private, FINE);
 }
 
@@ -307,7 +307,7 @@ fn rarer_blocks() {
     let listing = json!({"type": "mcp_tool_listing", "anything": 1});
     let edits = json!({"type": "cache_edits", "edits": [{"type": "delete", "cache_reference": "toolu_1"}]});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("upload", said(&json!([upload])), FINE),
             (
@@ -334,9 +334,9 @@ fn rarer_blocks() {
             ),
         ],
     );
-    let private = Rules { betas: Betas::public().with(Beta::CacheEdits), ..Rules::newest() };
+    let private = RequestRules { betas: BetaSet::public().with(Beta::CacheEdits), ..RequestRules::newest() };
     check("cache edits", &said(&json!([edits, text("a")])), &private, FINE);
-    let none = Rules { betas: Betas::none(), ..Rules::newest() };
+    let none = RequestRules { betas: BetaSet::none(), ..RequestRules::newest() };
     for block in [&fallback, &listing, &edits] {
         let error = crate::error_of(&answered(&json!([block])), &none);
         let kind = block["type"].as_str().unwrap();

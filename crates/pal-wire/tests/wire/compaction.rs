@@ -1,6 +1,6 @@
 //! Compaction by the provider.
 
-use pal_wire::{Beta, Betas, Rules};
+use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,7 +24,7 @@ fn signed_blocks() {
     let misplaced = "a signed `compaction` block must be the first block of the first message";
     let first = || said_by_assistant(json!([summary()]));
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("then the user", talk(&json!([first(), user("a")])), FINE),
             ("then the answer", talk(&json!([first(), assistant("a"), user("b")])), FINE),
@@ -73,9 +73,10 @@ fn signed_blocks() {
             ),
         ],
     );
-    let code = |body: &Value| error_of(body, &Rules::newest()).error_code;
+    let code = |body: &Value| error_of(body, &RequestRules::newest()).error_code;
     assert_eq!(code(&talk(&json!([user("a"), first(), user("b")]))), Some("compaction_block_misplaced"));
-    let threshold_only = Rules { betas: Betas::none().with(Beta::ThresholdCompaction), ..Rules::newest() };
+    let threshold_only =
+        RequestRules { betas: BetaSet::none().with(Beta::ThresholdCompaction), ..RequestRules::newest() };
     check(
         "without the beta",
         &talk(&json!([first(), user("a")])),
@@ -87,11 +88,11 @@ fn signed_blocks() {
 #[test]
 fn threshold_blocks() {
     let later = talk(&json!([user("a"), said_by_assistant(json!([threshold(), text("b")])), user("c")]));
-    check("later", &later, &Rules::newest(), FINE);
+    check("later", &later, &RequestRules::newest(), FINE);
     check(
         "paused",
         &talk(&json!([user("a"), said_by_assistant(json!([threshold()]))])),
-        &Rules::newest(),
+        &RequestRules::newest(),
         FINE,
     );
     let pieces =
@@ -99,10 +100,11 @@ fn threshold_blocks() {
     check(
         "not merged with what follows",
         &pieces,
-        &Rules::newest(),
+        &RequestRules::newest(),
         "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"assistant\" roles in a row",
     );
-    let on_demand_only = Rules { betas: Betas::none().with(Beta::Compaction), ..Rules::newest() };
+    let on_demand_only =
+        RequestRules { betas: BetaSet::none().with(Beta::Compaction), ..RequestRules::newest() };
     let unsigned = json!({"type": "compaction", "content": "b"});
     check(
         "without the beta",
@@ -126,7 +128,7 @@ fn asking_for_a_summary() {
     let only_summary = json!([said_by_assistant(json!([summary()]))]);
     let long = json!({"type": "summarize", "instructions": "x".repeat(16_385)});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("fine", ask(json!({})), FINE),
             ("after an answer", ask(json!({"messages": [user("a"), assistant("b")]})), FINE),
@@ -156,10 +158,10 @@ fn asking_for_a_summary() {
             ),
         ],
     );
-    let code = |body: &Value| error_of(body, &Rules::newest()).error_code;
+    let code = |body: &Value| error_of(body, &RequestRules::newest()).error_code;
     assert_eq!(code(&ask(json!({"messages": call}))), Some("compaction_incomplete_turn"));
     assert_eq!(code(&ask(json!({"messages": only_summary}))), Some("compaction_nothing_to_summarize"));
-    let forcing = Rules { betas: Betas::public(), ..old_rules() };
+    let forcing = RequestRules { betas: BetaSet::public(), ..old_rules() };
     check(
         "forced tool",
         &ask(json!({"tools": [tool("a")], "tool_choice": {"type": "any"}})),

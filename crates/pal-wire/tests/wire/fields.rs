@@ -1,7 +1,7 @@
-//! The body's own fields.
+//! Top-level fields of the body.
 
-use pal_model::ThinkingKinds;
-use pal_wire::{Beta, Betas, Endpoint, ErrorKind, Rules, check_request};
+use pal_model::ThinkingModes;
+use pal_wire::{ApiErrorKind, Beta, BetaSet, MessagesEndpoint, RequestRules, check_request};
 use serde_json::json;
 
 use crate::{FINE, check, check_all, old_rules, request, tool};
@@ -9,7 +9,7 @@ use crate::{FINE, check, check_all, old_rules, request, tool};
 #[test]
 fn required_fields_and_types() {
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("minimal", request(&json!({})), FINE),
             ("no model", request(&json!({"model": "<none>"})), "model: Field required"),
@@ -54,7 +54,7 @@ fn required_fields_and_types() {
 #[test]
 fn plain_options() {
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("system text", request(&json!({"system": "be brief"})), FINE),
             ("system blocks", request(&json!({"system": [{"type": "text", "text": "be brief"}]})), FINE),
@@ -133,7 +133,7 @@ fn plain_options() {
 #[test]
 fn output_config() {
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("effort", request(&json!({"output_config": {"effort": "xhigh"}})), FINE),
             (
@@ -167,7 +167,7 @@ fn output_config() {
 
 #[test]
 fn betas_switch_fields_on() {
-    let plain = Rules { betas: Betas::none(), ..Rules::newest() };
+    let plain = RequestRules { betas: BetaSet::none(), ..RequestRules::newest() };
     let table = [
         ("context_management", json!({"context_management": {"edits": []}})),
         ("compaction", json!({"compaction": {"type": "summarize"}})),
@@ -185,7 +185,7 @@ fn betas_switch_fields_on() {
         ),
     ];
     for (path, fields) in table {
-        check(path, &request(&fields), &Rules::newest(), FINE);
+        check(path, &request(&fields), &RequestRules::newest(), FINE);
         check(path, &request(&fields), &plain, &format!("{path}: Extra inputs are not permitted"));
     }
 }
@@ -193,21 +193,21 @@ fn betas_switch_fields_on() {
 #[test]
 fn sizes() {
     let body = request(&json!({})).to_string();
-    let rules = Rules { max_body_bytes: body.len(), ..Rules::newest() };
+    let rules = RequestRules { max_body_bytes: body.len(), ..RequestRules::newest() };
     assert_eq!(check_request(body.as_bytes(), &rules).unwrap().bytes, body.len());
-    let rules = Rules { max_body_bytes: body.len() - 1, ..rules };
+    let rules = RequestRules { max_body_bytes: body.len() - 1, ..rules };
     let error = check_request(body.as_bytes(), &rules).unwrap_err();
-    assert_eq!((error.status, error.kind), (413, ErrorKind::RequestTooLarge));
+    assert_eq!((error.status, error.kind), (413, ApiErrorKind::RequestTooLarge));
     assert_eq!(
         error.to_json("req_1"),
         r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"},"request_id":"req_1"}"#
     );
-    assert_eq!(Rules::newest().max_body_bytes, 33_554_432);
+    assert_eq!(RequestRules::newest().max_body_bytes, 33_554_432);
 }
 
 #[test]
-fn counting_takes_no_output_fields() {
-    let rules = Rules { endpoint: Endpoint::CountTokens, ..Rules::newest() };
+fn count_tokens_accepts_no_output_fields() {
+    let rules = RequestRules { endpoint: MessagesEndpoint::CountTokens, ..RequestRules::newest() };
     check_all(
         &rules,
         &[
@@ -224,10 +224,10 @@ fn counting_takes_no_output_fields() {
 
 #[test]
 fn prewarming() {
-    let rules = Rules {
-        thinking: ThinkingKinds { adaptive: true, enabled: true, disabled: true, between_tools: true },
+    let rules = RequestRules {
+        thinking: ThinkingModes { adaptive: true, enabled: true, disabled: true, between_tools: true },
         forced_tool_choice: true,
-        ..Rules::newest()
+        ..RequestRules::newest()
     };
     check_all(
         &rules,
@@ -266,8 +266,8 @@ fn prewarming() {
 #[test]
 fn sampling() {
     let hot = request(&json!({"temperature": 0.5}));
-    check("newest version", &hot, &Rules::newest(), "temperature: Extra inputs are not permitted");
-    let newer_model = Rules { sampling: false, ..old_rules() };
+    check("newest version", &hot, &RequestRules::newest(), "temperature: Extra inputs are not permitted");
+    let newer_model = RequestRules { sampling: false, ..old_rules() };
     check("newer model", &hot, &newer_model, "`temperature` is deprecated for this model.");
     check("neutral", &request(&json!({"temperature": 1, "top_p": 0.99})), &newer_model, FINE);
     check("top_p", &request(&json!({"top_p": 0.9})), &newer_model, "`top_p` is deprecated for this model.");
@@ -305,7 +305,7 @@ fn context_management() {
     };
     let path = "context_management.edits";
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("all", edits(json!([clear_thinking, clear_tools, compact(50_000)])), FINE),
             ("keep all", edits(json!([{"type": "clear_thinking_20251015", "keep": "all"}])), FINE),
@@ -339,7 +339,8 @@ fn context_management() {
             ),
         ],
     );
-    let only_clearing = Rules { betas: Betas::none().with(Beta::ContextManagement), ..Rules::newest() };
+    let only_clearing =
+        RequestRules { betas: BetaSet::none().with(Beta::ContextManagement), ..RequestRules::newest() };
     check(
         "compaction edit without its header",
         &edits(json!([compact(50_000)])),
@@ -354,7 +355,7 @@ fn threads() {
     let go_on = json!({"type": "continue", "previous_message_id": "msg_1"});
     let result = json!([{"role": "user", "content": [crate::tool_result("toolu_far")]}]);
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("create", request(&json!({"thread": {"type": "create"}, "system": "s"})), FINE),
             ("continue", request(&json!({"thread": go_on})), FINE),
@@ -386,5 +387,5 @@ fn threads() {
 fn headers() {
     assert_eq!(Beta::from_header(" compact-2026-09-04"), Some(Beta::Compaction));
     assert_eq!(Beta::from_header("prompt-caching-2024-07-31"), None);
-    assert!(Betas::public().has(Beta::ClearAt) && !Betas::public().has(Beta::CacheEdits));
+    assert!(BetaSet::public().has(Beta::ClearAt) && !BetaSet::public().has(Beta::CacheEdits));
 }

@@ -1,26 +1,26 @@
-//! Broken and hostile input: never a panic, and the grammar is that of an ordinary parser.
+//! Malformed and hostile input: no panics, and the same JSON syntax as an ordinary parser.
 
-use pal_wire::{Betas, Rules, check_request};
+use pal_wire::{BetaSet, RequestRules, check_request};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::{old_rules, samples};
 
-/// Judges under quite different rules; whether the newest accept it.
+/// Checks a body under several rules; returns true if the newest ones accept it.
 fn judge(body: &[u8]) -> bool {
     let _ = check_request(body, &old_rules());
-    let _ = check_request(body, &Rules { betas: Betas::none(), ..Rules::newest() });
-    check_request(body, &Rules::newest()).is_ok()
+    let _ = check_request(body, &RequestRules { betas: BetaSet::none(), ..RequestRules::newest() });
+    check_request(body, &RequestRules::newest()).is_ok()
 }
 
-/// Whether our reading and that of the usual parser agree that this is JSON.
+/// Returns true if the scanner and `serde_json` agree whether this is JSON.
 fn agrees(body: &[u8]) -> bool {
-    let ours = match check_request(body, &Rules::newest()) {
+    let ours = match check_request(body, &RequestRules::newest()) {
         Err(error) => !error.message.starts_with("The request body is not valid JSON"),
         Ok(_) => true,
     };
     let theirs = std::str::from_utf8(body).is_ok() && serde_json::from_slice::<Value>(body).is_ok();
-    // A number too large for a float is good grammar all the same.
+    // A number too large for a float is still valid syntax.
     ours == theirs
         || serde_json::from_slice::<Value>(body).is_err_and(|e| e.to_string().contains("out of range"))
 }
@@ -36,7 +36,7 @@ fn every_prefix_is_refused() {
     }
 }
 
-/// Every place in a value.
+/// Collects the pointers to all values.
 fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -51,7 +51,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn every_single_change_is_judged() {
+fn every_single_change_is_checked() {
     for sample in [samples::agent(), samples::compacted()] {
         let mut places = Vec::new();
         pointers(&sample, "", &mut places);
@@ -84,7 +84,7 @@ fn every_single_change_is_judged() {
 }
 
 #[test]
-fn many_calls_are_judged_in_good_time() {
+fn many_calls_are_checked_in_linear_time() {
     let n_calls = 60_000;
     let call = |i: usize| format!(r#"{{"type":"tool_use","id":"toolu_{i}","name":"a","input":{{}}}}"#);
     let result = |i: usize| format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{i}"}}"#);
@@ -98,7 +98,7 @@ fn many_calls_are_judged_in_good_time() {
     assert!(judge(body.as_bytes()));
 }
 
-/// A few bytes that mean something in JSON.
+/// Generates a few bytes that have a meaning in JSON.
 fn shard() -> impl Strategy<Value = Vec<u8>> {
     let words: Vec<&[u8]> = vec![
         b"{",

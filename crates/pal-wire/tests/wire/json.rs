@@ -1,18 +1,18 @@
-//! The bytes themselves.
+//! JSON syntax of the body.
 
-use pal_wire::{Rules, check_request};
+use pal_wire::{RequestRules, check_request};
 
-/// Judges a body given as bytes; what follows `not valid JSON`, or the whole message.
+/// Checks a body given as bytes; compares the text after `not valid JSON`, or the whole message.
 #[track_caller]
 fn check(body: impl AsRef<[u8]>, expected: &str) {
-    let message = match check_request(body.as_ref(), &Rules::newest()) {
+    let message = match check_request(body.as_ref(), &RequestRules::newest()) {
         Ok(_) => String::new(),
         Err(error) => error.message,
     };
     assert_eq!(message.strip_prefix("The request body is not valid JSON: ").unwrap_or(&message), expected);
 }
 
-/// A good request around the inside of a string.
+/// Returns a valid request around the inside of a string.
 fn around(inside: &str) -> String {
     format!(r#"{{"model":"m","max_tokens":1,"messages":[{{"role":"user","content":"{inside}"}}]}}"#)
 }
@@ -50,7 +50,7 @@ fn strings() {
 }
 
 #[test]
-fn control_characters_at_any_place() {
+fn control_characters_at_any_position() {
     for byte in 0..0x20u8 {
         for n_before in 0..20 {
             let inside = format!("{}{}", "a".repeat(n_before), char::from(byte));
@@ -59,7 +59,7 @@ fn control_characters_at_any_place() {
             if byte != b'\n' {
                 check(around(&inside), &format!("{message} {} (char {at})", at + 1));
             } else {
-                assert!(check_request(around(&inside).as_bytes(), &Rules::newest()).is_err());
+                assert!(check_request(around(&inside).as_bytes(), &RequestRules::newest()).is_err());
             }
         }
     }
@@ -74,12 +74,12 @@ fn lone_surrogates_are_found_in_tool_inputs() {
 }
 
 #[test]
-fn escaped_names_are_the_same_names() {
+fn escaped_names_equal_unescaped_names() {
     check(around("a").replace("\"role\"", r#""\u0072ole""#).replace("\"user\"", r#""\u0075ser""#), "");
 }
 
 #[test]
-fn doubled_fields_are_refused() {
+fn duplicate_fields_are_refused() {
     let body = around("a").replacen("\"model\"", "\"model\":\"n\",\"model\"", 1);
     check(body, "model: Field must not be given twice");
 }

@@ -1,5 +1,5 @@
-//! What pal-wire promises: the strict validator through its one door, as a table of requests and what the provider
-//! would say; and answers of every dialect (`answers`).
+//! Tests of pal-wire: the request check, as tables of requests and the provider's errors; and the decoding of responses
+//! in every dialect (`answers`).
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 #![allow(
@@ -22,62 +22,62 @@ mod thinking;
 mod tools;
 mod turns;
 
-use pal_model::ThinkingKinds;
-use pal_wire::{ApiError, ApiVersion, Betas, Checked, ErrorKind, Rules, check_request};
+use pal_model::ThinkingModes;
+use pal_wire::{ApiError, ApiErrorKind, ApiVersion, BetaSet, RequestRules, RequestStats, check_request};
 use serde_json::{Value, json};
 
-/// The expectation of a request that passes.
+/// Expectation for a valid request.
 const FINE: &str = "";
 
-/// Judges one request; `expected` is the message, or [`FINE`].
+/// Checks one request; `expected` is the message, or [`FINE`].
 #[track_caller]
-fn check(name: &str, body: &Value, rules: &Rules, expected: &str) {
+fn check(name: &str, body: &Value, rules: &RequestRules, expected: &str) {
     let found = match check_request(body.to_string().as_bytes(), rules) {
         Ok(_) => String::new(),
         Err(error) => {
-            assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{name}: {error}");
+            assert_eq!((error.status, error.kind), (400, ApiErrorKind::InvalidRequest), "{name}: {error}");
             error.message
         }
     };
     assert_eq!(found, expected, "{name}: {body}");
 }
 
-/// Judges a table of requests under one set of rules.
+/// Checks a table of requests under one set of rules.
 #[track_caller]
-fn check_all(rules: &Rules, table: &[(&str, Value, &str)]) {
+fn check_all(rules: &RequestRules, table: &[(&str, Value, &str)]) {
     for (name, body, expected) in table {
         check(name, body, rules, expected);
     }
 }
 
-/// The error of a request that does not pass.
+/// Returns the error of an invalid request.
 #[track_caller]
-fn error_of(body: &Value, rules: &Rules) -> ApiError {
+fn error_of(body: &Value, rules: &RequestRules) -> ApiError {
     check_request(body.to_string().as_bytes(), rules).unwrap_err()
 }
 
-/// The counts of a request that passes.
+/// Returns the counts of a valid request.
 #[track_caller]
-fn counts_of(body: &Value) -> Checked {
-    check_request(body.to_string().as_bytes(), &Rules::newest()).unwrap()
+fn counts_of(body: &Value) -> RequestStats {
+    check_request(body.to_string().as_bytes(), &RequestRules::newest()).unwrap()
 }
 
-/// A model before 4.6 on the old version: budgets, prefill, sampling, forced tools; no system messages, no betas.
-fn old_rules() -> Rules {
-    Rules {
+/// Rules of a model before 4.6 on the old version: budgets, prefill, sampling, forced tools; no system messages, no betas.
+fn old_rules() -> RequestRules {
+    RequestRules {
         version: ApiVersion::V2023_06_01,
-        betas: Betas::none(),
+        betas: BetaSet::none(),
         max_output: 64_000,
-        thinking: ThinkingKinds { adaptive: false, enabled: true, disabled: true, between_tools: false },
+        thinking: ThinkingModes { adaptive: false, enabled: true, disabled: true, between_tools: false },
         system_messages: false,
         prefill: true,
         sampling: true,
         forced_tool_choice: true,
-        ..Rules::newest()
+        ..RequestRules::newest()
     }
 }
 
-/// A small good request with these fields set, or left out where null.
+/// Returns a small valid request with these fields set; null fields are removed.
 fn request(fields: &Value) -> Value {
     let mut body = json!({
         "model": "claude-opus-5-5",
@@ -91,17 +91,17 @@ fn request(fields: &Value) -> Value {
     body
 }
 
-/// A request with these messages.
+/// Returns a request with these messages.
 fn talk(messages: &Value) -> Value {
     request(&json!({"messages": messages}))
 }
 
-/// A request whose only message is the user's, with these blocks.
+/// Returns a request with one user message of these blocks.
 fn said(blocks: &Value) -> Value {
     talk(&json!([{"role": "user", "content": blocks}]))
 }
 
-/// A request in which the assistant answered with these blocks and the user went on.
+/// Returns a request in which an assistant message of these blocks is followed by a user message.
 fn answered(blocks: &Value) -> Value {
     talk(&json!([user("hi"), {"role": "assistant", "content": blocks}, user("go on")]))
 }

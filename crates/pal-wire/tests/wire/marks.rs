@@ -1,6 +1,6 @@
-//! Cache marks.
+//! Cache breakpoints.
 
-use pal_wire::{Beta, Betas, Rules};
+use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,7 +24,7 @@ fn places() {
         request(&json!({"messages": messages}))
     };
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("text", said(&json!([marked(text("a"), "5m")])), FINE),
             ("call and result", results(marked(tool_result("a"), "5m")), FINE),
@@ -66,7 +66,7 @@ fn form() {
     let at = "messages.0.content.0.text.cache_control";
     let global = with(json!({"type": "ephemeral", "scope": "global"}));
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("plain", with(json!({"type": "ephemeral"})), FINE),
             (
@@ -85,7 +85,7 @@ fn form() {
             ("scope", global.clone(), &format!("{at}.ephemeral.scope: Extra inputs are not permitted")),
         ],
     );
-    let private = Rules { betas: Betas::public().with(Beta::CacheScopes), ..Rules::newest() };
+    let private = RequestRules { betas: BetaSet::public().with(Beta::CacheScopes), ..RequestRules::newest() };
     check("scope, private beta", &global, &private, FINE);
 }
 
@@ -101,7 +101,7 @@ fn number() {
     };
     let five = "A maximum of 4 blocks with cache_control may be provided. Found 5.";
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("four", many(4), FINE),
             ("five", many(5), five),
@@ -109,11 +109,11 @@ fn number() {
             ("four and the automatic one", automatic(many(4)), five),
         ],
     );
-    assert_eq!(counts_of(&automatic(many(3))).marks, 4);
+    assert_eq!(counts_of(&automatic(many(3))).breakpoints, 4);
 }
 
 #[test]
-fn lifetimes() {
+fn ttl_order() {
     let late = |path: &str| {
         format!(
             "{path}cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control \
@@ -133,7 +133,7 @@ fn lifetimes() {
         request(&json!({"cache_control": mark, "system": [marked(text("s"), "5m")], "messages": messages}))
     };
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("falling", with("1h", "1h", "5m"), FINE),
             ("tools before system", with("5m", "1h", "5m"), &late("system.0.")),
@@ -151,15 +151,15 @@ fn lifetimes() {
 }
 
 #[test]
-fn the_automatic_mark_walks_back() {
-    // The last block cannot be marked, so the one before it is meant, whose lifetime differs.
+fn automatic_breakpoint_skips_blocks_that_accept_none() {
+    // The last block accepts no breakpoint, so the target is the one before it, whose TTL differs.
     let switch = json!({"role": "system", "content": "plan", "clear_at": "next_user_message"});
     let messages = json!([{"role": "user", "content": [marked(text("a"), "1h")]}, switch]);
     let body = request(&json!({"cache_control": {"type": "ephemeral"}, "messages": messages}));
     check(
         "over a turn-scoped message",
         &body,
-        &Rules::newest(),
+        &RequestRules::newest(),
         "Top-level cache_control has ttl='5m' but the target block already has cache_control with ttl='1h'",
     );
 }

@@ -1,6 +1,6 @@
-//! Calls and their results.
+//! Pairing of tool calls and results.
 
-use pal_wire::Rules;
+use pal_wire::RequestRules;
 use serde_json::{Value, json};
 
 use crate::{FINE, answered, check_all, counts_of, said, talk, text, thinking, tool_result, tool_use, user};
@@ -29,7 +29,7 @@ fn client_tools() {
     };
     let two = calls(json!([thinking(), text("both"), tool_use("b"), tool_use("a")]));
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             (
                 "parallel",
@@ -139,7 +139,7 @@ fn server_tools() {
         )
     };
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("fine", answered(&json!([search, found, regex, tools, text("b")])), FINE),
             ("no result", answered(&json!([search, text("b")])), open),
@@ -212,7 +212,7 @@ fn connector_tools() {
     let result = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "content": [text("b")]});
     let empty = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "content": [text("")]});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("fine", answered(&json!([call, result, text("c")])), FINE),
             (

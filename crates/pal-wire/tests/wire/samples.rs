@@ -1,11 +1,11 @@
-//! Requests as a coding agent sends them; other tests take them apart.
+//! Sample requests of a coding agent, used by other tests.
 
-use pal_wire::Rules;
+use pal_wire::RequestRules;
 use serde_json::{Value, json};
 
 use crate::{counts_of, thinking, tool, tool_result, tool_use};
 
-/// A tool loop with everything that is usual.
+/// A typical tool loop.
 pub(crate) fn agent() -> Value {
     json!({
         "model": "claude-opus-5-5", "max_tokens": 32000, "stream": true,
@@ -41,7 +41,7 @@ pub(crate) fn agent() -> Value {
     })
 }
 
-/// What follows a compaction, with the provider's own tools.
+/// A conversation after a compaction, with the provider's own tools.
 pub(crate) fn compacted() -> Value {
     json!({
         "model": "claude-opus-5-5", "max_tokens": 1,
@@ -64,9 +64,9 @@ pub(crate) fn compacted() -> Value {
 }
 
 #[test]
-fn they_pass() {
+fn samples_are_valid() {
     let checked = counts_of(&agent());
-    assert_eq!((checked.messages, checked.blocks, checked.tools, checked.marks), (4, 10, 3, 3));
+    assert_eq!((checked.messages, checked.blocks, checked.tools, checked.breakpoints), (4, 10, 3, 3));
     assert_eq!((checked.tool_uses, checked.tool_results, checked.thinking, checked.media), (2, 2, 1, 1));
-    crate::check("compacted", &compacted(), &Rules::newest(), crate::FINE);
+    crate::check("compacted", &compacted(), &RequestRules::newest(), crate::FINE);
 }

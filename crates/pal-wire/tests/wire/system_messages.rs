@@ -1,6 +1,6 @@
 //! System messages in the middle of a conversation.
 
-use pal_wire::{Beta, Betas, Rules};
+use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,7 +23,7 @@ fn placement() {
     let follow = "role 'system' must follow a 'user' message or an 'assistant' message that ends in a server tool result";
     let precede = "role 'system' must precede an 'assistant' message or end the array";
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("last", talk(&json!([user("a"), note()])), FINE),
             ("before an answer", talk(&json!([user("a"), note(), assistant("b"), user("c")])), FINE),
@@ -65,7 +65,7 @@ fn placement() {
     check(
         "older model",
         &talk(&json!([user("a"), note()])),
-        &Rules { system_messages: false, ..Rules::newest() },
+        &RequestRules { system_messages: false, ..RequestRules::newest() },
         "messages: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, \
          not \"system\" as an input message role.",
     );
@@ -74,7 +74,7 @@ fn placement() {
 #[test]
 fn blocks() {
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("text", talk(&json!([user("a"), system(json!([text("b")]))])), FINE),
             (
@@ -94,7 +94,7 @@ fn turn_scope() {
     let mark = json!({"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}});
     let removal = json!({"type": "tool_removal", "tool": {"type": "tool_reference", "name": "a"}});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("string", scoped(json!("b")), FINE),
             ("blocks", scoped(json!([text("b")])), FINE),
@@ -120,7 +120,7 @@ fn turn_scope() {
             ),
         ],
     );
-    let plain = Rules { betas: Betas::public().without(Beta::ClearAt), ..Rules::newest() };
+    let plain = RequestRules { betas: BetaSet::public().without(Beta::ClearAt), ..RequestRules::newest() };
     check(
         "without the beta",
         &scoped(json!("b")),
@@ -135,7 +135,7 @@ fn effort() {
     let call = json!({"role": "assistant", "content": [tool_use("a")]});
     let result = json!({"role": "user", "content": [tool_result("a")]});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("last", talk(&json!([user("a"), switch()])), FINE),
             ("first", talk(&json!([switch(), user("a")])), FINE),
@@ -171,7 +171,10 @@ fn effort() {
             ),
         ],
     );
-    let plain = Rules { betas: Betas::public().without(Beta::MessageOutputConfig), ..Rules::newest() };
+    let plain = RequestRules {
+        betas: BetaSet::public().without(Beta::MessageOutputConfig),
+        ..RequestRules::newest()
+    };
     check(
         "without the beta",
         &talk(&json!([user("a"), switch()])),
@@ -188,7 +191,7 @@ fn tool_changes() {
         |kind: &str, name: &str| json!({"type": kind, "tool": {"type": "tool_reference", "name": name}});
     let define = |name: &str| json!({"type": "tool_addition", "tool": {"type": "tool_definition", "definition": tool(name)}});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             (
                 "by reference",
@@ -223,10 +226,11 @@ fn tool_changes() {
         ],
     );
     assert_eq!(
-        error_of(&change(json!([define("a")])), &Rules::newest()).error_code,
+        error_of(&change(json!([define("a")])), &RequestRules::newest()).error_code,
         Some("tool_name_conflict")
     );
-    let by_reference = Rules { betas: Betas::none().with(Beta::ToolChanges), ..Rules::newest() };
+    let by_reference =
+        RequestRules { betas: BetaSet::none().with(Beta::ToolChanges), ..RequestRules::newest() };
     check(
         "inline without the beta",
         &change(json!([define("b")])),

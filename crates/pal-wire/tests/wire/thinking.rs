@@ -1,7 +1,7 @@
 //! Thinking: the parameter and the blocks.
 
-use pal_model::ThinkingKinds;
-use pal_wire::{Beta, Betas, Rules};
+use pal_model::ThinkingModes;
+use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::json;
 
 use crate::{
@@ -19,7 +19,7 @@ fn kinds() {
     };
     let budget = with(json!({"type": "enabled", "budget_tokens": 2048}));
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("adaptive", with(json!({"type": "adaptive", "display": "summarized"})), FINE),
             ("updates", with(json!({"type": "adaptive", "display": "updates"})), FINE),
@@ -57,7 +57,8 @@ fn kinds() {
             ),
         ],
     );
-    let quiet = Rules { betas: Betas::public().without(Beta::DisplayUpdates), ..Rules::newest() };
+    let quiet =
+        RequestRules { betas: BetaSet::public().without(Beta::DisplayUpdates), ..RequestRules::newest() };
     check(
         "updates without the beta",
         &with(json!({"type": "adaptive", "display": "updates"})),
@@ -67,9 +68,9 @@ fn kinds() {
 }
 
 #[test]
-fn between_tools_has_less_effort() {
-    let kinds = ThinkingKinds { adaptive: true, enabled: false, disabled: false, between_tools: true };
-    let rules = Rules { thinking: kinds, ..Rules::newest() };
+fn between_tools_limits_the_effort() {
+    let kinds = ThinkingModes { adaptive: true, enabled: false, disabled: false, between_tools: true };
+    let rules = RequestRules { thinking: kinds, ..RequestRules::newest() };
     let with = |effort| {
         request(&json!({"thinking": {"type": "between_tools"}, "output_config": {"effort": effort}}))
     };
@@ -86,7 +87,7 @@ fn between_tools_has_less_effort() {
 fn blocks() {
     let redacted = json!({"type": "redacted_thinking", "data": "ZGF0YQ"});
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("empty words", answered(&json!([thinking(), text("a")])), FINE),
             ("redacted", answered(&json!([redacted, text("a")])), FINE),
@@ -131,7 +132,7 @@ fn blocks() {
 }
 
 #[test]
-fn a_budgeted_tool_loop_begins_with_a_thought() {
+fn tool_loop_with_budget_begins_with_thinking() {
     let looped = |blocks| {
         let answer = json!({"role": "user", "content": [tool_result("a")]});
         let messages = json!([user("x"), {"role": "assistant", "content": blocks}, answer]);
@@ -168,5 +169,5 @@ fn a_budgeted_tool_loop_begins_with_a_thought() {
     );
     let mut adaptive = looped(json!([tool_use("a")]));
     adaptive["thinking"] = json!({"type": "adaptive"});
-    check("adaptive", &adaptive, &Rules::newest(), FINE);
+    check("adaptive", &adaptive, &RequestRules::newest(), FINE);
 }

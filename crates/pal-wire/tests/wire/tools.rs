@@ -1,6 +1,6 @@
 //! Tool definitions, choice and references.
 
-use pal_wire::{Beta, Betas, Rules};
+use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{FINE, check, check_all, counts_of, error_of, old_rules, request, tool, tool_use, user};
@@ -21,7 +21,7 @@ fn definitions() {
         tools(json!([tool]))
     };
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("none", tools(json!([])), FINE),
             ("small", tools(json!([tool("a"), tool("b")])), FINE),
@@ -74,7 +74,7 @@ fn provider_defined() {
     let server = json!([{"type": "url", "url": "https://a", "name": "s"}]);
     let set = json!([{"type": "mcp_toolset", "mcp_server_name": "s", "configs": {}}]);
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("bash", tools(json!([{"type": "bash_20250124", "name": "bash"}])), FINE),
             ("memory", tools(json!([{"type": "memory_20250818", "name": "memory"}])), FINE),
@@ -94,10 +94,11 @@ fn provider_defined() {
             ),
         ],
     );
-    let error = error_of(&tools(json!([{"type": "telepathy_20250101", "name": "t"}])), &Rules::newest());
+    let error =
+        error_of(&tools(json!([{"type": "telepathy_20250101", "name": "t"}])), &RequestRules::newest());
     let start = "tools.0: Input tag 'telepathy_20250101' found using 'type' does not match any of the expected tags: 'custom', 'bash_<date>'";
     assert!(error.message.starts_with(start), "{error}");
-    let plain = Rules { betas: Betas::public().without(Beta::Advisor), ..Rules::newest() };
+    let plain = RequestRules { betas: BetaSet::public().without(Beta::Advisor), ..RequestRules::newest() };
     let error = error_of(&tools(json!([{"type": "advisor_20260301", "name": "advisor"}])), &plain);
     assert!(error.message.starts_with("tools.0: Input tag 'advisor_20260301'"), "{error}");
 }
@@ -113,7 +114,7 @@ fn deferral() {
         tool
     };
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("some", tools(json!([tool("a"), deferred(false)])), FINE),
             (
@@ -135,7 +136,7 @@ fn deferral() {
 fn choice() {
     let choose = |choice: Value| request(&json!({"tools": [tool("a")], "tool_choice": choice}));
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("auto", choose(json!({"type": "auto", "disable_parallel_tool_use": true})), FINE),
             ("none", choose(json!({"type": "none"})), FINE),
@@ -190,20 +191,20 @@ fn references() {
         request(&json!({"messages": messages, "tools": offered}))
     };
     let bad = searched("grep", json!([tool("a")]));
-    check("known", &searched("grep", json!([tool("a"), tool("grep")])), &Rules::newest(), FINE);
+    check("known", &searched("grep", json!([tool("a"), tool("grep")])), &RequestRules::newest(), FINE);
     check(
         "in a toolset",
         &searched("grep", json!([{"type": "browser_toolset_20260801"}])),
-        &Rules::newest(),
+        &RequestRules::newest(),
         FINE,
     );
     check(
         "unknown",
         &bad,
-        &Rules::newest(),
+        &RequestRules::newest(),
         "messages.2.content.0: Tool reference 'grep' not found in available tools",
     );
-    let error = error_of(&bad, &Rules::newest());
+    let error = error_of(&bad, &RequestRules::newest());
     assert_eq!(error.error_code, Some("tool_reference_unresolved"));
     assert!(
         error

@@ -1,6 +1,6 @@
 //! The order of messages.
 
-use pal_wire::Rules;
+use pal_wire::RequestRules;
 use serde_json::json;
 
 use crate::{FINE, answered, assistant, check, check_all, counts_of, old_rules, said, talk, text, user};
@@ -11,7 +11,7 @@ const PREFILL: &str = "This model does not support assistant message prefill. \
 #[test]
 fn roles() {
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("one", talk(&json!([user("a")])), FINE),
             ("three", talk(&json!([user("a"), assistant("b"), user("c")])), FINE),
@@ -53,11 +53,11 @@ fn roles() {
 }
 
 #[test]
-fn emptiness() {
+fn empty_messages() {
     let empty = "all messages must have non-empty content except for the optional final assistant message";
     let blank = "messages: text content blocks must contain non-whitespace text";
     check_all(
-        &Rules::newest(),
+        &RequestRules::newest(),
         &[
             ("string", talk(&json!([user("a"), assistant(""), user("b")])), &format!("messages.1: {empty}")),
             ("list", said(&json!([])), &format!("messages.0: {empty}")),
@@ -76,7 +76,7 @@ fn the_last_message() {
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     ]);
     let prefilled = talk(&json!([user("a"), assistant("b")]));
-    check("prefill", &prefilled, &Rules::newest(), PREFILL);
+    check("prefill", &prefilled, &RequestRules::newest(), PREFILL);
     check("prefill, old", &prefilled, &old_rules(), FINE);
     check("empty prefill, old", &talk(&json!([user("a"), assistant("")])), &old_rules(), FINE);
     check(
@@ -86,7 +86,7 @@ fn the_last_message() {
         "messages: final assistant content cannot end with trailing whitespace",
     );
     let pause = talk(&json!([user("a"), {"role": "assistant", "content": paused}]));
-    check("pause_turn", &pause, &Rules::newest(), FINE);
+    check("pause_turn", &pause, &RequestRules::newest(), FINE);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn many_messages() {
         let pairs = vec![pair.as_str(); n_pairs].join(",");
         format!(r#"{{"model":"m","max_tokens":1,"messages":[{pairs},{}]}}"#, user("c"))
     };
-    assert!(pal_wire::check_request(many(49_999).as_bytes(), &Rules::newest()).is_ok());
-    let error = pal_wire::check_request(many(50_000).as_bytes(), &Rules::newest()).unwrap_err();
+    assert!(pal_wire::check_request(many(49_999).as_bytes(), &RequestRules::newest()).is_ok());
+    let error = pal_wire::check_request(many(50_000).as_bytes(), &RequestRules::newest()).unwrap_err();
     assert_eq!(error.message, "messages: List should have at most 100000 items after validation, not 100001");
 }

@@ -1,96 +1,99 @@
-//! The story: a bug, a pause, a long look at data, and a kill.
+//! The story of the demo: a bug, a pause, a full window, and a kill.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::exact::Sent;
-use super::happened::{Killed, SIGKILL};
-use super::scene::Play;
-use crate::failure::Failure;
-use crate::table::{counted, duration, thousands};
+use pal_model::text::{count_noun, group_digits};
+use pal_report::format_duration;
 
-/// How long the session rests: longer than any provider keeps its cache.
+use super::request_prefix::DemoRequest;
+use super::scene::DemoStage;
+use super::session_events::{KillEvent, SIGKILL};
+use crate::failure::Failure;
+
+/// Pause of the session: longer than any cache lifetime.
 const REST: Duration = Duration::from_secs(2 * 60 * 60);
-/// How long a tool may take to get going.
+/// Time limit for a tool to start.
 const TOOL_BEGINS: Duration = Duration::from_secs(10);
 
-impl Play<'_, '_> {
-    /// Plays all of it.
-    pub(super) fn all(&mut self) -> Result<(), Failure> {
+impl DemoStage<'_, '_> {
+    /// Plays all scenes.
+    pub(super) fn play_all(&mut self) -> Result<(), Failure> {
         self.work()?;
         self.rest()?;
         self.fill()?;
         self.kill()?;
-        self.happened.look()?;
-        self.happened.extending = extending(&self.sent()?);
+        self.events.read_new_entries()?;
+        self.events.extending = count_exact_prefixes(&self.sent()?);
         Ok(())
     }
 
     fn work(&mut self) -> Result<(), Failure> {
-        self.teller.chapter(1, "A bug is found and mended, by real tools on real files")?;
-        self.scene("The test of this project fails. Find out why and mend it.", |_| false)?;
+        self.narrator.chapter(1, "A bug is found and fixed, with real tools on real files")?;
+        self.scene("The test of this project fails. Find out why and fix it.", |_| false)?;
         let tests: Vec<bool> =
-            self.happened.calls.iter().filter(|call| call.name == "Bash").map(|call| call.is_error).collect();
-        let mean = fs::read_to_string(self.stage.project().join("src/mean.awk")).unwrap_or_default();
-        self.happened.is_mended = tests == [true, false, false] && mean.contains("seen[$1]++; sum[$1] += $3");
+            self.events.calls.iter().filter(|call| call.name == "Bash").map(|call| call.is_error).collect();
+        let mean = fs::read_to_string(self.scratch.project().join("src/mean.awk")).unwrap_or_default();
+        self.events.is_mended = tests == [true, false, false] && mean.contains("seen[$1]++; sum[$1] += $3");
         Ok(())
     }
 
     fn rest(&mut self) -> Result<(), Failure> {
-        self.teller.chapter(2, "Two hours later the provider has forgotten everything")?;
-        self.teller.paragraph(
-            "(Both clocks are moved on.) All of it has to be sent and paid anew, so now it costs nothing to leave out what is \
-             no longer needed.",
+        self.narrator.chapter(2, "Two hours later the cache has expired")?;
+        self.narrator.paragraph(
+            "(Both clocks are advanced.) The whole context must be sent and paid for again, so now it costs nothing to drop \
+             what is no longer needed.",
         )?;
         self.provider.advance(REST)?;
         self.ahead += REST;
-        self.happened.rested_s = REST.as_secs();
+        self.events.rested_s = REST.as_secs();
         let scene = self.scene("Good morning. Do Coldharbour and Dunmore have gaps?", |_| false)?;
-        self.happened.read_after_rest = scene.first_read;
+        self.events.read_after_rest = scene.first_read;
         Ok(())
     }
 
     fn fill(&mut self) -> Result<(), Failure> {
-        self.teller.chapter(3, "The window fills up, and the work goes on")?;
+        self.narrator.chapter(3, "The window fills up, and the work continues")?;
         self.scene("Look at three more, then write into the README what we know of gaps.", |_| false)?;
         Ok(())
     }
 
     fn kill(&mut self) -> Result<(), Failure> {
-        self.teller.chapter(4, "The program is killed in the middle of a command")?;
-        let runs = self.stage.project().join("runs.txt");
+        self.narrator.chapter(4, "The program is killed in the middle of a command")?;
+        let runs = self.scratch.project().join("runs.txt");
         let has_begun = |line: &Value| {
             let is_ours = line["state"] == "began" && line["input"]["command"] == "sh rebuild.sh";
-            is_ours && is_soon(|| fs::metadata(&runs).is_ok_and(|data| data.len() > 0))
+            is_ours && wait_for(|| fs::metadata(&runs).is_ok_and(|data| data.len() > 0))
         };
         let signal = self.scene("Rebuild the table of the year.", has_begun)?.killed_by;
         let before = self.sent()?;
         if signal == Some(SIGKILL) {
-            self.teller.decided("kill -9", "while `sh rebuild.sh` runs: the process is gone at once.")?;
+            self.narrator.decision("kill -9", "while `sh rebuild.sh` runs: the process ends at once.")?;
         }
-        let scene = self.scene("Something killed you. Go on.", |_| false)?;
+        let scene = self.scene("Something killed you. Continue.", |_| false)?;
         let after = self.sent()?;
         let (Some(last), Some(next)) = (before.last(), after.get(before.len())) else {
-            return Err(Failure::new("no request left after the kill"));
+            return Err(Failure::new("no request was sent after the kill"));
         };
         let runs = fs::read_to_string(&runs).unwrap_or_default().lines().count();
-        let killed = Killed { signal, shared: last.shared(next), runs, read: scene.first_read.unwrap_or(0) };
+        let killed =
+            KillEvent { signal, shared: last.shared(next), runs, read: scene.first_read.unwrap_or(0) };
         self.tell_of_kill(&killed)?;
-        self.happened.killed = Some(killed);
+        self.events.killed = Some(killed);
         Ok(())
     }
 
-    fn tell_of_kill(&mut self, killed: &Killed) -> Result<(), Failure> {
+    fn tell_of_kill(&mut self, killed: &KillEvent) -> Result<(), Failure> {
         let shared = &killed.shared;
-        self.teller.line("")?;
+        self.narrator.line("")?;
         let text = match shared.is_exact() {
             true => format!(
-                "The first request of the new process begins with everything that the last one of the old had: {}, {} \
+                "The first request of the new process starts with the whole last request of the old one: {}, {} \
                  bytes, byte for byte. {} new.",
-                counted(shared.blocks, "block"),
-                thousands(shared.bytes as u64),
+                count_noun(shared.blocks, "block"),
+                group_digits(shared.bytes as u64),
                 match shared.blocks_after - shared.blocks {
                     1 => String::from("1 block is"),
                     count => format!("{count} blocks are"),
@@ -101,40 +104,40 @@ impl Play<'_, '_> {
                 shared.blocks, shared.blocks_before
             ),
         };
-        self.teller.proved(shared.is_exact(), &text)?;
+        self.narrator.check(shared.is_exact(), &text)?;
         let text = format!(
-            "So the provider's cache still knows it: {} tokens were read from it.",
-            thousands(killed.read)
+            "So the provider's cache still matches: {} tokens were read from it.",
+            group_digits(killed.read)
         );
-        self.teller.proved(killed.read > 0, &text)?;
+        self.narrator.check(killed.read > 0, &text)?;
         let text = format!(
-            "The command was run {}.",
+            "The command ran {}.",
             if killed.runs == 1 { String::from("once, not twice") } else { format!("{} times", killed.runs) }
         );
-        self.teller.proved(killed.runs == 1, &text)
+        self.narrator.check(killed.runs == 1, &text)
     }
 
-    /// The requests of the conversation so far, as the provider got them.
-    fn sent(&self) -> Result<Vec<Sent>, Failure> {
+    /// Reads the requests of the conversation so far.
+    fn sent(&self) -> Result<Vec<DemoRequest>, Failure> {
         let bodies = self.provider.requests()?;
-        Ok(bodies.iter().filter_map(|body| Sent::of(body)).filter(|sent| !sent.is_summary).collect())
+        Ok(bodies.iter().filter_map(|body| DemoRequest::of(body)).filter(|sent| !sent.is_summary).collect())
     }
 
-    /// How long the session rested, in words.
+    /// Formats the pause of the session.
     pub(super) fn rested(&self) -> String {
-        duration(self.happened.rested_s * 1_000)
+        format_duration(self.events.rested_s * 1_000)
     }
 }
 
-/// How many requests begin with all of the one before, of all that have one before them.
-fn extending(sent: &[Sent]) -> (usize, usize) {
+/// Counts the requests that start with all of the previous one, and all requests that have a previous one.
+fn count_exact_prefixes(sent: &[DemoRequest]) -> (usize, usize) {
     let pairs = sent.windows(2);
     let all = pairs.len();
     (pairs.filter(|pair| pair[0].shared(&pair[1]).is_exact()).count(), all)
 }
 
-/// Whether something becomes true in a short time.
-fn is_soon(is_true: impl Fn() -> bool) -> bool {
+/// Waits briefly for a condition; tells whether it became true.
+fn wait_for(is_true: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     while !is_true() {
         if begun.elapsed() > TOOL_BEGINS {

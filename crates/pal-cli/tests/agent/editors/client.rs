@@ -19,11 +19,11 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::world::{PATIENCE, World, finish};
+use crate::test_world::{PATIENCE, TestWorld, finish};
 
-/// What the user of the editor answers.
+/// Answer of the editor's user to permission requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Consent {
+pub(super) enum EditorConsent {
     Once,
     Always,
     Reject,
@@ -32,7 +32,7 @@ pub(super) enum Consent {
 }
 
 #[derive(Default)]
-struct Heard {
+struct EditorTraffic {
     updates: Mutex<Vec<SessionNotification>>,
     questions: Mutex<Vec<RequestPermissionRequest>>,
     unanswered: Mutex<Vec<Responder<RequestPermissionResponse>>>,
@@ -40,25 +40,25 @@ struct Heard {
 }
 
 /// A client that is connected.
-pub(super) struct Editor {
+pub(super) struct TestEditor {
     pub(super) connection: ConnectionTo<Agent>,
     pub(super) begun: InitializeResponse,
-    heard: Arc<Heard>,
+    heard: Arc<EditorTraffic>,
     directory: std::path::PathBuf,
 }
 
 /// Lets an editor do something whose user allows nothing to be asked.
-pub(super) fn edit(world: &World, body: impl AsyncFnOnce(Editor)) {
-    edit_as(world, Consent::Silence, body);
+pub(super) fn edit(world: &TestWorld, body: impl AsyncFnOnce(TestEditor)) {
+    edit_as(world, EditorConsent::Silence, body);
 }
 
-pub(super) fn edit_as(world: &World, consent: Consent, body: impl AsyncFnOnce(Editor)) {
+pub(super) fn edit_as(world: &TestWorld, consent: EditorConsent, body: impl AsyncFnOnce(TestEditor)) {
     edit_with(world.command(&["acp"]), consent, body);
 }
 
 /// Starts the program, lets an editor do something, and leaves: the program has to end by itself, and to have said nothing
 /// that is no message.
-pub(super) fn edit_with(mut command: Command, consent: Consent, body: impl AsyncFnOnce(Editor)) {
+pub(super) fn edit_with(mut command: Command, consent: EditorConsent, body: impl AsyncFnOnce(TestEditor)) {
     let directory = command.get_current_dir().unwrap().to_owned();
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let (input, out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -95,11 +95,11 @@ pub(super) fn edit_with(mut command: Command, consent: Consent, body: impl Async
 
 async fn connected(
     transport: impl agent_client_protocol::ConnectTo<Client> + 'static,
-    consent: Consent,
+    consent: EditorConsent,
     directory: std::path::PathBuf,
-    body: impl AsyncFnOnce(Editor),
+    body: impl AsyncFnOnce(TestEditor),
 ) -> Result<(), Error> {
-    let heard: Arc<Heard> = Arc::default();
+    let heard: Arc<EditorTraffic> = Arc::default();
     let (noting, asked) = (Arc::clone(&heard), Arc::clone(&heard));
     Client
         .v1()
@@ -133,25 +133,25 @@ async fn connected(
             let request = InitializeRequest::new(ProtocolVersion::V1)
                 .client_capabilities(ClientCapabilities::new().session(session));
             let begun = connection.send_request(request).block_task().await?;
-            body(Editor { connection, begun, heard: Arc::clone(&heard), directory }).await;
+            body(TestEditor { connection, begun, heard: Arc::clone(&heard), directory }).await;
             heard.unanswered.lock().unwrap().clear();
             Ok(())
         })
         .await
 }
 
-fn option(request: &RequestPermissionRequest, consent: Consent) -> Option<RequestPermissionOutcome> {
+fn option(request: &RequestPermissionRequest, consent: EditorConsent) -> Option<RequestPermissionOutcome> {
     let kind = match consent {
-        Consent::Once => PermissionOptionKind::AllowOnce,
-        Consent::Always => PermissionOptionKind::AllowAlways,
-        Consent::Reject => PermissionOptionKind::RejectOnce,
-        Consent::Silence => return None,
+        EditorConsent::Once => PermissionOptionKind::AllowOnce,
+        EditorConsent::Always => PermissionOptionKind::AllowAlways,
+        EditorConsent::Reject => PermissionOptionKind::RejectOnce,
+        EditorConsent::Silence => return None,
     };
     let option = request.options.iter().find(|option| option.kind == kind).unwrap();
     Some(RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone())))
 }
 
-impl Editor {
+impl TestEditor {
     /// A new session.
     pub(super) async fn session(&self) -> SessionId {
         let request = NewSessionRequest::new(self.directory.clone());
@@ -227,7 +227,7 @@ impl Editor {
         self.all(session, fits).pop().expect("it was told")
     }
 
-    /// What the agent said.
+    /// Text of the agent's messages.
     pub(super) fn words(&self, session: &SessionId) -> String {
         let words = self.all(session, |update| match update {
             SessionUpdate::AgentMessageChunk(chunk) => match &chunk.content {

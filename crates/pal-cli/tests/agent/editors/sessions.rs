@@ -12,18 +12,18 @@ use agent_client_protocol::v1::schema::{
 use serde_json::{Value, json};
 
 use super::bash;
-use super::client::{Consent, Editor, edit, edit_as, edit_with};
-use crate::provider::{Made, calls, cut_off, says};
-use crate::world::{PATIENCE, World, finish};
+use super::client::{EditorConsent, TestEditor, edit, edit_as, edit_with};
+use crate::test_provider::{ProviderSetup, calls, cut_off, says};
+use crate::test_world::{PATIENCE, TestWorld, finish};
 
 #[test]
-fn a_client_that_leaves_in_the_middle_ends_everything_and_the_session_goes_on_elsewhere() {
-    let world = World::new(Made::answers(|at, _| match at {
+fn a_disconnect_ends_all_processes_and_the_session_can_be_resumed() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
         0 => calls("I wait.", &[bash("sleep 30; touch late.txt")]),
         _ => says("Here I am."),
     }));
     let mut id = String::new();
-    edit_as(&world, Consent::Once, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Once, async |editor: TestEditor| {
         let session = editor.session().await;
         id = session.to_string();
         drop(editor.start(&session, "wait for it"));
@@ -35,20 +35,20 @@ fn a_client_that_leaves_in_the_middle_ends_everything_and_the_session_goes_on_el
 }
 
 #[test]
-fn a_session_is_listed_and_loaded_with_all_that_was_said() {
-    let world = World::new(Made::answers(|at, _| match at {
+fn a_session_is_listed_and_loaded_with_its_messages() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
         0 => calls("I look.", &[("Read", json!({"file_path": "README.md"}))]),
         1 => says("It is a scratch."),
         _ => says("Once more."),
     }));
     let mut id = None;
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let session = editor.session().await;
         editor.prompt(&session, "what is this?").await.unwrap();
         id = Some(session);
     });
     let session = id.unwrap();
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let request = ListSessionsRequest::new().cwd(world.repository());
         let listed = editor.connection.send_request(request).block_task().await.unwrap().sessions;
         assert_eq!(listed.len(), 1);
@@ -67,7 +67,7 @@ fn a_session_is_listed_and_loaded_with_all_that_was_said() {
         assert!(editor.words(&session).ends_with("Once more."));
     });
     // Resuming tells nothing again; and what is not there is refused with what to do.
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let request = ResumeSessionRequest::new(session.clone(), world.repository());
         editor.connection.send_request(request).block_task().await.unwrap();
         assert_eq!(editor.words(&session), "");
@@ -87,8 +87,8 @@ fn a_session_is_listed_and_loaded_with_all_that_was_said() {
 }
 
 #[test]
-fn two_sessions_work_at_once_and_what_is_said_meanwhile_steers() {
-    let world = World::new(Made::answers(|_, ask| {
+fn two_sessions_run_in_parallel_and_prompts_meanwhile_steer() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, ask| {
         let text: String = ask
             .messages
             .iter()
@@ -100,7 +100,7 @@ fn two_sessions_work_at_once_and_what_is_said_meanwhile_steers() {
             _ => says("At once."),
         }
     }));
-    edit_as(&world, Consent::Once, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Once, async |editor: TestEditor| {
         let (slow, fast) = (editor.session().await, editor.session().await);
         assert_ne!(slow, fast);
         let waiting = editor.start(&slow, "wait for me");
@@ -120,11 +120,11 @@ fn two_sessions_work_at_once_and_what_is_said_meanwhile_steers() {
 
 #[test]
 fn modes_and_models_can_be_chosen() {
-    let world = World::new(Made::answers(|at, _| match at % 2 {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at % 2 {
         0 => calls("I write.", &[("Write", json!({"file_path": format!("{at}.txt"), "content": "x"}))]),
         _ => says("Over."),
     }));
-    edit_as(&world, Consent::Reject, async |editor: Editor| {
+    edit_as(&world, EditorConsent::Reject, async |editor: TestEditor| {
         let request = NewSessionRequest::new(world.repository());
         let begun = editor.connection.send_request(request).block_task().await.unwrap();
         let modes = begun.modes.unwrap();
@@ -159,12 +159,12 @@ fn modes_and_models_can_be_chosen() {
 }
 
 #[test]
-fn servers_of_the_editor_are_started() {
-    let world = World::new(Made::answers(|_, _| says("Hello.")));
+fn mcp_servers_of_the_editor_are_started() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("Hello.")));
     world.file("server.sh", "echo \"$WORD\" > began.txt; cat > /dev/null");
     let server = McpServerStdio::new("mine", "sh").args(vec![String::from("server.sh")]);
     let word = EnvVariable::new("WORD", "given");
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let server = McpServer::Stdio(server.env(vec![word]));
         let request = NewSessionRequest::new(world.repository()).mcp_servers(vec![server]);
         let session = editor.connection.send_request(request).block_task().await.unwrap().session_id;
@@ -179,9 +179,10 @@ fn servers_of_the_editor_are_started() {
 
 #[test]
 fn a_run_without_progress_ends_with_a_reason() {
-    let world = World::new(Made::answers(|_, _| calls("", &[("Glob", json!({"pattern": "*.none"}))])));
+    let world =
+        TestWorld::new(ProviderSetup::answers(|_, _| calls("", &[("Glob", json!({"pattern": "*.none"}))])));
     std::fs::write(world.pal().join("settings.toml"), "max_stalled_turns = 3\n").unwrap();
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let session = editor.session().await;
         assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::MaxTurnRequests);
         let words = editor.words(&session);
@@ -191,24 +192,24 @@ fn a_run_without_progress_ends_with_a_reason() {
 }
 
 #[test]
-fn ends_have_names_and_failures_say_what_to_do() {
-    let world = World::new(Made::answers(|at, _| match at {
+fn stop_reasons_are_named_and_failures_have_hints() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
         0 => calls("More.", &[("Glob", json!({"pattern": "*"}))]),
         _ => cut_off(says("Too long.")),
     }));
     world.file(".pal/settings.toml", "max_turns = 1\n");
     std::fs::write(world.pal().join("settings.toml"), "max_turns = 1\n").unwrap();
-    edit(&world, async |editor: Editor| {
+    edit(&world, async |editor: TestEditor| {
         let session = editor.session().await;
         assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::MaxTurnRequests);
-        assert!(editor.words(&session).contains("1 turns were allowed"));
+        assert!(editor.words(&session).contains("the limit of 1 turns is reached"));
         let request = NewSessionRequest::new("somewhere/else");
         let error = editor.connection.send_request(request).block_task().await.unwrap_err();
         assert!(error.message.contains("absolute"), "{error:?}");
     });
     let mut command = world.command(&["acp"]);
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
-    edit_with(command, Consent::Once, async |editor: Editor| {
+    edit_with(command, EditorConsent::Once, async |editor: TestEditor| {
         let request = NewSessionRequest::new(world.repository());
         let error = editor.connection.send_request(request).block_task().await.unwrap_err();
         assert!(error.message.contains("ANTHROPIC_API_KEY"), "{error:?}");
@@ -216,17 +217,17 @@ fn ends_have_names_and_failures_say_what_to_do() {
 }
 
 /// The program without the protocol's crate, spoken to line by line.
-struct Raw {
+struct RawClient {
     child: Child,
     input: ChildStdin,
     out: BufReader<ChildStdout>,
 }
 
-impl Raw {
-    fn start(world: &World) -> Raw {
+impl RawClient {
+    fn start(world: &TestWorld) -> RawClient {
         let mut child = world.command(&["acp"]).stdin(Stdio::piped()).spawn().unwrap();
         let (input, out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Raw { child, input, out: BufReader::new(out) }
+        RawClient { child, input, out: BufReader::new(out) }
     }
 
     /// Sends a request; its answer.
@@ -246,16 +247,16 @@ impl Raw {
 }
 
 #[test]
-fn garbage_is_answered_and_does_not_end_anything() {
-    let world = World::new(Made::answers(|_, _| says("Hello.")));
-    let mut raw = Raw::start(&world);
+fn malformed_messages_get_errors_and_end_nothing() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("Hello.")));
+    let mut raw = RawClient::start(&world);
     let garbage = b"what?\n\xff\xfe\xfd\n[1]\n{\"jsonrpc\":\"2.0\"}\n\n";
     raw.input.write_all(garbage).unwrap();
     assert_eq!(raw.ask(7, "initialize", &json!({"protocolVersion": 1}))["result"]["protocolVersion"], 1);
     raw.input.write_all(garbage).unwrap();
     assert_eq!(raw.ask(8, "no/such", &json!({}))["error"]["code"], -32601);
     assert_eq!(raw.ask(9, "session/prompt", &json!({"sessionId": 1}))["error"]["code"], -32602);
-    let Raw { child, input, mut out } = raw;
+    let RawClient { child, input, mut out } = raw;
     drop(input);
     assert_eq!(finish(child).code, 0);
     let mut rest = String::new();
@@ -264,16 +265,16 @@ fn garbage_is_answered_and_does_not_end_anything() {
 }
 
 #[test]
-fn a_signal_ends_it_as_a_closed_input_does() {
-    let world = World::new(Made::answers(|_, _| says("Hello.")));
-    let mut raw = Raw::start(&world);
+fn a_signal_ends_the_server_like_a_closed_input() {
+    let world = TestWorld::new(ProviderSetup::answers(|_, _| says("Hello.")));
+    let mut raw = RawClient::start(&world);
     raw.ask(1, "initialize", &json!({"protocolVersion": 1}));
     let params = json!({"cwd": world.repository(), "mcpServers": []});
     let session = raw.ask(2, "session/new", &params)["result"]["sessionId"].clone();
     assert!(session.is_string());
     let pid = raw.child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    let Raw { child, input, .. } = raw;
+    let RawClient { child, input, .. } = raw;
     assert_eq!(finish(child).code, 0);
     drop(input);
 }

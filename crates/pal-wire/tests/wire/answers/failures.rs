@@ -1,8 +1,8 @@
-//! Errors as providers answer them, and what they are in our words.
+//! Provider errors and their classification.
 
 use std::time::Duration;
 
-use pal_wire::{Failure, FailureKind, classify};
+use pal_wire::{FailureKind, ProviderFailure, classify_failure};
 
 fn too_long(have: u64, limit: u64) -> FailureKind {
     FailureKind::TooLong { have: Some(have), limit: Some(limit) }
@@ -10,13 +10,13 @@ fn too_long(have: u64, limit: u64) -> FailureKind {
 
 const UNKNOWN_LENGTH: FailureKind = FailureKind::TooLong { have: None, limit: None };
 
-fn fail(status: u16, body: &str) -> Failure {
-    classify(status, |_| None, body.as_bytes())
+fn fail(status: u16, body: &str) -> ProviderFailure {
+    classify_failure(status, |_| None, body.as_bytes())
 }
 
-fn with_headers(status: u16, headers: &[(&str, &str)]) -> Failure {
+fn with_headers(status: u16, headers: &[(&str, &str)]) -> ProviderFailure {
     let find = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    classify(status, find, b"{}")
+    classify_failure(status, find, b"{}")
 }
 
 fn check(table: &[(u16, &str, FailureKind)]) {
@@ -28,13 +28,13 @@ fn check(table: &[(u16, &str, FailureKind)]) {
     }
 }
 
-/// An error in the shape of the Messages dialect.
+/// Returns an error body of the Messages dialect.
 fn messages_error(kind: &str, message: &str) -> String {
     format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#)
 }
 
 #[test]
-fn every_provider_says_in_its_own_way_that_a_prompt_is_too_long() {
+fn prompt_too_long_is_recognised_for_every_provider() {
     let invalid = |message: &str| messages_error("invalid_request_error", message);
     let openai = |message: &str| {
         format!(
@@ -45,7 +45,7 @@ fn every_provider_says_in_its_own_way_that_a_prompt_is_too_long() {
         format!(r#"{{"error":{{"message":"{message}","type":"BadRequestError","param":null,"code":400}}}}"#)
     };
     let table = [
-        // Anthropic: current, older, with other spellings, behind other doors.
+        // Anthropic: current and older messages, variants, and other hosts.
         (invalid("prompt is too long: 1048233 tokens > 1000000 maximum"), too_long(1_048_233, 1_000_000)),
         (invalid("Prompt is too long: 1,048,233 tokens > 1,000,000 maximum"), too_long(1_048_233, 1_000_000)),
         (invalid("prompt is too long"), UNKNOWN_LENGTH),
@@ -72,7 +72,7 @@ fn every_provider_says_in_its_own_way_that_a_prompt_is_too_long() {
         ),
         (invalid("capability_rejected: prompt_too_long"), UNKNOWN_LENGTH),
         (String::from("capability_rejected: prompt_too_long"), UNKNOWN_LENGTH),
-        // OpenAI, now and before.
+        // OpenAI, current and older.
         (
             openai(
                 "Your input exceeds the context window of this model. Please adjust your input and try again.",
@@ -143,13 +143,13 @@ fn every_provider_says_in_its_own_way_that_a_prompt_is_too_long() {
     for (body, expected) in &table {
         assert_eq!(fail(400, body).kind, *expected, "{body}");
     }
-    // Numbers that do not fit are no numbers.
+    // Numbers out of range are ignored.
     let huge = invalid("prompt is too long: 99999999999999999999999 tokens > 1000 maximum");
     assert_eq!(fail(400, &huge).kind, UNKNOWN_LENGTH);
 }
 
 #[test]
-fn a_code_counts_before_the_type_and_the_type_before_the_status() {
+fn code_overrides_type_and_type_overrides_status() {
     use FailureKind::*;
     let coded = |kind: &str, code: &str| {
         format!(
@@ -167,7 +167,7 @@ fn a_code_counts_before_the_type_and_the_type_before_the_status() {
         (500, &messages_error("overloaded_error", "m"), Overloaded),
         (500, &messages_error("timeout_error", "m"), Timeout),
         (400, &messages_error("billing_error", "m"), Billing),
-        // Words that stand for much leave it to the status.
+        // Ambiguous types are decided by the status.
         (
             401,
             r#"{"error":{"message":"Incorrect API key","type":"invalid_request_error","code":null}}"#,
@@ -190,7 +190,7 @@ fn a_code_counts_before_the_type_and_the_type_before_the_status() {
 }
 
 #[test]
-fn a_status_says_enough_where_nothing_else_does() {
+fn status_alone_determines_the_kind() {
     use FailureKind::*;
     for body in [
         "",
@@ -229,7 +229,7 @@ fn a_status_says_enough_where_nothing_else_does() {
 }
 
 #[test]
-fn words_about_length_do_not_override_what_is_certain() {
+fn overflow_message_does_not_override_a_certain_kind() {
     use FailureKind::*;
     let words = "prompt is too long: 10 tokens > 5 maximum";
     check(&[
@@ -243,7 +243,7 @@ fn words_about_length_do_not_override_what_is_certain() {
 }
 
 #[test]
-fn a_message_is_short_clean_and_keeps_secrets() {
+fn messages_are_short_clean_and_free_of_keys() {
     let page = "<!DOCTYPE html><html><head><style>b{color:red}</style><title>\n 502  Bad Gateway </title></head><body><h1>502</h1></body></html>";
     let untitled = "<html><script>let x = '<b>';</script><body><h1>503</h1>\n<p>come  back</p> later";
     let secret = r#"{"error":{"message":"Incorrect API key provided: sk-ant-api03-AbCdEf_123-xyz. Sent Authorization: Bearer abc.DEF-123456 and https://h/?key=Zyxwvut9 by the task-force with sk-live-000000"}}"#;
@@ -251,7 +251,7 @@ fn a_message_is_short_clean_and_keeps_secrets() {
         (page, "502 Bad Gateway"),
         (untitled, "503 come back later"),
         ("upstream connect error\r\n\tor reset\u{0}", "upstream connect error or reset"),
-        ("", "the provider answered with status 502 and no words"),
+        ("", "the provider answered with status 502 and no message"),
         (r#"{"error":{"message":""}}"#, r#"{"error":{"message":""}}"#),
         (r#"{"error":"model 'x' not found"}"#, "model 'x' not found"),
         (
@@ -267,7 +267,7 @@ fn a_message_is_short_clean_and_keeps_secrets() {
     assert_eq!(long.message.chars().count(), 602);
     let code = format!(r#"{{"error":{{"message":"m","code":"{}"}}}}"#, "c".repeat(500));
     assert_eq!(fail(400, &code).code.map(|code| code.chars().count()), Some(98));
-    // Not even a secret that a cut would leave the beginning of.
+    // Truncation must not leave the beginning of a key.
     let late = format!("{} sk-{}", "a".repeat(590), "b".repeat(64));
     assert!(!fail(500, &late).message.contains("bb"));
 }
@@ -288,7 +288,7 @@ fn codes_and_ids_are_kept() {
 }
 
 #[test]
-fn headers_say_how_long_to_wait_and_whether() {
+fn retry_headers_are_read() {
     let wait = |headers: &[(&str, &str)]| with_headers(429, headers).retry_after;
     assert_eq!(wait(&[]), None);
     assert_eq!(wait(&[("retry-after", "12")]), Some(Duration::from_secs(12)));

@@ -1,20 +1,19 @@
-//! Answers made up from their blocks, spoken whole and as a stream, so that what is decoded can be compared with what
-//! was meant.
+//! Random responses, as a complete body and as a stream, to compare with the decoded events.
 
-use pal_model::{Block, BlockType, Text, escape_into, fields};
+use pal_model::{BlockType, ContentBlock, SharedText, escape_into, object_fields};
 use pal_testkit::assistant_block;
 use proptest::prelude::*;
 
-/// An answer as it was meant.
+/// A generated response.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
-    /// The blocks: objects without anything that a stream cannot say.
+    /// Blocks that can be streamed.
     pub(super) blocks: Vec<String>,
-    /// A number for each choice that speaking leaves open: where deltas are cut, what comes between them.
+    /// Random choices of the stream: where deltas are split, what comes between them.
     pub(super) choices: Vec<u8>,
 }
 
-/// Any answer, of blocks good and odd.
+/// Generates responses of usual and unusual blocks.
 pub(super) fn answer() -> impl Strategy<Value = Answer> {
     let block = prop_oneof![3 => assistant_block(), 1 => cited(), 1 => compaction()];
     (prop::collection::vec(block, 0..6), prop::collection::vec(any::<u8>(), 1..24)).prop_map(
@@ -38,11 +37,12 @@ fn compaction() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether a stream can say the block: an object with one value a name, in which what grows is a string or an object.
+/// Returns true if the block can be streamed: an object without duplicate fields, whose growing fields are strings or
+/// objects.
 pub(super) fn can_be_streamed(block: &str) -> bool {
-    let Ok(known) = fields(block) else { return false };
+    let Ok(known) = object_fields(block) else { return false };
     let is_single = |name: &str| known.iter().filter(|(key, _)| key == name).count() < 2;
-    let block = Block::parse(Text::from(block));
+    let block = ContentBlock::parse(SharedText::from(block));
     let grows = |name: &str, first: char| block.field(name).is_some_and(|value| value.starts_with(first));
     let fits = match block.kind() {
         BlockType::Text => {
@@ -64,7 +64,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 impl Answer {
-    /// The body that an answer without streaming has.
+    /// Returns the body of the complete response.
     pub(super) fn whole(&self) -> String {
         format!(
             r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{}],"stop_reason":"end_turn","stop_sequence":null,"diagnostics":{{"a":1}},"usage":{{"input_tokens":5,"output_tokens":9}}}}"#,
@@ -72,7 +72,7 @@ impl Answer {
         )
     }
 
-    /// The body of the stream.
+    /// Returns the body of the stream.
     pub(super) fn streamed(&self) -> String {
         let mut speaker = Speaker { body: String::new(), choices: self.choices.iter().cycle(), index: 0 };
         speaker.say(r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"diagnostics":{"a":1},"usage":{"input_tokens":5,"output_tokens":1}}}"#);
@@ -97,7 +97,7 @@ impl Speaker<'_> {
         self.choices.next().copied().unwrap_or_default()
     }
 
-    /// One event, with any line end, with or without a name, sometimes with something before it.
+    /// Writes one event, with any line ending, with or without a name, sometimes after a comment or ping.
     fn say(&mut self, data: &str) {
         let choice = self.choice();
         let end = ["\n", "\r\n", "\r"][usize::from(choice % 3)];
@@ -122,13 +122,13 @@ impl Speaker<'_> {
     }
 
     fn block(&mut self, raw: &str) {
-        let block = Block::parse(Text::from(raw));
-        // What the deltas will say is left out of the start.
+        let block = ContentBlock::parse(SharedText::from(raw));
+        // Fields that the deltas fill are empty in the start.
         let mut start = raw.to_owned();
         let mut empty = |name: &str, value: &str| {
             let Some(old) = block.field(name) else { return };
             let at = old.as_ptr() as usize - block.raw().as_ptr() as usize;
-            // The names of these stand in the order in which they are emptied, from the end.
+            // Listed in the order in which they are emptied, from the end.
             start.replace_range(at..at + old.len(), value);
         };
         let mut names: Vec<(&str, &str)> = match block.kind() {
@@ -152,7 +152,7 @@ impl Speaker<'_> {
         self.say(&data);
     }
 
-    fn deltas(&mut self, block: &Block) {
+    fn deltas(&mut self, block: &ContentBlock) {
         match block.kind() {
             BlockType::Text => {
                 let text = block.field("text").unwrap_or_default();
@@ -191,7 +191,7 @@ impl Speaker<'_> {
         }
     }
 
-    /// The inside of a string literal in pieces, cut between characters and escapes.
+    /// Splits the inside of a string literal between characters and escapes.
     fn pieces(&mut self, inside: &str) -> Vec<String> {
         let mut pieces = vec![String::new()];
         let mut left = self.choice() % 16;

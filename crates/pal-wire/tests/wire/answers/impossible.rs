@@ -1,6 +1,6 @@
-//! Streams that repeat, contradict or break off.
+//! Streams with repetitions, contradictions or a missing end.
 
-use pal_wire::{Dialect, Event};
+use pal_wire::{Dialect, ResponseEvent};
 
 use super::{decode, line, stream};
 
@@ -17,14 +17,17 @@ fn last_of(lines: &[&str]) -> String {
     last(&decode(Dialect::Messages, [stream(&lines.join("\n")).as_bytes()]))
 }
 
-fn last(events: &[Event]) -> String {
-    let ends = events.iter().filter(|event| matches!(event, Event::Finished(_) | Event::Failed(_))).count();
+fn last(events: &[ResponseEvent]) -> String {
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event, ResponseEvent::Finished(_) | ResponseEvent::Failed(_)))
+        .count();
     assert_eq!(ends, 1, "{events:?}");
     events.last().map(line).unwrap_or_default()
 }
 
 #[test]
-fn repetitions_that_do_no_harm_are_passed_over() {
+fn harmless_repetitions_are_ignored() {
     let plain =
         decode(Dialect::Messages, [stream(&[START, OPEN, GROW, CLOSE, DELTA, STOP].join("\n")).as_bytes()]);
     let orders: [&[&str]; 5] = [
@@ -53,12 +56,12 @@ fn contradictions_are_malformed() {
         (&[DELTA], "an event came before message_start"),
         (&[STOP], "an event came before message_start"),
         (&[START, GROW], "block 0 grew while it was not open"),
-        (&[START, CLOSE], "block 0 ended unbegun"),
+        (&[START, CLOSE], "block 0 ended before it began"),
         (&[START, OPEN, CLOSE, GROW], "block 0 grew while it was not open"),
         (&[START, OPEN, CLOSE, OPEN], "block 0 began twice"),
         (&[START, OPEN, GROW, OPEN], "block 0 began twice"),
         (&[START, OPEN, &other_block], "block 0 began twice"),
-        (&[START, &other], "a second message began inside of the first"),
+        (&[START, &other], "a second message began inside the first"),
         (&[START, OPEN, STOP], "the message ended while block 0 was open"),
         (&[START, OPEN, &thought], "a block of type text cannot grow by a delta of this type"),
         (&[START, OPEN, input], "a block of type text cannot grow by a delta of this type"),
@@ -93,7 +96,7 @@ fn contradictions_are_malformed() {
 }
 
 #[test]
-fn a_known_event_that_cannot_be_read_is_malformed() {
+fn unparsable_known_events_are_malformed() {
     for (event, data) in [
         ("event: content_block_delta\n", "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{"),
         ("event: message_stop\n", "nonsense"),
@@ -122,13 +125,13 @@ fn a_known_event_that_cannot_be_read_is_malformed() {
 }
 
 #[test]
-fn a_cut_stream_is_a_failure() {
-    let cut = "failed Cut: the stream ended before the answer was whole";
-    assert_eq!(last_of(&[]), "failed Cut: the stream ended before the answer began");
+fn truncated_stream_fails() {
+    let cut = "failed Cut: the stream ended before the response was complete";
+    assert_eq!(last_of(&[]), "failed Cut: the stream ended before the response started");
     assert_eq!(last_of(&[START]), cut);
     assert_eq!(last_of(&[START, OPEN, GROW, CLOSE]), cut);
     assert_eq!(last_of(&[START, OPEN, GROW, DELTA]), cut);
-    // The reason to stop is known and all blocks are whole: what is missing says nothing.
+    // The stop reason is known and all blocks are complete: the missing event is irrelevant.
     assert!(last_of(&[START, OPEN, GROW, CLOSE, DELTA]).starts_with("finished msg_1 m end_turn 0+1"));
     let whole = stream(&[START, OPEN, GROW, CLOSE, DELTA, STOP].join("\n"));
     let enough = whole.find("event: message_stop").unwrap_or_default();
@@ -138,11 +141,11 @@ fn a_cut_stream_is_a_failure() {
         assert!(end >= enough || said.starts_with("failed Cut: "), "{end}: {said}");
     }
     let inside = last(&decode(Dialect::Messages, [&whole.as_bytes()[..20]]));
-    assert_eq!(inside, "failed Cut: the stream ended before the answer began (inside of an event)");
+    assert_eq!(inside, "failed Cut: the stream ended before the response started (inside an event)");
 }
 
 #[test]
-fn odd_indices_cost_nothing() {
+fn large_indexes_do_not_allocate() {
     let far = |line: &str| line.replace("\"index\":0", "\"index\":18446744073709551615");
     let lines = [START, &far(OPEN), OPEN, &far(GROW), GROW, CLOSE, &far(CLOSE), DELTA, STOP];
     assert!(last_of(&lines).starts_with("finished"), "{}", last_of(&lines));

@@ -1,4 +1,4 @@
-//! Answers: what they are decoded to, what they fail with, what is tried again.
+//! Responses: decoding, failures and retries.
 
 mod failures;
 mod generated;
@@ -7,9 +7,9 @@ mod recorded;
 mod retries;
 mod splits;
 
-use pal_wire::{Decoder, Delta, Dialect, Event, Failure, Finished};
+use pal_wire::{BlockDelta, Dialect, ProviderFailure, ResponseDecoder, ResponseEnd, ResponseEvent};
 
-/// The frames of a stream: each line is the data of one event, named after its own `type`.
+/// Returns the frames of a stream: each line is the data of one event, named after its own `type`.
 fn stream(lines: &str) -> String {
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(frame).collect()
 }
@@ -22,9 +22,9 @@ fn frame(data: &str) -> String {
     }
 }
 
-/// The events of the pieces of a body.
-fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
-    let mut decoder = Decoder::new(dialect);
+/// Decodes the pieces of a body.
+fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ResponseEvent> {
+    let mut decoder = ResponseDecoder::new(dialect);
     let mut events = Vec::new();
     for piece in pieces {
         decoder.push(piece, &mut events);
@@ -38,30 +38,36 @@ fn decode<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     events
 }
 
-/// The events of a body, one a line.
-fn shown(events: &[Event]) -> String {
+/// Formats events, one per line.
+fn shown(events: &[ResponseEvent]) -> String {
     events.iter().map(|event| line(event) + "\n").collect()
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &ResponseEvent) -> String {
     match event {
-        Event::Started(started) => {
+        ResponseEvent::Started(started) => {
             format!("started {} {} {}", started.response, started.model, started.usage.prompt_tokens())
         }
-        Event::Opened { index, kind, tool } => {
+        ResponseEvent::BlockStart { index, kind, tool } => {
             let kind = kind.name().unwrap_or("?");
             tool.as_ref()
                 .map_or(format!("{index} opened {kind}"), |tool| format!("{index} opened {kind} {tool}"))
         }
-        Event::Grew { index, delta: Delta::Text(text) } => format!("{index} said {text:?}"),
-        Event::Grew { index, delta: Delta::Thinking(text) } => format!("{index} thought {text:?}"),
-        Event::Grew { index, delta: Delta::Input(text) } => format!("{index} put in {text:?}"),
-        Event::Block { index, block } => format!("{index} is {}", block.raw()),
-        Event::Finished(Finished { response, model, stop_reason, usage, extras }) => {
+        ResponseEvent::BlockDelta { index, delta: BlockDelta::Text(text) } => {
+            format!("{index} said {text:?}")
+        }
+        ResponseEvent::BlockDelta { index, delta: BlockDelta::Thinking(text) } => {
+            format!("{index} thought {text:?}")
+        }
+        ResponseEvent::BlockDelta { index, delta: BlockDelta::Input(text) } => {
+            format!("{index} put in {text:?}")
+        }
+        ResponseEvent::Block { index, block } => format!("{index} is {}", block.raw()),
+        ResponseEvent::Finished(ResponseEnd { response, model, stop_reason, usage, extras }) => {
             let stop_reason = stop_reason.as_deref().unwrap_or("-");
             let (prompt, output) = (usage.prompt_tokens(), usage.output_tokens);
             format!("finished {response} {model} {stop_reason} {prompt}+{output} {extras}")
         }
-        Event::Failed(Failure { kind, message, .. }) => format!("failed {kind:?}: {message}"),
+        ResponseEvent::Failed(ProviderFailure { kind, message, .. }) => format!("failed {kind:?}: {message}"),
     }
 }

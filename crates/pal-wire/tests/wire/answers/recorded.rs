@@ -1,19 +1,19 @@
-//! Streams as the provider sends them, and the events that they are.
+//! Recorded streams and their events.
 
-use pal_wire::{Dialect, Event, FailureKind, decode_whole, unparsed_input};
+use pal_wire::{Dialect, FailureKind, ResponseEvent, decode_response, unparsed_input};
 
 use super::{decode, shown, stream};
 
-/// The beginning of every stream here.
+/// First event of every stream here.
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":400,"cache_read_input_tokens":8000,"cache_creation":{"ephemeral_5m_input_tokens":400,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}}"#;
 
-/// What the beginning says.
+/// Expected event of [`START`].
 const STARTED: &str = "started msg_1 claude-opus-5-5 8412\n";
 
-/// The merged usage of [`START`] and [`end`].
+/// Merged usage of [`START`] and [`end`].
 const USAGE: &str = r#""usage":{"cache_creation":{"ephemeral_5m_input_tokens":400,"ephemeral_1h_input_tokens":0},"cache_creation_input_tokens":400,"cache_read_input_tokens":8000,"input_tokens":12,"output_tokens":77,"service_tier":"standard"}"#;
 
-/// The end of a stream.
+/// Returns the last events of a stream.
 fn end(stop_reason: &str) -> String {
     format!(
         r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop_reason}","stop_sequence":null}},"usage":{{"output_tokens":77}}}}
@@ -21,8 +21,8 @@ fn end(stop_reason: &str) -> String {
     )
 }
 
-/// The whole body, in one push and cut anywhere.
-fn events_of(body: &str) -> Vec<Event> {
+/// Decodes a body in one piece and split at every position.
+fn events_of(body: &str) -> Vec<ResponseEvent> {
     let bytes = body.as_bytes();
     let events = decode(Dialect::Messages, [bytes]);
     for cut in 0..=bytes.len() {
@@ -32,7 +32,7 @@ fn events_of(body: &str) -> Vec<Event> {
     events
 }
 
-/// Checks what comes between [`START`] and [`end`].
+/// Checks the events between [`START`] and [`end`].
 #[track_caller]
 fn check(lines: &str, stop_reason: &str, expected: &str) {
     let body = stream(&format!("{START}\n{lines}\n{}", end(stop_reason)));
@@ -41,7 +41,7 @@ fn check(lines: &str, stop_reason: &str, expected: &str) {
     assert_eq!(shown(&events_of(&body)), format!("{STARTED}{expected}{finished}"));
 }
 
-/// Checks all that comes, from the first byte to the last.
+/// Checks all events of a stream.
 #[track_caller]
 fn check_whole(lines: &str, expected: &str) {
     let expected: String = expected.lines().map(|line| line.trim().to_owned() + "\n").collect();
@@ -49,7 +49,7 @@ fn check_whole(lines: &str, expected: &str) {
 }
 
 #[test]
-fn words_come_in_pieces_and_become_a_block() {
+fn text_deltas_become_one_block() {
     check(
         r#"{"type":"ping"}
         {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
@@ -67,7 +67,7 @@ fn words_come_in_pieces_and_become_a_block() {
 }
 
 #[test]
-fn characters_cut_in_halves_come_together() {
+fn split_characters_are_joined() {
     check(
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}
         {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ud83d"}}
@@ -155,7 +155,7 @@ fn calls_keep_the_models_own_json() {
 }
 
 #[test]
-fn an_input_that_is_no_object_is_kept_beside_the_call() {
+fn invalid_tool_input_is_kept_beside_the_call() {
     for (input, text) in
         [(r#"{\"path\":\"/a"#, "{\"path\":\"/a"), ("[1]", "[1]"), ("{} {}", "{} {}"), ("{'a':1}", "{'a':1}")]
     {
@@ -168,19 +168,22 @@ fn an_input_that_is_no_object_is_kept_beside_the_call() {
             end("max_tokens")
         );
         let events = events_of(&stream(&lines));
-        let [_, _, _, Event::Block { block, .. }, Event::Finished(finished)] = events.as_slice() else {
+        let [_, _, _, ResponseEvent::Block { block, .. }, ResponseEvent::Finished(finished)] =
+            events.as_slice()
+        else {
             panic!("{}", shown(&events))
         };
         assert_eq!(finished.stop_reason.as_deref(), Some("max_tokens"));
         assert_eq!(block.field("input"), Some("{}"));
         assert_eq!(unparsed_input(block).as_deref(), Some(text));
     }
-    let fine = pal_model::Block::parse(pal_model::Text::from(r#"{"type":"tool_use","input":{"a":1}}"#));
+    let fine =
+        pal_model::ContentBlock::parse(pal_model::SharedText::from(r#"{"type":"tool_use","input":{"a":1}}"#));
     assert_eq!(unparsed_input(&fine), None);
 }
 
 #[test]
-fn a_compaction_comes_in_one_delta_or_whole() {
+fn compaction_arrives_in_one_delta_or_complete() {
     check(
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null,"encrypted_content":null}}
         {"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"Summary: \"x\"","encrypted_content":"Zm9v"}}
@@ -201,7 +204,7 @@ fn a_compaction_comes_in_one_delta_or_whole() {
 }
 
 #[test]
-fn citations_gather() {
+fn citations_are_collected() {
     check(
         r#"{"type":"content_block_start","index":0,"content_block":{"citations":[],"type":"text","text":""}}
         {"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"char_location","cited_text":"a"}}}
@@ -226,7 +229,7 @@ fn citations_gather() {
 }
 
 #[test]
-fn what_nobody_knows_keeps_its_bytes() {
+fn unknown_blocks_keep_their_bytes() {
     check(
         r#"{"type":"weather","sunny":true}
         {"type":"content_block_start","index":0,"content_block": {"type": "hologram", "beam":[1 , 2], "b\u0065am2":"\/","big":12345678901234567890123} }
@@ -266,7 +269,7 @@ fn what_nobody_knows_keeps_its_bytes() {
 }
 
 #[test]
-fn usage_and_everything_else_about_the_message_is_merged() {
+fn usage_and_other_members_are_merged() {
     check_whole(
         r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":7},"diagnostics":{"cache_miss_reason":{"type":"messages_changed"}},"container":null,"later":{"a":1}}}
         {"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":3},"context_management":{"applied_edits":[]}}
@@ -275,7 +278,7 @@ fn usage_and_everything_else_about_the_message_is_merged() {
         r#"started msg_1 m 12
         finished msg_1 m refusal 14+9 {"container":{"id":"c"},"context_management":{"applied_edits":[1]},"diagnostics":{"cache_miss_reason":{"type":"messages_changed"}},"input_transformations":[{"type":"thinking_dropped"}],"later":{"a":1},"stop_details":{"category":"bio"},"stop_sequence":"X","usage":{"cache_creation_input_tokens":2,"cache_read_input_tokens":7,"input_tokens":5,"iterations":[{"type":"compaction","input_tokens":1,"output_tokens":2},{"type":"message","model":"m","input_tokens":5,"output_tokens":9}],"output_tokens":9}}"#,
     );
-    // Counts survive what is odd beside them.
+    // Malformed members do not affect the counts.
     check_whole(
         r#"{"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":5,"iterations":7,"cache_creation":[]}}}
         {"type":"message_stop"}"#,
@@ -285,7 +288,7 @@ fn usage_and_everything_else_about_the_message_is_merged() {
 }
 
 #[test]
-fn an_error_ends_the_stream_as_the_kind_that_it_names() {
+fn error_event_ends_the_stream_with_its_kind() {
     let kinds = [
         ("overloaded_error", "Overloaded", FailureKind::Overloaded),
         ("api_error", "Internal server error", FailureKind::Server),
@@ -304,7 +307,7 @@ fn an_error_ends_the_stream_as_the_kind_that_it_names() {
         );
         for before in ["", START] {
             let events = events_of(&stream(&format!("{before}\n{error}\n{{\"type\":\"message_stop\"}}")));
-            let Some(Event::Failed(failure)) = events.last() else { panic!("{events:?}") };
+            let Some(ResponseEvent::Failed(failure)) = events.last() else { panic!("{events:?}") };
             assert_eq!((failure.kind, failure.message.as_str()), (kind, message));
             assert_eq!(
                 (failure.status, failure.request_id.as_deref(), failure.code.as_deref()),
@@ -327,7 +330,7 @@ fn names_of_events_may_be_missing() {
 }
 
 #[test]
-fn a_whole_answer_says_what_its_stream_says() {
+fn complete_response_equals_its_stream() {
     let message = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m",
       "content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"A\n"},
         {"type":"tool_use","id":"toolu_1","name":"Read","input":{"a": 1}},{"type":"tool_use","id":"toolu_2","name":"Now","input":{}},{"type":"redacted_thinking","data":"d"}],
@@ -348,7 +351,7 @@ fn a_whole_answer_says_what_its_stream_says() {
 4 is {"type":"redacted_thinking","data":"d"}
 finished msg_1 m tool_use 5+9 {"diagnostics":{"a":[]},"usage":{"input_tokens":5,"output_tokens":9}}
 "#;
-    assert_eq!(shown(&decode_whole(Dialect::Messages, message.as_bytes())), expected);
+    assert_eq!(shown(&decode_response(Dialect::Messages, message.as_bytes())), expected);
     // Some gateways put everything into the first event.
     let streamed = format!(
         "data: {{\"type\":\"message_start\",\"message\":{}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n",
@@ -358,20 +361,20 @@ finished msg_1 m tool_use 5+9 {"diagnostics":{"a":[]},"usage":{"input_tokens":5,
 }
 
 #[test]
-fn a_whole_answer_that_is_none_fails_as_what_it_is() {
+fn invalid_complete_response_fails_with_its_kind() {
     use FailureKind::*;
     let table: [(&[u8], FailureKind, &str); 8] = [
-        (b"", Cut, "the answer is empty"),
-        (b"<html><title>Sign in</title></html>", Malformed, "the answer is not a message: Sign in"),
+        (b"", Cut, "the response is empty"),
+        (b"<html><title>Sign in</title></html>", Malformed, "the response is not a message: Sign in"),
         (
             b"{\"id\":\"msg_1\",\"content\":[{\"type\":\"te",
             Malformed,
-            "the answer is not a message: {\"id\":\"msg_1\",\"content\":[{\"type\":\"te",
+            "the response is not a message: {\"id\":\"msg_1\",\"content\":[{\"type\":\"te",
         ),
         (b"{}", Malformed, "the message has no list of blocks"),
         (b"{\"content\":[]}", Malformed, "the message has no id"),
         (b"{\"id\":\"msg_1\",\"content\":[7]}", Malformed, "a block is not an object"),
-        (b"\xff", Malformed, "the answer is not UTF-8"),
+        (b"\xff", Malformed, "the response is not UTF-8"),
         (
             b"{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
             Overloaded,
@@ -379,8 +382,8 @@ fn a_whole_answer_that_is_none_fails_as_what_it_is() {
         ),
     ];
     for (body, kind, message) in table {
-        let events = decode_whole(Dialect::Messages, body);
-        let Some(Event::Failed(failure)) = events.last() else { panic!("{events:?}") };
+        let events = decode_response(Dialect::Messages, body);
+        let Some(ResponseEvent::Failed(failure)) = events.last() else { panic!("{events:?}") };
         assert_eq!((failure.kind, failure.message.as_str()), (kind, message));
     }
 }

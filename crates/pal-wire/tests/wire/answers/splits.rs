@@ -1,8 +1,8 @@
-//! Laws: the pieces in which bytes come make no difference; a streamed answer is the whole one; nothing panics.
+//! Laws: splitting the bytes makes no difference; a streamed response equals the complete one; nothing panics.
 
-use pal_model::{Block, Text, array_items, fields};
+use pal_model::{ContentBlock, SharedText, array_items, object_fields};
 use pal_testkit::{cases, session_files};
-use pal_wire::{Dialect, Event, Finished, classify, decode_whole};
+use pal_wire::{Dialect, ResponseEnd, ResponseEvent, classify_failure, decode_response};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -11,7 +11,7 @@ use super::{decode, shown};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Messages, Dialect::Responses, Dialect::Chat];
 
-/// The bytes in pieces that end at the cuts.
+/// Splits the bytes at the cuts.
 fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.sort_unstable();
@@ -25,19 +25,19 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
     pieces
 }
 
-fn kept(events: &[Event]) -> (Vec<(usize, Block)>, Option<Finished>) {
+fn kept(events: &[ResponseEvent]) -> (Vec<(usize, ContentBlock)>, Option<ResponseEnd>) {
     let blocks = events.iter().filter_map(|event| match event {
-        Event::Block { index, block } => Some((*index, block.clone())),
+        ResponseEvent::Block { index, block } => Some((*index, block.clone())),
         _ => None,
     });
     let finished = events.iter().find_map(|event| match event {
-        Event::Finished(finished) => Some(finished.clone()),
+        ResponseEvent::Finished(finished) => Some(finished.clone()),
         _ => None,
     });
     (blocks.collect(), finished)
 }
 
-/// Changes that wires, gateways and malice make: bytes dropped, doubled, changed, moved.
+/// Damages bytes as networks, gateways and attackers do: dropped, doubled, changed, moved.
 fn damaged(mut bytes: Vec<u8>, damages: &[(u8, Index, Index, u8)]) -> Vec<u8> {
     for (what, one, two, byte) in damages {
         if bytes.is_empty() {
@@ -80,17 +80,17 @@ proptest! {
     }
 
     #[test]
-    fn the_spelling_of_an_event_makes_no_difference(answer in answer(), damage in damage()) {
+    fn the_form_of_an_event_makes_no_difference(answer in answer(), damage in damage()) {
         let plain = r#"{"type":"content_block_delta","#;
         let spaced = r#"{ "type":"content_block_delta","#;
         let body = answer.streamed();
         let events = decode(Dialect::Messages, [body.as_bytes()]);
         prop_assert_eq!(&decode(Dialect::Messages, [body.replace(plain, spaced).as_bytes()]), &events);
-        // Damage comes to the same kind of end, though the words may name another place.
+        // Damage leads to the same kind of end, though the message may name another position.
         let body = String::from_utf8_lossy(&damaged(body.into_bytes(), &damage)).into_owned();
         let ends = |body: &str| {
             let mut events = decode(Dialect::Messages, [body.as_bytes()]);
-            if let Some(Event::Failed(failure)) = events.last_mut() {
+            if let Some(ResponseEvent::Failed(failure)) = events.last_mut() {
                 failure.message.clear();
             }
             events
@@ -99,9 +99,9 @@ proptest! {
     }
 
     #[test]
-    fn a_streamed_answer_is_the_whole_one(answer in answer()) {
+    fn streamed_response_equals_the_complete_one(answer in answer()) {
         let streamed = decode(Dialect::Messages, [answer.streamed().as_bytes()]);
-        let whole = decode_whole(Dialect::Messages, answer.whole().as_bytes());
+        let whole = decode_response(Dialect::Messages, answer.whole().as_bytes());
         prop_assert_eq!(kept(&streamed), kept(&whole), "{}", shown(&streamed));
         prop_assert!(kept(&whole).1.is_some());
         let meant: Vec<String> = answer.blocks.iter().map(|block| block.trim().to_owned()).collect();
@@ -118,8 +118,8 @@ proptest! {
             one_end(&events);
         }
         let whole = damaged(answer.whole().into_bytes(), &damage);
-        one_end(&decode_whole(DIALECTS[at], &whole));
-        classify(500, |_| None, &whole);
+        one_end(&decode_response(DIALECTS[at], &whole));
+        classify_failure(500, |_| None, &whole);
     }
 
     #[test]
@@ -128,25 +128,27 @@ proptest! {
             let events = decode(dialect, [bytes.as_slice()]);
             prop_assert_eq!(&decode(dialect, pieces(&bytes, &cuts)), &events);
             one_end(&events);
-            one_end(&decode_whole(dialect, &bytes));
+            one_end(&decode_response(dialect, &bytes));
         }
         let text = String::from_utf8_lossy(&bytes);
-        classify(status, |_| Some(text.as_ref()), &bytes);
+        classify_failure(status, |_| Some(text.as_ref()), &bytes);
     }
 }
 
-/// There is one last event, and every block that comes out is an object on one line.
-fn one_end(events: &[Event]) {
-    let is_end = |event: &Event| matches!(event, Event::Finished(_) | Event::Failed(_));
+/// Checks that there is one last event, and that every block is an object on one line.
+fn one_end(events: &[ResponseEvent]) {
+    let is_end =
+        |event: &ResponseEvent| matches!(event, ResponseEvent::Finished(_) | ResponseEvent::Failed(_));
     assert_eq!(events.iter().filter(|event| is_end(event)).count(), 1, "{events:?}");
     assert!(events.last().is_some_and(is_end));
     for (_, block) in kept(events).0 {
-        assert!(fields(block.raw()).is_ok() && !block.raw().contains(['\n', '\r']), "{block:?}");
+        assert!(object_fields(block.raw()).is_ok() && !block.raw().contains(['\n', '\r']), "{block:?}");
     }
 }
 
 #[test]
-fn real_answers_come_through_whole() {
+#[ignore = "needs sessions of other agents: PAL_TEST_DATA"]
+fn recorded_responses_are_decoded_completely() {
     let mut seen = 0;
     for file in
         session_files().iter().filter(|file| file.components().any(|part| part.as_os_str() == "claude"))
@@ -167,17 +169,19 @@ fn real_answers_come_through_whole() {
             let answer = Answer { blocks, choices: vec![seen as u8, 7, 130, 41] };
             let body = answer.streamed();
             let events = decode(Dialect::Messages, [body.as_bytes()]);
-            let said: Vec<Text> = kept(&events).0.iter().map(|(_, block)| block.raw().clone()).collect();
-            let meant: Vec<Text> = answer.blocks.iter().map(|block| Text::from(block.as_str())).collect();
+            let said: Vec<SharedText> =
+                kept(&events).0.iter().map(|(_, block)| block.raw().clone()).collect();
+            let meant: Vec<SharedText> =
+                answer.blocks.iter().map(|block| SharedText::from(block.as_str())).collect();
             assert_eq!(said, meant, "{}", file.display());
             for size in [1, 7, 4096] {
                 assert_eq!(decode(Dialect::Messages, body.as_bytes().chunks(size)), events);
             }
         }
     }
-    assert!(session_files().is_empty() || seen > 1000, "{seen} blocks seen");
+    assert!(seen > 1000, "{seen} blocks seen");
 }
 
 fn object_field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    fields(json).ok()?.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    object_fields(json).ok()?.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }

@@ -1,7 +1,7 @@
-//! Requests: what of a conversation of the log goes to a provider of another dialect, and how.
+//! Encoding of log conversations in OpenAI's dialects.
 
-use pal_model::{Role, Text};
-use pal_wire::{Breakpoints, ChatServer, Conversation, Encoder, Piece};
+use pal_model::{Role, SharedText};
+use pal_wire::{BreakpointMode, ChatServer, ConversationBlock, DialectEncoder, WireConversation};
 use serde_json::{Value, json};
 
 const SYSTEM: [&str; 2] =
@@ -11,28 +11,28 @@ const TOOLS: [&str; 2] = [
     r#"{"type":"web_search_20250305","name":"web_search"}"#,
 ];
 
-/// Blocks under their roles: `u`, `a` and `s` open a message, a blank continues it, and `!` marks the block.
-pub(super) fn pieces(blocks: &[(&str, &str)]) -> Vec<Piece> {
-    let piece = |(how, block): &(&str, &str)| Piece {
-        opens: match how.as_bytes()[0] {
+/// Blocks with their roles: `u`, `a` and `s` start a message, a blank continues it, and `!` sets a breakpoint.
+pub(super) fn pieces(blocks: &[(&str, &str)]) -> Vec<ConversationBlock> {
+    let piece = |(how, block): &(&str, &str)| ConversationBlock {
+        starts_message: match how.as_bytes()[0] {
             b'u' => Some(Role::User),
             b'a' => Some(Role::Assistant),
             b's' => Some(Role::System),
             _ => None,
         },
-        block: Text::from(*block),
-        is_marked: how.ends_with('!'),
+        block: SharedText::from(*block),
+        has_breakpoint: how.ends_with('!'),
     };
     blocks.iter().map(piece).collect()
 }
 
-fn texts(blocks: &[&str]) -> Vec<Text> {
-    blocks.iter().map(|block| Text::from(*block)).collect()
+fn texts(blocks: &[&str]) -> Vec<SharedText> {
+    blocks.iter().map(|block| SharedText::from(*block)).collect()
 }
 
-fn body(encoder: &mut Encoder, blocks: &[(&str, &str)]) -> Value {
+fn body(encoder: &mut DialectEncoder, blocks: &[(&str, &str)]) -> Value {
     let (system, tools, pieces) = (texts(&SYSTEM), texts(&TOOLS), pieces(blocks));
-    let call = encoder.encode(&Conversation {
+    let call = encoder.encode(&WireConversation {
         model: "gpt-6-sol",
         max_tokens: 900,
         stream: true,
@@ -40,20 +40,20 @@ fn body(encoder: &mut Encoder, blocks: &[(&str, &str)]) -> Value {
         cache_key: Some("p:main"),
         system: &system,
         tools: &tools,
-        pieces: &pieces,
+        blocks: &pieces,
     });
     assert!(call.stream);
-    serde_json::from_str(&call.body.joined()).unwrap()
+    serde_json::from_str(&call.body.to_joined_string()).unwrap()
 }
 
 #[track_caller]
-fn check_input(breakpoints: Breakpoints, blocks: &[(&str, &str)], expected: Value) {
-    assert_eq!(body(&mut Encoder::responses(breakpoints), blocks)["input"], expected);
+fn check_input(breakpoints: BreakpointMode, blocks: &[(&str, &str)], expected: Value) {
+    assert_eq!(body(&mut DialectEncoder::responses(breakpoints), blocks)["input"], expected);
 }
 
 #[track_caller]
 fn check_messages(server: ChatServer, blocks: &[(&str, &str)], expected: Value) {
-    let mut body = body(&mut Encoder::chat(server, Breakpoints::Never), blocks);
+    let mut body = body(&mut DialectEncoder::chat(server, BreakpointMode::Never), blocks);
     let messages = body["messages"].as_array_mut().unwrap();
     messages.remove(0);
     assert_eq!(body["messages"], expected);
@@ -66,9 +66,11 @@ const CALL: &str = r#"{"type":"tool_use","id":"call_1","name":"Read","input":{"p
 const THINKING: &str = r#"{"type":"thinking","thinking":"hm","signature":"x"}"#;
 
 #[test]
-fn a_responses_request_is_stateless_and_whole() {
-    let found =
-        body(&mut Encoder::responses(Breakpoints::Never), &[("u!", r#"{"type":"text","text":"go"}"#)]);
+fn responses_request_is_stateless_and_complete() {
+    let found = body(
+        &mut DialectEncoder::responses(BreakpointMode::Never),
+        &[("u!", r#"{"type":"text","text":"go"}"#)],
+    );
     let expected = json!({
         "model": "gpt-6-sol",
         "instructions": "Be good.\n\nBe \"brief\".",
@@ -86,10 +88,10 @@ fn a_responses_request_is_stateless_and_whole() {
 }
 
 #[test]
-fn what_the_system_says_on_the_way_is_a_developers_word() {
+fn system_messages_become_developer_messages() {
     let blocks = [("u", r#"{"type":"text","text":"go"}"#), ("s", r#"{"type":"text","text":"note"}"#)];
     check_input(
-        Breakpoints::Never,
+        BreakpointMode::Never,
         &blocks,
         json!([
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
@@ -99,9 +101,9 @@ fn what_the_system_says_on_the_way_is_a_developers_word() {
 }
 
 #[test]
-fn a_chat_request_is_spelled_for_its_server() {
+fn chat_request_depends_on_the_server() {
     let blocks = [("u", r#"{"type":"text","text":"go"}"#), ("s", r#"{"type":"text","text":"note"}"#)];
-    let openai = body(&mut Encoder::chat(ChatServer::OpenAi, Breakpoints::Never), &blocks);
+    let openai = body(&mut DialectEncoder::chat(ChatServer::OpenAi, BreakpointMode::Never), &blocks);
     let tools = json!([{"type": "function", "function": {"name": "Read", "description": "Reads a file.",
         "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}]);
     assert_eq!(
@@ -122,7 +124,7 @@ fn a_chat_request_is_spelled_for_its_server() {
             "stream_options": {"include_usage": true},
         })
     );
-    let other = body(&mut Encoder::chat(ChatServer::Compatible, Breakpoints::Never), &blocks);
+    let other = body(&mut DialectEncoder::chat(ChatServer::Compatible, BreakpointMode::Never), &blocks);
     assert_eq!(
         other,
         json!({
@@ -144,7 +146,7 @@ fn a_chat_request_is_spelled_for_its_server() {
 #[test]
 fn calls_and_results_become_items() {
     check_input(
-        Breakpoints::Never,
+        BreakpointMode::Never,
         &[
             ("u", r#"{"type":"text","text":"go"}"#),
             ("a", THINKING),
@@ -177,7 +179,7 @@ fn calls_and_results_become_items() {
 }
 
 #[test]
-fn results_stand_right_behind_their_calls_in_chat() {
+fn chat_results_directly_follow_their_calls() {
     check_messages(
         ChatServer::Compatible,
         &[
@@ -209,7 +211,7 @@ fn results_stand_right_behind_their_calls_in_chat() {
 }
 
 #[test]
-fn documents_and_pictures_keep_their_bytes() {
+fn documents_and_images_keep_their_bytes() {
     let blocks = [
         ("u", r#"{"type":"image","source":{"type":"url","url":"https://a/b.png"}}"#),
         (
@@ -219,7 +221,7 @@ fn documents_and_pictures_keep_their_bytes() {
         (" ", r#"{"type":"document","source":{"type":"url","url":"https://a/c.pdf"}}"#),
     ];
     check_input(
-        Breakpoints::Never,
+        BreakpointMode::Never,
         &blocks,
         json!([{"type": "message", "role": "user", "content": [
             {"type": "input_image", "detail": "auto", "image_url": "https://a/b.png"},
@@ -239,7 +241,7 @@ fn documents_and_pictures_keep_their_bytes() {
 #[test]
 fn breakpoints_stay_where_requests_ended() {
     let mark = json!({"mode": "explicit"});
-    let mut encoder = Encoder::responses(Breakpoints::Turns);
+    let mut encoder = DialectEncoder::responses(BreakpointMode::TurnEnds);
     let first = body(&mut encoder, &[("u!", r#"{"type":"text","text":"go"}"#)]);
     assert_eq!(first["prompt_cache_options"], mark);
     assert_eq!(first["input"][0]["content"][0]["prompt_cache_breakpoint"], mark);
@@ -251,7 +253,7 @@ fn breakpoints_stay_where_requests_ended() {
         json!({"type": "function_call_output", "call_id": "call_1", "output": [
             {"type": "input_text", "text": "line\n", "prompt_cache_breakpoint": mark}]})
     );
-    let mut chat = Encoder::chat(ChatServer::OpenAi, Breakpoints::Turns);
+    let mut chat = DialectEncoder::chat(ChatServer::OpenAi, BreakpointMode::TurnEnds);
     let chat = body(&mut chat, &blocks);
     assert_eq!(chat["prompt_cache_options"], mark);
     assert_eq!(
@@ -260,6 +262,6 @@ fn breakpoints_stay_where_requests_ended() {
             {"type": "text", "text": "line\n", "prompt_cache_breakpoint": mark}]})
     );
     assert_eq!(chat["messages"][1]["content"][0]["prompt_cache_breakpoint"], mark);
-    let unmarked = body(&mut Encoder::responses(Breakpoints::Turns), &[("u", RESULT)]);
+    let unmarked = body(&mut DialectEncoder::responses(BreakpointMode::TurnEnds), &[("u", RESULT)]);
     assert_eq!(unmarked.get("prompt_cache_options"), None);
 }

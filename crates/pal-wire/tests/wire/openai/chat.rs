@@ -1,6 +1,6 @@
-//! Answers of Chat Completions, as OpenAI and as local servers give them.
+//! Responses of Chat Completions from OpenAI and local servers.
 
-use pal_wire::{Decoder, Dialect, Event, FailureKind, decode_whole};
+use pal_wire::{Dialect, FailureKind, ResponseDecoder, ResponseEvent, decode_response};
 
 use super::{check, check_whole, decoded, joined, stream};
 
@@ -29,7 +29,7 @@ fn turn() -> Vec<String> {
         delta(r#""role":"assistant","content":"","refusal":null"#),
         delta(r#""reasoning_content":"hm""#),
         delta(r#""content":"I ""#),
-        // A character may be cut in halves.
+        // A character may be split.
         delta(r#""content":"look \ud83d""#),
         delta(r#""content":"\ude42""#),
         delta(
@@ -51,7 +51,7 @@ fn texts(frames: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn words_reasoning_and_calls() {
+fn text_reasoning_and_calls_are_decoded() {
     check(
         Dialect::Chat,
         &texts(&turn()),
@@ -78,7 +78,7 @@ fn words_reasoning_and_calls() {
 }
 
 #[test]
-fn servers_name_calls_in_their_own_ways() {
+fn calls_are_matched_by_index_id_or_position() {
     let call = |piece: &str| delta(&format!(r#""tool_calls":[{piece}]"#));
     let two = [
         STARTED,
@@ -110,7 +110,7 @@ fn servers_name_calls_in_their_own_ways() {
     ] {
         check(Dialect::Chat, &texts(&frames), &two);
     }
-    // Pieces with neither index nor id nor name belong to the last call; ids that never come are made.
+    // Deltas without index, id and name belong to the last call; missing ids are generated.
     check(
         Dialect::Chat,
         &[
@@ -131,7 +131,7 @@ fn servers_name_calls_in_their_own_ways() {
             CALLED,
         ],
     );
-    // Id and name repeated with every piece.
+    // Id and name repeated in every delta.
     check(
         Dialect::Chat,
         &[
@@ -151,7 +151,7 @@ fn servers_name_calls_in_their_own_ways() {
 }
 
 #[test]
-fn every_end_is_understood() {
+fn every_form_of_stream_end_is_accepted() {
     let words = delta(r#""content":"a""#);
     let said = [STARTED, "0 text", "0 + a", r#"0 = {"type":"text","text":"a"}"#];
     let ended = |last: &'static str| [&said[..], &[last]].concat();
@@ -178,7 +178,7 @@ fn every_end_is_understood() {
         &[&words, &finish("stop"), USAGE, "{\"late\":"],
         &ended("chatcmpl-1 end_turn in 10 write 0 read 20 out 5"),
     );
-    // A chunk about the prompt before the answer begins.
+    // A chunk about the prompt before the response starts.
     let filter = r#"{"choices":[],"id":"","model":"","prompt_filter_results":[]}"#;
     check(Dialect::Chat, &[filter, &words, &finish("stop")], &ended(STOPPED));
 }
@@ -186,7 +186,7 @@ fn every_end_is_understood() {
 #[track_caller]
 fn failure(frames: &[&str]) -> FailureKind {
     match decoded(Dialect::Chat, &stream(frames)).pop() {
-        Some(Event::Failed(failure)) => failure.kind,
+        Some(ResponseEvent::Failed(failure)) => failure.kind,
         other => panic!("{frames:?}: {other:?}"),
     }
 }
@@ -207,20 +207,20 @@ fn failures_keep_their_kind() {
         failure(&[r#"{"object":"error","message":"boom","type":"InternalServerError","code":500}"#]),
         FailureKind::Server
     );
-    assert!(matches!(decode_whole(Dialect::Chat, context.as_bytes()).as_slice(),
-        [Event::Failed(failure)] if failure.kind == too_long));
-    assert!(matches!(decode_whole(Dialect::Chat, br#"{"id":"x","choices":[]}"#).as_slice(),
-        [Event::Failed(failure)] if failure.kind == FailureKind::Malformed));
+    assert!(matches!(decode_response(Dialect::Chat, context.as_bytes()).as_slice(),
+        [ResponseEvent::Failed(failure)] if failure.kind == too_long));
+    assert!(matches!(decode_response(Dialect::Chat, br#"{"id":"x","choices":[]}"#).as_slice(),
+        [ResponseEvent::Failed(failure)] if failure.kind == FailureKind::Malformed));
 }
 
 #[test]
-fn a_whole_answer_says_what_its_stream_says() {
+fn complete_response_equals_its_stream() {
     let whole = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"I look \ud83d\ude42","reasoning_content":"hm","refusal":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"Read","arguments":"{\"a\":1}"}},{"id":"call_b","type":"function","function":{"name":"Bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":5,"total_tokens":35,"prompt_tokens_details":{"cached_tokens":20}}}"#;
     let mut frames = turn();
-    // Halves of a character are shown as they come, so whole and streamed deltas would differ.
+    // Halves of a character are shown separately, so complete and streamed deltas would differ.
     frames.splice(3..5, [delta(r#""content":"look \ud83d\ude42""#)]);
     let streamed = joined(decoded(Dialect::Chat, &stream(&texts(&frames))));
-    assert_eq!(joined(decode_whole(Dialect::Chat, whole.as_bytes())), streamed);
+    assert_eq!(joined(decode_response(Dialect::Chat, whole.as_bytes())), streamed);
     check_whole(
         Dialect::Chat,
         r#"{"id":"c","model":"m","choices":[{"message":{"content":null},"finish_reason":"stop"}]}"#,
@@ -229,11 +229,11 @@ fn a_whole_answer_says_what_its_stream_says() {
 }
 
 #[test]
-fn any_split_says_the_same() {
+fn any_split_gives_the_same_events() {
     let bytes = stream(&texts(&turn()));
     let whole = decoded(Dialect::Chat, &bytes);
     for size in [1, 2, 3, 7, 64, 1000] {
-        let mut decoder = Decoder::new(Dialect::Chat);
+        let mut decoder = ResponseDecoder::new(Dialect::Chat);
         let mut events = Vec::new();
         for piece in bytes.chunks(size) {
             decoder.push(piece, &mut events);

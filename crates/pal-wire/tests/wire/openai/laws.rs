@@ -1,8 +1,9 @@
-//! What holds for every conversation and every stream.
+//! Laws of encoding and decoding.
 
-use pal_model::{Role, Text};
+use pal_model::{Role, SharedText};
 use pal_wire::{
-    Breakpoints, ChatServer, Conversation, Decoder, Dialect, Encoder, Event, Piece, decode_whole,
+    BreakpointMode, ChatServer, ConversationBlock, Dialect, DialectEncoder, ResponseDecoder, ResponseEvent,
+    WireConversation, decode_response,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Blocks of every kind, some of them odd.
+/// Generates blocks of every kind, some of them unusual.
 fn block() -> impl Strategy<Value = String> {
     let id = || prop_oneof![Just("call_1"), Just("call_2"), Just("")];
     prop_oneof![
@@ -41,40 +42,40 @@ fn block() -> impl Strategy<Value = String> {
     .prop_map(|block: Value| block.to_string())
 }
 
-fn piece() -> impl Strategy<Value = Piece> {
+fn piece() -> impl Strategy<Value = ConversationBlock> {
     let opens = prop_oneof![
         2 => Just(None),
         2 => Just(Some(Role::User)),
         2 => Just(Some(Role::Assistant)),
         1 => Just(Some(Role::System)),
     ];
-    (opens, block(), proptest::bool::weighted(0.2)).prop_map(|(opens, block, is_marked)| Piece {
-        opens,
-        block: Text::from(block),
-        is_marked,
+    (opens, block(), proptest::bool::weighted(0.2)).prop_map(|(opens, block, is_marked)| ConversationBlock {
+        starts_message: opens,
+        block: SharedText::from(block),
+        has_breakpoint: is_marked,
     })
 }
 
-/// A step from one request to the next: how much of the old one stays, and what is appended.
-fn steps() -> impl Strategy<Value = Vec<(prop::sample::Index, bool, Vec<Piece>)>> {
+/// Generates steps between requests: how much of the previous one stays, and what is appended.
+fn steps() -> impl Strategy<Value = Vec<(prop::sample::Index, bool, Vec<ConversationBlock>)>> {
     prop::collection::vec(
         (any::<prop::sample::Index>(), proptest::bool::weighted(0.3), prop::collection::vec(piece(), 0..6)),
         1..6,
     )
 }
 
-fn encoders() -> Vec<fn() -> Encoder> {
+fn encoders() -> Vec<fn() -> DialectEncoder> {
     vec![
-        || Encoder::responses(Breakpoints::Never),
-        || Encoder::responses(Breakpoints::Given),
-        || Encoder::responses(Breakpoints::Turns),
-        || Encoder::chat(ChatServer::OpenAi, Breakpoints::Turns),
-        || Encoder::chat(ChatServer::Compatible, Breakpoints::Never),
+        || DialectEncoder::responses(BreakpointMode::Never),
+        || DialectEncoder::responses(BreakpointMode::Explicit),
+        || DialectEncoder::responses(BreakpointMode::TurnEnds),
+        || DialectEncoder::chat(ChatServer::OpenAi, BreakpointMode::TurnEnds),
+        || DialectEncoder::chat(ChatServer::Compatible, BreakpointMode::Never),
     ]
 }
 
-fn encode(encoder: &mut Encoder, system: &[Text], pieces: &[Piece]) -> String {
-    let conversation = Conversation {
+fn encode(encoder: &mut DialectEncoder, system: &[SharedText], pieces: &[ConversationBlock]) -> String {
+    let conversation = WireConversation {
         model: "m",
         max_tokens: 1,
         stream: false,
@@ -82,32 +83,32 @@ fn encode(encoder: &mut Encoder, system: &[Text], pieces: &[Piece]) -> String {
         cache_key: None,
         system,
         tools: &[],
-        pieces,
+        blocks: pieces,
     };
-    encoder.encode(&conversation).body.joined()
+    encoder.encode(&conversation).body.to_joined_string()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn an_encoder_with_a_past_says_what_a_fresh_one_says(steps in steps()) {
+    fn used_encoder_gives_the_same_bytes_as_a_new_one(steps in steps()) {
         for make in encoders() {
             let mut encoder = make();
-            let mut pieces: Vec<Piece> = Vec::new();
+            let mut pieces: Vec<ConversationBlock> = Vec::new();
             for (keep, has_system, new) in &steps {
                 pieces.truncate(keep.index(pieces.len() + 1).max(pieces.len() / 2));
                 for piece in &mut pieces {
-                    piece.is_marked = false;
+                    piece.has_breakpoint = false;
                 }
                 pieces.extend(new.iter().cloned());
-                let system = if *has_system { vec![Text::from(r#"{"type":"text","text":"s"}"#)] } else { Vec::new() };
+                let system = if *has_system { vec![SharedText::from(r#"{"type":"text","text":"s"}"#)] } else { Vec::new() };
                 let body = encode(&mut encoder, &system, &pieces);
                 prop_assert_eq!(&body, &encode(&mut make(), &system, &pieces));
-                // The same characters elsewhere in memory are the same.
-                let moved: Vec<Piece> = pieces
+                // Equal text at another address compares equal.
+                let moved: Vec<ConversationBlock> = pieces
                     .iter()
-                    .map(|piece| Piece { block: Text::from(piece.block.as_str()), ..piece.clone() })
+                    .map(|piece| ConversationBlock { block: SharedText::from(piece.block.as_str()), ..piece.clone() })
                     .collect();
                 prop_assert_eq!(&body, &encode(&mut encoder, &system, &moved));
                 prop_assert!(serde_json::from_str::<Value>(&body).is_ok(), "{}", body);
@@ -116,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_model_said_goes_back_as_it_came(texts in prop::collection::vec(words(), 1..5)) {
+    fn model_output_is_sent_back_unchanged(texts in prop::collection::vec(words(), 1..5)) {
         let items: Vec<Value> = texts.iter().enumerate().map(|(at, text)| match at % 3 {
             0 => json!({"id": format!("rs_{at}"), "type": "reasoning", "summary": [], "encrypted_content": text}),
             1 => json!({"id": format!("msg_{at}"), "type": "message", "role": "assistant", "content":
@@ -125,39 +126,39 @@ proptest! {
                 "name": "R", "arguments": json!({"a": text}).to_string()}),
         }).collect();
         let response = json!({"id": "resp_1", "model": "m", "status": "completed", "output": items});
-        let events = decode_whole(Dialect::Responses, response.to_string().as_bytes());
-        let pieces: Vec<Piece> = events.iter().filter_map(|event| match event {
-            Event::Block { index, block } => Some(Piece {
-                opens: (*index == 0).then_some(Role::Assistant),
+        let events = decode_response(Dialect::Responses, response.to_string().as_bytes());
+        let pieces: Vec<ConversationBlock> = events.iter().filter_map(|event| match event {
+            ResponseEvent::Block { index, block } => Some(ConversationBlock {
+                starts_message: (*index == 0).then_some(Role::Assistant),
                 block: block.raw().clone(),
-                is_marked: false,
+                has_breakpoint: false,
             }),
             _ => None,
         }).collect();
-        let body = encode(&mut Encoder::responses(Breakpoints::Turns), &[], &pieces);
+        let body = encode(&mut DialectEncoder::responses(BreakpointMode::TurnEnds), &[], &pieces);
         let input: Vec<String> = items.iter().map(Value::to_string).collect();
         let expected = format!(r#""input":[{}]"#, input.join(","));
         prop_assert!(body.contains(&expected), "{}", body);
     }
 
     #[test]
-    fn no_stream_makes_a_decoder_fall(
+    fn no_stream_makes_a_decoder_panic(
         frames in prop::collection::vec(frame(), 0..12),
         sizes in prop::collection::vec(1usize..40, 1..6),
     ) {
         let bytes: Vec<u8> = frames.concat().into_bytes();
         for dialect in [Dialect::Responses, Dialect::Chat] {
             let whole = decoded(dialect, &bytes);
-            let ends = whole.iter().filter(|event| matches!(event, Event::Finished(_) | Event::Failed(_))).count();
+            let ends = whole.iter().filter(|event| matches!(event, ResponseEvent::Finished(_) | ResponseEvent::Failed(_))).count();
             prop_assert_eq!(ends, 1);
             let mut said = std::collections::BTreeSet::new();
             let is_once = whole.iter().all(|event| match event {
-                Event::Opened { index, .. } => said.insert((*index, false)),
-                Event::Block { index, .. } => said.insert((*index, true)),
+                ResponseEvent::BlockStart { index, .. } => said.insert((*index, false)),
+                ResponseEvent::Block { index, .. } => said.insert((*index, true)),
                 _ => true,
             });
             prop_assert!(is_once, "a block was opened or said twice: {whole:#?}");
-            let mut decoder = Decoder::new(dialect);
+            let mut decoder = ResponseDecoder::new(dialect);
             let (mut events, mut rest, mut sizes) = (Vec::new(), bytes.as_slice(), sizes.iter().cycle());
             while !rest.is_empty() {
                 let (piece, after) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
@@ -170,7 +171,7 @@ proptest! {
     }
 }
 
-/// Frames of both dialects, in any order.
+/// Generates frames of both dialects in any order.
 fn frame() -> impl Strategy<Value = String> {
     let item = prop_oneof![
         Just(json!({"type": "message", "content": [{"type": "output_text", "text": "w"}]})),

@@ -1,4 +1,4 @@
-//! OpenAI's dialects: answers in, requests out.
+//! OpenAI's dialects: decoding of responses, encoding of requests.
 
 mod bodies;
 mod chat;
@@ -6,9 +6,9 @@ mod laws;
 mod responses;
 mod unindexed;
 
-use pal_wire::{Decoder, Delta, Dialect, Event, decode_whole};
+use pal_wire::{BlockDelta, Dialect, ResponseDecoder, ResponseEvent, decode_response};
 
-/// The bytes of a stream with these data, each under its own `type` where it has one.
+/// Returns the bytes of a stream with these data, each named after its `type`, if any.
 fn stream(frames: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for data in frames {
@@ -23,28 +23,28 @@ fn stream(frames: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The events of a whole stream.
-fn decoded(dialect: Dialect, bytes: &[u8]) -> Vec<Event> {
-    let mut decoder = Decoder::new(dialect);
+/// Decodes a complete stream.
+fn decoded(dialect: Dialect, bytes: &[u8]) -> Vec<ResponseEvent> {
+    let mut decoder = ResponseDecoder::new(dialect);
     let mut events = Vec::new();
     decoder.push(bytes, &mut events);
     decoder.finish(&mut events);
     events
 }
 
-/// An event on a line.
-fn line(event: &Event) -> String {
+/// Formats an event on one line.
+fn line(event: &ResponseEvent) -> String {
     match event {
-        Event::Started(started) => format!("started {} {}", started.response, started.model),
-        Event::Opened { index, kind, tool } => {
+        ResponseEvent::Started(started) => format!("started {} {}", started.response, started.model),
+        ResponseEvent::BlockStart { index, kind, tool } => {
             let name = kind.name().unwrap_or("unknown");
             format!("{index} {name}{}", tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default())
         }
-        Event::Grew { index, delta: Delta::Text(text) } => format!("{index} + {text}"),
-        Event::Grew { index, delta: Delta::Thinking(text) } => format!("{index} ~ {text}"),
-        Event::Grew { index, delta: Delta::Input(text) } => format!("{index} < {text}"),
-        Event::Block { index, block } => format!("{index} = {}", block.raw()),
-        Event::Finished(finished) => format!(
+        ResponseEvent::BlockDelta { index, delta: BlockDelta::Text(text) } => format!("{index} + {text}"),
+        ResponseEvent::BlockDelta { index, delta: BlockDelta::Thinking(text) } => format!("{index} ~ {text}"),
+        ResponseEvent::BlockDelta { index, delta: BlockDelta::Input(text) } => format!("{index} < {text}"),
+        ResponseEvent::Block { index, block } => format!("{index} = {}", block.raw()),
+        ResponseEvent::Finished(finished) => format!(
             "{} {} in {} write {} read {} out {}",
             finished.response,
             finished.stop_reason.as_deref().unwrap_or("-"),
@@ -53,7 +53,7 @@ fn line(event: &Event) -> String {
             finished.usage.cache_read_input_tokens,
             finished.usage.output_tokens,
         ),
-        Event::Failed(failure) => format!("failed {:?}: {failure}", failure.kind),
+        ResponseEvent::Failed(failure) => format!("failed {:?}: {failure}", failure.kind),
     }
 }
 
@@ -65,26 +65,26 @@ fn check(dialect: Dialect, frames: &[&str], expected: &[&str]) {
 
 #[track_caller]
 fn check_whole(dialect: Dialect, body: &str, expected: &[&str]) {
-    let lines: Vec<String> = decode_whole(dialect, body.as_bytes()).iter().map(line).collect();
+    let lines: Vec<String> = decode_response(dialect, body.as_bytes()).iter().map(line).collect();
     assert_eq!(lines, expected, "{body}");
 }
 
-/// Events with the deltas of each block joined: what is left is the same for a stream and a whole answer.
-fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut joined: Vec<Event> = Vec::new();
+/// Joins the deltas of each block, so that a stream and a complete response compare equal.
+fn joined(events: Vec<ResponseEvent>) -> Vec<ResponseEvent> {
+    let mut joined: Vec<ResponseEvent> = Vec::new();
     for event in events {
-        let Event::Grew { index, delta } = &event else {
+        let ResponseEvent::BlockDelta { index, delta } = &event else {
             joined.push(event);
             continue;
         };
         let grown = joined.iter_mut().rev().find_map(|old| match old {
-            Event::Grew { index: known, delta } if known == index => Some(delta),
+            ResponseEvent::BlockDelta { index: known, delta } if known == index => Some(delta),
             _ => None,
         });
         match (grown, delta) {
-            (Some(Delta::Text(old)), Delta::Text(new))
-            | (Some(Delta::Thinking(old)), Delta::Thinking(new))
-            | (Some(Delta::Input(old)), Delta::Input(new)) => old.push_str(new),
+            (Some(BlockDelta::Text(old)), BlockDelta::Text(new))
+            | (Some(BlockDelta::Thinking(old)), BlockDelta::Thinking(new))
+            | (Some(BlockDelta::Input(old)), BlockDelta::Input(new)) => old.push_str(new),
             _ => joined.push(event),
         }
     }

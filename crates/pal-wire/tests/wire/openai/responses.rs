@@ -1,6 +1,6 @@
-//! Answers of the Responses dialect.
+//! Responses of the Responses dialect.
 
-use pal_wire::{Decoder, Dialect, Event, FailureKind, decode_whole};
+use pal_wire::{Dialect, FailureKind, ResponseDecoder, ResponseEvent, decode_response};
 
 use super::{check, check_whole, decoded, joined, stream};
 
@@ -41,7 +41,7 @@ pub(super) fn completed(output: &str) -> String {
     event("completed", &format!(r#","response":{whole}"#))
 }
 
-/// A turn with everything in it, as it is recorded.
+/// A recorded turn with every kind of item.
 fn turn() -> Vec<String> {
     vec![
         created(),
@@ -87,7 +87,7 @@ pub(super) fn texts(frames: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_turn_becomes_blocks_with_their_items() {
+fn turn_becomes_blocks_with_raw_items() {
     let blocks = [
         format!(r#"0 = {{"type":"reasoning","item":{REASONING}}}"#),
         format!(r#"1 = {{"type":"text","text":"I \"look\". Now 🙂","item":{MESSAGE}}}"#),
@@ -121,25 +121,25 @@ fn a_turn_becomes_blocks_with_their_items() {
 }
 
 #[test]
-fn a_whole_answer_says_what_its_stream_says() {
+fn complete_response_equals_its_stream() {
     let whole = response(
         "completed",
         &format!("{REASONING},{MESSAGE},{CALL}"),
         &format!(r#","usage":{USAGE},"error":null"#),
     );
     let streamed = decoded(Dialect::Responses, &stream(&texts(&turn())));
-    assert_eq!(joined(decode_whole(Dialect::Responses, whole.as_bytes())), joined(streamed));
-    // One that is spread over lines is the same but for the blanks inside of items.
+    assert_eq!(joined(decode_response(Dialect::Responses, whole.as_bytes())), joined(streamed));
+    // A response with line breaks is the same except for spaces inside items.
     let pretty = serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&whole).unwrap());
-    for event in decode_whole(Dialect::Responses, pretty.unwrap().as_bytes()) {
-        if let Event::Block { block, .. } = event {
+    for event in decode_response(Dialect::Responses, pretty.unwrap().as_bytes()) {
+        if let ResponseEvent::Block { block, .. } = event {
             assert!(!block.raw().contains('\n'));
         }
     }
 }
 
 #[test]
-fn what_only_the_last_event_holds_is_said() {
+fn items_of_the_last_event_alone_are_emitted() {
     let expected = [
         "started resp_1 gpt-6-sol",
         "0 text",
@@ -153,7 +153,7 @@ fn what_only_the_last_event_holds_is_said() {
 }
 
 #[test]
-fn answers_that_stop_early_say_why() {
+fn incomplete_responses_have_a_stop_reason() {
     let half = r#"{"id":"fc_1","type":"function_call","status":"incomplete","arguments":"{\"pa","call_id":"call_1","name":"Read"}"#;
     let incomplete = |output: &str, reason: &str| {
         response("incomplete", output, &format!(r#","incomplete_details":{{"reason":"{reason}"}}"#))
@@ -172,7 +172,7 @@ fn answers_that_stop_early_say_why() {
             "resp_1 max_tokens in 0 write 0 read 0 out 0",
         ],
     );
-    // Words whose item never came are kept as words.
+    // Text whose item never arrived is kept.
     let filtered = incomplete("", "content_filter");
     check(
         Dialect::Responses,
@@ -221,11 +221,11 @@ fn items_of_other_types_are_kept() {
     );
 }
 
-/// The kind of failure in which a stream of these data ends.
+/// Returns the failure kind of a stream.
 #[track_caller]
 fn failure(frames: &[&str]) -> FailureKind {
     match decoded(Dialect::Responses, &stream(frames)).pop() {
-        Some(Event::Failed(failure)) => failure.kind,
+        Some(ResponseEvent::Failed(failure)) => failure.kind,
         other => panic!("{frames:?}: {other:?}"),
     }
 }
@@ -241,9 +241,9 @@ fn failures_keep_their_kind() {
     assert_eq!(failure(&[&format!(r#"{{"error":{overflow}}}"#)]), too_long);
     let limited = r#"{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null}"#;
     assert_eq!(failure(&[&created(), limited]), FailureKind::RateLimited);
-    assert!(matches!(decode_whole(Dialect::Responses, failed.as_bytes()).as_slice(),
-        [Event::Failed(failure)] if failure.kind == too_long));
-    // What is not whole is cut, what contradicts itself is malformed.
+    assert!(matches!(decode_response(Dialect::Responses, failed.as_bytes()).as_slice(),
+        [ResponseEvent::Failed(failure)] if failure.kind == too_long));
+    // Incomplete streams are cut, contradictory ones are malformed.
     assert_eq!(failure(&[]), FailureKind::Cut);
     assert_eq!(failure(&[&created()]), FailureKind::Cut);
     assert_eq!(failure(&[&created(), &added(0, MESSAGE), "[DONE]"]), FailureKind::Cut);
@@ -255,16 +255,16 @@ fn failures_keep_their_kind() {
     assert_eq!(failure(&["{\"type\":"]), FailureKind::Malformed);
     assert_eq!(failure(&[&created(), &added(0, "7")]), FailureKind::Malformed);
     let queued = response("queued", "", "");
-    assert!(matches!(decode_whole(Dialect::Responses, queued.as_bytes()).last(),
-        Some(Event::Failed(failure)) if failure.kind == FailureKind::Cut));
+    assert!(matches!(decode_response(Dialect::Responses, queued.as_bytes()).last(),
+        Some(ResponseEvent::Failed(failure)) if failure.kind == FailureKind::Cut));
 }
 
 #[test]
-fn any_split_says_the_same() {
+fn any_split_gives_the_same_events() {
     let bytes = stream(&texts(&turn()));
     let whole = decoded(Dialect::Responses, &bytes);
     for size in [1, 2, 3, 7, 64, 1000] {
-        let mut decoder = Decoder::new(Dialect::Responses);
+        let mut decoder = ResponseDecoder::new(Dialect::Responses);
         let mut events = Vec::new();
         for piece in bytes.chunks(size) {
             decoder.push(piece, &mut events);

@@ -1,6 +1,6 @@
-//! Streams of the Responses dialect whose events say items by their ids, or not at all, in place of an index.
+//! Streams of the Responses dialect whose events name items by id, or not at all, instead of an index.
 
-use pal_wire::{Decoder, Dialect};
+use pal_wire::{Dialect, ResponseDecoder};
 
 use super::responses::{completed, created, event, texts};
 use super::{check, decoded, stream};
@@ -17,7 +17,7 @@ fn done(item: &str) -> String {
     event("output_item.done", &format!(r#","item":{item}"#))
 }
 
-/// A piece of an item; one without an id is about the newest that is open.
+/// A delta of an item; without an id it belongs to the newest open item.
 fn delta(kind: &str, id: &str, words: &str) -> String {
     let words = serde_json::to_string(words).unwrap();
     event(kind, &format!(r#","item_id":"{id}","delta":{words}"#))
@@ -47,7 +47,7 @@ fn answer_block(index: usize) -> String {
     format!(r#"{index} = {{"type":"text","text":"It is \"so\".","item":{ANSWER}}}"#)
 }
 
-/// Judges the events between the first and the last, whole and in pieces of every small size.
+/// Checks the events between the first and the last, in one piece and in pieces of every small size.
 #[track_caller]
 fn check_between(frames: &[String], expected: &[&str]) {
     let frames: Vec<String> = [&[created()], frames].concat();
@@ -56,7 +56,7 @@ fn check_between(frames: &[String], expected: &[&str]) {
     let bytes = stream(&texts(&frames));
     let whole = decoded(Dialect::Responses, &bytes);
     for size in (1..40).chain([64, 500, 1000]) {
-        let mut decoder = Decoder::new(Dialect::Responses);
+        let mut decoder = ResponseDecoder::new(Dialect::Responses);
         let mut events = Vec::new();
         for piece in bytes.chunks(size) {
             decoder.push(piece, &mut events);
@@ -67,7 +67,7 @@ fn check_between(frames: &[String], expected: &[&str]) {
 }
 
 #[test]
-fn items_one_after_another_are_told_apart_by_their_ids() {
+fn consecutive_items_are_distinguished_by_id() {
     check_between(
         &[
             thought_added(),
@@ -96,7 +96,7 @@ fn items_one_after_another_are_told_apart_by_their_ids() {
 }
 
 #[test]
-fn items_that_grow_side_by_side_are_told_apart_by_their_ids() {
+fn interleaved_items_are_distinguished_by_id() {
     let growing =
         [thought_added(), thought("Hm, "), answer_added(), said("It is "), thought("so."), said("\"so\".")];
     let shown = ["0 reasoning", "0 ~ Hm, ", "1 text", "1 + It is ", "0 ~ so.", "1 + \"so\"."];
@@ -108,7 +108,7 @@ fn items_that_grow_side_by_side_are_told_apart_by_their_ids() {
         vec![done(THOUGHT), last.clone()],
         vec![last],
         vec![done(THOUGHT), done(ANSWER), done(THOUGHT), completed("")],
-        // Not all that was said stands in the last list, nor in that order.
+        // The last list has fewer items, in another order.
         vec![done(THOUGHT), completed(ANSWER)],
         vec![done(THOUGHT), done(ANSWER), completed(&format!("{ANSWER},{THOUGHT}"))],
     ];
@@ -118,7 +118,7 @@ fn items_that_grow_side_by_side_are_told_apart_by_their_ids() {
 }
 
 #[test]
-fn items_that_nobody_added_begin_with_their_first_piece() {
+fn items_without_an_added_event_start_with_their_first_delta() {
     check_between(
         &[thought("Hm, so."), said("It is \"so\"."), completed(&format!("{THOUGHT},{ANSWER}"))],
         &["0 reasoning", "0 ~ Hm, so.", "1 text", "1 + It is \"so\".", &thought_block(0), &answer_block(1)],
@@ -126,7 +126,7 @@ fn items_that_nobody_added_begin_with_their_first_piece() {
 }
 
 #[test]
-fn an_item_that_only_the_last_list_holds_hides_behind_no_other() {
+fn item_of_the_last_list_alone_is_not_merged_into_another() {
     check_between(
         &[answer_added(), said("It is \"so\"."), done(ANSWER), completed(&format!("{THOUGHT},{ANSWER}"))],
         &["0 text", "0 + It is \"so\".", &answer_block(0), "1 reasoning", "1 ~ Hm, so.", &thought_block(1)],
@@ -134,7 +134,7 @@ fn an_item_that_only_the_last_list_holds_hides_behind_no_other() {
 }
 
 #[test]
-fn pieces_without_an_id_belong_to_the_newest_item_that_is_open() {
+fn deltas_without_an_id_belong_to_the_newest_open_item() {
     check_between(
         &[
             thought_added(),
@@ -159,7 +159,7 @@ fn pieces_without_an_id_belong_to_the_newest_item_that_is_open() {
 }
 
 #[test]
-fn parts_of_a_summary_are_set_apart_in_their_item() {
+fn parts_of_a_summary_are_separated() {
     let part = |index: usize| {
         event("reasoning_summary_part.added", &format!(r#","item_id":"rs_a","summary_index":{index}"#))
     };
@@ -188,9 +188,9 @@ fn parts_of_a_summary_are_set_apart_in_their_item() {
 }
 
 #[test]
-fn where_an_index_is_given_it_decides() {
+fn index_takes_precedence_over_id() {
     let at = |index: usize, event: String| event.replacen('{', &format!(r#"{{"output_index":{index},"#), 1);
-    // The ids of the pieces are of no item, or of the wrong one; the ids in the last list are others again.
+    // The ids of the deltas match no item or the wrong one; the ids in the last list differ again.
     let other = ANSWER.replace("msg_a", "msg_b");
     for id in ["msg_c", "rs_a"] {
         check_between(
@@ -213,7 +213,7 @@ fn where_an_index_is_given_it_decides() {
             ],
         );
     }
-    // The index of an item holds for pieces that say its id alone.
+    // The index of an item applies to deltas with its id alone.
     check_between(
         &[
             at(3, thought_added()),
@@ -229,7 +229,7 @@ fn where_an_index_is_given_it_decides() {
 }
 
 #[test]
-fn an_item_without_an_id_is_the_one_that_is_open() {
+fn item_without_an_id_is_the_open_one() {
     for id in ["", r#""id":"","#, r#""id":null,"#] {
         let item = ANSWER.replace(r#""id":"msg_a","#, id);
         let begun = added(&format!(r#"{{{id}"type":"message","content":[]}}"#));
@@ -239,13 +239,13 @@ fn an_item_without_an_id_is_the_one_that_is_open() {
         let frames = [begun.clone(), piece("It is "), piece("\"so\"."), done(&item), completed(&item)];
         check_between(&frames, &expected);
         check_between(&[&frames[..3], &frames[4..]].concat(), &expected);
-        // Pieces may know an id that the item was added without.
+        // Deltas may have an id that the added item lacked.
         check_between(&[begun, said("It is "), said("\"so\"."), done(&item), completed(&item)], &expected);
     }
 }
 
 #[test]
-fn calls_without_an_id_are_known_by_the_id_of_the_call() {
+fn calls_without_an_item_id_are_matched_by_call_id() {
     let call = |id: &str, arguments: &str| {
         format!(r#"{{"type":"function_call","arguments":"{arguments}","call_id":"{id}","name":"Read"}}"#)
     };

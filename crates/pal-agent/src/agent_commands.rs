@@ -1,0 +1,186 @@
+//! Commands of the user on the session of an agent, between two prompts.
+
+use std::path::Path;
+
+use pal_context::{FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
+use pal_engine::{
+    CompactionObserver, CompactionResult, EngineError, FileReader, ModelClient, Notifier, OutgoingRequest,
+    RequestOutcome, SummaryExchange, TimeSource,
+};
+use pal_memory::MemorySummary;
+use pal_model::{BlockType, Boundary, Content, EntryBody, EntryId, MessageOrigin, SharedText, Timestamp};
+use pal_project::InstructionSet;
+use pal_store::LogReader;
+use pal_view::View;
+use smol_str::SmolStr;
+
+use crate::agent_runtime::AgentRuntime;
+use crate::{Agent, AgentError};
+
+/// Preview of a compaction.
+#[derive(Debug)]
+pub struct CompactionPreview {
+    /// View before the compaction.
+    pub before: View,
+    /// Boundary that would be written.
+    pub boundary: Box<Boundary>,
+    /// Files that would not be restored.
+    pub not_read: Vec<String>,
+}
+
+impl Agent<'_> {
+    /// Previews a compaction with an extracted summary: no model, no hooks, no changes.
+    pub fn preview_compaction(&mut self) -> Result<CompactionPreview, AgentError> {
+        let before = self.session.view().clone();
+        let world = self.runtime.world(&before);
+        let now = self.runtime.clock.now();
+        let mut looking = PreviewHost { runtime: &mut self.runtime, not_read: Vec::new() };
+        match self.session.preview(world, &self.config, now, &mut looking)? {
+            CompactionResult::Done { boundary, .. } => {
+                Ok(CompactionPreview { before, boundary, not_read: looking.not_read })
+            }
+            CompactionResult::Refused(why) | CompactionResult::Blocked(why) => {
+                Err(AgentError::Other(format!("nothing would come of it: {why}")))
+            }
+        }
+    }
+
+    /// Content of an MCP server's prompt with these arguments, a JSON object. Interrupting the agent cancels
+    /// the wait.
+    pub fn prompt_of_server(
+        &mut self,
+        server: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Content, AgentError> {
+        self.runtime.inbox.handle.renew();
+        let cancel = self.runtime.inbox.handle.cancel();
+        let blocks = self.runtime.mcp.servers.get_prompt(server, name, arguments, &cancel);
+        let blocks = blocks.map_err(AgentError::Other)?;
+        if blocks.is_empty() {
+            return Err(AgentError::Other(format!("the server {server} says nothing under {name}")));
+        }
+        let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
+        Ok(Content::parse(&SharedText::from(format!("[{}]", raw.join(",")))))
+    }
+
+    /// Compacts the conversation, with optional instructions for the summary. Results are reported as events; a
+    /// refusal is an error.
+    pub fn compact(&mut self, instructions: Option<String>) -> Result<(), AgentError> {
+        self.runtime.inbox.handle.renew();
+        let now = self.runtime.clock.now();
+        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
+        let compacted = self.session.compact_manually(instructions, &self.config, now, &mut self.runtime)?;
+        match compacted {
+            CompactionResult::Done { .. } => Ok(()),
+            CompactionResult::Refused(why) | CompactionResult::Blocked(why) => {
+                Err(AgentError::Other(format!("nothing came of it: {why}")))
+            }
+        }
+    }
+
+    /// Undoes the last compaction.
+    pub fn uncompact(&mut self) -> Result<(), AgentError> {
+        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
+        let lens = self.session.view().lens().clone();
+        let failed = |error: pal_store::OpenError| AgentError::Engine(EngineError::from(error));
+        let branch =
+            LogReader::open(&self.runtime.project.log).map_err(failed)?.whole_branch().map_err(failed)?;
+        let whole = View::from_branch(lens, branch.entries);
+        self.session.uncompact(&self.config, &whole, self.runtime.clock.now())?;
+        Ok(())
+    }
+
+    /// Pins a text: every compaction preserves it word for word.
+    pub fn pin(&mut self, text: &str) -> Result<(), AgentError> {
+        self.session.pin(text, &self.config, self.runtime.clock.now())?;
+        Ok(())
+    }
+
+    /// Removes a pin by its number, counted from 1.
+    pub fn unpin(&mut self, number: usize) -> Result<(), AgentError> {
+        let pins = &self.session.view().state().pins;
+        let pin = number.checked_sub(1).and_then(|at| pins.keys().nth(at).copied());
+        let pin = pin.ok_or_else(|| AgentError::Other(format!("there is no pin {number}")))?;
+        self.session.unpin(pin, self.runtime.clock.now())?;
+        Ok(())
+    }
+
+    /// Instruction files of the session.
+    pub fn instructions(&self) -> &InstructionSet {
+        &self.runtime.project.instructions
+    }
+
+    /// Memories of the session, most relevant first; none if unreadable.
+    pub fn memories(&self) -> Vec<MemorySummary> {
+        let place = self.runtime.memory.as_ref().map(|remembering| &remembering.place);
+        let memory = place.and_then(|place| place.open_existing(self.runtime.clock.now()).ok().flatten());
+        memory.and_then(|mut memory| memory.list().ok()).unwrap_or_default()
+    }
+
+    /// Pinned texts.
+    pub fn pins(&self) -> Vec<String> {
+        self.session.view().state().pins.values().cloned().collect()
+    }
+
+    /// Rewinds to before a prompt and returns its text. Files stay as they are, and the agent forgets what it
+    /// knew of them.
+    pub fn rewind(&mut self, prompt: &str) -> Result<String, AgentError> {
+        let unknown = || AgentError::Other(format!("there is no prompt {prompt} in this conversation"));
+        let id: EntryId = prompt.parse().map_err(|_| unknown())?;
+        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
+        let entry = self.session.view().branch().iter().find(|entry| entry.id == id).ok_or_else(unknown)?;
+        let words = match &entry.body {
+            EntryBody::User(user) if user.origin == MessageOrigin::Person => {
+                let texts = user.content.blocks().iter().filter(|block| block.kind() == BlockType::Text);
+                texts.filter_map(|block| block.string("text")).collect::<Vec<_>>().join("\n")
+            }
+            _ => return Err(unknown()),
+        };
+        let to = entry.parent.ok_or_else(unknown)?;
+        self.session.rewind(to)?;
+        let workspace = &self.runtime.tools.workspace;
+        workspace.forget_seen();
+        for (path, seen) in &self.session.view().state().seen_files {
+            workspace.record_seen(Path::new(path), seen.clone());
+        }
+        Ok(words)
+    }
+}
+
+/// Host that only reads the files a compaction would restore.
+struct PreviewHost<'a, 'b> {
+    runtime: &'a mut AgentRuntime<'b>,
+    not_read: Vec<String>,
+}
+
+impl ModelClient for PreviewHost<'_, '_> {
+    fn send(&mut self, _outgoing: &OutgoingRequest<'_>) -> RequestOutcome {
+        RequestOutcome::Failed(String::from("a look ahead sends nothing"))
+    }
+
+    fn ask(&mut self, _question: &SummaryQuestion, _betas: &[SmolStr], _now: Timestamp) -> SummaryExchange {
+        SummaryExchange {
+            reply: SummaryReply::Failed(String::from("a look ahead asks nobody")),
+            answered: None,
+        }
+    }
+}
+
+impl FileReader for PreviewHost<'_, '_> {
+    fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
+        let read = self.runtime.read_again(wanted);
+        if read.text.is_none() {
+            self.not_read.push(wanted.path.clone());
+        }
+        read
+    }
+}
+
+impl Notifier for PreviewHost<'_, '_> {
+    fn notice(&mut self, _line: &str) {}
+}
+
+impl TimeSource for PreviewHost<'_, '_> {}
+
+impl CompactionObserver for PreviewHost<'_, '_> {}

@@ -1,0 +1,153 @@
+//! Handle of an agent for other threads.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pal_events::{AgentControl, ExchangeReport};
+use pal_model::{Content, ToolUseId};
+use pal_permissions::PermissionMode;
+use pal_process::CancelToken;
+use pal_run::{RunInput, ToolCallResult};
+
+/// Callback for an incoming message.
+type MessageListener = Arc<dyn Fn() + Send + Sync>;
+
+/// Steers and interrupts an agent from any thread.
+#[derive(Clone)]
+pub struct AgentHandle {
+    signals: Sender<AgentSignal>,
+    cancel: Arc<Mutex<CancelToken>>,
+    bell: Arc<Mutex<Option<MessageListener>>>,
+    /// Whether the agent is closed.
+    is_closed: Arc<AtomicBool>,
+    /// Mode chosen by the user, not applied yet.
+    mode: Arc<Mutex<Option<PermissionMode>>>,
+    /// Files of memories saved by the user and not announced yet.
+    remembered: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+/// A signal from another thread.
+#[derive(Debug)]
+pub(crate) enum AgentSignal {
+    /// A message or an interrupt.
+    Said(RunInput),
+    /// Output of a running call.
+    Printed(ToolUseId, String),
+    /// Result of a call, with the files it touched.
+    Returned(Box<ToolCallResult>, Vec<std::path::PathBuf>),
+    /// Usage of a subagent or fork.
+    Exchanged(Box<ExchangeReport>),
+    /// A subagent has ended.
+    AgentLeft,
+    /// Progress line of a subagent.
+    Doing {
+        /// Its name.
+        agent: String,
+        /// The line.
+        doing: String,
+    },
+}
+
+impl AgentHandle {
+    pub(crate) fn new(signals: Sender<AgentSignal>) -> AgentHandle {
+        let cancel = Arc::new(Mutex::new(CancelToken::new()));
+        AgentHandle {
+            signals,
+            cancel,
+            bell: Arc::default(),
+            is_closed: Arc::default(),
+            mode: Arc::default(),
+            remembered: Arc::default(),
+        }
+    }
+
+    /// Sends a user message. A working agent reads it with its next tool results; an idle one runs it next.
+    pub fn steer(&self, content: Content) {
+        // A closed agent ignores it.
+        let _ = self.signals.send(AgentSignal::Said(RunInput::Prompt(content)));
+    }
+
+    /// Delivers a message of another agent, which does not count as the user's.
+    pub fn message(&self, content: Content) {
+        let _ = self.signals.send(AgentSignal::Said(RunInput::Message(content)));
+        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(bell) = bell {
+            bell();
+        }
+    }
+
+    /// Sets the callback for incoming messages, so that an idle agent is made to read them
+    /// ([`crate::Agent::heed`]).
+    pub fn on_message(&self, bell: impl Fn() + Send + Sync + 'static) {
+        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(bell));
+    }
+
+    /// Stops the current response and running tools; everything that arrived is kept.
+    pub fn interrupt(&self) {
+        let _ = self.signals.send(AgentSignal::Said(RunInput::Interrupt));
+        self.cancel().cancel();
+    }
+
+    /// Chooses the permission mode and its sandbox for the next call; the model is told with the next request.
+    pub fn choose_mode(&self, mode: PermissionMode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+    }
+
+    /// Announces a memory that the user saved, with the next request.
+    pub fn remember(&self, file: PathBuf) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+    }
+
+    /// Takes the saved memories.
+    pub(crate) fn take_remembered(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut *self.remembered.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the chosen mode.
+    pub(crate) fn take_mode(&self) -> Option<PermissionMode> {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn send(&self, signal: AgentSignal) {
+        let _ = self.signals.send(signal);
+    }
+
+    /// Cancellation of the current work.
+    pub(crate) fn cancel(&self) -> CancelToken {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stops the agent for good; later messages are ignored.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.interrupt();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Renews the cancellation for a new prompt, unless the agent is closed.
+    pub(crate) fn renew(&self) {
+        if self.is_closed() {
+            return;
+        }
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = CancelToken::new();
+    }
+}
+
+impl AgentControl for AgentHandle {
+    fn steer(&self, content: Content) {
+        AgentHandle::steer(self, content);
+    }
+
+    fn interrupt(&self) {
+        AgentHandle::interrupt(self);
+    }
+
+    fn choose_mode(&self, mode: PermissionMode) {
+        AgentHandle::choose_mode(self, mode);
+    }
+}

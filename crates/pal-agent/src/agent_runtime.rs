@@ -1,0 +1,268 @@
+//! The runtime of an agent: everything outside of its session, as named parts.
+
+mod compaction;
+mod run_roles;
+mod session_roles;
+mod session_tool_calls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pal_engine::{Session, SessionConfig};
+use pal_events::{AgentEvent, SessionInfo};
+use pal_model::{ContentBlock, Timestamp, ToolUseId};
+use pal_prompt::{InstructionFile, InstructionScope};
+use pal_run::RunInput;
+use pal_settings::KillSwitch;
+use smol_str::SmolStr;
+
+pub(crate) use session_tool_calls::all_tools;
+
+use crate::agent_handle::AgentSignal;
+use crate::agent_inbox::AgentInbox;
+use crate::background_tasks::BackgroundTasks;
+use crate::clock::Clock;
+use crate::conversation_model::ConversationModel;
+use crate::event_sink::EventSink;
+use crate::hook_runner::HookRunner;
+use crate::memory_prefetch::MemoryPrefetch;
+use crate::note_keeper::NOTES;
+use crate::pending_entries::PendingEntries;
+use crate::permission_checker::PermissionChecker;
+use crate::project_context::ProjectContext;
+use crate::session_mcp::McpServers;
+use crate::session_open::PERMISSIONS;
+use crate::session_switches::SessionSwitches;
+use crate::subagents::Subagents;
+use crate::tool_runner::ToolRunner;
+
+/// Maximum number of damaged places reported when a session starts.
+const DAMAGE_SHOWN_MAX: usize = 5;
+
+/// Everything an agent works with, made of named parts.
+pub(crate) struct AgentRuntime<'a> {
+    pub(crate) model: ConversationModel,
+    pub(crate) clock: Clock,
+    pub(crate) inbox: AgentInbox,
+    pub(crate) events: EventSink<'a>,
+    pub(crate) tools: ToolRunner,
+    pub(crate) permissions: PermissionChecker,
+    pub(crate) hooks: Arc<HookRunner>,
+    pub(crate) project: ProjectContext,
+    /// Prefetch of memories; none if nothing is remembered.
+    pub(crate) memory: Option<MemoryPrefetch>,
+    pub(crate) background: BackgroundTasks,
+    pub(crate) subagents: Arc<Subagents>,
+    pub(crate) pending: PendingEntries,
+    pub(crate) mcp: McpServers,
+    pub(crate) switches: SessionSwitches,
+}
+
+impl AgentRuntime<'_> {
+    /// Reports the session and damage to its log.
+    pub(crate) fn report_session(&mut self, session: &Session, id: &str, is_resumed: bool, version: &str) {
+        self.events.send(AgentEvent::SessionStarted(SessionInfo {
+            session_id: id.to_owned(),
+            transcript_path: self.project.log.display().to_string(),
+            cwd: self.tools.workspace.directory().display().to_string(),
+            model: self.model.card.model.clone(),
+            tools: self.tools.catalogue.tools().iter().map(|tool| tool.wire_name.clone()).collect(),
+            permission_mode: SmolStr::new_static(self.permissions.mode.name()),
+            is_resumed,
+            version: version.to_owned(),
+        }));
+        for warning in damage_warnings(session.problems(), id) {
+            self.events.warning(warning);
+        }
+        if let Some(left_out) = session.left_out() {
+            self.events.warning(left_out.to_string());
+        }
+    }
+
+    /// Forgets everything about the last prompt.
+    pub(crate) fn begin_prompt(&mut self) {
+        self.inbox.begin_prompt();
+        self.tools.granted.clear();
+        self.model.time_waited = Duration::ZERO;
+        self.permissions.denials.clear();
+    }
+
+    /// Handles a signal and returns the input for the run, if it has one.
+    pub(crate) fn handle_signal(&mut self, signal: AgentSignal) -> Option<RunInput> {
+        match signal {
+            AgentSignal::Said(input) => Some(input),
+            AgentSignal::Printed(call, text) => {
+                self.events.send(AgentEvent::ToolPrinted { call, text });
+                None
+            }
+            AgentSignal::AgentLeft => None,
+            AgentSignal::Doing { agent, doing } => {
+                self.events.send(AgentEvent::SubagentActivity { agent, doing });
+                None
+            }
+            AgentSignal::Exchanged(exchanged) => {
+                self.pending.usage.extend(exchanged.response_record());
+                self.events.send(AgentEvent::ExchangeEnded(exchanged));
+                None
+            }
+            AgentSignal::Returned(mut returned, touched) => {
+                self.tell_notices();
+                self.take_in_notes(Some((&returned.call, returned.is_error)));
+                for path in &touched {
+                    for file in self.project.touched(path) {
+                        self.tell_instruction(&file, "nested_traversal");
+                        returned.notes.push(("instructions", pal_project::render_joining_text(&file)));
+                    }
+                }
+                self.tell_refused_includes();
+                self.report_ended_call(&returned.call, returned.is_error, &returned.content);
+                if let Some(directory) = &returned.effects.directory {
+                    let moved = self.project.moved(directory.as_ref());
+                    returned.notes.extend(moved.into_iter().map(|text| ("instructions", text)));
+                }
+                if let Some(mode) = &returned.effects.mode {
+                    self.permissions.set_mode(mode);
+                    // The tool result announces the new mode.
+                    self.permissions.announced_mode = self.permissions.mode;
+                    self.events.send(AgentEvent::Mode(SmolStr::new_static(self.permissions.mode.name())));
+                }
+                Some(RunInput::CallReturned(*returned))
+            }
+        }
+    }
+
+    /// Reports that a call has ended.
+    fn report_ended_call(&mut self, call: &ToolUseId, is_error: bool, content: &[ContentBlock]) {
+        if let Some(event) = self.tools.end_call(call, is_error, content) {
+            self.events.send(event);
+        }
+    }
+
+    /// Shows the messages of hooks to the user.
+    pub(crate) fn tell_notices(&mut self) {
+        for notice in self.hooks.take_notices() {
+            self.events.notice(notice);
+        }
+    }
+
+    /// Starts memory work when the conversation has come to rest.
+    pub(crate) fn start_memory_work(&mut self, session: &Session, config: &SessionConfig, now: Timestamp) {
+        for line in self.background.start_memory_work(session, config, now, &self.switches) {
+            self.events.notice(line);
+        }
+    }
+
+    /// Updates the session notes if they are due.
+    pub(crate) fn update_notes(&mut self, session: &Session, config: &SessionConfig, now: Timestamp) {
+        if let Some(failed) = self.background.update_notes(session, config, now, &self.switches) {
+            self.events.notice(failed);
+        }
+    }
+
+    /// Updates the notes after the agent edited them: with this call, or with all calls if `call` is none.
+    fn take_in_notes(&mut self, call: Option<(&ToolUseId, bool)>) {
+        let returned = self.background.notes.as_mut().and_then(|keeping| keeping.returned(call));
+        match (returned, &self.permissions.notes) {
+            (Some(Err(why)), _) => self.events.notice(why),
+            // The agent may keep editing although the file was repaired.
+            (Some(Ok(true)), Some(file)) => {
+                if let Some(seen) = pal_tools::file_seen(file) {
+                    self.tools.workspace.record_seen(file, seen);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Reminds the agent of its notes, if it writes them itself and they are due.
+    fn remind_of_notes(&mut self, session: &Session) {
+        self.take_in_notes(None);
+        let Some(keeping) =
+            self.background.notes.as_mut().filter(|_| !self.switches.is_off(KillSwitch::Notes))
+        else {
+            return;
+        };
+        match keeping.reminder(session) {
+            None => {}
+            Some(Err(why)) => self.events.notice(why),
+            Some(Ok(reminder)) => {
+                // The file exists only now.
+                self.permissions.notes = keeping.own_file();
+                if let Some((file, seen)) = reminder.seen {
+                    self.tools.workspace.record_seen(&file, seen);
+                }
+                self.pending.attachments.push((NOTES, reminder.text));
+            }
+        }
+    }
+
+    /// Reports the initial instruction files to hooks.
+    pub(crate) fn tell_instructions(&mut self) {
+        if !self.hooks.hears_instructions() {
+            return;
+        }
+        for file in self.project.instructions.files.clone() {
+            let why = if file.included_by.is_some() { "include" } else { "session_start" };
+            self.tell_instruction(&file, why);
+        }
+    }
+
+    /// Warns about refused includes of instruction files.
+    pub(crate) fn tell_refused_includes(&mut self) {
+        for refusal in self.project.instructions.take_refusals() {
+            self.events.warning(refusal);
+        }
+    }
+
+    pub(crate) fn tell_instruction(&mut self, file: &InstructionFile, why: &str) {
+        let whose = match file.scope {
+            InstructionScope::Managed => "Managed",
+            InstructionScope::User => "User",
+            InstructionScope::Local => "Local",
+            InstructionScope::Project | InstructionScope::Added => "Project",
+        };
+        self.hooks.instructions_loaded(
+            file.path.as_ref(),
+            whose,
+            why,
+            self.permissions.mode,
+            &self.inbox.handle.cancel(),
+        );
+        self.tell_notices();
+    }
+
+    /// Applies the mode that the user chose.
+    pub(crate) fn apply_chosen_mode(&mut self) {
+        if let Some(mode) = self.inbox.handle.take_mode() {
+            self.permissions.choose_mode(mode);
+        }
+    }
+
+    /// Announces a changed mode with the next request.
+    pub(crate) fn tell_mode(&mut self) {
+        self.apply_chosen_mode();
+        if self.permissions.announced_mode != self.permissions.mode {
+            self.permissions.announced_mode = self.permissions.mode;
+            self.pending
+                .attachments
+                .push((PERMISSIONS, self.project.prompt.choose_mode(self.permissions.mode)));
+        }
+    }
+}
+
+/// Warnings about damage to the log: the first places, and how to see all.
+fn damage_warnings(problems: &[pal_store::LogProblem], id: &str) -> Vec<String> {
+    let mut warnings: Vec<String> =
+        problems.iter().take(DAMAGE_SHOWN_MAX).map(|problem| format!("damaged log: {problem}")).collect();
+    if !problems.is_empty() {
+        let more = match problems.len().saturating_sub(DAMAGE_SHOWN_MAX) {
+            0 => String::new(),
+            more => format!("{more} more; "),
+        };
+        warnings.push(format!(
+            "damaged log: {more}everything that is intact was read; `pal check {id}` lists the damage, \
+             `pal check {id} --repair` repairs it by appending"
+        ));
+    }
+    warnings
+}

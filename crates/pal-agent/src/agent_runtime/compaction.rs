@@ -1,0 +1,115 @@
+//! Compactions of the session: their inputs from the project, and what they change around it.
+
+use std::path::Path;
+
+use pal_context::{CompactionRequest, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes};
+use pal_engine::{CompactionFollowUp, CompactionInputs};
+use pal_events::AgentEvent;
+use pal_model::{Boundary, PromptPrefix};
+use pal_permissions::PermissionMode;
+use pal_project::take_project_snapshot;
+use pal_settings::KillSwitch;
+use pal_view::View;
+
+use crate::agent_runtime::AgentRuntime;
+use crate::memory_prefetch::memory_index;
+use crate::restored_files::text_inside;
+
+impl AgentRuntime<'_> {
+    /// Runs the hooks and collects the inputs of a compaction.
+    pub(crate) fn prepare_compaction(&mut self, order: &CompactionRequest, view: &View) -> CompactionInputs {
+        let said = self.hooks.compacting(order, self.permissions.mode, &self.inbox.handle.cancel());
+        self.tell_notices();
+        if said.blocked_by.is_none() {
+            self.events.send(AgentEvent::Compacting { tokens: view.size().tokens });
+        }
+        CompactionInputs {
+            blocked_by: said.blocked_by,
+            instructions: said.instructions,
+            world: self.world(view),
+            notes: self.notes(),
+        }
+    }
+
+    fn notes(&mut self) -> Option<SessionNotes> {
+        let is_off = self.switches.is_off(KillSwitch::Notes);
+        let (keeping, cancel) =
+            (self.background.notes.as_mut().filter(|_| !is_off)?, self.inbox.handle.cancel());
+        keeping.for_compaction(&cancel)
+    }
+
+    /// Context to restore besides files.
+    pub(crate) fn world(&self, view: &View) -> RestoreSources {
+        if self.switches.is_off(KillSwitch::Restoration) {
+            return RestoreSources::default();
+        }
+        let state = view.state();
+        let skill = |name: &String| {
+            let text = pal_tools::skill_text(&self.tools.workspace, name)?;
+            Some(NamedText { name: name.clone(), text })
+        };
+        let plan = (self.permissions.mode == PermissionMode::Plan).then(|| {
+            String::from("Plan mode is on: look at whatever you need, change nothing, and end with a plan.")
+        });
+        let running: Vec<String> = self.tools.shell.running_commands();
+        RestoreSources {
+            skills: state.skills.iter().rev().filter_map(skill).collect(),
+            plan,
+            agents: (!running.is_empty()).then(|| running.join("\n")),
+            not_restored: self
+                .permissions
+                .notes
+                .iter()
+                .chain([&self.project.log])
+                .map(|file| file.display().to_string())
+                .collect(),
+            ..RestoreSources::default()
+        }
+    }
+
+    /// Reports a compaction, forgets the files that the model no longer sees, and runs the hooks.
+    pub(crate) fn follow_compaction(&mut self, boundary: &Boundary, view: &View) -> CompactionFollowUp {
+        self.events.send(AgentEvent::Compacted(Box::new(boundary.clone())));
+        if let Some(keeping) = &mut self.background.notes {
+            keeping.compacted(view.size().tokens);
+        }
+        self.tools.workspace.forget_seen();
+        for (path, seen) in &boundary.snapshot.seen_files {
+            self.tools.workspace.record_seen(Path::new(path), seen.clone());
+        }
+        let said = self.hooks.compacted(boundary, self.permissions.mode, &self.inbox.handle.cancel());
+        self.tell_notices();
+        CompactionFollowUp {
+            prefix: self.renewed(view),
+            notes: said.into_iter().map(|text| ("hook", text)).collect(),
+            announcement: self.project.announcement(&view.state().announced, &self.tools.catalogue),
+        }
+    }
+
+    /// Returns the new prompt prefix if it differs from the current one: earlier notices of changes are hidden
+    /// behind the summary, so the prefix must contain them (§4.14).
+    fn renewed(&mut self, view: &View) -> Option<PromptPrefix> {
+        let gathered = take_project_snapshot(&self.project.sources);
+        let remembered = self.memory.as_ref();
+        let memory = remembered.map_or(Vec::new(), |known| memory_index(&known.place, self.clock.now()).0);
+        let renewed = self.project.prompt.assembled(&gathered, memory).prefix;
+        self.project.instructions = gathered.instructions;
+        let is_same = |prefix: &PromptPrefix| {
+            (&prefix.system, &prefix.tools, prefix.context.to_json())
+                == (&renewed.system, &renewed.tools, renewed.context.to_json())
+        };
+        (!view.prefix().is_some_and(is_same)).then_some(renewed)
+    }
+
+    /// Reads a file for restoration, only inside of the directories that the session works in.
+    pub(crate) fn read_again(&mut self, wanted: &FileRequest) -> RestoredFile {
+        let target = self.tools.workspace.resolve(&wanted.path);
+        // Files that need permission are not restored.
+        let may_look = self.permissions.may_look(&target, &self.tools.workspace);
+        let root = self.tools.workspace.roots.iter().find(|root| may_look && target.real.starts_with(root));
+        let path = target.real.display().to_string();
+        let text = root.and_then(|root| text_inside(root, &path, wanted.bytes_max).ok());
+        let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));
+        RestoredFile { path: wanted.path.clone(), text, seen }
+    }
+}

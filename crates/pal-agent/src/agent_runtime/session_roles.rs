@@ -1,0 +1,69 @@
+//! The roles that a session needs, played by the runtime.
+
+use pal_context::{CompactionRequest, FileRequest, RestoredFile, SummaryQuestion};
+use pal_engine::{
+    CompactionFollowUp, CompactionInputs, CompactionObserver, FileReader, ModelClient, Notifier,
+    OutgoingRequest, RequestOutcome, SummaryExchange, TimeSource,
+};
+use pal_events::AgentEvent;
+use pal_model::{Boundary, Timestamp};
+use pal_settings::KillSwitch;
+use pal_view::View;
+use smol_str::SmolStr;
+
+use crate::agent_runtime::AgentRuntime;
+
+impl ModelClient for AgentRuntime<'_> {
+    fn send(&mut self, outgoing: &OutgoingRequest<'_>) -> RequestOutcome {
+        let cancel = self.inbox.handle.cancel();
+        let exchange = if self.switches.is_off(KillSwitch::BreakDetector) {
+            self.model.exchange(outgoing.request, outgoing.betas, &cancel, &mut self.events)
+        } else {
+            let request = self.model.encoder.with_cache_diagnosis(outgoing.request, outgoing.previous);
+            self.model.exchange(&request, outgoing.betas, &cancel, &mut self.events)
+        };
+        self.model.outcome(exchange)
+    }
+
+    fn ask(&mut self, question: &SummaryQuestion, betas: &[SmolStr], _now: Timestamp) -> SummaryExchange {
+        let cancel = self.inbox.handle.cancel();
+        self.model.summarize(question, betas, &cancel, &mut self.events)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.inbox.handle.cancel().is_cancelled()
+    }
+}
+
+impl FileReader for AgentRuntime<'_> {
+    fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
+        self.read_again(wanted)
+    }
+}
+
+impl Notifier for AgentRuntime<'_> {
+    fn notice(&mut self, line: &str) {
+        self.events.notice(line.to_owned());
+    }
+
+    fn discard_answer(&mut self) {
+        let why = String::from("the window was full before it ended; the conversation is compacted first");
+        self.events.send(AgentEvent::AnswerDiscarded { why });
+    }
+}
+
+impl TimeSource for AgentRuntime<'_> {
+    fn now(&mut self, _earlier: Timestamp) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+impl CompactionObserver for AgentRuntime<'_> {
+    fn before_compaction(&mut self, order: &CompactionRequest, view: &View) -> CompactionInputs {
+        self.prepare_compaction(order, view)
+    }
+
+    fn after_compaction(&mut self, boundary: &Boundary, view: &View) -> CompactionFollowUp {
+        self.follow_compaction(boundary, view)
+    }
+}

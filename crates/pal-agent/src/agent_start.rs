@@ -1,0 +1,351 @@
+//! Starting an agent, step by step.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pal_engine::SessionConfig;
+use pal_events::AgentEvent;
+use pal_model::{EntryBody, KnownFile};
+use pal_project::{ProjectSnapshot, take_project_snapshot};
+use pal_prompt::{Capability, ToolCatalogue};
+use pal_run::Run;
+use pal_settings::KillSwitch;
+use pal_tools::{MediaSupport, Workspace};
+use smol_str::SmolStr;
+
+use crate::agent::Agent;
+use crate::agent_handle::AgentHandle;
+use crate::agent_inbox::AgentInbox;
+use crate::agent_runtime::{AgentRuntime, all_tools};
+use crate::background_budget::BackgroundBudget;
+use crate::background_tasks::BackgroundTasks;
+use crate::cache_keepalive::CacheKeepalive;
+use crate::conversation_model::ConversationModel;
+use crate::event_sink::EventSink;
+use crate::hook_runner::HookRunner;
+use crate::memory_prefetch::{MemoryKeeper, MemoryPrefetch, WriteOrigin, memory_index};
+use crate::memory_tasks;
+use crate::note_keeper::NoteKeeper;
+use crate::options::{AgentOptions, SessionOrigin};
+use crate::output_limit::OutputLimit;
+use crate::pending_entries::PendingEntries;
+use crate::permission_checker::PermissionChecker;
+use crate::project_context::ProjectContext;
+use crate::request_encoder::RequestEncoder;
+use crate::session_mcp::McpServers;
+use crate::session_open::{self, OpenedSession, PERMISSIONS, PromptBuilder};
+use crate::session_switches::SessionSwitches;
+use crate::subagents::{AGENT, RunningAgent, Subagents, TeamMailbox, is_fork};
+use crate::todo_reminder::TodoReminder;
+use crate::tool_runner::ToolRunner;
+use crate::{AgentError, shell_sandbox};
+
+/// The prompt prefix that a session starts with, and what the model and the user hear about it.
+struct StartedPrefix {
+    catalogue: ToolCatalogue,
+    attachments: Vec<(&'static str, String)>,
+    notices: Vec<String>,
+    warning: Option<String>,
+}
+
+impl<'a> Agent<'a> {
+    /// Opens the session and reports it. Nothing is sent yet.
+    pub fn start(
+        options: AgentOptions,
+        sink: Box<dyn FnMut(AgentEvent) + 'a>,
+    ) -> Result<Agent<'a>, AgentError> {
+        // MCP servers start up while everything else is prepared.
+        let mcp = McpServers::start(&options);
+        let project = pal_project::find_project(&options.sources.search.directory);
+        let mut gathered = take_project_snapshot(&options.sources);
+        let mut opened = session_open::open(&options, &project)?;
+        let config = options.session_config(&opened.log);
+        let switches = SessionSwitches::new(&options.switches, &config);
+        let prompt = PromptBuilder::new(&options, config.policy.warm_clear);
+        let mut prefix = start_prefix(&options, &mut opened, &prompt, &mut gathered)?;
+        let (workspace, memory) = open_workspace(&options, &opened);
+        let inbox = AgentInbox::new();
+        let shell = Arc::new(shell_sandbox::shell(&options, &workspace));
+        let subagents =
+            open_subagents(&options, &opened, (&mcp, &prefix.catalogue), &workspace, &inbox.handle);
+        let skills = available_skills(&switches, &workspace);
+        let hooks = Arc::new(hook_runner(&options, &opened, &project, &workspace));
+        let saved_mode = opened.session.view().state().mode.clone();
+        let mut permissions = PermissionChecker::new(&options, Arc::clone(&shell), saved_mode.as_deref());
+        prefix.attachments.extend(read_waiting_mail(&options, &opened, &subagents));
+        let background = start_background(&options, (&opened, &config), &project, &workspace, &inbox.handle);
+        permissions.notes = background.notes.as_ref().and_then(NoteKeeper::own_file);
+        let runtime = AgentRuntime {
+            model: conversation_model(&options, &opened),
+            clock: options.clock,
+            inbox,
+            events: EventSink::new(sink),
+            tools: ToolRunner {
+                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalogue)),
+                catalogue: prefix.catalogue,
+                workspace,
+                shell,
+                output_limit: output_limit(&options, &opened),
+                running: Vec::new(),
+                granted: BTreeMap::new(),
+            },
+            permissions,
+            hooks,
+            project: ProjectContext {
+                instructions: gathered.instructions,
+                skills,
+                agents: subagents.offered(),
+                servers: Vec::new(),
+                announces: !switches.is_off(KillSwitch::Announcements),
+                sources: options.sources,
+                prompt,
+                log: opened.log,
+            },
+            memory,
+            background,
+            subagents,
+            pending: PendingEntries {
+                attachments: prefix.attachments,
+                usage: Vec::new(),
+                compaction: None,
+                todo_reminder: TodoReminder::of(opened.session.view().branch()),
+            },
+            mcp,
+            switches,
+        };
+        let run = Run::new(options.model.run.clone()).with_spent(opened.session.view().state().totals);
+        let OpenedSession { session, id, is_resumed, .. } = opened;
+        let mut agent = Agent { session, config, run, runtime, unheard: VecDeque::new(), id };
+        agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
+        Ok(agent)
+    }
+
+    /// Reports the open session to the user and to hooks.
+    fn report_start(
+        &mut self,
+        is_resumed: bool,
+        version: &str,
+        (notices, warning): (Vec<String>, Option<String>),
+    ) {
+        let Agent { session, runtime, id, .. } = self;
+        runtime.report_session(session, id, is_resumed, version);
+        notices.into_iter().for_each(|notice| runtime.events.notice(notice));
+        warning.into_iter().for_each(|warning| runtime.events.warning(warning));
+        runtime.tell_refused_includes();
+        runtime.tell_instructions();
+        runtime.tell_servers();
+        let cancel = runtime.inbox.handle.cancel();
+        let source = if is_resumed { "resume" } else { "startup" };
+        let said = runtime.hooks.session_started(session, source, runtime.permissions.mode, &cancel);
+        runtime.pending.attach("hook", said);
+    }
+}
+
+/// Starts a subagent as an agent of its own.
+fn start_subagent<'a>(
+    options: AgentOptions,
+    sink: Box<dyn FnMut(AgentEvent) + 'a>,
+) -> Result<Box<dyn RunningAgent + 'a>, AgentError> {
+    Ok(Box::new(Agent::start(options, sink)?))
+}
+
+/// Continues with the prefix of a resumed session, or starts a new one.
+fn start_prefix(
+    options: &AgentOptions,
+    opened: &mut OpenedSession,
+    prompt: &PromptBuilder,
+    gathered: &mut ProjectSnapshot,
+) -> Result<StartedPrefix, AgentError> {
+    let OpenedSession { session, log, is_resumed, is_foreign, .. } = opened;
+    // A session that was killed right after its first entry starts here.
+    let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, EntryBody::Session(_)));
+    let now = options.clock.now();
+    if *is_resumed && has_begun && !*is_foreign {
+        let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
+        let changed = gathered.instructions.resume_from(noted);
+        let mut attachments: Vec<(&'static str, String)> =
+            changed.into_iter().map(|notice| ("instructions", notice.text)).collect();
+        attachments.extend(prompt.unsaid(session).map(|text| (PERMISSIONS, text)));
+        session.answer_interrupted_calls(options.clock.now())?;
+        return Ok(StartedPrefix {
+            catalogue: prompt.catalogue(),
+            attachments,
+            notices: Vec::new(),
+            warning: None,
+        });
+    }
+    let index = options.memory.place.as_ref().map(|place| memory_index(place, now));
+    let (memory, notices) = index.unwrap_or_default();
+    let assembled = prompt.assembled(gathered, memory);
+    let mut warning = None;
+    if *is_foreign && has_begun {
+        session.answer_interrupted_calls(now)?;
+        session_open::distrust(session, options, &assembled.prefix)?;
+        warning = Some(format!(
+            "{} is no session of {}: its system prompt, tools and reminders are not sent; those of this program take \
+             their place",
+            log_name(&options.origin, log),
+            options.home.display()
+        ));
+    } else {
+        session_open::begin(session, options, &assembled.prefix)?;
+    }
+    Ok(StartedPrefix { catalogue: assembled.catalogue, attachments: Vec::new(), notices, warning })
+}
+
+/// Opens the workspace, with the memory directory if there is one.
+fn open_workspace(
+    options: &AgentOptions,
+    opened: &OpenedSession,
+) -> (Arc<Workspace>, Option<MemoryPrefetch>) {
+    let mut workspace = workspace(options, opened);
+    let memory = options.memory.place.clone().map(|place| {
+        let writing = WriteOrigin::default();
+        workspace.recorded_folder = Some(Box::new(MemoryKeeper {
+            folder: workspace.resolve(&place.directory.display().to_string()).real,
+            place: place.clone(),
+            session: opened.id.clone(),
+            writing: writing.clone(),
+            clock: options.clock,
+        }));
+        MemoryPrefetch::new(place, writing, options.memory.bytes_max, &opened.id)
+    });
+    (Arc::new(workspace), memory)
+}
+
+fn open_subagents(
+    options: &AgentOptions,
+    opened: &OpenedSession,
+    (mcp, catalogue): (&McpServers, &ToolCatalogue),
+    workspace: &Workspace,
+    handle: &AgentHandle,
+) -> Arc<Subagents> {
+    // Definitions are needed only by an agent that can start others.
+    let can_start = catalogue.find_tool(AGENT).is_some();
+    let known = if can_start { pal_tools::agent_definitions(workspace) } else { Vec::new() };
+    let is_fork = is_fork(opened.session.view().branch());
+    let mut template = options.clone();
+    template.mcp.shared = Some(Arc::clone(&mcp.servers));
+    let log = opened.log.clone();
+    Arc::new(Subagents::new(template, log, known, handle.clone(), (is_fork, start_subagent)))
+}
+
+fn available_skills(switches: &SessionSwitches, workspace: &Workspace) -> Vec<Capability> {
+    if switches.is_off(KillSwitch::Skills) {
+        return Vec::new();
+    }
+    let offered =
+        |skill: pal_tools::SkillInfo| Capability { name: SmolStr::new(skill.name), about: skill.description };
+    pal_tools::available_skills(workspace).into_iter().map(offered).collect()
+}
+
+fn hook_runner(
+    options: &AgentOptions,
+    opened: &OpenedSession,
+    project: &Path,
+    workspace: &Arc<Workspace>,
+) -> HookRunner {
+    let place = pal_hooks::HookSession {
+        session_id: opened.id.clone(),
+        transcript_path: opened.log.clone(),
+        project: project.to_owned(),
+        folder: opened.session.directory().to_owned(),
+    };
+    let (hooks, switches) = (options.hooks.clone(), options.switches.clone());
+    let model = &options.model.lens.card.model;
+    let hooks = HookRunner::new(hooks, place, Arc::clone(workspace), switches, model);
+    hooks.of_agent(options.subagent.identity.clone(), &opened.log)
+}
+
+/// Delivers team mail that arrived while the session was closed; an attachment if it cannot be read.
+fn read_waiting_mail(
+    options: &AgentOptions,
+    opened: &OpenedSession,
+    subagents: &Subagents,
+) -> Option<(&'static str, String)> {
+    let has_mail =
+        options.subagent.identity.is_none() && !opened.is_foreign && TeamMailbox::exists(opened.folder());
+    match has_mail.then(|| subagents.lead())? {
+        Ok(mail) => {
+            mail.look_now();
+            None
+        }
+        Err(why) => Some(("agents", format!("The mail of the team cannot be read: {why}"))),
+    }
+}
+
+fn start_background(
+    options: &AgentOptions,
+    (opened, config): (&OpenedSession, &SessionConfig),
+    project: &Path,
+    workspace: &Workspace,
+    handle: &AgentHandle,
+) -> BackgroundTasks {
+    let connection = Arc::clone(&options.model.connection);
+    let budget =
+        BackgroundBudget::new(&options.home, options.background.tokens_daily, &opened.id, connection);
+    let budget = Arc::new(budget);
+    // Only the conversation itself needs notes: subagents report.
+    let notes = match options.subagent.identity {
+        None => NoteKeeper::open(opened.folder(), options, Arc::clone(&budget), handle.clone()),
+        Some(_) => None,
+    };
+    let keepalive = CacheKeepalive::begin(options, config, budget);
+    let (extraction, dreams) =
+        memory_tasks::begin(options, (opened.folder(), opened.id.as_str()), project, workspace, handle);
+    BackgroundTasks { notes, extraction, dreams, keepalive }
+}
+
+fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> ConversationModel {
+    let connection = Arc::clone(&options.model.connection);
+    let card = options.model.lens.card.clone();
+    let cache_key = opened.session.view().branch().first().map(|entry| format!("pal-{}", entry.id));
+    let encoder = RequestEncoder::new(&card, connection.endpoint().dialect(), cache_key);
+    ConversationModel { connection, encoder, card, time_waited: Duration::ZERO }
+}
+
+fn output_limit(options: &AgentOptions, opened: &OpenedSession) -> Option<OutputLimit> {
+    let bytes_max = options.tools.outputs.total_bytes_max;
+    let is_subagent = options.subagent.identity.is_some();
+    (!is_subagent).then(|| OutputLimit::new(&options.home, opened.session.directory(), bytes_max))
+}
+
+fn workspace(options: &AgentOptions, opened: &OpenedSession) -> Workspace {
+    let search = &options.sources.search;
+    let mut roots = vec![search.directory.clone()];
+    roots.extend(search.added.iter().cloned());
+    let roots = roots.into_iter().map(|root| root.canonicalize().unwrap_or(root)).collect();
+    let state = opened.session.view().state();
+    let seen: BTreeMap<PathBuf, KnownFile> =
+        state.seen_files.iter().map(|(path, seen)| (PathBuf::from(path), seen.clone())).collect();
+    let can = &options.model.lens.card.can;
+    let abilities = MediaSupport { images: can.images, documents: can.documents };
+    let folder = opened.folder().to_owned();
+    let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
+    workspace.hidden =
+        Some(crate::permission_checker::hidden(&options.permissions.rules, &options.home, &workspace));
+    workspace.program_home = Some(options.home.clone());
+    workspace.allows_private_addresses = options.tools.allows_private_addresses;
+    // The directory that commands worked in last, if it is still there. A foreign log does not say where commands run.
+    if let Some(directory) = state
+        .directory
+        .as_ref()
+        .map(PathBuf::from)
+        .filter(|directory| !opened.is_foreign && directory.is_dir())
+    {
+        workspace.change_directory(&directory);
+    }
+    workspace
+}
+
+/// The file that a session was opened from.
+fn log_name(beginning: &SessionOrigin, log: &Path) -> String {
+    match beginning {
+        SessionOrigin::Resumed(of) | SessionOrigin::Forked(of, _) | SessionOrigin::Branched { of, .. } => {
+            of.display().to_string()
+        }
+        SessionOrigin::New(_) => log.display().to_string(),
+    }
+}

@@ -1,0 +1,219 @@
+//! The model of the conversation: sends requests and summary questions, and reports how they end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pal_context::{SummaryQuestion, SummaryReply};
+use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange};
+use pal_events::AgentEvent;
+use pal_model::{BlockType, ContentBlock, ModelCard, RequestSource, Usage};
+use pal_process::CancelToken;
+use pal_view::Request;
+use pal_wire::{BlockDelta, FailureKind, ProviderFailure, ResponseEvent as Heard};
+use smol_str::SmolStr;
+
+use crate::event_sink::EventSink;
+use crate::failure_advice::next_step;
+use crate::provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
+use crate::request_encoder::RequestEncoder;
+use crate::timed_exchange::TimedExchange;
+
+/// Characters kept of an answer that is too large.
+const KEPT_CHARS: usize = 4_000;
+
+/// Interval of progress notices while a summary is written (§4.17).
+const TOLD_EVERY: Duration = Duration::from_secs(15);
+
+/// The model that answers the conversation.
+pub(crate) struct ConversationModel {
+    pub(crate) connection: Arc<ProviderConnection>,
+    pub(crate) encoder: RequestEncoder,
+    pub(crate) card: ModelCard,
+    /// Time spent waiting for the provider since the prompt.
+    pub(crate) time_waited: Duration,
+}
+
+impl ConversationModel {
+    /// Sends a request of the conversation and streams its answer as events.
+    pub(crate) fn exchange(
+        &mut self,
+        request: &Request,
+        betas: &[SmolStr],
+        cancel: &CancelToken,
+        events: &mut EventSink<'_>,
+    ) -> ProviderExchange {
+        let call = self.encoder.encode(request, betas);
+        let dialect = self.connection.endpoint().dialect();
+        let mut timed =
+            TimedExchange::begin(RequestSource::main(), &self.card, dialect, request.max_tokens());
+        let within = timed.span().entered();
+        let exchange = self.connection.exchange(call, cancel, &mut |step| {
+            timed.hear(&step);
+            match step {
+                ExchangeStep::Event(Heard::BlockDelta { delta: BlockDelta::Text(text), .. }) => {
+                    events.send(AgentEvent::Text(text.clone()))
+                }
+                ExchangeStep::Event(Heard::BlockDelta { delta: BlockDelta::Thinking(text), .. }) => {
+                    events.send(AgentEvent::Thinking(text.clone()));
+                }
+                ExchangeStep::Waiting(wait) => events.send(AgentEvent::Waiting {
+                    why: wait.failure.message.clone(),
+                    attempt: wait.attempt,
+                    of: wait.max_attempts,
+                    left: wait.remaining,
+                }),
+                ExchangeStep::Event(_) | ExchangeStep::Tick(_) => {}
+            }
+        });
+        drop(within);
+        self.report(timed, &exchange, events);
+        exchange
+    }
+
+    /// Asks for a summary, and reports every 15 s that it is being written.
+    pub(crate) fn summarize(
+        &mut self,
+        question: &SummaryQuestion,
+        betas: &[SmolStr],
+        cancel: &CancelToken,
+        events: &mut EventSink<'_>,
+    ) -> SummaryExchange {
+        let call = self.encoder.encode(&question.request, betas);
+        let mut told = Duration::ZERO;
+        let how = question.method.name();
+        events.send(AgentEvent::Notice(format!("{} writes a summary ({how})", self.card.model)));
+        let dialect = self.connection.endpoint().dialect();
+        let max_tokens = question.request.max_tokens();
+        let mut timed =
+            TimedExchange::begin(RequestSource::from_name("compact"), &self.card, dialect, max_tokens);
+        let within = timed.span().entered();
+        let exchange = self.connection.exchange(call, cancel, &mut |step| {
+            timed.hear(&step);
+            if let ExchangeStep::Tick(passed) = step
+                && passed >= told + TOLD_EVERY
+            {
+                told = passed;
+                events.send(AgentEvent::Notice(format!(
+                    "the summary is being written, for {} s now",
+                    passed.as_secs()
+                )));
+            }
+        });
+        drop(within);
+        self.report(timed, &exchange, events);
+        self.summary(exchange)
+    }
+
+    fn report(&mut self, timed: TimedExchange, exchange: &ProviderExchange, events: &mut EventSink<'_>) {
+        let (took, event) = timed.end(exchange, &self.card);
+        self.time_waited += took;
+        events.send(event);
+    }
+
+    /// Classifies an ended exchange for the session.
+    pub(crate) fn outcome(&self, exchange: ProviderExchange) -> RequestOutcome {
+        let ProviderExchange { started, blocks, end } = exchange;
+        match end {
+            ExchangeEnd::Finished(finished) => RequestOutcome::Answered(ModelResponse {
+                blocks,
+                cost: self.card.cost(&finished.usage),
+                cleared_tokens: finished.cleared_tokens(),
+                cache_miss: finished.cache_miss(),
+                response: finished.response,
+                model: finished.model,
+                usage: finished.usage,
+                stop_reason: finished.stop_reason,
+            }),
+            ExchangeEnd::Failed(failure) => match failure.kind {
+                FailureKind::TooLong { have, limit } if started.is_none() => {
+                    RequestOutcome::TooLong { have, limit, message: failure.message }
+                }
+                FailureKind::TooLarge if started.is_none() => {
+                    RequestOutcome::TooLong { have: None, limit: None, message: failure.message }
+                }
+                FailureKind::Invalid if started.is_none() && is_about_media(&failure.message) => {
+                    RequestOutcome::MediaRefused(failure.message)
+                }
+                FailureKind::AnswerTooLarge => {
+                    self.broke(started, first_words(&blocks), with_way_on(&failure), true)
+                }
+                kind => {
+                    let is_final = kind == FailureKind::Deadline;
+                    self.broke(started, blocks, with_way_on(&failure), is_final)
+                }
+            },
+            ExchangeEnd::Cancelled => self.broke(started, blocks, String::from("interrupted"), false),
+        }
+    }
+
+    /// Outcome of a broken answer. Its usage is that of its start.
+    fn broke(
+        &self,
+        started: Option<pal_wire::ResponseStart>,
+        blocks: Vec<ContentBlock>,
+        why: String,
+        is_final: bool,
+    ) -> RequestOutcome {
+        let Some(started) = started else { return RequestOutcome::Failed(why) };
+        let usage: Usage = started.usage;
+        let answered = ModelResponse {
+            cost: self.card.cost(&usage),
+            response: started.response,
+            model: started.model,
+            blocks,
+            usage,
+            stop_reason: None,
+            cleared_tokens: 0,
+            cache_miss: None,
+        };
+        RequestOutcome::Broke(BrokenResponse { answered, why, is_final })
+    }
+
+    fn summary(&self, exchange: ProviderExchange) -> SummaryExchange {
+        match exchange.end {
+            ExchangeEnd::Finished(finished) => {
+                let cost = self.card.cost(&finished.usage);
+                let reply = SummaryReply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
+                SummaryExchange { reply, answered: Some((finished.response, finished.usage, cost)) }
+            }
+            ExchangeEnd::Failed(failure) => {
+                let reply = match failure.kind {
+                    FailureKind::TooLong { have, limit } => SummaryReply::TooLong { have, limit },
+                    FailureKind::TooLarge => SummaryReply::TooLong { have: None, limit: None },
+                    _ => SummaryReply::Failed(failure.message),
+                };
+                SummaryExchange { reply, answered: None }
+            }
+            ExchangeEnd::Cancelled => {
+                SummaryExchange { reply: SummaryReply::Failed(String::from("interrupted")), answered: None }
+            }
+        }
+    }
+}
+
+/// Start of an answer that is too large to keep: every later request would contain it.
+fn first_words(blocks: &[ContentBlock]) -> Vec<ContentBlock> {
+    let texts = blocks.iter().filter(|block| block.kind() == BlockType::Text);
+    let texts: Vec<_> = texts.filter_map(|block| block.string("text")).collect();
+    let beginning: String = texts.iter().flat_map(|text| text.chars()).take(KEPT_CHARS).collect();
+    match beginning.trim() {
+        "" => Vec::new(),
+        beginning => vec![ContentBlock::text(&format!(
+            "{beginning}\n[The rest of this answer was dropped: it was too large.]"
+        ))],
+    }
+}
+
+/// Returns whether an error is about an image or document. Providers have no code for it.
+fn is_about_media(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["image", "pdf", "document", "media"].iter().any(|word| message.contains(word))
+}
+
+fn with_way_on(failure: &ProviderFailure) -> String {
+    let request = match &failure.request_id {
+        Some(id) => format!(" (request {id})"),
+        None => String::new(),
+    };
+    format!("{}{request}; {}", failure.message.trim_end_matches('.'), next_step(failure.kind))
+}

@@ -1,0 +1,459 @@
+//! Decides whether a call may run: hooks first, then the rules and the mode of the session.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pal_events::{ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion, ToolDenial};
+use pal_model::SharedText;
+use pal_permissions::{
+    CommandMark, Confinement, PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLevel,
+    SandboxLimits, SandboxState, TargetPath, ToolAccess, Verdict, authorize, confine_command, explain_access,
+    is_credential_path, may_match,
+};
+use pal_process::CancelToken;
+use pal_run::{CallRuling, ToolCall};
+use pal_tools::{HiddenFiles, Shell, ToolHandler, ToolInput, Workspace};
+use smol_str::SmolStr;
+
+use crate::hook_runner::{HookRuling, HookRunner};
+use crate::options::AgentOptions;
+use crate::session_tools::is_inner;
+use crate::shell_sandbox::{kept, sandbox_policy};
+
+/// Name of the tool that ends planning.
+pub(crate) const EXIT_PLAN: &str = "ExitPlanMode";
+
+/// Rules and mode of a session.
+pub(crate) struct PermissionChecker {
+    pub(crate) rules: RuleSet,
+    pub(crate) mode: PermissionMode,
+    /// Mode to return to after planning.
+    pub(crate) usual: PermissionMode,
+    /// Home directory of the program.
+    pub(crate) own: Option<PathBuf>,
+    /// Session notes, if the agent writes them itself: the only file of the program that it may change.
+    pub(crate) notes: Option<PathBuf>,
+    /// Asks a person; none if the agent runs unattended.
+    pub(crate) asking: Option<PermissionAsker>,
+    /// Name of a subagent.
+    pub(crate) agent: Option<String>,
+    /// Tools that may be used for memories only.
+    pub(crate) memory_tools: Vec<SmolStr>,
+    /// Shell of the session, with its sandbox.
+    pub(crate) shell: Arc<Shell>,
+    /// Whether commands allowed by a rule or a person also run in the sandbox.
+    pub(crate) confines_all: bool,
+    /// Mode that the model was last told of.
+    pub(crate) announced_mode: PermissionMode,
+    /// Calls denied since the prompt.
+    pub(crate) denials: Vec<ToolDenial>,
+}
+
+/// Judgement of a call.
+pub(crate) struct CallJudgement {
+    pub(crate) ruling: CallRuling,
+    pub(crate) denial: Option<ToolDenial>,
+    /// Context from hooks for the model.
+    pub(crate) notes: Vec<String>,
+    /// Access of the call.
+    pub(crate) needs: Vec<ToolAccess>,
+    /// Sandbox of its commands.
+    pub(crate) confinement: Confinement,
+}
+
+impl PermissionChecker {
+    /// Returns the checker of a session; `saved_mode` is the mode that a resumed session was in.
+    pub(crate) fn new(
+        options: &AgentOptions,
+        shell: Arc<Shell>,
+        saved_mode: Option<&str>,
+    ) -> PermissionChecker {
+        let mode = options.permissions.mode;
+        let mut checker = PermissionChecker {
+            rules: options.permissions.rules.clone(),
+            mode,
+            usual: mode,
+            own: Some(options.home.clone()),
+            notes: None,
+            asking: options.permissions.asker.clone(),
+            agent: options.subagent.identity.as_ref().map(|(name, _)| name.clone()),
+            memory_tools: options.memory.tools.clone(),
+            shell,
+            confines_all: options.tools.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_for_all),
+            announced_mode: mode,
+            denials: Vec::new(),
+        };
+        // A mode chosen for this run overrides the saved one.
+        if let Some(saved) = saved_mode.filter(|_| !options.permissions.is_mode_chosen) {
+            checker.set_mode(saved);
+        }
+        if options.permissions.begins_planning {
+            checker.mode = PermissionMode::Plan;
+        }
+        checker.announced_mode = checker.mode;
+        checker
+    }
+
+    /// Starts or ends planning.
+    pub(crate) fn set_mode(&mut self, name: &str) {
+        self.mode = match name.parse() {
+            Ok(PermissionMode::Plan) => PermissionMode::Plan,
+            // Planning ends with the user's choice, never with more.
+            _ => self.usual,
+        };
+    }
+
+    /// Sets the mode chosen by the user.
+    pub(crate) fn choose_mode(&mut self, mode: PermissionMode) {
+        self.mode = mode;
+        // Planning returns to the previous mode.
+        if mode != PermissionMode::Plan {
+            self.usual = mode;
+        }
+    }
+
+    /// Returns whether a file may be read without asking.
+    pub(crate) fn may_look(&self, target: &TargetPath, workspace: &Workspace) -> bool {
+        let needs = [ToolAccess::Read(target.clone())];
+        let sandbox = sandbox_policy(&self.shell, false);
+        judged("Read", &needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
+            == Verdict::Allow
+    }
+
+    pub(crate) fn judge(
+        &mut self,
+        call: &ToolCall,
+        tools: &[Box<dyn ToolHandler>],
+        workspace: &Workspace,
+        hooks: &HookRunner,
+        cancel: &CancelToken,
+    ) -> CallJudgement {
+        let needs = match pal_tools::find_tool(tools, &call.name) {
+            _ if is_inner(&call.name) => Ok(Vec::new()),
+            Some(tool) => tool.required_access(&ToolInput(call.input.clone()), workspace),
+            None => Err(format!("there is no tool of the name `{}`", call.name)),
+        };
+        let own = self.own.clone();
+        // Conditions of hooks use the same rules.
+        let wanted = needs.clone().unwrap_or_default();
+        let fits = |rule: &str| fits(rule, &call.name, &wanted, own.clone(), workspace);
+        let spoken = hooks.tool_wanted(call, &fits, self.mode, cancel);
+        // A cancelled hook has not agreed to anything.
+        if cancel.is_cancelled() {
+            let ruling = CallRuling::Refused(String::from("Not carried out: interrupted by the user."));
+            let confinement = Confinement::whole(SandboxLevel::ReadOnly);
+            return CallJudgement { ruling, denial: None, notes: Vec::new(), needs: Vec::new(), confinement };
+        }
+        let input = spoken.input.clone().unwrap_or_else(|| call.input.clone());
+        if let Some(why) = &spoken.stop {
+            let denial = Some(denial(call, &input, why, None));
+            return CallJudgement {
+                ruling: CallRuling::Stop(why.clone()),
+                denial,
+                notes: spoken.notes,
+                needs: Vec::new(),
+                confinement: Confinement::whole(SandboxLevel::ReadOnly),
+            };
+        }
+        // A changed input needs other access.
+        let needs = match (&spoken.input, pal_tools::find_tool(tools, &call.name)) {
+            (Some(input), Some(tool)) => tool.required_access(&ToolInput(input.clone()), workspace),
+            _ => needs,
+        };
+        // Whether rules and mode alone allow it.
+        let mut is_unasked = true;
+        let verdict = match (&spoken.denied, &needs) {
+            // A session in plan mode ends with a plan.
+            (None, Ok(_)) if call.name == EXIT_PLAN && self.usual == PermissionMode::Plan => Verdict::Deny {
+                why: String::from("the user wants a plan only: end with the plan as your answer"),
+            },
+            (Some(why), _) | (None, Err(why)) => Verdict::Deny { why: why.clone() },
+            (None, Ok(needs)) if self.is_beyond_memory(call, needs, workspace) => {
+                Verdict::Deny { why: format!("this agent has {} for its memories alone", call.name) }
+            }
+            (None, Ok(needs)) => {
+                let judged = self.judged(call, needs, workspace);
+                is_unasked = judged == Verdict::Allow;
+                self.plan_verdict(call, heard(judged, &spoken), &spoken)
+            }
+        };
+        let needs = needs.unwrap_or_default();
+        let confinement = self.confinement(&needs, is_unasked, workspace);
+        let marks = match &verdict {
+            Verdict::Ask { .. } => consent_marks(&needs, self.own.clone(), workspace),
+            _ => Vec::new(),
+        };
+        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some(), marks);
+        CallJudgement { ruling, denial, notes: spoken.notes, needs, confinement }
+    }
+
+    fn judged(&self, call: &ToolCall, needs: &[ToolAccess], workspace: &Workspace) -> Verdict {
+        if self.are_about_notes(needs) {
+            return by_rules_alone(&call.name, needs, &self.rules, workspace);
+        }
+        judged(&call.name, needs, self.mode, &self.rules, (self.own.clone(), self.sandbox(needs)), workspace)
+    }
+
+    fn sandbox(&self, needs: &[ToolAccess]) -> SandboxLimits {
+        sandbox_policy(&self.shell, needs.iter().any(|need| matches!(need, ToolAccess::Run(_))))
+    }
+
+    /// Sandbox of a command: anything not explicitly allowed runs confined.
+    fn confinement(&self, needs: &[ToolAccess], is_unasked: bool, workspace: &Workspace) -> Confinement {
+        let command = needs.iter().find_map(|need| match need {
+            ToolAccess::Run(command) => Some(command),
+            _ => None,
+        });
+        let confinement = match command {
+            Some(command) if is_unasked => {
+                on_ground(self.own.clone(), self.sandbox(needs), workspace, |ground| {
+                    confine_command(command, self.mode, &self.rules, ground)
+                })
+            }
+            _ => Confinement::whole(SandboxLevel::Full),
+        };
+        match self.confines_all && confinement.level > SandboxLevel::WorkspaceWrite {
+            true => Confinement::whole(SandboxLevel::WorkspaceWrite),
+            false => confinement,
+        }
+    }
+
+    /// Returns whether a memory-only tool is used for something else.
+    fn is_beyond_memory(&self, call: &ToolCall, needs: &[ToolAccess], workspace: &Workspace) -> bool {
+        let folder = workspace.recorded_folder.as_ref().map(|keeper| keeper.folder());
+        let is_memory = |need: &ToolAccess| match need {
+            ToolAccess::Read(target) | ToolAccess::Write(target) => {
+                target.real.parent() == folder || Some(target.real.as_path()) == folder
+            }
+            _ => false,
+        };
+        self.memory_tools.contains(&call.name) && !needs.iter().all(is_memory)
+    }
+
+    /// Returns whether a call accesses only the session notes.
+    fn are_about_notes(&self, needs: &[ToolAccess]) -> bool {
+        let is_notes = |need: &ToolAccess| match need {
+            ToolAccess::Read(target) | ToolAccess::Write(target) => Some(&target.real) == self.notes.as_ref(),
+            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use => false,
+        };
+        self.notes.is_some() && !needs.is_empty() && needs.iter().all(is_notes)
+    }
+
+    /// A plan needs approval of the user or the lead. No rule approves it, and for a teammate no hook.
+    fn plan_verdict(&self, call: &ToolCall, verdict: Verdict, spoken: &HookRuling) -> Verdict {
+        let is_approved = spoken.allowed && self.agent.is_none();
+        if call.name != EXIT_PLAN || self.mode != PermissionMode::Plan || self.asking.is_none() || is_approved
+        {
+            return verdict;
+        }
+        match verdict {
+            Verdict::Allow => {
+                Verdict::Ask { why: String::from("the plan is to be approved"), rule: String::new() }
+            }
+            other => other,
+        }
+    }
+
+    fn ruling(
+        &mut self,
+        call: &ToolCall,
+        input: SharedText,
+        verdict: Verdict,
+        is_changed: bool,
+        marks: Vec<ConsentMark>,
+    ) -> (CallRuling, Option<ToolDenial>) {
+        match verdict {
+            Verdict::Allow => (CallRuling::Allowed { input: is_changed.then_some(input) }, None),
+            Verdict::Deny { why } => {
+                let denial = denial(call, &input, &why, None);
+                (CallRuling::Refused(format!("Not carried out: {why}")), Some(denial))
+            }
+            Verdict::Ask { why, rule } => self.asked(call, input, (why, rule, marks), is_changed),
+        }
+    }
+
+    /// Asks a person; if there is none, refuses with the rule that would allow it.
+    fn asked(
+        &mut self,
+        call: &ToolCall,
+        input: SharedText,
+        (why, rule, marks): (String, String, Vec<ConsentMark>),
+        is_changed: bool,
+    ) -> (CallRuling, Option<ToolDenial>) {
+        let agent = self.agent.clone();
+        let (id, tool) = (call.id.clone(), call.name.to_string());
+        // A multi-line script never repeats verbatim, so no rule is offered for it.
+        let offered = if rule.contains('\n') { String::new() } else { rule.clone() };
+        let asked =
+            PermissionQuestion { agent, call: id, tool, input: input.to_string(), why, rule: offered, marks };
+        let answer = self.asking.as_ref().map_or(PermissionAnswer::Nobody, |asking| asking(&asked));
+        match answer {
+            PermissionAnswer::Once => (CallRuling::Allowed { input: is_changed.then_some(input) }, None),
+            PermissionAnswer::Session => {
+                if let Ok(rule) = asked.rule.parse() {
+                    self.rules.allow_for_session(rule);
+                }
+                (CallRuling::Allowed { input: is_changed.then_some(input) }, None)
+            }
+            PermissionAnswer::No(words) => {
+                let denial = denial(call, &input, &asked.why, Some(&rule));
+                let words = words.map_or(String::new(), |words| format!(" They say: {words}"));
+                (
+                    CallRuling::Refused(format!("Not carried out: the user did not want it.{words}")),
+                    Some(denial),
+                )
+            }
+            PermissionAnswer::Refused(words) => {
+                let denial = denial(call, &input, &asked.why, None);
+                (CallRuling::Refused(format!("Not carried out: {words}")), Some(denial))
+            }
+            PermissionAnswer::Nobody => not_asked(call, &input, &asked.why, &rule),
+        }
+    }
+}
+
+/// Combines a verdict with the answers of hooks.
+fn heard(verdict: Verdict, spoken: &HookRuling) -> Verdict {
+    match verdict {
+        // A hook may answer for a person or require one, but cannot lift a denial.
+        Verdict::Ask { .. } if spoken.allowed => Verdict::Allow,
+        // No rule answers a question of a hook.
+        Verdict::Allow if let Some(why) = &spoken.asks => {
+            Verdict::Ask { why: why.clone(), rule: String::new() }
+        }
+        other => other,
+    }
+}
+
+/// Refusal of a call that needs a person when none is there.
+fn not_asked(call: &ToolCall, input: &SharedText, why: &str, rule: &str) -> (CallRuling, Option<ToolDenial>) {
+    let rule = Some(rule).filter(|rule| !rule.is_empty());
+    let way = rule.map_or(String::new(), |rule| {
+        format!(
+            " The rule `{rule}` under permissions.allow in the settings, or --allowed-tools '{rule}', would allow it."
+        )
+    });
+    let words = format!(
+        "Not carried out: {why}, and nobody is here to be asked.{way} Do not try the same by another route: do what can be \
+         done without it, and say in your last message what it was needed for."
+    );
+    (CallRuling::Refused(words), Some(denial(call, input, why, rule)))
+}
+
+/// Files hidden from searches: those that rules deny, and credentials, since a search is allowed as a whole.
+pub(crate) fn hidden(rules: &RuleSet, own: &Path, workspace: &Workspace) -> HiddenFiles {
+    let rules = rules.clone();
+    let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), kept(&workspace.session));
+    let own = Some(own.to_owned());
+    HiddenFiles(Box::new(move |real| {
+        // Directories above the project do not matter.
+        let below = roots.iter().find_map(|root| real.strip_prefix(root).ok()).unwrap_or(real);
+        if is_credential_path(below) {
+            return true;
+        }
+        if rules.deny.is_empty() {
+            return false;
+        }
+        let resolve = |named: &str, directory: &Path| directory.join(named);
+        let ground = PermissionContext {
+            roots: roots.clone(),
+            home: home.clone(),
+            session: session.clone(),
+            own: own.clone(),
+            memory: None,
+            directory: roots.first().cloned().unwrap_or_default(),
+            resolve: &resolve,
+            is_folder: &Path::is_dir,
+            sandbox: SandboxLimits::default(),
+        };
+        let target = TargetPath { named: real.display().to_string(), real: real.to_owned() };
+        rules.denies_reading(&target, &ground).is_some()
+    }))
+}
+
+/// Parts of a call to highlight in a permission question.
+fn consent_marks(needs: &[ToolAccess], own: Option<PathBuf>, workspace: &Workspace) -> Vec<ConsentMark> {
+    on_ground(own, SandboxLimits::default(), workspace, |ground| {
+        needs.iter().flat_map(|need| explain_access(need, ground)).map(consent_mark).collect()
+    })
+}
+
+/// Verdict on a call in this workspace.
+pub(crate) fn judged(
+    tool: &str,
+    needs: &[ToolAccess],
+    mode: PermissionMode,
+    rules: &RuleSet,
+    (own, sandbox): (Option<PathBuf>, SandboxLimits),
+    workspace: &Workspace,
+) -> Verdict {
+    on_ground(own, sandbox, workspace, |ground| {
+        authorize(&PermissionRequest { tool, needs, mode }, rules, ground)
+    })
+}
+
+/// Verdict by deny and ask rules only.
+fn by_rules_alone(tool: &str, needs: &[ToolAccess], rules: &RuleSet, workspace: &Workspace) -> Verdict {
+    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
+    let ground = PermissionContext {
+        roots: workspace.roots.clone(),
+        home: workspace.home.clone(),
+        // Nothing of the program is protected here; an empty directory stands in for the session.
+        session: workspace.session.join("nothing"),
+        own: None,
+        memory: None,
+        directory: workspace.directory(),
+        resolve: &resolve,
+        is_folder: &Path::is_dir,
+        sandbox: SandboxLimits { state: SandboxState::Off, ..SandboxLimits::default() },
+    };
+    authorize(&PermissionRequest { tool, needs, mode: PermissionMode::Bypass }, rules, &ground)
+}
+
+/// Evaluates a question with the paths of the workspace.
+fn on_ground<T>(
+    own: Option<PathBuf>,
+    sandbox: SandboxLimits,
+    workspace: &Workspace,
+    ask: impl FnOnce(&PermissionContext<'_>) -> T,
+) -> T {
+    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
+    ask(&PermissionContext {
+        roots: workspace.roots.clone(),
+        home: workspace.home.clone(),
+        session: kept(&workspace.session),
+        own,
+        memory: workspace.recorded_folder.as_ref().map(|keeper| keeper.folder().to_owned()),
+        directory: workspace.directory(),
+        resolve: &resolve,
+        is_folder: &Path::is_dir,
+        sandbox,
+    })
+}
+
+/// Returns whether a hook's condition may match a call. A superfluous run of a guard does no harm.
+fn fits(rule: &str, tool: &str, needs: &[ToolAccess], own: Option<PathBuf>, workspace: &Workspace) -> bool {
+    let Ok(rule) = rule.parse() else { return false };
+    on_ground(own, SandboxLimits::default(), workspace, |ground| may_match(&rule, tool, needs, ground))
+}
+
+fn denial(call: &ToolCall, input: &SharedText, reason: &str, rule: Option<&str>) -> ToolDenial {
+    ToolDenial {
+        tool_name: call.name.clone(),
+        tool_use_id: call.id.as_str().to_owned(),
+        tool_input: input.to_string(),
+        reason: reason.to_owned(),
+        rule: rule.map(str::to_owned),
+    }
+}
+
+/// Describes a part of a command that the person who is asked should look at.
+fn consent_mark(mark: CommandMark) -> ConsentMark {
+    ConsentMark {
+        start: mark.range.start,
+        end: mark.range.end,
+        kind: mark.kind.name().to_owned(),
+        is_dangerous: mark.kind.is_dangerous(),
+        sentence: mark.sentence,
+    }
+}

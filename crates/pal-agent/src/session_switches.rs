@@ -1,0 +1,52 @@
+//! Kill switches (§8.8), applied to the layers before every request.
+
+use pal_context::ContextPolicy;
+use pal_engine::SessionConfig;
+use pal_settings::{KillSwitch, KillSwitches};
+
+/// Switches of a session.
+pub(crate) struct SessionSwitches {
+    switches: KillSwitches,
+    /// Policy without switches.
+    policy: ContextPolicy,
+    auto_compact: Option<u64>,
+}
+
+/// Applies switches to a session's configuration.
+pub fn apply_switches(switches: &KillSwitches, engine: &mut SessionConfig) {
+    SessionSwitches::new(switches, engine).apply(engine);
+}
+
+impl SessionSwitches {
+    pub(crate) fn new(switches: &KillSwitches, engine: &SessionConfig) -> SessionSwitches {
+        let switches = switches.for_session();
+        SessionSwitches { switches, policy: engine.policy.clone(), auto_compact: engine.limits.auto_compact }
+    }
+
+    pub(crate) fn is_off(&self, switch: KillSwitch) -> bool {
+        self.switches.is_off(switch)
+    }
+
+    /// Takes problems of the flags file.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        self.switches.take_notices()
+    }
+
+    /// Applies the switches as they are now.
+    pub(crate) fn apply(&self, engine: &mut SessionConfig) {
+        let on = |switch| !self.switches.is_off(switch);
+        engine.policy.spill = self.policy.spill && on(KillSwitch::Spill);
+        engine.policy.condense = self.policy.condense && on(KillSwitch::Condense);
+        engine.policy.snip = self.policy.snip && on(KillSwitch::Snip);
+        engine.policy.fold = self.policy.fold && on(KillSwitch::Fold);
+        let clears = on(KillSwitch::Microcompact);
+        engine.policy.cold_clear = self.policy.cold_clear && clears;
+        engine.policy.warm_clear = self.policy.warm_clear && clears;
+        engine.policy.pressure = self.policy.pressure && clears;
+        engine.cache.breakpoints_off = !on(KillSwitch::CacheBreakpoints);
+        engine.cache.watch_off = !on(KillSwitch::BreakDetector);
+        engine.compaction.compaction_off = !on(KillSwitch::Compact);
+        let is_auto = on(KillSwitch::AutoCompact) && on(KillSwitch::Compact);
+        engine.limits.auto_compact = self.auto_compact.filter(|_| is_auto);
+    }
+}

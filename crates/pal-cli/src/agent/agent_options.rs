@@ -1,0 +1,319 @@
+//! Agent options from the command line and the settings.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use pal_agent::{
+    AgentOptions, BackgroundOptions, Clock, DreamGateSettings, ExtractionOptions, MemoryOptions,
+    ModelOptions, PermissionOptions, PromptOptions, ProviderConnection, SandboxOptions, SessionOrigin,
+    SubagentOptions, TeammateCommand, ToolOptions,
+};
+use pal_context::NotesCadence;
+use pal_model::{DecisionKind, EntryBody, EntryId, LogEntry, ModelCard};
+use pal_process::sandbox::{Sandbox, SandboxProbe};
+use pal_prompt::PromptOverrides;
+use pal_settings::{KillSwitch, NoteWriter, SandboxSetting};
+use pal_store::LogReader;
+use pal_view::{Estimator, Lens, ViewScope, WindowLimits};
+use smol_str::SmolStr;
+
+use super::mcp_servers::mcp_servers;
+use super::model_profiles::{model_profiles, run_settings};
+use crate::arguments::{AgentArgs, ModelArgs, ProviderArg, SessionArgs};
+use crate::failure::Failure;
+use crate::loaded_session::{card, lens};
+use crate::notices::Notices;
+use crate::open_session::{cache_settings, find, policy};
+use crate::permission_rules::{all_rules, permission_mode};
+use crate::progress::ReadingLog;
+use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
+use crate::session_ledger::newest;
+use crate::session_start::{SessionStart, memory_location, project_search, today, with_embeddings};
+use crate::settings::Settings;
+
+/// Agent options for the current directory. They contain no permission prompt.
+pub(crate) fn options(
+    args: &AgentArgs,
+    settings: &Settings,
+    notices: &Notices,
+) -> Result<AgentOptions, Failure> {
+    let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
+    let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
+    options_at(&directory, args, settings, notices)
+}
+
+/// Agent options for another directory, whose settings are `settings`.
+pub(crate) fn options_at(
+    directory: &Path,
+    args: &AgentArgs,
+    settings: &Settings,
+    notices: &Notices,
+) -> Result<AgentOptions, Failure> {
+    let home = settings.home.clone().ok_or_else(|| {
+        Failure::with_hint("sessions cannot be saved: neither PAL_HOME nor HOME is set", "set one of them")
+    })?;
+    let origin = session_origin(&args.session, settings)?;
+    let card = model(args, settings, &origin, notices)?;
+    let lens = lens(&card, settings.estimator, ViewScope::Current);
+    let mode = permission_mode(settings)?;
+    let rules = all_rules(args, settings)?;
+    let hooks = match args.project.bare {
+        true => Vec::new(),
+        false => settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
+    };
+    let mut sources = project_sources(directory, args, settings, lens.estimator);
+    sources.search.rules = rules.clone();
+    Ok(AgentOptions {
+        memory: memory_options(&home, directory, args, settings, notices),
+        home,
+        origin,
+        model: model_options(args, settings, &card, lens)?,
+        sources,
+        prompt: prompt_options(&args.model),
+        permissions: PermissionOptions {
+            mode,
+            is_mode_chosen: args.permissions.permission_mode.is_some(),
+            rules,
+            asker: None,
+            begins_planning: false,
+        },
+        hooks,
+        tools: tool_options(settings),
+        mcp: mcp_servers(&args.project, settings, notices)?,
+        switches: settings.switches.clone(),
+        clock: Clock { ahead: settings.clock_offset },
+        subagent: subagent_options(settings),
+        background: BackgroundOptions {
+            notes: notes(settings),
+            tokens_daily: settings.background_tokens_daily,
+        },
+    })
+}
+
+/// Search paths of instruction files and the git snapshot.
+fn project_sources(
+    directory: &Path,
+    args: &AgentArgs,
+    settings: &Settings,
+    estimator: Estimator,
+) -> pal_project::ProjectQuery {
+    let added: Vec<PathBuf> =
+        args.permissions.added.iter().chain(&settings.permissions.directories).cloned().collect();
+    let start = SessionStart {
+        directory,
+        added: &added,
+        is_bare: args.project.bare,
+        with_instructions: true,
+        with_git: true,
+        estimator,
+    };
+    project_search(&start, settings)
+}
+
+fn model_options(
+    args: &AgentArgs,
+    settings: &Settings,
+    card: &ModelCard,
+    lens: Lens,
+) -> Result<ModelOptions, Failure> {
+    let provider = args.model.provider.unwrap_or_else(|| usual_provider(card));
+    Ok(ModelOptions {
+        lens,
+        limits: WindowLimits::new(card, &settings.window_for(&card.model)),
+        policy: policy(settings),
+        cache: cache_settings(settings, card),
+        connection: Arc::new(connection(provider, settings, card)?),
+        run: run_settings(settings, card),
+        lookup: model_profiles(settings, card, provider),
+    })
+}
+
+fn prompt_options(args: &ModelArgs) -> PromptOptions {
+    PromptOptions {
+        prompts: PromptOverrides {
+            custom: args.system_prompt.clone(),
+            appended: args.append_system_prompt.clone(),
+            ..PromptOverrides::default()
+        },
+        attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        today,
+    }
+}
+
+fn tool_options(settings: &Settings) -> ToolOptions {
+    ToolOptions {
+        without: without_tools(settings),
+        deferred: settings.deferred_tools.iter().map(SmolStr::from).collect(),
+        sandbox: sandbox_options(settings),
+        outputs: settings.output_limits,
+        secret_variables: settings.secret_variables.clone(),
+        allows_private_addresses: settings.web_private_addresses,
+    }
+}
+
+/// Options of a session that is no subagent itself.
+fn subagent_options(settings: &Settings) -> SubagentOptions {
+    SubagentOptions {
+        folder: None,
+        depth: 0,
+        identity: None,
+        parent: None,
+        teammate_command: Some(teammate_command()),
+        progress_every: (!settings.switches.is_off(KillSwitch::Progress))
+            .then_some(settings.progress_interval),
+    }
+}
+
+fn memory_options(
+    home: &Path,
+    directory: &Path,
+    args: &AgentArgs,
+    settings: &Settings,
+    notices: &Notices,
+) -> MemoryOptions {
+    let memory = &settings.memory;
+    MemoryOptions {
+        place: memory_location(home, directory, args.project.bare, settings)
+            .map(|place| with_embeddings(place, settings, notices)),
+        tools: Vec::new(),
+        bytes_max: settings.max_memory_bytes,
+        extraction: memory.extracts.then_some(ExtractionOptions { tokens_least: memory.min_tokens }),
+        dreams: Some(dream_gates(settings)),
+    }
+}
+
+/// Keeper and cadence of session notes; none if they are switched off.
+fn notes(settings: &Settings) -> Option<(NoteWriter, NotesCadence)> {
+    let set = &settings.notes;
+    let writer = set.writer.filter(|_| !settings.switches.is_off(KillSwitch::Notes))?;
+    let cadence = NotesCadence {
+        first: set.first_tokens,
+        growth: set.growth_tokens,
+        share: set.growth_share,
+        calls: set.calls,
+        ..NotesCadence::default()
+    };
+    Some((writer, cadence))
+}
+
+/// Conditions for a dream.
+pub(crate) fn dream_gates(settings: &Settings) -> DreamGateSettings {
+    let is_off = |switch| settings.switches.is_off(switch);
+    DreamGateSettings {
+        is_on: settings.memory.dreams && !is_off(KillSwitch::Dreaming) && !is_off(KillSwitch::Memory),
+        every: settings.memory.dream_every,
+        sessions: settings.memory.dream_sessions,
+    }
+}
+
+/// The session to start or continue.
+fn session_origin(args: &SessionArgs, settings: &Settings) -> Result<SessionOrigin, Failure> {
+    let id: Option<EntryId> = args.session_id.as_ref().and_then(|id| id.parse().ok());
+    let log = match &args.resume {
+        Some(name) => find(name, settings)?,
+        None if args.is_continued => newest(settings)?,
+        None => return Ok(SessionOrigin::New(id)),
+    };
+    Ok(if args.fork_session { SessionOrigin::Forked(log, id) } else { SessionOrigin::Resumed(log) })
+}
+
+/// The model: of the command line, else of the session, else of the settings.
+fn model(
+    args: &AgentArgs,
+    settings: &Settings,
+    origin: &SessionOrigin,
+    notices: &Notices,
+) -> Result<ModelCard, Failure> {
+    if let Some(model) = &args.model.model {
+        return Ok(card(settings, model, notices));
+    }
+    let known = match origin {
+        SessionOrigin::Resumed(log)
+        | SessionOrigin::Forked(log, _)
+        | SessionOrigin::Branched { of: log, .. } => last_model(log)?,
+        SessionOrigin::New(_) => None,
+    };
+    let model = known.or_else(|| settings.model.as_ref().map(ToString::to_string));
+    Ok(card(settings, model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL), notices))
+}
+
+/// The model that a session used last. Reads only the end of the log.
+fn last_model(log: &Path) -> Result<Option<String>, Failure> {
+    let failure = |error: pal_store::OpenError| Failure::new(error.to_string());
+    let model = |entry: &LogEntry| match &entry.body {
+        EntryBody::Request(request) if request.source.is_conversation() && !request.model.is_empty() => {
+            Some(request.model.to_string())
+        }
+        EntryBody::Boundary(boundary) => boundary.snapshot.model.as_ref().map(ToString::to_string),
+        _ => match entry.decision() {
+            Some(DecisionKind::Model { model }) => Some(model.to_string()),
+            _ => None,
+        },
+    };
+    let _reading = ReadingLog::new(log);
+    LogReader::open(log).and_then(|reader| reader.find_newest(model)).map_err(failure)
+}
+
+fn connection(
+    name: ProviderArg,
+    settings: &Settings,
+    card: &ModelCard,
+) -> Result<ProviderConnection, Failure> {
+    let runtime = runtime()?;
+    let endpoint = match name {
+        // The simulator's task lives as long as the runtime.
+        ProviderArg::Sim => runtime.block_on(simulator(settings, usual_dialect(card)))?.0,
+        _ => endpoint(name, settings)?,
+    };
+    let mut policy = provider_policy(&endpoint, settings);
+    policy.retries.max_retries = settings.max_retries;
+    ProviderConnection::new(runtime, endpoint, policy).map_err(Failure::new)
+}
+
+/// Tools that are switched off.
+fn without_tools(settings: &Settings) -> Vec<SmolStr> {
+    let by_switch: [(KillSwitch, &[&'static str]); 4] = [
+        (KillSwitch::Agents, &["Agent", "SendMessage"]),
+        (KillSwitch::WebFetch, &["WebFetch"]),
+        (KillSwitch::Background, &["BashOutput", "KillBash"]),
+        (KillSwitch::Skills, &["Skill"]),
+    ];
+    let off = by_switch.into_iter().filter(|(switch, _)| settings.switches.is_off(*switch));
+    off.flat_map(|(_, names)| names.iter().map(|name| SmolStr::new_static(name))).collect()
+}
+
+/// The sandbox of shell commands; none if it is switched off.
+fn sandbox_options(settings: &Settings) -> Option<SandboxOptions> {
+    let sandbox = &settings.sandbox;
+    let is_wanted = sandbox.when != SandboxSetting::Off;
+    is_wanted.then(|| {
+        // The sandbox starts this program; without its path no command can run in it.
+        let (probe, program) = match std::env::current_exe() {
+            Ok(program) => (SandboxProbe::default(), program),
+            Err(error) => {
+                let why = format!("the path of the pal program is unknown: {error}");
+                (Sandbox::None { why }.into(), PathBuf::new())
+            }
+        };
+        let is_for_all = sandbox.when == SandboxSetting::On;
+        SandboxOptions {
+            probe,
+            is_for_all,
+            network: sandbox.network,
+            writable: sandbox.writable.clone(),
+            program,
+        }
+    })
+}
+
+/// The command that starts this program as a teammate, with the flags of this process.
+fn teammate_command() -> TeammateCommand {
+    Arc::new(|| {
+        // If the path is unknown, starting fails and the error is reported.
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "pal".into()));
+        command.arg("--teammate").args(std::env::args_os().skip(1));
+        command
+    })
+}

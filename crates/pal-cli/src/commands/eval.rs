@@ -1,0 +1,155 @@
+//! `pal eval`: policies compared over recorded sessions.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use pal_eval::comparison::{
+    EvalPlan, EvalProgress, POLICY_ROWS, PolicyComparison, PolicyRow, run_evaluation,
+};
+use pal_eval::replay::RecordedSession;
+use pal_model::text::group_digits;
+use pal_report::{TextTable, draw_bar, sanitize};
+
+use super::replay::warn_former_policy;
+use crate::arguments::EvalArgs;
+use crate::failure::Failure;
+use crate::loaded_session::LoadedSession;
+use crate::notices::print_notice;
+use crate::settings::Settings;
+use crate::terminal_style::auto_style;
+
+/// Former and current names of policies.
+const FORMER_POLICIES: [(&str, &str); 2] = [("classic", "threshold"), ("thrifty", "cost-aware")];
+
+/// Runs `eval` under its former name, with a warning.
+pub(crate) fn lab(
+    arguments: &EvalArgs,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    print_notice("`pal lab` is now `pal eval`; the old name will be removed in the next release");
+    eval(arguments, settings, out)
+}
+
+pub(crate) fn eval(
+    arguments: &EvalArgs,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    if arguments.list {
+        let mut table = TextTable::new(&["policy", "what it does"], &[0, 1]);
+        POLICY_ROWS
+            .iter()
+            .for_each(|row| table.push_row(vec![policy_name(row.name).to_owned(), row.about.to_owned()]));
+        table.write(auto_style(), out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(folder) = &arguments.out else {
+        return Err(Failure::usage_error("no directory for the report", "name one with --out DIR"));
+    };
+    let plan = EvalPlan {
+        rows: rows(&arguments.policy)?,
+        models: models(&arguments.model, settings)?,
+        windows: arguments.window.clone(),
+        cards: settings.cards.clone(),
+    };
+    // The longest first, so that no core waits at the end.
+    let mut files: Vec<&PathBuf> = arguments.files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
+    let read = |at: usize| {
+        let session = LoadedSession::read(files[at], settings).map_err(|failure| failure.to_string())?;
+        Ok(RecordedSession::new(files[at].to_string_lossy(), session.branch))
+    };
+    let findings = run_evaluation(&plan, files.len(), &read, &mut show);
+    for failure in &findings.failures {
+        print_notice(sanitize(failure));
+    }
+    let written = findings
+        .write(folder)
+        .map_err(|error| Failure::with_hint(error.to_string(), "name another directory with --out"))?;
+    print(&findings, out)?;
+    for file in written.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
+        writeln!(out, "report: {}", file.display())?;
+    }
+    Ok(if findings.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn rows(names: &[String]) -> Result<Vec<&'static PolicyRow>, Failure> {
+    if names.is_empty() {
+        return Ok(POLICY_ROWS.iter().collect());
+    }
+    let row = |name: &String| {
+        let name = match FORMER_POLICIES.iter().find(|(former, _)| former == name) {
+            Some((former, current)) => {
+                warn_former_policy(former, current);
+                current
+            }
+            None => name.as_str(),
+        };
+        let found = POLICY_ROWS.iter().find(|row| policy_name(row.name) == name);
+        found.ok_or_else(|| {
+            let what = format!("unknown policy `{}`", sanitize(name));
+            Failure::usage_error(what, "list them with `pal eval --list`")
+        })
+    };
+    names.iter().map(row).collect()
+}
+
+/// Returns the current name of a policy.
+fn policy_name(name: &'static str) -> &'static str {
+    FORMER_POLICIES.iter().find(|(former, _)| *former == name).map_or(name, |(_, current)| current)
+}
+
+fn models(names: &[String], settings: &Settings) -> Result<Vec<Option<String>>, Failure> {
+    if names.is_empty() {
+        return Ok(vec![None]);
+    }
+    if let Some(name) = names.iter().find(|name| settings.cards.find(name).notice.is_some()) {
+        let what = format!("`{}` is not in the model catalog", sanitize(name));
+        return Err(Failure::usage_error(what, "add it to models.toml, or name another with --model"));
+    }
+    Ok(names.iter().cloned().map(Some).collect())
+}
+
+/// Shows progress on a terminal.
+fn show(progress: EvalProgress) {
+    let EvalProgress { done, count } = progress;
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    if done == count {
+        eprint!("\r\x1b[2K");
+    } else {
+        eprint!("\r{:<20} {done}/{count} sessions", draw_bar(done as f64 / count as f64));
+    }
+}
+
+/// Prints the main figures, one table per model and window.
+fn print(findings: &PolicyComparison, out: &mut dyn Write) -> Result<(), Failure> {
+    for found in &findings.tables {
+        let model = found.model.as_deref().unwrap_or("models of the sessions");
+        writeln!(out, "window {}, {}", group_digits(found.window), sanitize(model))?;
+        let mut table = TextTable::new(
+            &["policy", "cost", "with re-reads", "÷ threshold", "÷ limit", "hits", "comp.", "faults"],
+            &[0],
+        );
+        let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+        for row in &found.rows {
+            table.push_row(vec![
+                policy_name(row.name).to_owned(),
+                format!("${:.2}", row.cost_usd),
+                format!("${:.2}", row.total_usd),
+                ratio(row.against_classic),
+                ratio(row.against_clairvoyant),
+                format!("{:.1}%", 100.0 * row.hit_ratio),
+                group_digits(row.compactions),
+                group_digits(row.page_faults),
+            ]);
+        }
+        table.write(auto_style(), out)?;
+    }
+    writeln!(out, "limit: minimum cost with perfect knowledge of the future")?;
+    writeln!(out, "faults: content that was needed again after it was removed")?;
+    Ok(())
+}

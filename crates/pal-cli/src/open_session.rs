@@ -1,0 +1,209 @@
+//! Saved sessions: find one by path or id, and open it for changes.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pal_agent::directory_around;
+use pal_context::ContextPolicy;
+use pal_context::cache::HourTtlEligibility;
+use pal_context::cost_aware::CostAwareSettings;
+use pal_engine::{CacheSettings, EngineError, SessionConfig};
+use pal_model::{EntryBody, IdSource, LogEntry, ModelCard, Timestamp};
+use pal_settings::PolicySetting;
+use pal_store::{LogReader, OpenError};
+use pal_view::{CacheTtl, ViewScope, WindowLimits};
+use smol_str::SmolStr;
+
+use crate::failure::Failure;
+use crate::loaded_session::{self, card, lens};
+use crate::notices::{Notices, print_notice};
+use crate::settings::Settings;
+use pal_report::stored_sessions::{self, StoredSession};
+
+/// Default output limit of a request, in tokens.
+pub(crate) const MAX_TOKENS: u64 = 8_000;
+
+/// A session that is open for changes, with its configuration.
+pub(crate) struct OpenSession {
+    pub(crate) path: PathBuf,
+    pub(crate) session: pal_engine::Session,
+    pub(crate) engine: SessionConfig,
+    pub(crate) card: ModelCard,
+    /// Routes its requests to one provider cache.
+    pub(crate) cache_key: Option<String>,
+    /// Directory of the session if the current directory is inside it; otherwise why its files are not read.
+    pub(crate) files: Result<PathBuf, String>,
+}
+
+impl OpenSession {
+    /// Opens a log and locks it: other programs can read it, none can write.
+    pub(crate) fn open(name: &str, model: Option<&str>, settings: &Settings) -> Result<OpenSession, Failure> {
+        let path = find(name, settings)?;
+        let refuse = |error: OpenError| not_ours(&path, &error);
+        let resumed = loaded_session::LoadedSession::read_resumed(&path).map_err(refuse)?;
+        let card = model_card(&resumed, model, settings, &Notices::to_stderr())?;
+        drop(resumed);
+        let first = LogReader::open(&path).and_then(|reader| Ok(reader.entry_at(0)?)).map_err(refuse)?;
+        let first: Vec<LogEntry> = match first {
+            Some(first) => vec![first],
+            // The first line is damaged.
+            None => loaded_session::LoadedSession::read_log(&path).map_err(refuse)?.branch,
+        };
+        let cwd = first.iter().find_map(|entry| match &entry.body {
+            EntryBody::Session(session) => session.cwd.clone().map(PathBuf::from),
+            _ => None,
+        });
+        let cache_key = cache_key(&first);
+        let files = match (cwd, std::env::current_dir()) {
+            (Some(cwd), Ok(current)) => directory_around(&current, &cwd),
+            (None, _) => Err(String::from("the log does not name the session's directory")),
+            (_, Err(error)) => Err(format!("the current directory: {error}")),
+        };
+        let lens = lens(&card, settings.estimator, ViewScope::Current);
+        let session = pal_engine::Session::open(&path, lens, IdSource::seeded(random_seed()));
+        let session = session.map_err(|error| refused(&path, &error))?;
+        for problem in session.problems() {
+            print_notice(problem);
+        }
+        if let Some(left_out) = session.left_out() {
+            print_notice(left_out);
+        }
+        let engine = engine(&card, &path, settings);
+        Ok(OpenSession { path, session, engine, card, cache_key, files })
+    }
+}
+
+/// Configuration of a session with a model.
+pub(crate) fn engine(card: &ModelCard, log: &Path, settings: &Settings) -> SessionConfig {
+    let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
+    let limits = WindowLimits::new(card, &settings.window_for(&card.model));
+    let max_tokens = MAX_TOKENS.min(card.max_output);
+    let mut engine = SessionConfig::for_log(&log, policy(settings), limits, max_tokens)
+        .with_cache(cache_settings(settings, card));
+    if !settings.may_compact() {
+        engine = engine.without_summaries();
+    }
+    pal_agent::apply_switches(&settings.switches, &mut engine);
+    engine
+}
+
+/// Context policy of the settings.
+pub(crate) fn policy(settings: &Settings) -> ContextPolicy {
+    match settings.policy {
+        PolicySetting::Threshold => ContextPolicy::threshold(),
+        PolicySetting::CostAware => ContextPolicy::cost_aware(CostAwareSettings {
+            loss_weight: settings.loss_weight,
+            cache_keepalive: settings.cache_keepalive,
+        }),
+    }
+}
+
+/// Cache settings for a model.
+pub(crate) fn cache_settings(settings: &Settings, card: &ModelCard) -> CacheSettings {
+    CacheSettings {
+        eligibility: eligibility(settings),
+        effort: settings.effort.clone(),
+        betas: pal_wire::beta_headers(card).into_iter().map(SmolStr::new_static).collect(),
+        ..CacheSettings::default()
+    }
+}
+
+/// Whether cache breakpoints may have a TTL of one hour.
+pub(crate) fn eligibility(settings: &Settings) -> HourTtlEligibility {
+    HourTtlEligibility { is_wanted: settings.cache_ttl == CacheTtl::Hour1, is_in_overage: false }
+}
+
+/// Card of the named model, else of the session's own.
+pub(crate) fn model_card(
+    session: &loaded_session::LoadedSession,
+    model: Option<&str>,
+    settings: &Settings,
+    notices: &Notices,
+) -> Result<ModelCard, Failure> {
+    let model = model.map(str::to_owned).or_else(|| session.model_of_request(session.branch.len()));
+    let model = model
+        .ok_or_else(|| Failure::with_hint("the session does not name its model", "name one with --model"))?;
+    Ok(card(settings, &model, notices))
+}
+
+/// Cache key that routes all requests of a session, its forks and branches included, to one provider cache.
+pub(crate) fn cache_key(branch: &[LogEntry]) -> Option<String> {
+    branch.first().map(|entry| format!("pal-{}", entry.id))
+}
+
+/// Current time.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_milliseconds(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Seed for the ids of this process.
+pub(crate) fn random_seed() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Finds the file of a session by its path, its directory, or its id or the start of it.
+pub(crate) fn find(name: &str, settings: &Settings) -> Result<PathBuf, Failure> {
+    let path = Path::new(name);
+    if path.is_dir() && pal_store::log_path(path).is_file() {
+        return Ok(pal_store::log_path(path));
+    }
+    if path.exists() || path.components().count() > 1 {
+        return Ok(path.to_owned());
+    }
+    let sessions = settings.home.as_deref().map_or(Vec::new(), stored_sessions::list_sessions);
+    let mut found: Vec<&StoredSession> =
+        sessions.iter().filter(|kept| !name.is_empty() && kept.id.starts_with(name)).collect();
+    if found.is_empty() {
+        let begins = |kept: &&StoredSession| foreign_id(&kept.log).is_some_and(|id| id.starts_with(name));
+        found = sessions.iter().filter(begins).collect();
+    }
+    found.sort();
+    match found.as_slice() {
+        [kept] => Ok(kept.log.clone()),
+        [] => Err(Failure::with_hint(
+            format!("no session id starts with `{name}`, and no such file exists"),
+            "`pal sessions --all` lists all sessions",
+        )),
+        several => {
+            let ids: Vec<&str> = several.iter().take(5).map(|kept| kept.id.as_str()).collect();
+            let more = if several.len() > 5 { " …" } else { "" };
+            Err(Failure::with_hint(
+                format!("{} session ids start with `{name}`: {}{more}", several.len(), ids.join(", ")),
+                "use more characters of the id",
+            ))
+        }
+    }
+}
+
+/// Id that another agent gave to an imported session. Reads only the first line.
+pub(crate) fn foreign_id(log: &Path) -> Option<String> {
+    stored_sessions::read_session_entry(log)?.foreign_id
+}
+
+/// Error for a file that is not a log of pal.
+fn not_ours(path: &Path, error: &OpenError) -> Failure {
+    match error {
+        OpenError::NotALog { .. } => Failure::with_hint(
+            format!("{}: not a log of pal; other files are never changed", path.display()),
+            format!("import another agent's session first: `pal import {}`", path.display()),
+        ),
+        _ => Failure::new(error.to_string()),
+    }
+}
+
+/// Error for a session that does not open.
+fn refused(path: &Path, error: &EngineError) -> Failure {
+    match error {
+        EngineError::Open(OpenError::Locked { pid, .. }) => {
+            let holder = pid.map_or(String::from("another process"), |pid| format!("process {pid}"));
+            Failure::with_hint(
+                format!("{}: the session is open in {holder}", path.display()),
+                "end that session first; pal view, pal tokens and pal render work on open sessions",
+            )
+        }
+        EngineError::Open(error) => not_ours(path, error),
+        _ => Failure::new(error.to_string()),
+    }
+}

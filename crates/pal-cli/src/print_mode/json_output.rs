@@ -1,0 +1,57 @@
+//! `--output-format json`: one object at the end.
+
+use std::process::ExitCode;
+
+use pal_events::{AgentEvent, PromptResult};
+use pal_report::sanitize;
+
+use super::json_lines::JsonLines;
+use super::output_format::{Show, exit_code};
+use crate::failure::Failure;
+use crate::notices::print_notice;
+
+/// Prints the result of the last prompt.
+pub(crate) struct JsonOutput<'a> {
+    lines: JsonLines<'a>,
+    ended: Option<PromptResult>,
+}
+
+impl<'a> JsonOutput<'a> {
+    pub(crate) fn new(lines: JsonLines<'a>) -> JsonOutput<'a> {
+        JsonOutput { lines, ended: None }
+    }
+}
+
+impl Show for JsonOutput<'_> {
+    fn event(&mut self, event: &AgentEvent) -> Result<(), Failure> {
+        match event {
+            AgentEvent::SessionStarted(began) => self.lines.set_session(began),
+            AgentEvent::Ended(ended) => self.ended = Some(ended.clone()),
+            AgentEvent::Warning(text) => {
+                print_notice(sanitize(text));
+                self.lines.warn(text);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn bad_line(&mut self, number: u64, why: &str) -> Result<(), Failure> {
+        print_notice(format_args!("line {number} of standard input: {why}"));
+        Ok(())
+    }
+
+    fn finish(&mut self, failure: Option<&Failure>) -> Result<ExitCode, Failure> {
+        match (failure, &self.ended) {
+            (Some(failure), _) => {
+                self.lines.failure(failure)?;
+                Ok(failure.exit_code())
+            }
+            (None, Some(ended)) => {
+                self.lines.result(ended)?;
+                Ok(ExitCode::from(exit_code(&ended.end)))
+            }
+            (None, None) => Ok(ExitCode::SUCCESS),
+        }
+    }
+}

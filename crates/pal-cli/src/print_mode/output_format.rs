@@ -1,0 +1,38 @@
+//! Output formats of `pal -p`: their common interface and exit codes.
+
+use std::process::ExitCode;
+
+use pal_events::{AgentEvent, PromptEnd};
+
+use crate::failure::Failure;
+
+/// An output format of `pal -p`.
+pub(super) trait Show {
+    /// Shows an event.
+    fn event(&mut self, event: &AgentEvent) -> Result<(), Failure>;
+
+    /// Reports a malformed line of standard input; the session continues.
+    fn bad_line(&mut self, number: u64, why: &str) -> Result<(), Failure>;
+
+    /// Ends the output after success or a failure. Returns the exit code.
+    fn finish(&mut self, failure: Option<&Failure>) -> Result<ExitCode, Failure>;
+}
+
+/// Exit code of the program by the end of its last prompt.
+pub(super) fn exit_code(end: &PromptEnd) -> u8 {
+    match end {
+        PromptEnd::Done => 0,
+        PromptEnd::Refused(_) | PromptEnd::Failed(_) => 1,
+        PromptEnd::Limit(_) => 3,
+        PromptEnd::Interrupted => 130,
+    }
+}
+
+/// Error of a prompt that did not succeed, in one sentence.
+pub(super) fn error_of(end: &PromptEnd) -> Option<&str> {
+    match end {
+        PromptEnd::Done => None,
+        PromptEnd::Refused(why) | PromptEnd::Limit(why) | PromptEnd::Failed(why) => Some(why),
+        PromptEnd::Interrupted => Some("interrupted"),
+    }
+}

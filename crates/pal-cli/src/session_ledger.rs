@@ -1,0 +1,76 @@
+//! The ledger of a session by name, or of the newest session of the current directory.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use pal_context::CostLedger;
+use pal_report::session_name;
+
+use crate::failure::Failure;
+use crate::loaded_session::LoadedSession;
+use crate::notices::Notices;
+use crate::open_session::find;
+use crate::settings::Settings;
+use pal_report::stored_sessions;
+
+/// Reading a file above this size is announced.
+const LARGE_FILE_BYTES: u64 = 8 << 20;
+
+/// A session and its ledger.
+pub(crate) struct SessionLedger {
+    pub(crate) path: PathBuf,
+    /// Display name.
+    pub(crate) name: String,
+    pub(crate) ledger: CostLedger,
+}
+
+impl SessionLedger {
+    pub(crate) fn open(
+        session: Option<&str>,
+        settings: &Settings,
+        notices: &Notices,
+    ) -> Result<SessionLedger, Failure> {
+        let path = match session {
+            Some(name) => find(name, settings)?,
+            None => newest(settings)?,
+        };
+        let is_reported = notices.allows_progress() && report_reading(&path);
+        let session = LoadedSession::read_all(&path, settings)?;
+        for problem in &session.problems {
+            notices.add(problem);
+        }
+        let ledger = CostLedger::from_entries(&session.branch, &settings.cards);
+        if is_reported {
+            eprint!("\r\x1b[2K");
+        }
+        Ok(SessionLedger { name: session_name(&session.branch, &path), path, ledger })
+    }
+}
+
+/// Prints that a large file is being read, if standard error is a terminal. Returns whether it did.
+fn report_reading(path: &Path) -> bool {
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let is_reported = bytes > LARGE_FILE_BYTES && std::io::stderr().is_terminal();
+    if is_reported {
+        eprint!("reading {} MB …", bytes >> 20);
+    }
+    is_reported
+}
+
+/// Log of the newest session of the current directory's project, or of the nearest parent directory that has sessions.
+pub(crate) fn newest(settings: &Settings) -> Result<PathBuf, Failure> {
+    let current = std::env::current_dir()
+        .map_err(|error| Failure::with_hint(format!("the current directory: {error}"), "name a session"))?;
+    let sessions = settings
+        .home
+        .as_deref()
+        .map_or(Vec::new(), |home| stored_sessions::project_sessions(home, &current).1);
+    let written = |log: &PathBuf| log.metadata().and_then(|metadata| metadata.modified()).ok();
+    let newest = sessions.into_iter().filter_map(|kept| Some((written(&kept.log)?, kept.log))).max();
+    newest.map(|(_, log)| log).ok_or_else(|| {
+        Failure::with_hint(
+            format!("no saved sessions for {}", current.display()),
+            "name a session by its path or id; `pal import` imports sessions of other agents",
+        )
+    })
+}

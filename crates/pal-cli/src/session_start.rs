@@ -1,0 +1,123 @@
+//! Project context and memory of a new session: where they are searched, and how they are assembled.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pal_agent::memory_index;
+use pal_memory::{EmbeddingModel, MemoryLocation};
+use pal_model::ModelCard;
+use pal_project::{
+    InstructionLimit, InstructionSearch, ProjectQuery, ProjectSnapshot, find_project, managed_folders,
+    take_project_snapshot, user_folders,
+};
+use pal_prompt::{PrefixInputs, SessionFacts, built_in_tools};
+use pal_settings::KillSwitch;
+use pal_view::Estimator;
+
+use crate::notices::Notices;
+use crate::open_session::now;
+use crate::permission_rules::settings_rules;
+use crate::settings::Settings;
+
+/// A new session.
+pub(crate) struct SessionStart<'a> {
+    pub(crate) directory: &'a Path,
+    /// Added directories.
+    pub(crate) added: &'a [PathBuf],
+    /// Search instruction files in added directories only.
+    pub(crate) is_bare: bool,
+    /// Read instruction files, unless the settings disable them.
+    pub(crate) with_instructions: bool,
+    /// Take a git snapshot, unless the settings disable it.
+    pub(crate) with_git: bool,
+    /// Counts tokens of instruction files.
+    pub(crate) estimator: Estimator,
+}
+
+/// Reads instruction files and takes a git snapshot.
+pub(crate) fn gather_project(start: &SessionStart<'_>, settings: &Settings) -> ProjectSnapshot {
+    take_project_snapshot(&project_search(start, settings))
+}
+
+/// Search paths of instruction files, and limits of the git snapshot.
+pub(crate) fn project_search(start: &SessionStart<'_>, settings: &Settings) -> ProjectQuery {
+    let user = match (&settings.user_home, &settings.home) {
+        (Some(user_home), Some(home)) => user_folders(user_home, home),
+        (None, Some(home)) => vec![home.clone()],
+        (_, None) => Vec::new(),
+    };
+    let estimator = start.estimator;
+    let instructions = &settings.instructions;
+    let limit = InstructionLimit {
+        tokens_max: instructions.tokens_max,
+        drops: instructions.drops_largest,
+        measure: Arc::new(move |text| estimator.total(estimator.text(text))),
+    };
+    let search = InstructionSearch {
+        managed: managed_folders(),
+        user,
+        home: settings.user_home.clone(),
+        directory: start.directory.to_owned(),
+        root: None,
+        added: start.added.to_vec(),
+        allowed: instructions.allowed.clone(),
+        refused: Vec::new(),
+        // A malformed rule stops a session before it starts; for a preview, files that need a rule are not included.
+        rules: settings_rules(settings).unwrap_or_default(),
+        is_on: instructions.is_on && start.with_instructions,
+        is_bare: start.is_bare,
+        limit,
+    };
+    let asks_git = settings.git.is_on && start.with_git;
+    let git_time = asks_git.then_some(settings.git.limit);
+    ProjectQuery { search, git_time, shell: settings.shell.clone() }
+}
+
+/// Memory of a session in a directory; none if memory is switched off.
+pub(crate) fn memory_location(
+    home: &Path,
+    directory: &Path,
+    is_bare: bool,
+    settings: &Settings,
+) -> Option<MemoryLocation> {
+    let is_on = !is_bare && !settings.switches.is_off(KillSwitch::Memory);
+    is_on.then(|| MemoryLocation::of_project(home, &find_project(directory)))
+}
+
+/// Adds semantic search if the settings name an embedding model. A model that cannot be loaded is reported as a notice.
+pub(crate) fn with_embeddings(
+    place: MemoryLocation,
+    settings: &Settings,
+    notices: &Notices,
+) -> MemoryLocation {
+    let embeddings = settings.embeddings.as_deref().map(EmbeddingModel::open);
+    let embeddings = embeddings.and_then(|opened| opened.map_err(|error| notices.add(error)).ok());
+    place.with_embeddings(embeddings)
+}
+
+/// Assembles a session with the default system prompt and the built-in tools.
+pub(crate) fn assembly<'a>(
+    card: &'a ModelCard,
+    gathered: &ProjectSnapshot,
+    memory: Option<&MemoryLocation>,
+) -> PrefixInputs<'a> {
+    PrefixInputs {
+        attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
+        environment: gathered.environment.clone(),
+        git: gathered.git.clone(),
+        instructions: gathered.instructions.files.clone(),
+        memory: memory.map_or(Vec::new(), |place| memory_index(place, now()).0),
+        facts: SessionFacts {
+            memory: memory.map(|place| place.directory.display().to_string()),
+            ..SessionFacts::default()
+        },
+        date: Some(today()),
+        tools: built_in_tools(),
+        ..PrefixInputs::for_card(card)
+    }
+}
+
+/// Local date.
+pub(crate) fn today() -> String {
+    jiff::Zoned::now().strftime("%A, %Y-%m-%d").to_string()
+}

@@ -1,0 +1,311 @@
+//! Commands that answer at once: from files, settings and the live state of the session.
+
+use pal_memory::MemoryKind;
+use pal_model::{EntryBody, MessageOrigin};
+use pal_report::{clip_line, sanitize, sanitize_lines};
+use pal_tui::{CommandInfo, PickerChoice, SlashOutcome};
+
+use super::arguments::SlashArguments;
+use super::{FrontEnd, SlashContext, pages, session_choices, with_notices};
+use crate::arguments::{
+    AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, RequestPartArg,
+};
+use crate::commands;
+use crate::failure::Failure;
+use crate::loaded_session::LoadedSession;
+use crate::notices::Notices;
+
+/// Keys of the terminal.
+const KEYS: [(&str, &str); 13] = [
+    ("Enter", "send; while the agent works, steer it"),
+    ("Alt-Enter, Ctrl-J, \\ Enter", "new line"),
+    ("Esc", "stop the agent; twice on an empty line: go back to an earlier prompt"),
+    ("Ctrl-C", "stop the agent or clear the line; twice: leave"),
+    ("Shift-Tab", "next permission mode"),
+    ("Ctrl-O", "show the last tool results in full"),
+    ("Ctrl-Z", "suspend; `fg` continues"),
+    ("Up, Down", "earlier prompts"),
+    ("# TEXT", "save a memory for later sessions"),
+    ("@, a pasted path", "attach a file of the project or a picture"),
+    ("Ctrl-A, Ctrl-E", "start and end of the line"),
+    ("Ctrl-K, Ctrl-U, Ctrl-W, Ctrl-Y", "cut to the end, to the start, a word; paste it"),
+    ("Ctrl-L", "clear the screen"),
+];
+
+/// Most columns of a prompt in the list of `/rewind`.
+const PROMPT_COLUMNS: usize = 200;
+
+pub(super) fn help(context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome {
+    let row = |command: CommandInfo| {
+        (format!("/{} {}", command.name, command.arguments).trim_end().to_owned(), command.about)
+    };
+    let commands: Vec<(String, String)> = context.commands.list().into_iter().map(row).collect();
+    let keys: &[(&str, &str)] = match context.commands.front_end {
+        FrontEnd::Terminal => &KEYS,
+        FrontEnd::Editor | FrontEnd::Print => &[],
+    };
+    let keys: Vec<(String, String)> =
+        keys.iter().map(|(keys, about)| ((*keys).to_owned(), (*about).to_owned())).collect();
+    SlashOutcome::Print(pages::help(context.colour(), &commands, &keys))
+}
+
+pub(super) fn exit(_context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome {
+    SlashOutcome::Leave
+}
+
+pub(super) fn context(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let is_brief = match arguments {
+        "" => true,
+        "all" => false,
+        _ => return context.usage("unexpected argument"),
+    };
+    show_context(context, ContextArgs { brief: is_brief, ..context_args(context) })
+}
+
+fn show_context(context: &SlashContext<'_>, arguments: ContextArgs) -> SlashOutcome {
+    let session = match context.session() {
+        Ok(session) => session,
+        Err(outcome) => return outcome,
+    };
+    let arguments = ContextArgs { session: Some(session), ..arguments };
+    context.print(|notices, out| commands::context(&arguments, context.settings, notices, out))
+}
+
+fn context_args(context: &SlashContext<'_>) -> ContextArgs {
+    ContextArgs {
+        directory: None,
+        session: None,
+        model: None,
+        added: Vec::new(),
+        bare: false,
+        no_git: false,
+        no_instructions: false,
+        show: None,
+        brief: false,
+        colour: context.colour(),
+        json: false,
+    }
+}
+
+pub(super) fn cost(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let mut words = SlashArguments::new(arguments);
+    let (requests, json) =
+        (words.take_flag("--requests") | words.take_flag("--verbose"), words.take_flag("--json"));
+    if let Err(problem) = words.finish() {
+        return context.usage(&problem);
+    }
+    match context.session() {
+        Ok(session) => {
+            let arguments = CostArgs { session: Some(session), requests, colour: context.colour(), json };
+            context.print(|notices, out| commands::cost(&arguments, context.settings, notices, out))
+        }
+        Err(outcome) => outcome,
+    }
+}
+
+pub(super) fn breaks(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let mut words = SlashArguments::new(arguments);
+    let (diff, all, json) = (words.take_flag("--diff"), words.take_flag("--all"), words.take_flag("--json"));
+    if let Err(problem) = words.finish() {
+        return context.usage(&problem);
+    }
+    match context.session() {
+        Ok(session) => {
+            let arguments = BreaksArgs { session: Some(session), diff, all, colour: context.colour(), json };
+            context.print(|notices, out| commands::breaks(&arguments, context.settings, notices, out))
+        }
+        Err(outcome) => outcome,
+    }
+}
+
+pub(super) fn config(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let mut words = SlashArguments::new(arguments);
+    let (json, key) = (words.take_flag("--json"), words.take_word().map(str::to_owned));
+    if let Err(problem) = words.finish() {
+        return context.usage(&problem);
+    }
+    let arguments = ConfigArgs { key, colour: context.colour(), json };
+    context.print(|notices, out| commands::config(&arguments, context.settings, notices, out))
+}
+
+pub(super) fn export(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let mut words = SlashArguments::new(arguments);
+    let (no_mask, format) = (words.take_flag("--no-mask"), words.take_option("--format"));
+    let Some(file) = words.take_word() else { return context.usage("/export needs a file") };
+    if let Err(problem) = words.finish() {
+        return context.usage(&problem);
+    }
+    let format = match format {
+        None => None,
+        Some("markdown" | "md") => Some(ExportFormat::Markdown),
+        Some("html") => Some(ExportFormat::Html),
+        Some("json") => Some(ExportFormat::Json),
+        Some(_) => return context.usage("FORMAT is markdown, html or json"),
+    };
+    match context.session() {
+        Ok(session) => {
+            let arguments = ExportArgs { session: Some(session), format, output: Some(file.into()), no_mask };
+            context.print(|notices, out| commands::export(&arguments, context.settings, notices, out))
+        }
+        Err(outcome) => outcome,
+    }
+}
+
+pub(super) fn memory(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    match arguments {
+        "" => SlashOutcome::NeedsSession,
+        "show" => show_context(
+            context,
+            ContextArgs { show: Some(RequestPartArg::Context), ..context_args(context) },
+        ),
+        _ => context.usage("unexpected argument"),
+    }
+}
+
+pub(super) fn pin(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    match arguments.is_empty() {
+        true => context.usage("/pin needs a text"),
+        false => SlashOutcome::NeedsSession,
+    }
+}
+
+/// Saves a memory at once. The session learns of it with its next request.
+pub(super) fn remember(context: &SlashContext<'_>, text: &str) -> SlashOutcome {
+    let named = text.split_once(':').and_then(|(name, rest)| Some((name.parse::<MemoryKind>().ok()?, rest)));
+    let (kind, text) = named.map_or((MemoryKind::Project, text), |(kind, rest)| (kind, rest.trim()));
+    // The command line reads standard input for a dash.
+    if text.is_empty() || text == "-" {
+        return SlashOutcome::Failed(String::from(
+            "nothing to remember; examples: `# We release on Fridays.`, `# feedback: Keep commits small.`",
+        ));
+    }
+    let notices = Notices::collected();
+    match commands::remember(kind, text, context.settings, &notices) {
+        Ok(saved) => {
+            if let Ok(live) = context.live() {
+                live.handle.remember(saved.path);
+            }
+            let line = format!(
+                "remembered as {} (change {}; `pal memory undo` reverts it)",
+                sanitize(&saved.slug),
+                saved.point
+            );
+            SlashOutcome::Print(with_notices(notices, &line))
+        }
+        Err(failure) => SlashOutcome::Failed(failure.message()),
+    }
+}
+
+pub(super) fn tasks(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let live = context.live().ok();
+    let dream = live.as_ref().and_then(|live| (live.dream)());
+    match (arguments, dream) {
+        ("", _) => {
+            let tasks = live.map_or(Vec::new(), |live| live.background_tasks());
+            let none = || vec![String::from("no background tasks are running")];
+            SlashOutcome::Notes(if tasks.is_empty() { none() } else { tasks })
+        }
+        ("dream", Some(dream)) => SlashOutcome::Print(sanitize_lines(&dream.page())),
+        ("dream stop", Some(dream)) if dream.state().is_running() => {
+            dream.kill();
+            SlashOutcome::Print(String::from("The dream is stopped and its changes are reverted."))
+        }
+        ("dream" | "dream stop", _) => {
+            SlashOutcome::Failed(String::from("no dream is running in this session"))
+        }
+        _ => context.usage("unexpected argument"),
+    }
+}
+
+pub(super) fn agents(context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome {
+    let live = match context.live() {
+        Ok(live) => live,
+        Err(outcome) => return outcome,
+    };
+    match context.print(|_, out| commands::agents(&AgentsArgs { json: false }, context.settings, out)) {
+        SlashOutcome::Print(sessions) => {
+            SlashOutcome::Print(pages::agents(context.colour(), &live, &sessions))
+        }
+        other => other,
+    }
+}
+
+pub(super) fn mcp(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let live = match context.live() {
+        Ok(live) => live,
+        Err(outcome) => return outcome,
+    };
+    match arguments.split_once(char::is_whitespace).unwrap_or((arguments, "")) {
+        ("", _) => SlashOutcome::Print(pages::servers(context.colour(), &live.servers)),
+        ("restart", name) => match live.servers.restart(name.trim()) {
+            Ok(()) => SlashOutcome::Print(format!("{} is restarting", sanitize(name.trim()))),
+            Err(why) => SlashOutcome::Failed(why),
+        },
+        _ => context.usage("unexpected argument"),
+    }
+}
+
+pub(super) fn permissions(context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome {
+    let permissions = &context.settings.permissions;
+    let mode = if permissions.mode.is_empty() { "default" } else { &permissions.mode };
+    let mut text = format!("initial mode: {mode}\n");
+    for (name, rules) in
+        [("allow", &permissions.allow), ("ask", &permissions.ask), ("deny", &permissions.deny)]
+    {
+        for rule in rules {
+            text.push_str(&format!("{name:<6} {}  ({})\n", sanitize(&rule.value), rule.origin));
+        }
+    }
+    SlashOutcome::Print(text)
+}
+
+pub(super) fn resume(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    if !arguments.is_empty() {
+        return SlashOutcome::NeedsSession;
+    }
+    pick("Continue", session_choices::list(context.settings, context.log))
+}
+
+pub(super) fn rewind(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    match arguments.is_empty() {
+        true => pick("Go back to before", prompts(context)),
+        false => SlashOutcome::NeedsSession,
+    }
+}
+
+pub(super) fn model(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    if !arguments.is_empty() {
+        return SlashOutcome::NeedsSession;
+    }
+    let choice = |name: &str| PickerChoice {
+        label: name.to_owned(),
+        detail: String::new(),
+        command: (String::from("model"), name.to_owned()),
+    };
+    pick("Model", Ok(context.settings.cards.names().map(choice).collect()))
+}
+
+fn pick(title: &str, choices: Result<Vec<PickerChoice>, Failure>) -> SlashOutcome {
+    match choices {
+        Ok(choices) => SlashOutcome::Pick { title: title.to_owned(), choices },
+        Err(failure) => SlashOutcome::Failed(failure.message()),
+    }
+}
+
+/// The prompts of the open session, newest first.
+fn prompts(context: &SlashContext<'_>) -> Result<Vec<PickerChoice>, Failure> {
+    let Some(log) = context.log else { return Ok(Vec::new()) };
+    let session = LoadedSession::read_log(log).map_err(|error| Failure::new(error.to_string()))?;
+    let prompts = session.branch.iter().rev().filter_map(|entry| match &entry.body {
+        EntryBody::User(user) if user.origin == MessageOrigin::Person => {
+            let words = user.content.blocks().iter().filter_map(|block| block.string("text"));
+            Some(PickerChoice {
+                label: clip_line(&words.collect::<Vec<_>>().join(" "), PROMPT_COLUMNS),
+                detail: String::new(),
+                command: (String::from("rewind"), entry.id.to_string()),
+            })
+        }
+        _ => None,
+    });
+    Ok(prompts.collect())
+}

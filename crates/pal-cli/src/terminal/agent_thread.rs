@@ -1,0 +1,230 @@
+//! The agent's thread of the terminal: opens sessions, works on prompts and runs commands that need the idle agent.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use pal_agent::{Agent, AgentError, SessionPresence};
+use pal_events::AgentEvent;
+use pal_model::{Content, EntryBody, LogEntry, MessageOrigin};
+use pal_tui::{ActiveSession, UiEvent, UserAction};
+
+use super::permission_prompt::permission_prompt;
+use crate::agent::options;
+use crate::arguments::{AgentArgs, ColourArg, ModelArgs, SessionArgs};
+use crate::failure::Failure;
+use crate::notices::Notices;
+use crate::settings::{Settings, allowed_file};
+use crate::slash::{LiveSessionCell, SessionReply, SlashSession, run_on_session};
+use crate::telemetry::TelemetryExport;
+
+/// Earlier messages that are shown of a resumed session.
+const EARLIER_MESSAGES: usize = 12;
+
+/// Serves the user's actions until the terminal leaves. If a session is to be chosen first, none is opened before the first
+/// action.
+pub(super) fn run(
+    args: AgentArgs,
+    settings: &Settings,
+    live: &LiveSessionCell,
+    wishes: &Receiver<UserAction>,
+    told: &Sender<UiEvent>,
+    is_chosen: bool,
+) {
+    let export = Rc::new(RefCell::new(TelemetryExport::begin(settings)));
+    let mut thread = AgentThread {
+        args,
+        settings,
+        live,
+        told,
+        export: Rc::clone(&export),
+        agent: None,
+        presence: None,
+        shown: None,
+    };
+    let left = if is_chosen { Ok(()) } else { thread.open() };
+    let left = left.and_then(|()| thread.serve(wishes));
+    if let Some(agent) = thread.agent.take() {
+        agent.finish("prompt_input_exit");
+    }
+    drop(thread);
+    if let Ok(export) = Rc::try_unwrap(export) {
+        let notices = Notices::collected();
+        export.into_inner().finish(&notices);
+        send_notices(told, notices);
+    }
+    // The terminal runs until it receives this.
+    let _ = told.send(UiEvent::Closed(left.err().map(|failure| failure.message())));
+}
+
+struct AgentThread<'a> {
+    args: AgentArgs,
+    settings: &'a Settings,
+    live: &'a LiveSessionCell,
+    told: &'a Sender<UiEvent>,
+    export: Rc<RefCell<TelemetryExport>>,
+    agent: Option<Agent<'static>>,
+    /// Lets other processes send messages to the session.
+    presence: Option<SessionPresence>,
+    /// Log of the session whose messages are on the screen.
+    shown: Option<PathBuf>,
+}
+
+impl AgentThread<'_> {
+    fn serve(&mut self, wishes: &Receiver<UserAction>) -> Result<(), Failure> {
+        for wish in wishes {
+            match wish {
+                UserAction::Leave => return Ok(()),
+                UserAction::Prompt(content) => self.prompt(Some(content))?,
+                UserAction::RunQueuedMessages => self.prompt(None)?,
+                UserAction::Command { name, arguments } => self.command(&name, &arguments)?,
+            }
+            self.tell(UiEvent::ActionDone);
+        }
+        Ok(())
+    }
+
+    fn tell(&self, told: UiEvent) {
+        // The terminal may have gone.
+        let _ = self.told.send(told);
+    }
+
+    /// Opens the session that the arguments name, or starts one.
+    fn open(&mut self) -> Result<(), Failure> {
+        if let Some(agent) = self.agent.take() {
+            agent.finish("other");
+        }
+        let project = self.settings.home.as_deref().zip(std::env::current_dir().ok());
+        let allowed = project.map(|(home, directory)| allowed_file(home, &directory));
+        let notices = Notices::collected();
+        let options = options(&self.args, self.settings, &notices);
+        send_notices(self.told, notices);
+        let mut options = options?;
+        options.permissions.asker = Some(permission_prompt(self.told.clone(), allowed));
+        let limits = options.model.limits;
+        let (home, directory) = (options.home.clone(), options.sources.search.directory.clone());
+        self.presence = None;
+        let (told, export) = (self.told.clone(), Rc::clone(&self.export));
+        let sink = Box::new(move |event: AgentEvent| {
+            export.borrow_mut().event(&event);
+            if let Some(trouble) = export.borrow_mut().trouble() {
+                let _ = told.send(UiEvent::Event(AgentEvent::Notice(trouble)));
+            }
+            let _ = told.send(UiEvent::Event(event));
+        });
+        let agent = Agent::start(options, sink).map_err(|error| failure(&error))?;
+        self.presence = SessionPresence::open(&home, &agent, &directory);
+        let called = self.told.clone();
+        agent.handle().on_message(move || {
+            let _ = called.send(UiEvent::MessageReceived);
+        });
+        self.live.set(&agent);
+        let live = self.live.clone();
+        let view = agent.session().view();
+        let log = pal_store::log_path(agent.session().directory());
+        let is_shown = self.shown.as_ref() == Some(&log);
+        self.tell(UiEvent::SessionReady(Box::new(ActiveSession {
+            handle: Box::new(agent.handle()),
+            log: log.clone(),
+            tokens: view.size().tokens,
+            compaction_tokens: limits.auto_compact.unwrap_or(limits.effective),
+            cost: view.state().totals.cost,
+            recent_entries: if is_shown { Vec::new() } else { earlier_messages(view.branch()) },
+            background: Box::new(move || live.background_tasks()),
+        })));
+        self.agent = Some(agent);
+        self.shown = Some(log);
+        Ok(())
+    }
+
+    /// Works on a prompt, then on messages that arrived too late for it.
+    fn prompt(&mut self, content: Option<Content>) -> Result<(), Failure> {
+        let agent = self.agent()?;
+        if let Some(content) = content {
+            agent.prompt(content).map_err(|error| failure(&error))?;
+        }
+        agent.run_queued_messages().map_err(|error| failure(&error))?;
+        Ok(())
+    }
+
+    /// Runs a command and reports its errors; only an error of a prompt ends the program.
+    fn command(&mut self, name: &str, arguments: &str) -> Result<(), Failure> {
+        match run_on_session(self, name, arguments) {
+            Ok(SessionReply::Prompt(content)) => self.prompt(Some(content))?,
+            Ok(SessionReply::Printed(text)) if text.is_empty() => {}
+            Ok(SessionReply::Printed(text)) => self.tell(UiEvent::CommandPrinted(text)),
+            Err(failure) => self.tell(UiEvent::Failed(failure.message())),
+        }
+        Ok(())
+    }
+}
+
+impl SlashSession<'static> for AgentThread<'_> {
+    fn agent(&mut self) -> Result<&mut Agent<'static>, Failure> {
+        if self.agent.is_none() {
+            self.open()?;
+        }
+        self.agent.as_mut().ok_or_else(|| Failure::new("no session is open"))
+    }
+
+    fn settings(&self) -> &Settings {
+        self.settings
+    }
+
+    fn colour(&self) -> ColourArg {
+        ColourArg::Auto
+    }
+
+    fn log(&self) -> Option<PathBuf> {
+        self.agent.as_ref().map(|agent| pal_store::log_path(agent.session().directory()))
+    }
+
+    fn reopen(&mut self, log: Option<PathBuf>, model: Option<String>) -> Result<(), Failure> {
+        let before = self.args.clone();
+        let open_log = self.log();
+        let model = model.or_else(|| before.model.model.clone());
+        self.args = AgentArgs {
+            session: SessionArgs {
+                resume: log.map(|log| log.display().to_string()),
+                is_continued: false,
+                fork_session: false,
+                session_id: None,
+            },
+            model: ModelArgs { model, ..before.model.clone() },
+            ..before.clone()
+        };
+        let Err(failure) = self.open() else { return Ok(()) };
+        let resume = open_log.map(|log| log.display().to_string());
+        self.args = AgentArgs { session: SessionArgs { resume, ..before.session.clone() }, ..before };
+        self.open()?;
+        Err(failure)
+    }
+
+    fn fill_prompt(&mut self, text: String) {
+        self.tell(UiEvent::FillPrompt(text));
+    }
+}
+
+fn send_notices(told: &Sender<UiEvent>, notices: Notices) {
+    for line in notices.into_lines() {
+        let _ = told.send(UiEvent::Event(AgentEvent::Notice(line)));
+    }
+}
+
+/// The last messages of a branch, in order.
+fn earlier_messages(branch: &[LogEntry]) -> Vec<LogEntry> {
+    let is_shown = |entry: &&LogEntry| match &entry.body {
+        EntryBody::User(user) => user.origin == MessageOrigin::Person,
+        EntryBody::Assistant(_) => true,
+        _ => false,
+    };
+    let mut entries: Vec<LogEntry> =
+        branch.iter().rev().filter(is_shown).take(EARLIER_MESSAGES).cloned().collect();
+    entries.reverse();
+    entries
+}
+
+fn failure(error: &AgentError) -> Failure {
+    Failure::new(error.to_string())
+}

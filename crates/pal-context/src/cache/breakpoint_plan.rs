@@ -1,0 +1,102 @@
+//! Plan of cache breakpoints (§5.6): at most four, by priority.
+
+use pal_model::ModelCard;
+use pal_view::{BreakpointPosition, CacheBreakpoint, CacheScope, CacheTtl, Request, is_deferred};
+
+/// Maximum number of breakpoints in one request.
+const MAX_BREAKPOINTS: usize = 4;
+/// Beyond this number of new blocks, the end of the previous request gets a breakpoint, too: the provider
+/// looks back a little farther, but not everywhere counts a run of calls as one.
+const MAX_NEW_BLOCKS: usize = 15;
+
+/// Options of the breakpoint plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BreakpointOptions {
+    /// Time to live.
+    pub ttl: CacheTtl,
+    /// Set for a fork: its own content will not be sent again, so nothing is written to the cache.
+    pub is_fork: bool,
+}
+
+/// Plans the breakpoints of a request by priority: its end, the last system block, the end of the opening
+/// context if its TTL is longer than the messages', the end of the previous request if much was added since,
+/// the end of the static system blocks, the last tool. Prefixes below the cacheable minimum get none.
+pub fn plan_breakpoints(
+    request: &Request,
+    card: &ModelCard,
+    marking: BreakpointOptions,
+) -> Vec<CacheBreakpoint> {
+    let scopes = scopes(request, card);
+    let opening = opening(request, marking);
+    let mut marks: Vec<CacheBreakpoint> = Vec::with_capacity(MAX_BREAKPOINTS);
+    for spot in wanted(request, marking).into_iter().flatten() {
+        let is_new = marks.iter().all(|mark| mark.position != spot);
+        if marks.len() == MAX_BREAKPOINTS || !is_new || request.tokens_up_to(spot) < card.min_cacheable as f64
+        {
+            continue;
+        }
+        let scope = match spot {
+            BreakpointPosition::System(block) => scopes.get(block).copied().flatten(),
+            BreakpointPosition::Tool(_) | BreakpointPosition::Block(_) => None,
+        };
+        // System blocks behind the static part have no scope and get no breakpoint.
+        if matches!(spot, BreakpointPosition::System(_)) && card.can.cache_scopes && scope.is_none() {
+            continue;
+        }
+        let lifetime = match opening == Some(spot) {
+            true => CacheTtl::Hour1,
+            false => marking.ttl.at_position(spot),
+        };
+        marks.push(CacheBreakpoint { position: spot, ttl: lifetime, scope });
+    }
+    marks.sort_by_key(|mark| mark.position);
+    marks
+}
+
+/// Candidate positions, by priority.
+fn wanted(request: &Request, marking: BreakpointOptions) -> [Option<BreakpointPosition>; 6] {
+    let notes = request.system_notes();
+    let markable = |block: &usize| notes.get(*block).is_some_and(|note| note.markable);
+    let sent = request.sent_blocks();
+    let tail = if marking.is_fork {
+        // The previous request has a breakpoint there; without one, the end of the content before the
+        // directive is next best.
+        request
+            .last_cacheable_block(sent)
+            .or_else(|| request.last_cacheable_block(request.blocks_before_last_message()))
+    } else {
+        request.last_cacheable_block(request.block_count())
+    };
+    let is_far = !marking.is_fork && request.block_count().saturating_sub(sent) > MAX_NEW_BLOCKS;
+    [
+        tail.map(BreakpointPosition::Block),
+        (0..notes.len()).rev().find(markable).map(BreakpointPosition::System),
+        opening(request, marking),
+        request.last_cacheable_block(sent).filter(|_| is_far).map(BreakpointPosition::Block),
+        (0..notes.len())
+            .rev()
+            .filter(|block| notes[*block].is_static)
+            .find(markable)
+            .map(BreakpointPosition::System),
+        request.tools().iter().rposition(|tool| !is_deferred(tool)).map(BreakpointPosition::Tool),
+    ]
+}
+
+/// End of the opening context, if its TTL is longer than the messages': no clear or compaction changes it.
+fn opening(request: &Request, marking: BreakpointOptions) -> Option<BreakpointPosition> {
+    let is_longer = marking.ttl == CacheTtl::Hour1ThenMinutes5 && !marking.is_fork;
+    let blocks = Some(request.opening_blocks()).filter(|blocks| is_longer && *blocks > 0)?;
+    request.last_cacheable_block(blocks).map(BreakpointPosition::Block)
+}
+
+/// Cache scope of each system block (§5.4): without MCP tools the static part is global and the rest is not
+/// cached by itself; with them everything belongs to the organisation.
+fn scopes(request: &Request, card: &ModelCard) -> Vec<Option<CacheScope>> {
+    let has_mcp = request.tools().iter().any(|tool| tool.contains("\"name\":\"mcp__"));
+    let scope = |is_static: bool| match (card.can.cache_scopes, has_mcp, is_static) {
+        (false, ..) | (true, false, false) => None,
+        (true, false, true) => Some(CacheScope::Global),
+        (true, true, _) => Some(CacheScope::Organisation),
+    };
+    request.system_notes().iter().map(|note| scope(note.is_static)).collect()
+}

@@ -1,0 +1,81 @@
+//! Values latched for a session, because changing them would break the cache (§5.8).
+
+use pal_model::{Decision, DecisionKind, RequestSource, SessionSnapshot, Timestamp};
+use pal_view::{CacheTtl, View};
+use smol_str::SmolStr;
+
+use crate::cache_ttl::{TTL_LATCH, latched_cache_ttl};
+use crate::context_policy::ContextPolicy;
+use crate::cost_aware::cheapest_ttl;
+
+/// Eligibility for the one-hour TTL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HourTtlEligibility {
+    /// Enabled in the settings.
+    pub is_wanted: bool,
+    /// The account has used up its prepaid quota.
+    pub is_in_overage: bool,
+}
+
+/// TTL of the breakpoints in a source's requests, and the decision that latches it if it is not latched yet.
+pub fn latched_ttl(
+    state: &SessionSnapshot,
+    source: &RequestSource,
+    eligibility: HourTtlEligibility,
+) -> (CacheTtl, Option<Decision>) {
+    if !allows_hour_ttl(source) {
+        return (CacheTtl::Minutes5, None);
+    }
+    if let Some(latched) = latched_cache_ttl(state) {
+        return (latched, None);
+    }
+    let (lifetime, reason) = match eligibility {
+        HourTtlEligibility { is_wanted: false, .. } => {
+            (CacheTtl::Minutes5, "five minutes, as the settings say")
+        }
+        HourTtlEligibility { is_in_overage: true, .. } => {
+            (CacheTtl::Minutes5, "five minutes, because the account is in overage")
+        }
+        HourTtlEligibility { .. } => (CacheTtl::Hour1, "an hour, as the settings say"),
+    };
+    (lifetime, Some(latch(lifetime, reason)))
+}
+
+/// Like [`latched_ttl`] for a view: a cost-aware policy chooses the TTL by price, unless the account is
+/// in overage, and chooses again after a pause that expired the cache, because then a change costs nothing.
+pub fn choose_ttl(
+    view: &View,
+    policy: &ContextPolicy,
+    eligibility: HourTtlEligibility,
+    now: Option<Timestamp>,
+) -> (CacheTtl, Option<Decision>) {
+    let (state, source) = (view.state(), &RequestSource::main());
+    let settings = policy.cost_aware.filter(|_| !eligibility.is_in_overage);
+    let chosen = |settings| cheapest_ttl(state, &view.lens().card, view.fixed_tokens(), settings);
+    let Some((lifetime, reason)) = settings.and_then(chosen) else {
+        return latched_ttl(state, source, eligibility);
+    };
+    match latched_cache_ttl(state) {
+        Some(latched) if latched == lifetime || !is_lost(view, latched, now) => (latched, None),
+        _ => (lifetime, Some(latch(lifetime, &reason))),
+    }
+}
+
+/// Returns true if a pause has expired the cached messages.
+fn is_lost(view: &View, lifetime: CacheTtl, now: Option<Timestamp>) -> bool {
+    let pause = now.zip(view.cache_touched_at()).map(|(now, last)| now.milliseconds() - last.milliseconds());
+    pause.is_some_and(|pause| u64::try_from(pause).unwrap_or(0) > lifetime.milliseconds())
+}
+
+/// Builds the decision that latches a TTL.
+fn latch(lifetime: CacheTtl, reason: &str) -> Decision {
+    let kind =
+        DecisionKind::Latch { name: SmolStr::new_static(TTL_LATCH), value: lifetime.name().to_owned() };
+    let reason = format!("cache breakpoints last {reason}; fixed until the session is cleared or compacted");
+    Decision { kind, reason, cost: Default::default() }
+}
+
+/// Returns true if a source's requests may use the one-hour TTL: background queries are not repeated.
+fn allows_hour_ttl(source: &RequestSource) -> bool {
+    source.is_conversation() || source.as_str() == "compact"
+}

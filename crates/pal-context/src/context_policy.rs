@@ -1,0 +1,150 @@
+//! Policy settings of the layers, and budgets scaled to the window.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pal_view::{WindowLimits, window_scale};
+use smol_str::SmolStr;
+
+/// Settings of the layers. All fields are given explicitly; [`ContextPolicy::threshold`] is the default.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ContextPolicy {
+    /// Spills large tool results and pastes to disk.
+    pub spill: bool,
+    /// Condenses verbose tool results before they are first sent.
+    pub condense: bool,
+    /// Hides redundant calls.
+    pub snip: bool,
+    /// Clears old results when the cache is cold.
+    pub cold_clear: bool,
+    /// Lets the provider clear old results, if the card supports it.
+    pub warm_clear: bool,
+    /// Clears old results under pressure, if the provider cannot.
+    pub pressure: bool,
+    /// Folds old stretches.
+    pub fold: bool,
+    /// Lets the provider summarise, if the card supports it.
+    pub provider_compaction: bool,
+    /// Target characters of a condensed result; a listing has twice as many.
+    pub condense_characters: u64,
+    /// Maximum characters of a tool result before it is spilled.
+    pub spill_characters: u64,
+    /// Overrides of `spill_characters` by tool.
+    pub spill_characters_by_tool: BTreeMap<SmolStr, u64>,
+    /// Maximum characters of all results in one message.
+    pub spill_characters_of_message: u64,
+    /// Maximum characters of a user text before it is spilled.
+    pub spill_characters_of_user: u64,
+    /// Idle time after which the cache counts as cold.
+    pub cold_after: Duration,
+    /// Results kept by a cold clear.
+    pub cold_keep: usize,
+    /// Number of live results at which cache edits begin.
+    pub cache_edit_from: usize,
+    /// Results kept by a cache edit.
+    pub cache_edit_keep: usize,
+    /// Results kept by a clear under pressure.
+    pub pressure_keep: usize,
+    /// Messages at the end that are never snipped.
+    pub snip_keep_messages: usize,
+    /// Percentage of the effective window at which folding begins.
+    pub fold_from_percent: u64,
+    /// Percentage of the effective window at which a request waits for the fold.
+    pub fold_drain_percent: u64,
+    /// Settings of the cost-aware policy (§10.5), which decides by price what to clear and compact; `None`
+    /// for thresholds alone.
+    pub cost_aware: Option<CostAwareSettings>,
+}
+
+/// Default target characters of a condensed result.
+pub const CONDENSE_CHARACTERS: u64 = 4_000;
+
+impl ContextPolicy {
+    /// The `threshold` policy, the default: acts at fixed thresholds.
+    pub fn threshold() -> ContextPolicy {
+        ContextPolicy {
+            spill: true,
+            condense: true,
+            snip: false,
+            cold_clear: true,
+            warm_clear: true,
+            pressure: true,
+            fold: false,
+            provider_compaction: false,
+            condense_characters: CONDENSE_CHARACTERS,
+            spill_characters: 50_000,
+            spill_characters_by_tool: BTreeMap::new(),
+            spill_characters_of_message: 200_000,
+            spill_characters_of_user: 200_000,
+            cold_after: Duration::from_secs(60 * 60),
+            cold_keep: 5,
+            cache_edit_from: 12,
+            cache_edit_keep: 5,
+            pressure_keep: 3,
+            snip_keep_messages: 20,
+            fold_from_percent: 90,
+            fold_drain_percent: 95,
+            cost_aware: None,
+        }
+    }
+
+    /// The `cost-aware` policy: takes the cheapest move from here on; the thresholds hold as limits.
+    pub fn cost_aware(thrift: CostAwareSettings) -> ContextPolicy {
+        ContextPolicy { cost_aware: Some(thrift), cold_keep: 3, ..ContextPolicy::threshold() }
+    }
+
+    /// No layers: everything is sent unchanged.
+    pub fn none() -> ContextPolicy {
+        ContextPolicy {
+            spill: false,
+            condense: false,
+            cold_clear: false,
+            warm_clear: false,
+            pressure: false,
+            ..ContextPolicy::threshold()
+        }
+    }
+}
+
+/// Settings of the cost-aware policy.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CostAwareSettings {
+    /// Weight of re-reading removed content, from 0 to 1: 0.5 is its expected cost, 0 ignores it, 1 doubles
+    /// it.
+    pub loss_weight: f64,
+    /// Allows keep-alive requests, which only keep the cache warm.
+    pub cache_keepalive: bool,
+}
+
+impl CostAwareSettings {
+    /// Default settings.
+    pub const STANDARD: CostAwareSettings = CostAwareSettings { loss_weight: 0.5, cache_keepalive: false };
+
+    /// Multiplier for the expected price of a loss.
+    pub(crate) fn weight(self) -> f64 {
+        2.0 * self.loss_weight.clamp(0.0, 1.0)
+    }
+}
+
+/// Token budgets, scaled to the window (§0.4).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WindowBudgets {
+    scale: f64,
+}
+
+impl WindowBudgets {
+    /// Budgets for a window.
+    pub fn new(limits: &WindowLimits) -> WindowBudgets {
+        WindowBudgets { scale: window_scale(limits.window) }
+    }
+
+    /// Tokens for all pins together.
+    pub fn pins(&self) -> u64 {
+        self.scale(8_000)
+    }
+
+    /// Scales a budget, given for a window of 200,000 tokens, to this window.
+    pub fn scale(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.scale) as u64
+    }
+}

@@ -1,0 +1,31 @@
+//! The cost-aware policy (§10.5): before each request it compares the expected cost of every possible move,
+//! and takes the cheapest.
+//!
+//! Three inputs of plain numbers: a [`SessionForecast`] learnt from the session, token prices from the card,
+//! and the context that a move leaves, a [`ContextChange`]. [`weigh`] prices it; `choose` picks.
+//! `fitted_figures.rs` documents the origin of the constants, and `cargo run -p xtask -- fit` recomputes
+//! them.
+//!
+//! Everything learnt is part of the view's state, which a boundary carries: a resumed session decides the
+//! same.
+
+mod expected_cost;
+mod fitted_figures;
+mod keepalive;
+mod policy_choice;
+mod result_reuse;
+mod session_forecast;
+mod ttl_choice;
+
+pub use crate::context_policy::CostAwareSettings;
+
+pub use expected_cost::{CachedContext, ContextChange, ExpectedCost, TokenRates, weigh};
+pub(crate) use keepalive::evaluate_keepalive;
+pub use keepalive::{KeepaliveVerdict, MAX_KEEPALIVES_PER_PAUSE, keepalive_due};
+pub(crate) use policy_choice::{ClearableTokens, choose, worth_clearing};
+pub use policy_choice::{PolicyChoice, PolicyMove};
+pub(crate) use result_reuse::FileHistory;
+pub use result_reuse::{FileActivity, ResultAge, ReuseObservation, observe_reuse, reuse_probability};
+pub use session_forecast::{ForecastReliability, SessionForecast, pause_reliability, turn_reliability};
+pub(crate) use ttl_choice::cheapest_ttl;
+pub use ttl_choice::{PauseCost, PauseStrategy, pause_costs};

@@ -1,0 +1,268 @@
+//! Sends requests. If the provider rejects one as too long, or the window fills up before the answer ends, the
+//! context is reduced and sent again (§4.16).
+
+use pal_context::{CompactionTrigger, RequestParams, SummaryMethod, cache};
+use pal_model::{
+    CacheBreak, Decision, DecisionCost, DecisionKind, EntryBody, EntryDraft, EntryId, LayerReport, LogEntry,
+    RequestRecord, RequestSource, ResponseRecord, Timestamp, blocks_to_json,
+};
+use pal_view::{BreakpointPosition, Request};
+use smol_str::SmolStr;
+
+use crate::cache_watch::AnsweredRequest;
+use crate::{
+    CompactionResult, EngineError, ModelResponse, OutgoingRequest, PreparedRequest, RequestOutcome, Session,
+    SessionConfig, SessionHost,
+};
+
+/// A request and its response.
+#[derive(Clone, Debug)]
+pub struct RequestResult {
+    /// The response; not in the log yet.
+    pub answered: ModelResponse,
+    /// The request as sent.
+    pub prepared: PreparedRequest,
+    /// Number of rejections as too long before this one.
+    pub rejected: u64,
+    /// Detected cache-read drop, for the response entry.
+    pub cache_break: Option<CacheBreak>,
+}
+
+/// Maximum reductions of the context for one request: one with a model, one without.
+const MAX_REDUCTIONS: u64 = 2;
+
+/// Name of the layer that asks the provider to clear.
+const CLEARING: &str = "microcompact";
+
+impl Session {
+    /// Prepares and sends a request of the conversation.
+    pub fn send(
+        &mut self,
+        config: &SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<RequestResult, EngineError> {
+        let mut rejected = 0;
+        let may_compact = config.summary_methods.as_ref().is_none_or(|ways| !ways.is_empty());
+        let smaller_max = if may_compact { MAX_REDUCTIONS } else { 0 };
+        loop {
+            let now = host.now(now);
+            let mut prepared = self.prepare(config, now, host)?;
+            if host.is_cancelled() {
+                return Err(EngineError::Provider(String::from("interrupted before the request left")));
+            }
+            // Preparing may take a while: a compaction asks a model.
+            let now = host.now(now);
+            let media = self.unsent_media();
+            let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
+            let PreparedRequest { request, betas, standing, .. } = &prepared;
+            let entry =
+                self.append_request(&RequestSource::main(), request, standing, betas, reports, now)?;
+            // The disk syncs while the request travels. The response is not used before both are done.
+            let syncing = self.log.begin_sync()?;
+            let previous = self.watched.as_ref().map(|watched| watched.response().clone());
+            let outgoing = OutgoingRequest { request, betas, previous: previous.as_ref(), now };
+            let outcome = host.send(&outgoing);
+            self.log.finish_sync(syncing)?;
+            match outcome {
+                RequestOutcome::Answered(answered) if is_cut(&answered) && rejected < smaller_max => {
+                    // A truncated answer is part of the conversation and was paid for.
+                    self.append_answer(&answered, now)?;
+                    self.append_response(&answered, None, now)?;
+                    self.answer_interrupted_calls(now)?;
+                    host.discard_answer();
+                    host.notice(&notice(rejected, "the window was full before the answer ended"));
+                    self.make_smaller(rejected, None, config, now, host)?;
+                    rejected += 1;
+                }
+                RequestOutcome::Answered(answered) => {
+                    self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
+                    let cache_break = self.watch_sent(entry, &prepared, &answered, config, now);
+                    return Ok(RequestResult { answered, prepared, rejected, cache_break });
+                }
+                RequestOutcome::MediaRefused(message) if media.is_empty() => {
+                    return Err(EngineError::Provider(message));
+                }
+                RequestOutcome::MediaRefused(message) => {
+                    host.notice(&format!("left out, because the provider refused it: {message}"));
+                    self.strip(&media, &message, now)?;
+                }
+                RequestOutcome::Broke(broke) => return Err(EngineError::Broke(Box::new(broke))),
+                RequestOutcome::Failed(message) => return Err(EngineError::Provider(message)),
+                RequestOutcome::TooLong { message, .. } if rejected == smaller_max => {
+                    return Err(EngineError::TooLong { message });
+                }
+                RequestOutcome::TooLong { have, .. } => {
+                    host.notice(&notice(rejected, "the provider finds the request too long"));
+                    self.make_smaller(rejected, have, config, now, host)?;
+                    rejected += 1;
+                }
+            }
+        }
+    }
+
+    /// Logs provider-side clearing when it grows: the provider clears the same again in every request. The view
+    /// does not change, and the usage is that of the cleared context.
+    fn note_cleared(
+        &mut self,
+        cleared_tokens: u64,
+        prepared: &mut PreparedRequest,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
+        if cleared_tokens == 0 {
+            return Ok(());
+        }
+        let behind_boundary =
+            self.view.branch().iter().rev().take_while(|entry| !matches!(entry.body, EntryBody::Boundary(_)));
+        let known = behind_boundary.filter_map(|entry| match entry.decision() {
+            Some(DecisionKind::ProviderClear { cleared_tokens }) => Some(*cleared_tokens),
+            _ => None,
+        });
+        let more = cleared_tokens.saturating_sub(known.max().unwrap_or(0));
+        if more == 0 {
+            return Ok(());
+        }
+        self.decide(
+            &Decision {
+                kind: DecisionKind::ProviderClear { cleared_tokens },
+                reason: format!("the provider left out {cleared_tokens} tokens, {more} more than before"),
+                cost: DecisionCost { tokens_freed: more, ..DecisionCost::default() },
+            },
+            now,
+        )?;
+        if let Some(report) = prepared.reports.iter_mut().find(|report| report.layer == CLEARING) {
+            report.acted = true;
+            report.tokens_freed += more;
+        }
+        Ok(())
+    }
+
+    /// Appends a response to the conversation; none if it is empty.
+    pub fn append_answer(
+        &mut self,
+        answered: &ModelResponse,
+        now: Timestamp,
+    ) -> Result<Option<LogEntry>, EngineError> {
+        if answered.blocks.is_empty() {
+            return Ok(None);
+        }
+        let content = blocks_to_json(&answered.blocks);
+        let said = EntryDraft::assistant(Some(&answered.response), Some(&answered.model), &content);
+        self.append(said, now).map(Some)
+    }
+
+    /// Appends the usage of a response.
+    pub fn append_response(
+        &mut self,
+        answered: &ModelResponse,
+        cache_break: Option<CacheBreak>,
+        now: Timestamp,
+    ) -> Result<LogEntry, EngineError> {
+        let got = ResponseRecord {
+            response: answered.response.clone(),
+            source: RequestSource::main(),
+            model: answered.model.clone(),
+            usage: answered.usage.clone(),
+            stop_reason: answered.stop_reason.clone(),
+            cost: answered.cost,
+            cache_break,
+        };
+        self.append(EntryDraft::response(&got), now)
+    }
+
+    /// Compares an answered request with the one before it.
+    fn watch_sent(
+        &mut self,
+        entry: EntryId,
+        prepared: &PreparedRequest,
+        answered: &ModelResponse,
+        config: &SessionConfig,
+        now: Timestamp,
+    ) -> Option<CacheBreak> {
+        if config.cache.watch_off {
+            self.watched = None;
+            return None;
+        }
+        let source = RequestSource::main();
+        self.watch(AnsweredRequest {
+            entry,
+            source: &source,
+            asked: cache::SentRequest { request: prepared.request.clone(), betas: prepared.betas.clone() },
+            lifetime: prepared.standing.ttl,
+            started: now,
+            response: &answered.response,
+            usage: &answered.usage,
+            cleared_tokens: answered.cleared_tokens,
+            provider: answered.cache_miss.as_ref(),
+        })
+    }
+
+    /// Appends the request record before sending.
+    pub(crate) fn append_request(
+        &mut self,
+        source: &RequestSource,
+        request: &Request,
+        standing: &RequestParams,
+        betas: &[SmolStr],
+        layers: Vec<LayerReport>,
+        now: Timestamp,
+    ) -> Result<EntryId, EngineError> {
+        let marked = request.breakpoints().iter().filter_map(|mark| match mark.position {
+            BreakpointPosition::Block(at) => Some(at as u64),
+            BreakpointPosition::Tool(_) | BreakpointPosition::System(_) => None,
+        });
+        let is_standing = |name: &SmolStr| standing.members.iter().any(|(known, _)| known == name);
+        let carried = request.members().iter().filter(|(name, _)| is_standing(name));
+        let members = carried.map(|(name, value)| (name.clone(), value.to_string()));
+        let sent = RequestRecord {
+            fingerprint: Some(request.fingerprint()),
+            breakpoints: marked.collect(),
+            cache_ttl: Some(SmolStr::new_static(standing.ttl.name())),
+            betas: betas.to_vec(),
+            members: members.collect(),
+            layers,
+            ..RequestRecord::new(source.clone(), self.view.newest_id(), self.view.lens().card.model.clone())
+        };
+        self.append(EntryDraft::request(&sent), now).map(|entry| entry.id)
+    }
+
+    /// Reduces the context: folds, then compacts, first with a model and the second time without.
+    fn make_smaller(
+        &mut self,
+        rejected: u64,
+        have: Option<u64>,
+        config: &SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<(), EngineError> {
+        let mut order = config.compaction_request(CompactionTrigger::Reactive);
+        if rejected == 0 {
+            self.drain(have, config, now, host)?;
+        } else {
+            order.methods = Some(vec![SummaryMethod::Extractive]);
+        }
+        match self.compact(order, config, now, host)? {
+            CompactionResult::Blocked(hook) => Err(EngineError::Full(format!(
+                "the provider finds the request too long, and the hook `{hook}` forbids compaction: change the hook, \
+                 or start anew"
+            ))),
+            CompactionResult::Done { .. } | CompactionResult::Refused(_) => Ok(()),
+        }
+    }
+}
+
+/// Notice before the context is reduced.
+fn notice(rejected: u64, why: &str) -> String {
+    match rejected {
+        0 => format!("{why}: compacting"),
+        _ => format!("still, {why}: compacting without a model"),
+    }
+}
+
+/// Returns whether the window filled up before the answer ended.
+fn is_cut(answered: &ModelResponse) -> bool {
+    answered.stop_reason.as_deref() == Some("model_context_window_exceeded")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,337 @@
+//! A session on disk that is played against a small provider: it checks every request, counts it, refuses what is
+//! longer than its window, and otherwise does what the test tells it.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pal_context::{
+    CompactionRange, CompactionRequest, CompactionTrigger, ContextPolicy, FileRequest, RestoreSources,
+    RestoredFile, SummaryMethod, SummaryQuestion, SummaryReply,
+};
+use pal_engine::{
+    CompactionFollowUp, CompactionObserver, CompactionResult, EngineError, FileReader, ModelClient,
+    ModelResponse, Notifier, OutgoingRequest, RequestOutcome, RequestResult, Session, SessionConfig,
+    SummaryExchange, TimeSource,
+};
+use pal_model::{
+    ContentBlock, EntryBody, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog,
+    RequestSource, ResponseId, ResponseRecord, Timestamp, Usage, escape_into,
+};
+use pal_store::LogReader;
+use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope, WindowLimits, WindowSettings};
+use pal_wire::{BetaSet, RequestRules, check_request};
+use smol_str::SmolStr;
+
+pub(crate) const OPTIONS: RenderOptions =
+    RenderOptions { max_tokens: 1_000, stream: true, spell_out_unseen: true };
+
+/// Behavior of the provider for requests of the conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProviderMood {
+    /// Answers what fits.
+    Answers,
+    /// Finds everything too long.
+    TooLong,
+    /// Takes no pictures.
+    RefusesPictures,
+}
+
+/// Behavior of the model for summary requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SummaryQuality {
+    /// A summary in form.
+    Good,
+    /// There is no answer.
+    Errors,
+    /// An empty answer.
+    Empty,
+    /// It will not.
+    Refuses,
+    /// A tool call.
+    CallsATool,
+    /// The request is too long.
+    FindsTooLong,
+    /// A summary that is longer than what it stands for.
+    Endless,
+}
+
+/// The provider, and what it saw.
+pub(crate) struct PlayedHost {
+    card: ModelCard,
+    pub(crate) mood: ProviderMood,
+    pub(crate) summaries: SummaryQuality,
+    /// Bodies of the conversation's requests that were answered or refused.
+    pub(crate) sent: Vec<String>,
+    /// Ways by which a model was asked for a summary.
+    pub(crate) asked: Vec<SummaryMethod>,
+    pub(crate) notices: Vec<String>,
+    /// Announcement after a compaction.
+    pub(crate) announcement: Option<pal_engine::PendingAnnouncement>,
+}
+
+impl PlayedHost {
+    /// Checks a request as the provider does and counts its tokens.
+    fn checked(&self, request: &Request) -> (String, u64) {
+        let body = request.body();
+        let rules = RequestRules { betas: BetaSet::public(), ..RequestRules::from(&self.card) };
+        if let Err(error) = check_request(body.as_bytes(), &rules) {
+            panic!("{}\n{}", error.message, &body[..body.floor_char_boundary(4_000)]);
+        }
+        let estimator = Estimator::shipped(self.card.generation);
+        // A picture has as many tokens as it has pixels, not bytes.
+        let count = |block: &str| match block.contains("\"image/png\"") {
+            true => 1_500.0,
+            false => estimator.json(block),
+        };
+        let opening = request.system_blocks().iter().chain(request.tools()).map(|text| estimator.json(text));
+        let tokens = opening.chain(request.pieces().map(|(_, block, _)| count(block))).sum::<f64>();
+        (body, estimator.total(tokens))
+    }
+
+    pub(crate) fn was_told(&self, words: &str) -> bool {
+        self.notices.iter().any(|notice| notice.contains(words))
+    }
+}
+
+impl ModelClient for PlayedHost {
+    fn send(&mut self, outgoing: &OutgoingRequest<'_>) -> RequestOutcome {
+        let (body, tokens) = self.checked(outgoing.request);
+        self.sent.push(body);
+        if self.mood == ProviderMood::TooLong || tokens > self.card.window {
+            let message = format!("prompt is too long: {tokens} tokens");
+            return RequestOutcome::TooLong { have: Some(tokens), limit: None, message };
+        }
+        if self.mood == ProviderMood::RefusesPictures
+            && self.sent.last().is_some_and(|body| body.contains("image/png"))
+        {
+            return RequestOutcome::MediaRefused(String::from("image exceeds 5 MB maximum"));
+        }
+        RequestOutcome::Answered(ModelResponse {
+            response: ResponseId::from(format!("msg_{}", self.sent.len()).as_str()),
+            model: self.card.model.clone(),
+            blocks: vec![ContentBlock::text("Understood.")],
+            usage: Usage { input_tokens: tokens, output_tokens: 10, ..Usage::default() },
+            cost: None,
+            stop_reason: Some("end_turn".into()),
+            cleared_tokens: 0,
+            cache_miss: None,
+        })
+    }
+
+    fn ask(&mut self, question: &SummaryQuestion, _betas: &[SmolStr], _now: Timestamp) -> SummaryExchange {
+        let (_, tokens) = self.checked(&question.request);
+        assert!(tokens < self.card.window, "a question of {tokens} tokens");
+        self.asked.push(question.method);
+        let said = |text: &str| SummaryReply::Response(vec![ContentBlock::text(text)]);
+        let reply = match self.summaries {
+            SummaryQuality::Good => said("<summary>\n1. Request and intent\nWork goes on.\n</summary>"),
+            SummaryQuality::Errors => SummaryReply::Failed(String::from("overloaded")),
+            SummaryQuality::Empty => SummaryReply::Response(Vec::new()),
+            SummaryQuality::Refuses => said("I cannot help with that."),
+            SummaryQuality::CallsATool => {
+                let call = r#"{"type":"tool_use","id":"x","name":"Read","input":{}}"#;
+                SummaryReply::Response(
+                    pal_model::Content::parse(&format!("[{call}]").into()).blocks().to_vec(),
+                )
+            }
+            SummaryQuality::FindsTooLong => SummaryReply::TooLong { have: None, limit: None },
+            SummaryQuality::Endless => {
+                said(&format!("<summary>\n{}\n</summary>", "One more thing. ".repeat(60_000)))
+            }
+        };
+        SummaryExchange { reply, answered: None }
+    }
+}
+
+impl FileReader for PlayedHost {
+    fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile {
+        RestoredFile { path: wanted.path.clone(), text: None, seen: None }
+    }
+}
+
+impl Notifier for PlayedHost {
+    fn notice(&mut self, line: &str) {
+        self.notices.push(line.to_owned());
+    }
+}
+
+impl TimeSource for PlayedHost {}
+
+impl CompactionObserver for PlayedHost {
+    fn after_compaction(&mut self, _boundary: &pal_model::Boundary, _view: &View) -> CompactionFollowUp {
+        CompactionFollowUp { announcement: self.announcement.clone(), ..CompactionFollowUp::default() }
+    }
+}
+
+/// A session that is being played.
+pub(crate) struct PlayedSession {
+    _folder: tempfile::TempDir,
+    pub(crate) log: PathBuf,
+    session: Option<Session>,
+    pub(crate) engine: SessionConfig,
+    pub(crate) desk: PlayedHost,
+    now: Timestamp,
+    restarts: u64,
+}
+
+/// A model with a window of this many tokens that does not bind its thinking.
+pub(crate) fn card(window: u64) -> ModelCard {
+    ModelCard { window, ..ModelCatalog::built_in().find("claude-opus-4-6").card }
+}
+
+impl PlayedSession {
+    pub(crate) fn new(card: ModelCard) -> PlayedSession {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log.jsonl");
+        let lens = Lens {
+            estimator: Estimator::shipped(card.generation),
+            card: card.clone(),
+            scope: ViewScope::Current,
+        };
+        let engine = SessionConfig::for_log(
+            Path::new("session/log.jsonl"),
+            ContextPolicy::threshold(),
+            WindowLimits::new(&card, &WindowSettings::STANDARD),
+            8_000,
+        );
+        let session = Some(Session::create(&log, lens, IdSource::seeded(0)).unwrap());
+        let desk = PlayedHost {
+            card,
+            mood: ProviderMood::Answers,
+            summaries: SummaryQuality::Good,
+            sent: Vec::new(),
+            asked: Vec::new(),
+            notices: Vec::new(),
+            announcement: None,
+        };
+        let now = Timestamp::from_milliseconds(1_800_000_000_000);
+        PlayedSession { _folder: folder, log, session, engine, desk, now, restarts: 0 }
+    }
+
+    pub(crate) fn session(&mut self) -> &mut Session {
+        self.session.as_mut().unwrap()
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        self.session.as_ref().unwrap().view()
+    }
+
+    /// A request of the view as it stands.
+    pub(crate) fn body(&self) -> String {
+        self.view().render(OPTIONS).body()
+    }
+
+    pub(crate) fn append(&mut self, draft: EntryDraft) -> LogEntry {
+        self.now = self.now.after(Duration::from_secs(1));
+        let now = self.now;
+        self.session().append(draft, now).unwrap()
+    }
+
+    pub(crate) fn say(&mut self, words: &str) -> LogEntry {
+        self.append(EntryDraft::user(
+            MessageOrigin::Person,
+            &format!("[{}]", ContentBlock::text(words).raw()),
+        ))
+    }
+
+    /// The model calls a tool, and the tool returns a text.
+    pub(crate) fn tool(&mut self, id: &str, name: &str, returns: &str) -> LogEntry {
+        let call = format!(
+            r#"[{{"type":"tool_use","id":"{id}","name":"{name}","input":{{"file_path":"/src/{id}.rs"}}}}]"#
+        );
+        let response = ResponseId::from(format!("msg_of_{id}").as_str());
+        let model = self.desk.card.model.clone();
+        self.append(EntryDraft::assistant(Some(&response), Some(&model), &call));
+        let mut text = String::new();
+        escape_into(&mut text, returns);
+        let result = format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":{text}}}]"#);
+        self.append(EntryDraft::user(MessageOrigin::Tool, &result))
+    }
+
+    /// Sends a request and appends what came back.
+    pub(crate) fn turn(&mut self) -> Result<RequestResult, EngineError> {
+        self.now = self.now.after(Duration::from_secs(1));
+        let PlayedSession { session, engine, desk, now, .. } = self;
+        let sent = session.as_mut().unwrap().send(engine, *now, desk)?;
+        let answered = &sent.answered;
+        let blocks: Vec<&str> = answered.blocks.iter().map(|block| block.raw().as_str()).collect();
+        let content = format!("[{}]", blocks.join(","));
+        self.append(EntryDraft::assistant(Some(&answered.response), Some(&answered.model), &content));
+        self.append(EntryDraft::response(&ResponseRecord {
+            response: answered.response.clone(),
+            source: RequestSource::main(),
+            model: answered.model.clone(),
+            usage: answered.usage.clone(),
+            stop_reason: answered.stop_reason.clone(),
+            cost: None,
+            cache_break: None,
+        }));
+        Ok(sent)
+    }
+
+    pub(crate) fn compact(&mut self, order: CompactionRequest) -> CompactionResult {
+        self.now = self.now.after(Duration::from_secs(1));
+        let PlayedSession { session, engine, desk, now, .. } = self;
+        session.as_mut().unwrap().compact(order, engine, *now, desk).unwrap()
+    }
+
+    /// Takes the last compaction back.
+    pub(crate) fn uncompact(&mut self) -> Result<(), EngineError> {
+        self.session().sync().unwrap();
+        let whole = self.whole();
+        let PlayedSession { session, engine, now, .. } = self;
+        session.as_mut().unwrap().uncompact(engine, &whole, *now).map(|_| ())
+    }
+
+    /// All entries of the log, read from the disk.
+    pub(crate) fn entries(&self) -> Vec<LogEntry> {
+        let branch = LogReader::open(&self.log).unwrap().whole_branch().unwrap();
+        assert!(branch.problems.is_empty(), "{:?}", branch.problems);
+        branch.entries
+    }
+
+    /// The view of the whole log.
+    pub(crate) fn whole(&self) -> View {
+        View::from_branch(self.view().lens().clone(), self.entries())
+    }
+
+    /// The process is killed, and the session resumed from its log.
+    pub(crate) fn restart(&mut self) {
+        self.restarts += 1;
+        let session = self.session.take().unwrap();
+        self.session = Some(session.reopen(IdSource::seeded(self.restarts)).unwrap());
+        assert!(self.session().problems().is_empty());
+    }
+
+    pub(crate) fn boundaries(&self) -> usize {
+        self.entries().iter().filter(|entry| matches!(entry.body, EntryBody::Boundary(_))).count()
+    }
+}
+
+/// A compaction by hand.
+pub(crate) fn by_hand(reach: CompactionRange, only: Option<SummaryMethod>) -> CompactionRequest {
+    CompactionRequest {
+        trigger: CompactionTrigger::Manual,
+        range: reach,
+        source: RequestSource::main(),
+        instructions: None,
+        hook_instructions: None,
+        notes: None,
+        methods: only.map(|how| vec![how]),
+        is_attended: true,
+        sources: RestoreSources::default(),
+        params: Default::default(),
+    }
+}
+
+/// Returns `bytes` bytes of text that no condenser shortens.
+pub(crate) fn prose(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 60);
+    let mut number = 7_u64;
+    while text.len() < bytes {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(&format!("fn part_{:x}() -> u32 {{ {} }}\n", number >> 40, number >> 50));
+    }
+    text
+}

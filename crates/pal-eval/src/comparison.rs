@@ -1,0 +1,47 @@
+//! The measuring bench: policies × models × windows over recorded sessions, with the least that is possible beside them.
+//!
+//! Every policy is replayed through the engine against the simulator (`pal-eval`); what it costs is what the simulator
+//! bills. Beside that the lab counts page faults, content that the recorded agent used again while our view had dropped it,
+//! adds what reading lost content again costs ([`LossModel`]), and compares with the offline optimum ([`offline_optimum`]), who knows the
+//! future. The method in prose is in `docs/eval.md`.
+//!
+//! ```
+//! use pal_eval::comparison::{EvalPlan, POLICY_ROWS, run_evaluation};
+//! use pal_model::ModelCatalog;
+//!
+//! let plan = EvalPlan { rows: POLICY_ROWS.iter().collect(), models: vec![None], windows: vec![200_000], cards: ModelCatalog::built_in() };
+//! let findings = run_evaluation(&plan, 0, &|_| Err(String::from("there is none")), &mut |_| {});
+//! assert_eq!((findings.sessions, findings.tables.len()), (0, 1));
+//! ```
+
+mod charts;
+mod eval_plan;
+mod eval_report;
+mod eval_run;
+mod file_touches;
+mod line_uses;
+mod loss_model;
+mod offline_optimum;
+mod peer_policies;
+mod policy_comparison;
+mod policy_rows;
+mod replay_meter;
+mod session_observation;
+mod session_trace;
+mod svg_picture;
+mod trace_rates;
+mod visible_content;
+
+pub use eval_plan::EvalPlan;
+pub use eval_report::EvalReportError;
+pub use eval_run::{EvalProgress, run_evaluation};
+pub use line_uses::{CondenseLoss, ToolLines};
+pub use loss_model::LossModel;
+pub use offline_optimum::{OfflineOptimum, offline_optimum};
+pub use policy_comparison::{
+    CondensingRow, EvalCell, EvalSessionRow, EvalTable, EvalTotals, ForecastQuality, FrontierPoint,
+    PolicyComparison,
+};
+pub use policy_rows::{POLICY_ROWS, PolicyRow, find_policy_row};
+pub use session_trace::{ContentUse, SessionTrace, TraceCall};
+pub use trace_rates::TraceRates;

@@ -1,0 +1,80 @@
+//! Whether content that the recorded agent had seen is in sight of the model now.
+
+use pal_model::{ContentBlock, DecisionKind, EntryBody, ToolUseId};
+use pal_view::View;
+use rustc_hash::FxHashSet;
+
+use crate::comparison::file_touches::FileTouch;
+
+/// Content that a view shows whole.
+pub(crate) struct VisibleContent<'a> {
+    view: &'a View,
+    /// Results that show themselves.
+    results: FxHashSet<&'a ToolUseId>,
+    /// Of these, what the provider has cleared: it tells how many tokens, oldest first.
+    cleared: FxHashSet<&'a ToolUseId>,
+    /// Files that the newest boundary restored.
+    restored: Vec<String>,
+}
+
+impl<'a> VisibleContent<'a> {
+    pub(crate) fn of(view: &'a View) -> VisibleContent<'a> {
+        let restored = match view.boundary().map(|entry| &entry.body) {
+            Some(EntryBody::Boundary(boundary)) => {
+                let text = |block: &ContentBlock| block.string("text").map(|text| text.into_owned());
+                boundary.restored.blocks().iter().filter_map(text).collect()
+            }
+            _ => Vec::new(),
+        };
+        VisibleContent {
+            view,
+            results: view.result_ids().collect(),
+            cleared: cleared_by_provider(view),
+            restored,
+        }
+    }
+
+    /// True if what an answer touches is out of sight although it was shown before.
+    pub(crate) fn lacks(&self, touch: &FileTouch) -> bool {
+        if touch.earlier.is_empty() {
+            return false;
+        }
+        let is_copy = touch.earlier.iter().any(|copy| match copy.is_read {
+            true => self.shows_result(&copy.id),
+            false => self.view.call_block(&copy.id).is_some() && self.results.contains(&copy.id),
+        });
+        let heading = format!("[File `{}`", touch.path);
+        !is_copy && !self.restored.iter().any(|text| text.starts_with(&heading))
+    }
+
+    fn shows_result(&self, id: &ToolUseId) -> bool {
+        let is_whole = |result: pal_view::VisibleResult<'_>| {
+            !result.is_cleared && !result.is_deleted && result.spilled_to.is_none()
+        };
+        self.results.contains(id) && !self.cleared.contains(id) && self.view.result(id).is_some_and(is_whole)
+    }
+}
+
+/// Results that the provider has cleared since the view began.
+fn cleared_by_provider(view: &View) -> FxHashSet<&ToolUseId> {
+    let boundary = view.boundary().map(|entry| entry.id);
+    let since = view.branch().iter().rev().take_while(|entry| Some(entry.id) != boundary);
+    let cleared = since.filter_map(|entry| match entry.decision() {
+        Some(DecisionKind::ProviderClear { cleared_tokens }) => Some(*cleared_tokens as f64),
+        _ => None,
+    });
+    let mut left = cleared.fold(0.0, f64::max);
+    let mut found = FxHashSet::default();
+    if left == 0.0 {
+        return found;
+    }
+    for id in view.result_ids() {
+        let tokens = view.result(id).map_or(0.0, |result| result.tokens);
+        if tokens > left {
+            break;
+        }
+        left -= tokens;
+        found.insert(id);
+    }
+    found
+}

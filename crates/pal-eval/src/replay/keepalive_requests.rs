@@ -1,0 +1,52 @@
+//! Pings in a replay (§10.5): what the agent would send in a pause to keep the cache warm, judged as it would judge it, paid
+//! for, and put into the log.
+//!
+//! A pause is walked before anything that ends it is known. Behind its last answer a recording is taken to have been left open:
+//! what is sent there is paid for and good for nothing.
+
+use pal_model::{RequestSource, ResponseId, ResponseRecord, Timestamp};
+use pal_sim::ModelOutput;
+
+use crate::replay::ReplayError;
+use crate::replay::replay_state::ReplayRun;
+
+impl ReplayRun<'_> {
+    /// Keeps the cache warm until something happens, as far as that is worth it; for good if nothing does.
+    pub(crate) fn keep_warm(&mut self, until: Option<Timestamp>) -> Result<(), ReplayError> {
+        while let Some(since) = self.progress.rests_since
+            && let Some(pinging) = self.session.keepalive_plan(&self.engine, since)
+            && let Some(due) = pinging.due()
+        {
+            // An answer may come so late that it is due at once.
+            let now = due.max(since);
+            if until.is_some_and(|until| until <= now) {
+                return Ok(());
+            }
+            let sent = pinging.ping(now).1.and_then(|request| {
+                let call = self.provider.call(&request, pinging.betas(), &self.card);
+                self.provider
+                    .ask(now, &call, &call.body.to_joined_string(), Some(ModelOutput::default()))
+                    .exchange
+            });
+            let Some(exchange) = sent else {
+                // It is not thought of again in this pause.
+                self.progress.rests_since = None;
+                return Ok(());
+            };
+            self.report.requests += 1;
+            self.report.measured.add(&exchange.usage, exchange.cost);
+            self.report.pings.get_or_insert_default().add(&exchange.usage, exchange.cost);
+            let got = ResponseRecord {
+                response: ResponseId::from(exchange.response.as_str()),
+                source: RequestSource::keepalive(),
+                model: exchange.model.as_str().into(),
+                usage: exchange.usage,
+                stop_reason: Some(exchange.stop_reason.as_str().into()),
+                cost: exchange.cost,
+                cache_break: None,
+            };
+            self.session.append_ping(now, &got)?;
+        }
+        Ok(())
+    }
+}

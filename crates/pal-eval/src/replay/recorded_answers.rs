@@ -1,0 +1,25 @@
+//! The model of a replay: it says what it was handed, and where that is nothing, what it finds in the request.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pal_sim::{ExtractiveModel, ModelOutput, ModelPrompt, SimulatedModel};
+
+/// A model that says what was put down for it. Clones share what is put down.
+#[derive(Clone, Default)]
+pub(crate) struct RecordedAnswers {
+    next: Arc<Mutex<Option<ModelOutput>>>,
+}
+
+impl RecordedAnswers {
+    /// Answer to the next request.
+    pub(crate) fn put_down(&self, answer: Option<ModelOutput>) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+    }
+}
+
+impl SimulatedModel for RecordedAnswers {
+    fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
+        let put_down = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        put_down.unwrap_or_else(|| ExtractiveModel.answer(ask))
+    }
+}

@@ -1,0 +1,93 @@
+//! A few recorded sessions: every row lives, and what is reported hangs together. `PAL_LAB_OUT=DIR` measures them all and
+//! writes the report there.
+
+use std::path::{Path, PathBuf};
+
+use pal_eval::comparison::{EvalPlan, POLICY_ROWS, run_evaluation};
+use pal_eval::replay::RecordedSession;
+use pal_import::{ImportOptions, TokenEstimator};
+use pal_model::{LogEntry, ModelCatalog, SharedText};
+use pal_testkit::session_files;
+use pal_view::Estimator;
+
+/// Estimates by the card of the model, as the program does when it imports.
+struct ByCard(ModelCatalog);
+
+impl TokenEstimator for ByCard {
+    fn text(&self, model: &str, text: &str) -> f64 {
+        Estimator::shipped(self.0.find(model).card.generation).text(text)
+    }
+
+    fn json(&self, model: &str, json: &str) -> f64 {
+        Estimator::shipped(self.0.find(model).card.generation).json(json)
+    }
+}
+
+fn recorded(file: &Path) -> Result<RecordedSession, String> {
+    let source = std::fs::read(file).map_err(|error| error.to_string())?;
+    let measure = ByCard(ModelCatalog::built_in());
+    let options = ImportOptions { measure: &measure, strict: false };
+    let imported = pal_import::import(&source, &options).map_err(|error| error.to_string())?;
+    let log = SharedText::from(imported.log);
+    let entries = log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect();
+    Ok(RecordedSession::new(file.file_name().unwrap().to_string_lossy(), entries))
+}
+
+#[test]
+#[ignore = "needs sessions of other agents: PAL_TEST_DATA"]
+fn recorded_sessions_are_compared() {
+    let out = std::env::var_os("PAL_LAB_OUT").map(PathBuf::from);
+    let mut files = session_files();
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
+    if out.is_none() {
+        // Of Claude Code, a long one and a short one.
+        let is_wanted = |file: &PathBuf| {
+            let name = file.to_string_lossy();
+            ["8ecab05f", "0fccf939"].iter().any(|wanted| name.contains(wanted))
+        };
+        files.retain(is_wanted);
+    }
+    if files.is_empty() {
+        return;
+    }
+    let plan = EvalPlan {
+        rows: POLICY_ROWS.iter().collect(),
+        models: vec![None],
+        windows: vec![200_000, 1_000_000],
+        cards: ModelCatalog::built_in(),
+    };
+    let start = std::time::Instant::now();
+    let findings = run_evaluation(&plan, files.len(), &|at| recorded(&files[at]), &mut |_| {});
+    println!("{} sessions in {:.1} s", findings.sessions, start.elapsed().as_secs_f64());
+    println!("{}", findings.markdown());
+    if let Some(out) = out {
+        findings.write(&out).unwrap();
+        return;
+    }
+    assert!(findings.failures.is_empty() && findings.sessions == 2, "{:?}", findings.failures);
+    let [small, large] = findings.tables.as_slice() else { panic!("two windows") };
+    for table in [small, large] {
+        let of = |name: &str| table.row(name).unwrap();
+        for row in &table.rows {
+            assert!(row.refused == 0 && row.cost_usd > 0.0 && row.total_usd >= row.cost_usd, "{row:?}");
+            assert!(row.against_clairvoyant.unwrap() > 0.97, "beats the limit: {row:?}");
+        }
+        assert!(of("compact-100k").compactions > of("none").compactions);
+        assert!(of("compact-100k").page_faults >= of("none").page_faults);
+        // The optimum and the simulator agree on the undisputed part.
+        let faults: Vec<u64> = table.frontier.iter().map(|point| point.page_faults).collect();
+        assert!(faults.is_sorted_by(|one, other| one >= other), "dearer faults are fewer: {faults:?}");
+        let costs: Vec<f64> = table.frontier.iter().map(|point| point.total_usd).collect();
+        assert!(costs.is_sorted_by(|one, other| *one <= other + 1e-9), "and cost more: {costs:?}");
+    }
+    let birth = large.row("birth").unwrap();
+    assert_eq!(birth.compactions, 0);
+    let agreement = large.kept_usd / birth.cost_usd;
+    assert!(
+        (0.9..1.1).contains(&agreement),
+        "{agreement}: {} by the rules, {}",
+        large.kept_usd,
+        birth.cost_usd
+    );
+    assert!(large.row("compact-90").unwrap().replays == 0, "nothing is replayed twice");
+}

@@ -1,0 +1,14 @@
+//! Recorded sessions, replayed: that nothing depends on restarts, and that the simulator does what the provider did.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod breaks;
+mod determinism;
+mod keepalive_replay;
+mod notes;
+mod prices;
+mod provider_agreement;
+mod sessions;
+mod synthetic_sessions;
+mod window_matrix;

@@ -1,0 +1,16 @@
+//! Control of a working agent from a user interface.
+
+use pal_model::Content;
+use pal_permissions::PermissionMode;
+
+/// Steers and interrupts an agent from any thread.
+pub trait AgentControl: Send + Sync {
+    /// Adds a message of the user; a working agent reads it with its next tool results.
+    fn steer(&self, content: Content);
+
+    /// Stops the current response and running tools; everything that arrived is kept.
+    fn interrupt(&self);
+
+    /// Chooses the permission mode for all following calls.
+    fn choose_mode(&self, mode: PermissionMode);
+}

@@ -1,0 +1,26 @@
+//! Settings of all servers of a session.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings of all servers.
+#[derive(Clone)]
+pub struct ServerPoolSettings {
+    /// Default working directory.
+    pub directory: PathBuf,
+    /// Environment variables of the programs.
+    pub variables: Vec<(OsString, OsString)>,
+    /// Allow unencrypted HTTP to other machines.
+    pub allows_plain_http: bool,
+    /// Default start timeout.
+    pub start_limit: Duration,
+    /// Default call timeout.
+    pub call_limit: Duration,
+    /// The model accepts images.
+    pub images: bool,
+    /// The model accepts documents.
+    pub documents: bool,
+    /// Version that the client reports to servers.
+    pub version: String,
+}

@@ -1,0 +1,77 @@
+//! Assembly: everything that is known of a session in, its prefix out, with what was left out and why.
+
+use pal_model::{PrefixNotes, PromptPrefix};
+
+use crate::prefix_inputs::{PrefixInputs, SectionInputs};
+use crate::prefix_parts::{PrefixOmission, PrefixPart, PrefixPartKind};
+use crate::system_prompt_chain::system_blocks;
+use crate::system_section::{SystemBlock, SystemSection, render_blocks};
+use crate::tools::ToolCatalogue;
+use crate::user_context;
+
+/// A prefix, and an account of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssembledPrefix {
+    /// The prefix.
+    pub prefix: PromptPrefix,
+    /// Omissions, with reasons.
+    pub left_out: Vec<PrefixOmission>,
+    /// The tools, to find and to name them by.
+    pub catalogue: ToolCatalogue,
+    /// Parts in the order of the request: tools, sections, context.
+    pub parts: Vec<PrefixPart>,
+}
+
+/// Puts together what stands before the messages of a session. It does not fail: what does not fit is left out and
+/// reported.
+///
+/// ```
+/// use pal_model::ModelCatalog;
+/// use pal_prompt::{PrefixInputs, InstructionFile, InstructionScope, assemble, built_in_tools};
+///
+/// let card = ModelCatalog::built_in().find("claude-opus-5-5").card;
+/// let assembled = assemble(&PrefixInputs {
+///     tools: built_in_tools(),
+///     instructions: vec![InstructionFile {
+///         path: "AGENTS.md".into(),
+///         scope: InstructionScope::Project,
+///         included_by: None,
+///         reason: "in the working directory".into(),
+///         text: "Run the tests before you commit.".into(),
+///     }],
+///     ..PrefixInputs::for_card(&card)
+/// });
+/// assert_eq!(assembled.parts[0].name, "Agent");
+/// assert_eq!(assembled.parts.last().unwrap().name, "AGENTS.md");
+/// assert!(assembled.prefix.notes.system[1].is_static);
+/// assert_eq!(assembled.left_out[0].what, "git");
+/// ```
+pub fn assemble(assembly: &PrefixInputs<'_>) -> AssembledPrefix {
+    let catalogue = ToolCatalogue::new(&assembly.tools);
+    let catalogue = if assembly.servers.is_empty() { catalogue } else { catalogue.expect_late_tools() };
+    let mut left_out = catalogue.left_out().to_vec();
+    let mut parts = catalogue.parts(assembly.card);
+    let blocks = system_blocks(&SectionInputs { assembly, catalogue: &catalogue }, &mut left_out);
+    parts.extend(section_parts(&blocks));
+    let (system, notes) = render_blocks(blocks);
+    let context = user_context::build_user_context(assembly, &mut left_out);
+    parts.extend(context.parts);
+    let prefix = PromptPrefix {
+        system,
+        tools: catalogue.render_tools(assembly.card),
+        context: context.content,
+        unseen_tokens: 0,
+        notes: PrefixNotes { system: notes, sources: context.sources },
+    };
+    AssembledPrefix { prefix, left_out, catalogue, parts }
+}
+
+fn section_parts(blocks: &[SystemBlock]) -> Vec<PrefixPart> {
+    let note = |block: &SystemBlock, section: &SystemSection| {
+        let reason = if block.is_static { "the same for everybody" } else { "of this session" };
+        PrefixPart::new(PrefixPartKind::Section, section.name, &section.text, reason)
+    };
+    let sections =
+        blocks.iter().flat_map(|block| block.sections.iter().map(move |section| note(block, section)));
+    sections.filter(|part| part.bytes > 0).collect()
+}

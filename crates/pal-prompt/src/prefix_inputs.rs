@@ -1,0 +1,64 @@
+//! Everything that a prefix is assembled from.
+
+use pal_model::ModelCard;
+use smol_str::SmolStr;
+
+use crate::prompt_inputs::{
+    GitState, HostEnvironment, InstructionFile, MemoryIndex, PromptMode, PromptOverrides, SessionFacts,
+};
+use crate::tools::{ToolCatalogue, ToolSpec};
+
+/// Everything that is known of a session before its first request.
+#[derive(Clone, Debug)]
+pub struct PrefixInputs<'a> {
+    /// The model that will be asked.
+    pub card: &'a ModelCard,
+    /// The program and its version, in a few words; constant within a session.
+    pub attribution: String,
+    /// Interactive or headless.
+    pub mode: PromptMode,
+    /// Prompts that were given beside the default.
+    pub prompts: PromptOverrides,
+    /// The machine and the place.
+    pub environment: HostEnvironment,
+    /// Facts about this session.
+    pub facts: SessionFacts,
+    /// The repository.
+    pub git: GitState,
+    /// The instruction files, far to near.
+    pub instructions: Vec<InstructionFile>,
+    /// Indexes of what is remembered of earlier sessions.
+    pub memory: Vec<MemoryIndex>,
+    /// The date, as it is shown to the model.
+    pub date: Option<String>,
+    /// The tools, in any order.
+    pub tools: Vec<ToolSpec>,
+    /// MCP servers by name, whose tools come and go while the session runs.
+    pub servers: Vec<SmolStr>,
+}
+
+impl<'a> PrefixInputs<'a> {
+    /// A session of which nothing is known but its model: no tools, no files, the default prompt.
+    pub fn for_card(card: &'a ModelCard) -> PrefixInputs<'a> {
+        PrefixInputs {
+            card,
+            attribution: String::new(),
+            mode: PromptMode::Interactive,
+            prompts: PromptOverrides::default(),
+            environment: HostEnvironment::default(),
+            facts: SessionFacts::default(),
+            git: GitState::Absent(String::from("nobody looked")),
+            instructions: Vec::new(),
+            memory: Vec::new(),
+            date: None,
+            tools: Vec::new(),
+            servers: Vec::new(),
+        }
+    }
+}
+
+/// Inputs of the sections.
+pub(crate) struct SectionInputs<'a> {
+    pub(crate) assembly: &'a PrefixInputs<'a>,
+    pub(crate) catalogue: &'a ToolCatalogue,
+}

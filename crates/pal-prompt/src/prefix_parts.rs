@@ -1,0 +1,55 @@
+//! Account of a prefix: its parts with their sizes, and what was left out.
+
+use serde::Serialize;
+
+/// A part of a prefix.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PrefixPart {
+    /// Sort of part.
+    pub category: PrefixPartKind,
+    /// Its name or path.
+    pub name: String,
+    /// Bytes of its text.
+    pub bytes: u64,
+    /// Characters of its text.
+    pub characters: u64,
+    /// Why it is there.
+    pub reason: String,
+}
+
+impl PrefixPart {
+    pub(crate) fn new(category: PrefixPartKind, name: &str, text: &str, reason: &str) -> PrefixPart {
+        PrefixPart {
+            category,
+            name: name.to_owned(),
+            bytes: text.len() as u64,
+            characters: text.chars().count() as u64,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// Sort of a part of the prefix.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixPartKind {
+    /// A tool's definition.
+    Tool,
+    /// A section of the system prompt.
+    Section,
+    /// An instruction file.
+    Instruction,
+    /// The index of memory.
+    Memory,
+    /// The date.
+    Date,
+}
+
+/// Something that is not in the context, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PrefixOmission {
+    /// A path, a tool or a section.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}

@@ -1,0 +1,34 @@
+//! Reports about sessions: cost, cache breaks, the context window, the visible messages, exports and the session list.
+//!
+//! Each report is built from a session's entries, ledger or view into plain data, and renders itself as text or JSON into a
+//! writer. The crate knows no command line and no terminal: style and width are arguments, so that any front end can use it.
+
+mod bar_cells;
+mod break_report;
+mod context_report;
+mod cost_report;
+mod session_export;
+mod session_list;
+mod session_name;
+pub mod stored_sessions;
+mod text_layout;
+mod text_style;
+mod text_table;
+mod units;
+mod view_report;
+
+pub use bar_cells::{cell_eighths, draw_bar};
+pub use break_report::BreakReport;
+pub use context_report::{ContextReport, LayerOutlook, PlannedSession, PromptPart, scope_name};
+pub use cost_report::{CostReport, chart_lines};
+pub use session_export::SessionTranscript;
+pub use session_list::{SessionDigest, SessionList, SessionSummary, distinct_id_chars, read_summaries};
+pub use session_name::session_name;
+pub use text_layout::{DEFAULT_COLUMNS, clip_line, sanitize, sanitize_lines, wrap_lines};
+pub use text_style::TextStyle;
+pub use text_table::TextTable;
+pub use units::{
+    format_age, format_bytes, format_count, format_duration, format_percent, format_tokens, format_usage,
+    format_usd,
+};
+pub use view_report::{HiddenMessages, ViewReport};

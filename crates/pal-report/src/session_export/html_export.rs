@@ -1,0 +1,231 @@
+//! A session as one page of HTML that fetches nothing and runs nothing; all content is escaped text.
+
+use std::io::{self, Write};
+
+use pal_context::LedgerRow;
+use pal_model::text::group_digits;
+
+use super::markdown_export::{closing_lines, facts, usage_line};
+use super::{MessageAuthor, MessagePart, SessionTranscript, TranscriptCall, TranscriptItem, clean, time};
+use crate::text_layout::clip_line;
+use crate::units::format_usd;
+
+/// Style sheet, embedded in the page.
+const STYLE: &str = include_str!("page.css");
+/// Content security policy: fetch nothing, run nothing, even if something got past the escaping.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+/// Picture types that are embedded; others are only named.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Maximum columns of a heading.
+const MAX_HEADING_COLUMNS: usize = 120;
+
+pub(super) fn write(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let name = escaped(&clip_line(&transcript.name, MAX_HEADING_COLUMNS));
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n<ul class=\"facts\">"
+    )?;
+    for fact in facts(transcript) {
+        writeln!(out, "<li>{}</li>", escaped(&fact))?;
+    }
+    writeln!(out, "</ul>")?;
+    let rows = transcript.ledger.rows.iter();
+    let largest = rows.filter_map(|row| row.prompt.map(|prompt| prompt.total())).max().unwrap_or(0);
+    for item in &transcript.items {
+        match item {
+            TranscriptItem::Message { who, at, parts } => write_message(who, &time(*at), parts, out)?,
+            TranscriptItem::Call(call) => self::call(call, out)?,
+            TranscriptItem::Note { at, text } => {
+                writeln!(out, "<div class=\"note\">{} · {}</div>", time(*at), escaped(text))?;
+            }
+            TranscriptItem::Collapsed { title, parts } => write_collapsed(title, parts, out)?,
+            TranscriptItem::Usage(at) => {
+                if let Some(row) = transcript.row(*at) {
+                    bar(row, largest, out)?;
+                }
+            }
+        }
+    }
+    write_totals(transcript, out)?;
+    writeln!(out, "</body>\n</html>")?;
+    Ok(())
+}
+
+fn write_message(
+    who: &MessageAuthor,
+    at: &str,
+    parts: &[MessagePart],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (class, name) = match who {
+        MessageAuthor::Person => ("user", "User"),
+        MessageAuthor::Model => ("model", "Assistant"),
+        MessageAuthor::Other(name) => ("other", *name),
+    };
+    writeln!(out, "<section class=\"{class}\">\n<h2>{name} · {at}</h2>")?;
+    for part in parts {
+        match (who, part) {
+            (MessageAuthor::Model, MessagePart::Text(text)) => prose(text, out)?,
+            (_, MessagePart::Text(text)) => writeln!(out, "<div class=\"text\">{}</div>", escaped(text))?,
+            (_, MessagePart::Thinking(text)) => {
+                let parts = [MessagePart::Text(text.clone())];
+                write_collapsed("Thinking", &parts, out)?;
+            }
+            (_, other) => self::part(other, out)?,
+        }
+    }
+    writeln!(out, "</section>")?;
+    Ok(())
+}
+
+/// Writes text of the model, with fenced code apart.
+fn prose(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    let (mut is_code, mut lines) = (false, Vec::new());
+    for line in text.trim_end().lines() {
+        if line.trim_start().starts_with("```") {
+            write_paragraph(&lines, is_code, out)?;
+            lines.clear();
+            is_code = !is_code;
+        } else {
+            lines.push(line);
+        }
+    }
+    write_paragraph(&lines, is_code, out)
+}
+
+fn write_paragraph(lines: &[&str], is_code: bool, out: &mut dyn Write) -> io::Result<()> {
+    let text = escaped(lines.join("\n").trim_matches('\n'));
+    match is_code {
+        _ if text.is_empty() => {}
+        true => writeln!(out, "<pre>{text}</pre>")?,
+        false => writeln!(out, "<div class=\"text\">{text}</div>")?,
+    }
+    Ok(())
+}
+
+fn call(call: &TranscriptCall, out: &mut dyn Write) -> io::Result<()> {
+    let (class, state) = match (&call.result, call.is_error) {
+        (None, _) => ("", " (no result)"),
+        (Some(_), true) => (" class=\"failed\"", " (failed)"),
+        (Some(_), false) => ("", ""),
+    };
+    let heading = escaped(&clip_line(&format!("{} {}", call.name, call.description), MAX_HEADING_COLUMNS));
+    writeln!(
+        out,
+        "<details{class}><summary>{heading}{state}</summary>\n<pre>{}</pre>",
+        escaped(&call.input)
+    )?;
+    for part in call.result.iter().flatten() {
+        self::part(part, out)?;
+    }
+    writeln!(out, "</details>")?;
+    Ok(())
+}
+
+fn write_collapsed(title: &str, parts: &[MessagePart], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<details><summary>{}</summary>", escaped(&clip_line(title, MAX_HEADING_COLUMNS)))?;
+    for part in parts {
+        self::part(part, out)?;
+    }
+    writeln!(out, "</details>")?;
+    Ok(())
+}
+
+fn part(part: &MessagePart, out: &mut dyn Write) -> io::Result<()> {
+    match part {
+        MessagePart::Text(text) | MessagePart::Thinking(text) | MessagePart::Other(text) => {
+            writeln!(out, "<pre>{}</pre>", escaped(text))?;
+        }
+        MessagePart::Picture { media_type, data } if is_picture(media_type, data) => {
+            writeln!(out, "<img alt=\"picture\" src=\"data:{media_type};base64,{data}\">")?;
+        }
+        MessagePart::Picture { media_type, .. } => {
+            writeln!(out, "<pre>[picture: {}]</pre>", escaped(media_type))?
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether a picture has a known type and valid base64 data.
+fn is_picture(media_type: &str, data: &str) -> bool {
+    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    PICTURES.contains(&media_type) && data.bytes().all(is_data)
+}
+
+/// Writes the usage of a request; the bar shows the size of the prompt, its colours the cache reads and writes.
+fn bar(row: &LedgerRow, largest: u64, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "<div class=\"paid\"><span class=\"bar\">")?;
+    if let Some(prompt) = row.prompt.filter(|_| largest > 0) {
+        let written = prompt.written.saturating_add(prompt.written_1h);
+        for (name, tokens) in [("read", prompt.read), ("written", written), ("uncached", prompt.uncached)] {
+            let share = tokens as f64 / largest as f64 * 100.0;
+            write!(out, "<i class=\"{name}\" style=\"width:{share:.1}%\"></i>")?;
+        }
+    }
+    writeln!(out, "</span>{}</div>", escaped(&usage_line(row)))?;
+    Ok(())
+}
+
+fn write_totals(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let ledger = &transcript.ledger;
+    writeln!(out, "<h2>Cost</h2>")?;
+    if ledger.all.requests == 0 {
+        writeln!(out, "<p>No requests.</p>")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<p class=\"key\">Prompt tokens:<i class=\"read\"></i>cache read<i class=\"written\"></i>cache write<i class=\"uncached\"></i>uncached</p>\n<table>\n<tr><th>model</th><th>requests</th><th>read</th><th>written</th><th>uncached</th><th>output</th><th>cost</th></tr>"
+    )?;
+    for (model, totals) in &ledger.by_model {
+        let prompt = &totals.prompt;
+        let written = prompt.written.saturating_add(prompt.written_1h);
+        let numbers =
+            [totals.requests, prompt.read, written, prompt.uncached, totals.output].map(group_digits);
+        let cost = totals.known_cost().map_or(String::from("–"), format_usd);
+        let cells: String = numbers.iter().map(|number| format!("<td>{number}</td>")).collect();
+        writeln!(out, "<tr><td>{}</td>{cells}<td>{cost}</td></tr>", escaped(model))?;
+    }
+    writeln!(out, "</table>")?;
+    for line in closing_lines(transcript) {
+        writeln!(out, "<p>{}</p>", escaped(&line))?;
+    }
+    Ok(())
+}
+
+/// Escapes text for use between tags and in quoted attributes.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + text.len() / 16);
+    for character in clean(text).chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_data_or_named() {
+        assert!(is_picture("image/png", "iVBORw0KGgo="));
+        assert!(!is_picture("image/svg+xml", "AAAA"), "a drawing can hold a script");
+        assert!(!is_picture("image/png", "AA\" onerror=\"alert(1)"));
+        assert!(!is_picture("image/png\" onerror=\"x", "AA"));
+    }
+
+    #[test]
+    fn code_stands_apart() {
+        let mut out = Vec::new();
+        prose("one\n```rust\nlet a = \"<b>\";\n```\ntwo <i>", &mut out).unwrap();
+        let expected = "<div class=\"text\">one</div>\n<pre>let a = &quot;&lt;b&gt;&quot;;</pre>\n<div class=\"text\">two &lt;i&gt;</div>\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

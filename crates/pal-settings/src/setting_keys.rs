@@ -1,0 +1,188 @@
+//! The table of all settings.
+
+use serde_json::Value;
+
+use crate::setting_kind::SettingKind;
+use crate::trust::TrustRequirement;
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingKey {
+    /// Name in files; a dot separates a table from the name in it.
+    pub name: &'static str,
+    /// Type and range of its value.
+    pub kind: SettingKind,
+    /// Default as JSON; `null` for none.
+    pub default: &'static str,
+    /// Environment variables that set it; the first one that is set counts.
+    pub variables: &'static [&'static str],
+    /// Condition under which a file in a repository may set it.
+    pub trust: TrustRequirement,
+    /// True if the values of all sources are combined; otherwise the nearest source wins.
+    pub accumulates: bool,
+    /// One line for users.
+    pub description: &'static str,
+    /// Names of the last release, which still work and bring a warning.
+    pub former: FormerNames,
+}
+
+/// Names that a setting had in the last release.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FormerNames {
+    /// Name in files.
+    pub name: Option<&'static str>,
+    /// Environment variables.
+    pub variables: &'static [&'static str],
+    /// SettingValues, each with the one that replaces it.
+    pub values: &'static [(&'static str, &'static str)],
+}
+
+impl SettingKey {
+    /// The setting with this name.
+    pub fn find(name: &str) -> Option<&'static SettingKey> {
+        SETTING_KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The setting that had this name in the last release.
+    pub(crate) fn find_former(name: &str) -> Option<&'static SettingKey> {
+        SETTING_KEYS.iter().find(|key| key.former.name == Some(name))
+    }
+
+    /// Default value.
+    pub fn default_value(&self) -> Value {
+        serde_json::from_str(self.default).unwrap_or(Value::Null)
+    }
+
+    /// The value that replaces one of the last release.
+    pub(crate) fn current_value(&self, value: &Value) -> Option<&'static str> {
+        let former = self.former.values.iter().find(|(former, _)| value.as_str() == Some(former));
+        former.map(|(_, current)| *current)
+    }
+
+    const fn with_variables(self, variables: &'static [&'static str]) -> SettingKey {
+        SettingKey { variables, ..self }
+    }
+
+    const fn accumulating(self) -> SettingKey {
+        SettingKey { accumulates: true, ..self }
+    }
+
+    const fn formerly(self, name: &'static str, variables: &'static [&'static str]) -> SettingKey {
+        SettingKey { former: FormerNames { name: Some(name), variables, values: self.former.values }, ..self }
+    }
+
+    const fn with_former_values(self, values: &'static [(&'static str, &'static str)]) -> SettingKey {
+        SettingKey { former: FormerNames { values, ..self.former }, ..self }
+    }
+}
+
+const fn key(
+    name: &'static str,
+    kind: SettingKind,
+    default: &'static str,
+    trust: TrustRequirement,
+    description: &'static str,
+) -> SettingKey {
+    let former = FormerNames { name: None, variables: &[], values: &[] };
+    SettingKey { name, kind, default, variables: &[], trust, accumulates: false, description, former }
+}
+
+/// Model for the conversation if the setting `model` is not set.
+pub const DEFAULT_MODEL: &str = "claude-opus-5-5";
+
+// Strict to permissive, cheap to expensive: a project may only move towards the start of these lists.
+const MODES: &[&str] = &["plan", "default", "accept-edits", "bypass"];
+const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+const CACHE_TTLS: &[&str] = &["5m", "1h"];
+
+/// All settings, in the order in which users read them.
+#[rustfmt::skip]
+pub const SETTING_KEYS: &[SettingKey] = &[
+    key("model", SettingKind::Text, "null", TrustRequirement::Needed, "Model for the conversation; unset: the built-in default").with_variables(&["PAL_MODEL"]),
+    key("effort", SettingKind::OneOf(EFFORTS), "null", TrustRequirement::UnlessStricter(EFFORTS), "Reasoning effort; unset: the model's own default").with_variables(&["PAL_EFFORT"]),
+    key("small_model", SettingKind::Text, "null", TrustRequirement::Needed, "Model for small background questions; unset: the provider's cheapest").with_variables(&["PAL_SMALL_MODEL"]),
+    key("max_output_tokens", SettingKind::Integer { from: 1 }, "8000", TrustRequirement::UnlessLower, "Maximum tokens of one response").with_variables(&["PAL_MAX_OUTPUT_TOKENS"]),
+    key("max_retries", SettingKind::Integer { from: 0 }, "8", TrustRequirement::UnlessLower, "Maximum retries of a request that failed before its response began").with_variables(&["PAL_MAX_RETRIES"]),
+    key("cache_ttl", SettingKind::OneOf(CACHE_TTLS), "\"5m\"", TrustRequirement::UnlessStricter(CACHE_TTLS), "TTL of the provider's prompt cache").with_variables(&["PAL_CACHE_TTL"]).formerly("cache_lifetime", &["PAL_CACHE_LIFETIME"]),
+    key("anthropic.api_key", SettingKind::Secret, "null", TrustRequirement::Needed, "API key for Claude; environment only").with_variables(&["ANTHROPIC_API_KEY"]),
+    key("anthropic.auth_token", SettingKind::Secret, "null", TrustRequirement::Needed, "Bearer token instead of the API key; environment only").with_variables(&["ANTHROPIC_AUTH_TOKEN"]),
+    key("anthropic.base_url", SettingKind::Url, "null", TrustRequirement::Needed, "Base URL for Claude; unset: the provider's own").with_variables(&["ANTHROPIC_BASE_URL"]),
+    key("openai.api_key", SettingKind::Secret, "null", TrustRequirement::Needed, "API key for GPT; environment only").with_variables(&["OPENAI_API_KEY"]),
+    key("openai.base_url", SettingKind::Url, "null", TrustRequirement::Needed, "Base URL for GPT or a compatible server; unset: the provider's own").with_variables(&["OPENAI_BASE_URL"]),
+    key("allow_plain_http", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Allow unencrypted HTTP to other machines").with_variables(&["PAL_ALLOW_PLAIN_HTTP"]),
+
+    key("permissions.mode", SettingKind::OneOf(MODES), "\"default\"", TrustRequirement::UnlessStricter(MODES), "Permission mode: which tool calls run without asking").with_variables(&["PAL_PERMISSION_MODE"]),
+    key("permissions.allow", SettingKind::Rules, "[]", TrustRequirement::Needed, "Tool calls that run without asking").accumulating(),
+    key("permissions.ask", SettingKind::Rules, "[]", TrustRequirement::Free, "Tool calls that ask in every mode").accumulating(),
+    key("permissions.deny", SettingKind::Rules, "[]", TrustRequirement::Free, "Tool calls that are refused").accumulating(),
+    key("permissions.directories", SettingKind::Paths, "[]", TrustRequirement::Needed, "Directories outside the project that sessions may work in"),
+    key("trusted", SettingKind::Paths, "[]", TrustRequirement::Needed, "Projects whose own settings may run commands and grant permissions"),
+    key("sandbox", SettingKind::OneOf(&["auto", "on", "off"]), "\"auto\"", TrustRequirement::UnlessOneOf(&["on"]), "Sandbox for shell commands. auto: read-only for commands that no rule and no user allowed, and for all commands in bypass mode; on: allowed commands too; off: never, and read-only commands ask").with_variables(&["PAL_SANDBOX"]),
+    key("sandbox_network", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Allow network access in the sandbox of bypass mode and of `sandbox = \"on\"`, web pages included").with_variables(&["PAL_SANDBOX_NETWORK"]),
+    key("sandbox_writable", SettingKind::Paths, "[]", TrustRequirement::Needed, "Directories the sandbox may write to besides the project and temporary files"),
+    key("web_private_addresses", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Allow fetching pages from this machine and its local network").with_variables(&["PAL_WEB_PRIVATE_ADDRESSES"]),
+    key("deferred_tools", SettingKind::Texts, "[]", TrustRequirement::Free, "Tools that the model finds by search instead of having them in its list"),
+    key("secret_variables", SettingKind::Texts, "[]", TrustRequirement::Needed, "Environment variables hidden from commands, besides those that look like secrets; `!NAME` shows one"),
+    key("hooks", SettingKind::Hooks, "{}", TrustRequirement::Needed, "Commands that run at session events (docs/hooks.md)").accumulating(),
+    key("mcp_servers", SettingKind::Servers, "{}", TrustRequirement::Needed, "MCP servers by name, besides those of .mcp.json (docs/mcp.md)").accumulating(),
+    key("mcp_start_timeout_s", SettingKind::Integer { from: 1 }, "30", TrustRequirement::UnlessLower, "Timeout for the start of an MCP server, in seconds").formerly("mcp_start_limit_s", &[]),
+    key("mcp_call_timeout_s", SettingKind::Integer { from: 1 }, "60", TrustRequirement::UnlessLower, "Timeout for a call of an MCP tool, in seconds").formerly("mcp_call_limit_s", &[]),
+
+    key("max_memory_bytes", SettingKind::Integer { from: 0 }, "60000", TrustRequirement::UnlessLower, "Maximum bytes of memories added to the context until a compaction").with_variables(&["PAL_MAX_MEMORY_BYTES"]).formerly("memory_bytes_max", &["PAL_MEMORY_BYTES_MAX"]),
+    key("embeddings", SettingKind::Path, "null", TrustRequirement::Needed, "Directory of a sentence-embedding model for semantic memory search; unset: search by words (docs/memory.md)").with_variables(&["PAL_EMBEDDINGS"]),
+    key("notes", SettingKind::OneOf(&["off", "fork", "main"]), "\"off\"", TrustRequirement::UnlessOneOf(&["off"]), "Writer of the session notes that a compaction uses as its summary: none, a fork of the conversation, or the agent itself").with_variables(&["PAL_NOTES"]),
+    key("notes_min_tokens", SettingKind::Integer { from: 0 }, "10000", TrustRequirement::Needed, "Size of the conversation at which notes are first written, in tokens").formerly("notes_first_tokens", &[]),
+    key("notes_growth_tokens", SettingKind::Integer { from: 1 }, "5000", TrustRequirement::Needed, "Minimum growth before notes are rewritten, in tokens"),
+    key("notes_growth_share", SettingKind::Integer { from: 1 }, "5", TrustRequirement::Needed, "Minimum growth before notes are rewritten, as 1/N of the visible context"),
+    key("notes_min_calls", SettingKind::Integer { from: 0 }, "3", TrustRequirement::Needed, "Minimum tool calls before notes are rewritten, unless the last response made none").formerly("notes_calls", &[]),
+    key("background_tokens_daily", SettingKind::Integer { from: 0 }, "2000000", TrustRequirement::UnlessLower, "Daily token budget (UTC) of all background work, cache reads counted as a tenth; 0: no background work").with_variables(&["PAL_BACKGROUND_TOKENS_DAILY"]),
+    key("extraction", SettingKind::Bool, "true", TrustRequirement::UnlessOff, "Write memories from a conversation when it comes to rest").with_variables(&["PAL_EXTRACTION"]),
+    key("extraction_tokens", SettingKind::Integer { from: 0 }, "2000", TrustRequirement::Needed, "Minimum new tokens before an extraction, and at least 1/16 of the visible context; 0: always").with_variables(&["PAL_EXTRACTION_TOKENS"]),
+    key("extraction_wait_s", SettingKind::Integer { from: 0 }, "20", TrustRequirement::UnlessLower, "Maximum time `pal -p` waits for an extraction before it exits, in seconds"),
+    key("dreaming", SettingKind::Bool, "true", TrustRequirement::UnlessOff, "Consolidate memories in the background").with_variables(&["PAL_DREAMING"]),
+    key("dream_hours", SettingKind::Integer { from: 1 }, "24", TrustRequirement::Needed, "Minimum hours between two consolidations"),
+    key("dream_sessions", SettingKind::Integer { from: 0 }, "5", TrustRequirement::Needed, "Minimum other sessions between two consolidations"),
+    key("progress_interval_s", SettingKind::Integer { from: 1 }, "30", TrustRequirement::Needed, "Interval between progress lines about subagents, in seconds").formerly("progress_s", &[]),
+    key("max_turns", SettingKind::Integer { from: 1 }, "null", TrustRequirement::UnlessLower, "Maximum responses of the model to one prompt").with_variables(&["PAL_MAX_TURNS"]),
+    key("max_stalled_turns", SettingKind::Integer { from: 1 }, "8", TrustRequirement::UnlessLower, "Maximum consecutive responses without a new call, result or text").with_variables(&["PAL_MAX_STALLED_TURNS"]),
+    key("max_fruitless_turns", SettingKind::Integer { from: 1 }, "50", TrustRequirement::UnlessLower, "Maximum consecutive responses without a tool call that returns something new").with_variables(&["PAL_MAX_FRUITLESS_TURNS"]),
+    key("max_tokens_total", SettingKind::Integer { from: 1 }, "null", TrustRequirement::UnlessLower, "Maximum tokens of a session").with_variables(&["PAL_MAX_TOKENS_TOTAL"]),
+    key("max_cost_usd", SettingKind::Dollars, "null", TrustRequirement::UnlessLower, "Maximum cost of a session in US dollars").with_variables(&["PAL_MAX_COST_USD"]),
+
+    key("estimator", SettingKind::OneOf(&["calibrated", "classic"]), "\"calibrated\"", TrustRequirement::Needed, "Token estimator: fitted per model generation, or 4 bytes a token").with_variables(&["PAL_ESTIMATOR"]),
+    key("policy", SettingKind::OneOf(&["threshold", "cost-aware"]), "\"threshold\"", TrustRequirement::Needed, "Context policy: fixed thresholds, or the cheapest expected cost (docs/policy.md)").with_variables(&["PAL_POLICY"]).with_former_values(&[("classic", "threshold"), ("thrifty", "cost-aware")]),
+    key("loss_weight", SettingKind::Fraction, "0.5", TrustRequirement::Needed, "Weight of re-reading dropped content in the cost-aware policy; 0.5 is its measured cost").with_variables(&["PAL_LOSS_WEIGHT"]).formerly("fidelity", &["PAL_FIDELITY"]),
+    key("cache_keepalive", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Let the cost-aware policy keep the prompt cache alive during pauses with one-token requests (docs/policy.md)").with_variables(&["PAL_CACHE_KEEPALIVE"]).formerly("pings", &["PAL_PINGS"]),
+    key("auto_compact", SettingKind::Bool, "true", TrustRequirement::Needed, "Compact sessions automatically"),
+    key("threshold", SettingKind::Threshold, "null", TrustRequirement::Needed, "Auto-compact threshold: { used = N }, { left = N } or { percent = P }; the variable takes a percentage").with_variables(&["PAL_AUTOCOMPACT_PCT"]),
+    key("thresholds", SettingKind::Thresholds, "{}", TrustRequirement::Needed, "Auto-compact thresholds by model; a `threshold` from a nearer source wins"),
+    key("max_context_tokens", SettingKind::Integer { from: 1 }, "null", TrustRequirement::Needed, "Maximum context window in tokens").with_variables(&["PAL_MAX_CONTEXT_TOKENS"]),
+
+    key("instructions", SettingKind::Bool, "true", TrustRequirement::Needed, "Read instruction files (CLAUDE.md, AGENTS.md, rules)").with_variables(&["PAL_INSTRUCTIONS"]),
+    key("max_instruction_tokens", SettingKind::Integer { from: 0 }, "40000", TrustRequirement::Needed, "Size of all instruction files that brings a warning, in tokens").formerly("instruction_tokens_max", &[]),
+    key("drop_large_instructions", SettingKind::Bool, "false", TrustRequirement::Needed, "Leave out the largest instruction files beyond `max_instruction_tokens`").formerly("instruction_tokens_drop", &[]),
+    key("allow_includes", SettingKind::Paths, "[]", TrustRequirement::Needed, "Files and directories outside projects that instruction files may include"),
+    key("git", SettingKind::Bool, "true", TrustRequirement::UnlessOff, "Query git at session start").with_variables(&["PAL_GIT"]),
+    key("git_timeout_ms", SettingKind::Integer { from: 0 }, "300", TrustRequirement::UnlessLower, "Timeout for git queries at session start, in milliseconds").formerly("git_limit_ms", &[]),
+
+    key("connect_timeout_s", SettingKind::Integer { from: 1 }, "10", TrustRequirement::Needed, "Timeout for connecting to the provider (DNS, TCP, TLS), in seconds").with_variables(&["PAL_CONNECT_TIMEOUT_S"]).formerly("connect_limit_s", &["PAL_CONNECT_LIMIT_S"]),
+    key("send_timeout_s", SettingKind::Integer { from: 1 }, "30", TrustRequirement::Needed, "Timeout for the provider to accept the next 64 KB of a request, in seconds").with_variables(&["PAL_SEND_TIMEOUT_S"]).formerly("send_limit_s", &["PAL_SEND_LIMIT_S"]),
+    key("header_timeout_s", SettingKind::Integer { from: 1 }, "null", TrustRequirement::Needed, "Timeout from the end of a request to the response headers, in seconds; unset: 180, or 1200 for a model on the local network").with_variables(&["PAL_HEADER_TIMEOUT_S"]).formerly("header_limit_s", &["PAL_HEADER_LIMIT_S"]),
+    key("first_event_timeout_s", SettingKind::Integer { from: 1 }, "1200", TrustRequirement::Needed, "Timeout from the headers to the first content of a response, in seconds; keep-alive events do not count").with_variables(&["PAL_FIRST_EVENT_TIMEOUT_S"]).formerly("first_event_limit_s", &["PAL_FIRST_EVENT_LIMIT_S"]),
+    key("idle_timeout_s", SettingKind::Integer { from: 1 }, "90", TrustRequirement::Needed, "Timeout without a byte once a response has begun, in seconds").with_variables(&["PAL_IDLE_TIMEOUT_S"]).formerly("silence_limit_s", &["PAL_SILENCE_LIMIT_S"]),
+    key("content_gap_timeout_s", SettingKind::Integer { from: 1 }, "1200", TrustRequirement::Needed, "Timeout between two pieces of content of a response, in seconds; keep-alive events do not count").with_variables(&["PAL_CONTENT_GAP_TIMEOUT_S"]).formerly("content_gap_limit_s", &["PAL_CONTENT_GAP_LIMIT_S"]),
+    key("response_timeout_s", SettingKind::Integer { from: 1 }, "3600", TrustRequirement::Needed, "Timeout for a whole response, in seconds").with_variables(&["PAL_RESPONSE_TIMEOUT_S"]).formerly("answer_limit_s", &["PAL_ANSWER_LIMIT_S"]),
+    key("max_response_mb", SettingKind::Integer { from: 1 }, "32", TrustRequirement::Needed, "Maximum size of a response in megabytes; three times that on the wire").with_variables(&["PAL_MAX_RESPONSE_MB"]).formerly("max_answer_mb", &["PAL_MAX_ANSWER_MB"]),
+    key("max_command_output_mb", SettingKind::Integer { from: 1 }, "256", TrustRequirement::UnlessLower, "Maximum output of one command on disk, in megabytes; a background command that prints more is ended").with_variables(&["PAL_MAX_COMMAND_OUTPUT_MB"]),
+    key("max_outputs_mb", SettingKind::Integer { from: 1 }, "2048", TrustRequirement::UnlessLower, "Maximum size of all spilled results and command outputs, in megabytes; the oldest are removed (`pal gc`)").with_variables(&["PAL_MAX_OUTPUTS_MB"]),
+    key("editor", SettingKind::Text, "null", TrustRequirement::Needed, "Editor for summaries, memories and prompts").with_variables(&["VISUAL", "EDITOR"]),
+    key("telemetry.enabled", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Export OpenTelemetry spans and metrics").with_variables(&["PAL_TELEMETRY"]),
+    key("telemetry.endpoint", SettingKind::Url, "null", TrustRequirement::Needed, "OTLP/HTTP endpoint; unset: OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318").with_variables(&["PAL_TELEMETRY_ENDPOINT"]),
+    key("telemetry.service_name", SettingKind::Text, "\"palimpsest\"", TrustRequirement::Free, "Service name in exported telemetry").with_variables(&["OTEL_SERVICE_NAME"]),
+    key("telemetry.headers", SettingKind::Secret, "null", TrustRequirement::Needed, "HTTP headers for the collector as name=value,name=value; environment only").with_variables(&["OTEL_EXPORTER_OTLP_HEADERS"]),
+    key("telemetry.content", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Include prompts, responses and tool results in telemetry").with_variables(&["PAL_TELEMETRY_CONTENT"]),
+    key("log", SettingKind::Text, "null", TrustRequirement::Free, "Log level of the program: error, warn, info, debug or trace, for all modules or by module (docs/telemetry.md)").with_variables(&["PAL_LOG"]),
+    key("log_file", SettingKind::Text, "null", TrustRequirement::Needed, "File that log lines are appended to; unset: standard error").with_variables(&["PAL_LOG_FILE"]),
+    key("clock_offset_s", SettingKind::Integer { from: 0 }, "0", TrustRequirement::Needed, "Seconds added to the agent's clock, to try out what happens after a pause").with_variables(&["PAL_CLOCK_OFFSET_S"]).formerly("clock_ahead_s", &["PAL_CLOCK_AHEAD_S"]),
+    key("disabled", SettingKind::Subsystems, "[]", TrustRequirement::Needed, "Subsystems to switch off; each also has a PAL_DISABLE_NAME variable and a line in flags.toml").accumulating(),
+];

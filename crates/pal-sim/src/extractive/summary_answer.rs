@@ -1,0 +1,28 @@
+//! Answer to a summary directive: nine sections, in the requested tags.
+
+use pal_extract::{ConversationFacts, truncate};
+
+/// Tags in which agents ask for the summary.
+const TAGS: [&str; 2] = ["summary", "state_snapshot"];
+
+/// Answer to a summary directive: nine sections, in the requested tags.
+pub(crate) fn answer(facts: &ConversationFacts, directive: &str, room: usize) -> String {
+    let tag = TAGS.into_iter().find(|tag| directive.contains(&format!("<{tag}>")));
+    let mut out = String::new();
+    if directive.contains("<analysis>") {
+        out.push_str(&format!(
+            "<analysis>\n{} messages, {} calls of tools, {} files, {} errors; drawn from them word for word.\n</analysis>\n\n",
+            facts.message_count,
+            facts.call_count,
+            facts.files.len(),
+            facts.failures.len()
+        ));
+    }
+    let room = room.saturating_sub(out.len() + 64);
+    let body = truncate(&pal_extract::extractive_summary(facts, room), room);
+    match tag {
+        Some(tag) => out.push_str(&format!("<{tag}>\n{}\n</{tag}>", body.trim_end())),
+        None => out.push_str(body.trim_end()),
+    }
+    out
+}

@@ -1,0 +1,14 @@
+//! Tools for the session itself: todo list, skills, plan mode.
+
+mod agent_definitions;
+mod front_matter;
+mod plan_mode;
+mod skill_files;
+mod skill_tool;
+mod todo_tool;
+
+pub use agent_definitions::{AgentDefinition, agent_definitions};
+pub use plan_mode::{EnterPlanModeTool, ExitPlanModeTool};
+pub use skill_files::{SkillInfo, available_skills, skill_text};
+pub use skill_tool::SkillTool;
+pub use todo_tool::{TodoTool, open_todos};

@@ -1,0 +1,139 @@
+//! Composition of the live region: live lines, dialog or editor, and the status line.
+
+use ratatui_core::text::{Line, Span};
+
+use crate::completion::{OFFERED_MAX, Suggestions};
+use crate::editor::{Editor, lay_out_text};
+use crate::permission_dialog::PermissionDialog;
+use crate::picker::Picker;
+use crate::screen::LiveRegion;
+use crate::status_line::StatusLine;
+use crate::styled_text::{columns, truncate_columns};
+use crate::theme::Theme;
+use crate::transcript::Transcript;
+
+/// Maximum visible rows of the editor.
+const TYPED_ROWS: usize = 10;
+/// Prompt sign of the editor.
+const PROMPT: &str = "› ";
+
+/// Parts of the live region.
+pub(crate) struct LiveParts<'a> {
+    pub(crate) transcript: &'a Transcript,
+    pub(crate) status: &'a StatusLine,
+    pub(crate) editor: &'a Editor,
+    pub(crate) question: Option<&'a PermissionDialog>,
+    pub(crate) picker: Option<&'a Picker>,
+    pub(crate) suggestions: Option<(&'a Suggestions, usize)>,
+    /// Text of the working indicator.
+    pub(crate) working: Option<String>,
+    /// Hint about the last key; replaces the status line.
+    pub(crate) hint: Option<&'a str>,
+}
+
+/// Width of the editor, in columns.
+pub(crate) fn typed_columns(width: usize) -> usize {
+    width.saturating_sub(columns(PROMPT)).max(1)
+}
+
+/// Rows for a dialog: all but a blank line above and the status line below.
+pub(crate) fn question_rows(rows: usize) -> usize {
+    rows.saturating_sub(2)
+}
+
+/// Composes the region; also returns the first row of the dialog, which must be laid out already.
+pub(crate) fn compose(
+    parts: &LiveParts<'_>,
+    width: usize,
+    rows: usize,
+    theme: Theme,
+) -> (LiveRegion, Option<usize>) {
+    let (below, cursor) = below(parts, width, rows, theme);
+    let room = rows.saturating_sub(below.len() + 2);
+    let mut lines = parts.transcript.live(room.min(rows / 2));
+    if let Some(working) = &parts.working {
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.push(Line::from(Span::styled(truncate_columns(working, width), theme.accent())));
+    }
+    // A blank line separates finished lines from the region.
+    if lines.first().is_none_or(|line| line.spans.iter().any(|span| !span.content.trim().is_empty())) {
+        lines.insert(0, Line::default());
+    }
+    if lines.len() > 1 {
+        lines.push(Line::default());
+    }
+    let above = lines.len();
+    lines.extend(below);
+    let live = LiveRegion { lines, cursor: cursor.map(|(row, column)| (row + above, column)) };
+    (live, parts.question.filter(|_| parts.picker.is_none()).map(|_| above))
+}
+
+/// Marks the dialog's lines that a frame showed; of a region that is too high only the end is visible.
+pub(crate) fn note_question_shown(
+    question: &mut PermissionDialog,
+    first: usize,
+    live: &LiveRegion,
+    rows: usize,
+) {
+    let n_cut = live.lines.len().saturating_sub(rows);
+    question.note_shown(|row| first + row >= n_cut);
+}
+
+type DrawnLines = (Vec<Line<'static>>, Option<(usize, usize)>);
+
+/// Dialog, picker or editor, and the status line.
+fn below(parts: &LiveParts<'_>, width: usize, rows: usize, theme: Theme) -> DrawnLines {
+    if let Some(picker) = parts.picker {
+        let (lines, cursor) = picker.lines(width, rows.saturating_sub(2).min(20), theme);
+        return (lines, Some(cursor));
+    }
+    let (mut lines, cursor) = match parts.question {
+        Some(question) => {
+            let drawn = question.drawn(theme);
+            (drawn.lines, drawn.cursor)
+        }
+        None => typed(parts.editor, width, theme),
+    };
+    if let Some((suggestions, selected)) = parts.suggestions.filter(|_| parts.question.is_none()) {
+        lines.extend(offered(suggestions, selected, width, theme));
+    } else {
+        lines.push(match parts.hint {
+            Some(hint) => Line::from(Span::styled(truncate_columns(hint, width), theme.warning())),
+            None => parts.status.line(width, theme),
+        });
+    }
+    (lines, cursor)
+}
+
+fn typed(editor: &Editor, width: usize, theme: Theme) -> DrawnLines {
+    let laid = lay_out_text(editor.text(), editor.cursor(), typed_columns(width));
+    let from = (laid.row + 1).saturating_sub(TYPED_ROWS);
+    let mut lines = Vec::new();
+    for (at, row) in laid.rows.iter().enumerate().skip(from).take(TYPED_ROWS) {
+        let mark = if at == 0 { PROMPT } else { "  " };
+        let text = editor.text()[row.clone()].trim_end_matches(' ').to_owned();
+        lines.push(Line::from(vec![Span::styled(mark, theme.accent()), Span::raw(text)]));
+    }
+    (lines, Some((laid.row - from, columns(PROMPT) + laid.column)))
+}
+
+fn offered(suggestions: &Suggestions, selected: usize, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let from = (selected + 1).saturating_sub(OFFERED_MAX);
+    let shown = suggestions.offered.iter().enumerate().skip(from).take(OFFERED_MAX);
+    let wide = shown.clone().map(|(_, (name, _))| columns(name)).max().unwrap_or(0);
+    let line = |(at, (name, about)): (usize, &(String, String))| {
+        let style = if at == selected { theme.accent() } else { Default::default() };
+        let mark = if at == selected { "❯ " } else { "  " };
+        let name = truncate_columns(name, width.saturating_sub(2));
+        let gap = " ".repeat(wide.saturating_sub(columns(&name)));
+        let room = width.saturating_sub(columns(&name) + gap.len() + 2);
+        Line::from(vec![
+            Span::styled(format!("{mark}{name}"), style),
+            Span::raw(gap),
+            Span::styled(truncate_columns(about, room), theme.dim()),
+        ])
+    };
+    shown.map(line).collect()
+}

@@ -1,0 +1,655 @@
+//! The dialog that asks for permission to run a tool call.
+//!
+//! The call is shown in full, page by page if it is longer than the screen. No key approves it before every line has been on
+//! screen at the current size; it can be refused at any time.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use pal_events::PermissionQuestion;
+use pal_permissions::reveal;
+use ratatui_core::text::{Line, Span};
+use serde_json::Value;
+
+use crate::consent_document::{PriorContent, consent_document, rule_lines};
+use crate::editor::{Editor, lay_out_text};
+use crate::styled_text::{columns, line_columns, sanitize, truncate_columns, wrap};
+use crate::theme::Theme;
+use crate::ui_events::Consent;
+
+/// Keys that arrive within this time were meant for the editor.
+const TOO_SOON: Duration = Duration::from_millis(300);
+
+/// Minimum rows of the document; with fewer, the choices shrink to one line.
+const PAGE_MIN: usize = 4;
+
+/// A permission question that waits for its answer.
+pub(crate) struct PermissionDialog {
+    pub(crate) asked: PermissionQuestion,
+    answer: mpsc::Sender<Consent>,
+    selected: usize,
+    /// Reason of a refusal, while it is typed.
+    reason: Option<Editor>,
+    /// Time of the first frame that showed it.
+    shown_at: Option<Instant>,
+    prior: PriorContent,
+    page: DialogPage,
+}
+
+/// Scroll position of the document, and the lines that have been on screen.
+#[derive(Default)]
+struct DialogPage {
+    /// Columns and rows of the layout.
+    size: (usize, usize),
+    document: Vec<Line<'static>>,
+    /// First visible line, and number of visible lines.
+    top: usize,
+    rows: usize,
+    /// First line of the last frame; scrolling cannot skip a page that was not drawn.
+    drawn_top: usize,
+    /// Lines that have been on screen.
+    seen: Vec<bool>,
+    /// The choices share one line.
+    is_compact: bool,
+    /// There is room for the document only.
+    is_bare: bool,
+    /// A line shows the scroll position.
+    has_position: bool,
+    /// An approving key was rejected.
+    is_refused: bool,
+}
+
+/// Effect of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DialogOutcome {
+    /// Not decided yet.
+    Open,
+    /// The key belongs to the editor below.
+    NotForDialog,
+    /// Answered.
+    Done,
+    /// Refused, and the work is to stop.
+    Stopped,
+}
+
+/// Lines of the dialog, document first, and the cursor while a reason is typed.
+pub(crate) struct DialogLines {
+    pub(crate) lines: Vec<Line<'static>>,
+    pub(crate) cursor: Option<(usize, usize)>,
+}
+
+impl DialogPage {
+    fn is_long(&self) -> bool {
+        self.document.len() > self.rows
+    }
+
+    fn n_unseen(&self) -> usize {
+        self.seen.iter().filter(|is_seen| !**is_seen).count()
+    }
+
+    fn last_top(&self) -> usize {
+        self.document.len().saturating_sub(self.rows)
+    }
+
+    fn scroll_to(&mut self, top: usize) {
+        self.top = top.min(self.last_top());
+        self.is_refused = false;
+    }
+
+    fn scroll_down(&mut self, rows: usize) {
+        self.scroll_to((self.top + rows).min(self.drawn_top + self.rows));
+    }
+
+    /// Position line below a document that does not fit.
+    fn position(&self, width: usize, theme: Theme) -> Line<'static> {
+        let (total, unseen) = (self.document.len(), self.n_unseen());
+        let (first, last) = (self.top + 1, (self.top + self.rows).min(total));
+        let text = match (self.is_refused, self.seen.iter().position(|is_seen| !is_seen)) {
+            (true, Some(at)) => format!(
+                "  scroll to the end first (PgDn): {unseen} of {total} lines not seen, from line {} on",
+                at + 1
+            ),
+            (_, Some(_)) => {
+                format!("  lines {first}–{last} of {total} · PgDn and ↓ scroll · {unseen} not seen yet")
+            }
+            (_, None) => format!("  lines {first}–{last} of {total} · PgUp and ↑ scroll back · all seen"),
+        };
+        let style = if self.is_refused { theme.warning().patch(theme.strong()) } else { theme.accent() };
+        Line::from(Span::styled(truncate_columns(&text, width), style))
+    }
+}
+
+impl PermissionDialog {
+    pub(crate) fn new(asked: PermissionQuestion, answer: mpsc::Sender<Consent>) -> PermissionDialog {
+        let prior = PriorContent::read(&asked);
+        PermissionDialog {
+            asked,
+            answer,
+            selected: 0,
+            reason: None,
+            shown_at: None,
+            prior,
+            page: DialogPage::default(),
+        }
+    }
+
+    /// Handles a key.
+    pub(crate) fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
+        if self.shown_at.is_none_or(|at| at.elapsed() < TOO_SOON) {
+            return DialogOutcome::NotForDialog;
+        }
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return self.stop();
+        }
+        match &mut self.reason {
+            Some(_) => self.reason_key(key),
+            None => self.choice_key(key),
+        }
+    }
+
+    /// Inserts pasted text into the reason.
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(reason) = &mut self.reason {
+            reason.insert(&text.replace(['\r', '\n'], " "));
+        }
+    }
+
+    fn choice_key(&mut self, key: &KeyEvent) -> DialogOutcome {
+        let count = self.choices().len();
+        let is_long = self.page.is_long();
+        let page = &mut self.page;
+        match key.code {
+            KeyCode::Esc => return self.stop(),
+            KeyCode::Up if is_long => page.scroll_to(page.top.saturating_sub(1)),
+            KeyCode::Down if is_long => page.scroll_down(1),
+            KeyCode::PageUp => page.scroll_to(page.top.saturating_sub(page.rows)),
+            KeyCode::PageDown | KeyCode::Char(' ') => page.scroll_down(page.rows),
+            KeyCode::Home => page.scroll_to(0),
+            KeyCode::End => page.scroll_to(usize::MAX),
+            KeyCode::Up | KeyCode::BackTab | KeyCode::Left => {
+                self.selected = self.selected.saturating_sub(1);
+            }
+            KeyCode::Down | KeyCode::Tab | KeyCode::Right => {
+                self.selected = (self.selected + 1).min(count - 1);
+            }
+            KeyCode::Enter => return self.choose(self.selected),
+            KeyCode::Char('y') => return self.choose(0),
+            KeyCode::Char('a') if count == 3 => return self.choose(1),
+            KeyCode::Char('n') => return self.choose(count - 1),
+            KeyCode::Char(digit @ '1'..='3') => {
+                let at = digit as usize - '1' as usize;
+                if at < count {
+                    return self.choose(at);
+                }
+            }
+            _ => {}
+        }
+        DialogOutcome::Open
+    }
+
+    fn reason_key(&mut self, key: &KeyEvent) -> DialogOutcome {
+        let Some(reason) = &mut self.reason else { return DialogOutcome::Open };
+        match key.code {
+            KeyCode::Esc => self.reason = None,
+            KeyCode::Enter => {
+                let text = reason.text().trim().to_owned();
+                return self.answer(Consent::No(Some(text).filter(|text| !text.is_empty())));
+            }
+            KeyCode::Backspace => reason.backspace(),
+            KeyCode::Delete => reason.delete(),
+            KeyCode::Left => reason.left(),
+            KeyCode::Right => reason.right(),
+            KeyCode::Home => reason.home(),
+            KeyCode::End => reason.end(),
+            KeyCode::Char(character) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                reason.insert(character.encode_utf8(&mut [0; 4]));
+            }
+            _ => {}
+        }
+        DialogOutcome::Open
+    }
+
+    fn choose(&mut self, at: usize) -> DialogOutcome {
+        let last = self.choices().len() - 1;
+        self.selected = at;
+        if at == last {
+            self.reason = Some(Editor::default());
+            return DialogOutcome::Open;
+        }
+        // Unread lines cannot be approved.
+        if self.page.seen.is_empty() || self.page.n_unseen() > 0 {
+            self.page.is_refused = true;
+            return DialogOutcome::Open;
+        }
+        match at {
+            0 => self.answer(Consent::Once),
+            _ => self.answer(Consent::Project),
+        }
+    }
+
+    fn answer(&mut self, consent: Consent) -> DialogOutcome {
+        // The asker may have been stopped.
+        let _ = self.answer.send(consent);
+        DialogOutcome::Done
+    }
+
+    fn stop(&mut self) -> DialogOutcome {
+        let _ = self.answer.send(Consent::No(None));
+        DialogOutcome::Stopped
+    }
+
+    /// Labels of the choices. "Always" is missing if no rule covers the call.
+    fn choices(&self) -> Vec<String> {
+        let mut choices = vec![String::from("yes, this once")];
+        if !self.asked.rule.is_empty() {
+            choices.push(match self.short_rule() {
+                Some(rule) => format!("yes, always in this project: {rule}"),
+                None => String::from("yes, always in this project: the rule above"),
+            });
+        }
+        choices.push(String::from("no, and tell it why"));
+        choices
+    }
+
+    /// The rule, if it fits in the line of its choice.
+    fn short_rule(&self) -> Option<String> {
+        let rule = reveal(&self.asked.rule);
+        let room = self.page.size.0.saturating_sub(columns("  2 yes, always in this project: "));
+        let is_plain = !rule.contains(['\n', '\t']) && rule.trim() == rule && !self.page.is_compact;
+        (is_plain && columns(&rule) <= room).then_some(rule)
+    }
+
+    /// Lays the dialog out. A new size resets the seen lines.
+    pub(crate) fn lay_out(&mut self, width: usize, rows: usize, theme: Theme) {
+        if self.page.size != (width, rows) {
+            let top = self.page.top;
+            self.page = DialogPage { size: (width, rows), top, ..DialogPage::default() };
+            self.page.is_compact = rows < self.footer(theme).0.len() + 1 + PAGE_MIN;
+            let mut document = consent_document(&self.asked, &self.prior, width, theme);
+            if !self.asked.rule.is_empty() && self.short_rule().is_none() {
+                document.extend(rule_lines(&self.asked, width, theme));
+            }
+            self.page.seen = vec![false; document.len()];
+            self.page.document = document;
+        }
+        // Without room for both, show the document: it must be read, and the keys work without visible choices.
+        let n_footer = self.footer(theme).0.len();
+        self.page.is_bare = rows <= n_footer;
+        let room = if self.page.is_bare { rows.max(1) } else { rows - n_footer };
+        // A document that does not fit has a position line.
+        let is_long = self.page.document.len() > room;
+        self.page.has_position = is_long && room > 1;
+        self.page.rows = room - usize::from(self.page.has_position);
+        self.page.top = self.page.top.min(self.page.last_top());
+    }
+
+    /// Marks the rows of the last frame that `is_visible` accepts as seen.
+    pub(crate) fn note_shown(&mut self, is_visible: impl Fn(usize) -> bool) {
+        self.shown_at.get_or_insert_with(Instant::now);
+        let page = &mut self.page;
+        page.drawn_top = page.top;
+        for row in 0..page.rows.min(page.document.len().saturating_sub(page.top)) {
+            let fits = line_columns(&page.document[page.top + row]) <= page.size.0;
+            page.seen[page.top + row] |= fits && is_visible(row);
+        }
+    }
+
+    /// Lines of the dialog in its current layout.
+    pub(crate) fn drawn(&self, theme: Theme) -> DialogLines {
+        let page = &self.page;
+        let shown = page.document.iter().skip(page.top).take(page.rows);
+        let mut lines: Vec<Line<'static>> = shown.cloned().collect();
+        if page.has_position {
+            lines.push(page.position(page.size.0, theme));
+        }
+        if page.is_bare {
+            return DialogLines { lines, cursor: None };
+        }
+        let first = lines.len();
+        let (footer, cursor) = self.footer(theme);
+        lines.extend(footer);
+        DialogLines { lines, cursor: cursor.map(|(row, column)| (first + row, column)) }
+    }
+
+    /// Choices and typed reason, with the cursor.
+    fn footer(&self, theme: Theme) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+        let width = self.page.size.0;
+        let mut lines = Vec::new();
+        if self.page.is_compact {
+            let names = match self.asked.rule.is_empty() {
+                true => "y yes · n no",
+                false => "y yes · a always (the rule above) · n no",
+            };
+            lines.push(Line::from(Span::styled(truncate_columns(names, width), theme.accent())));
+        } else {
+            for (at, choice) in self.choices().iter().enumerate() {
+                let is_selected = at == self.selected;
+                let (mark, style) =
+                    if is_selected { ("❯ ", theme.accent()) } else { ("  ", Default::default()) };
+                lines.push(Line::from(vec![
+                    Span::styled(mark, style),
+                    Span::styled(format!("{} {choice}", at + 1), style),
+                ]));
+            }
+        }
+        let Some(reason) = &self.reason else { return (lines, None) };
+        let room = width.saturating_sub(8).max(1);
+        let laid = lay_out_text(reason.text(), reason.cursor(), room);
+        let first = lines.len();
+        for (at, row) in laid.rows.iter().enumerate() {
+            let mark = if at == 0 { "  why › " } else { "        " };
+            lines.push(Line::from(vec![
+                Span::styled(mark, theme.accent()),
+                Span::raw(reason.text()[row.clone()].to_owned()),
+            ]));
+        }
+        (lines, Some((first + laid.row, 8 + laid.column)))
+    }
+}
+
+/// Lines of the plan for the transcript, if the question was about a plan.
+pub(crate) fn plan(asked: &PermissionQuestion, width: usize) -> Option<Vec<Line<'static>>> {
+    let input: Value = serde_json::from_str(&asked.input).ok()?;
+    let plan = input.get("plan").and_then(Value::as_str).filter(|_| asked.tool == "ExitPlanMode")?;
+    let indent = [Span::raw("  ")];
+    let mut lines = vec![Line::from("The plan:")];
+    for line in sanitize(plan).lines() {
+        lines.extend(wrap(&[Span::raw(line.to_owned())], &indent, &indent, width));
+    }
+    Some(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live_region::{LiveParts, compose, note_question_shown, question_rows};
+    use crate::screen::Screen;
+    use crate::status_line::StatusLine;
+    use crate::transcript::Transcript;
+
+    fn asked(tool: &str, input: &str, rule: &str) -> PermissionQuestion {
+        PermissionQuestion {
+            agent: None,
+            call: pal_model::ToolUseId::from("toolu_1"),
+            tool: tool.to_owned(),
+            input: input.to_owned(),
+            why: String::from("no rule allows it"),
+            rule: rule.to_owned(),
+            marks: Vec::new(),
+        }
+    }
+
+    fn question_of(asked: PermissionQuestion) -> (PermissionDialog, mpsc::Receiver<Consent>) {
+        let (sender, receiver) = mpsc::channel();
+        (PermissionDialog::new(asked, sender), receiver)
+    }
+
+    fn question(rule: &str) -> (PermissionDialog, mpsc::Receiver<Consent>) {
+        question_of(asked("Bash", r#"{"command":"git push\n\u001b[2Jrm"}"#, rule))
+    }
+
+    /// Emulated terminal with a dialog on it.
+    struct DialogTerminal {
+        screen: Screen<Vec<u8>>,
+        parser: vt100::Parser,
+    }
+
+    impl DialogTerminal {
+        fn new(width: u16, height: u16) -> DialogTerminal {
+            DialogTerminal {
+                screen: Screen::new(Vec::new(), width.into(), height.into(), false),
+                parser: vt100::Parser::new(height.try_into().unwrap(), width.try_into().unwrap(), 0),
+            }
+        }
+
+        fn resize(&mut self, width: u16, height: u16) {
+            *self = DialogTerminal::new(width, height);
+        }
+
+        /// Draws a frame and returns the screen's text.
+        fn draw(&mut self, question: &mut PermissionDialog) -> String {
+            let (columns, rows) = (self.screen.columns(), self.screen.rows());
+            question.lay_out(columns, question_rows(rows), Theme);
+            let transcript = Transcript::new(columns, Theme);
+            let parts = LiveParts {
+                transcript: &transcript,
+                status: &StatusLine::default(),
+                editor: &Editor::default(),
+                question: Some(question),
+                picker: None,
+                suggestions: None,
+                working: None,
+                hint: None,
+            };
+            let (live, first) = compose(&parts, columns, rows, Theme);
+            self.screen.frame(&[], &live).unwrap();
+            note_question_shown(question, first.unwrap(), &live, rows);
+            question.shown_at = Instant::now().checked_sub(TOO_SOON);
+            let bytes = std::mem::take(self.screen.writer());
+            self.parser.process(&bytes);
+            self.parser.screen().contents()
+        }
+    }
+
+    fn press_key(question: &mut PermissionDialog, code: KeyCode) -> DialogOutcome {
+        question.key(&KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    fn press(question: &mut PermissionDialog, keys: &str) -> DialogOutcome {
+        let key = |character: char| match character {
+            '\n' => KeyCode::Enter,
+            '\u{1b}' => KeyCode::Esc,
+            other => KeyCode::Char(other),
+        };
+        keys.chars()
+            .map(|character| press_key(question, key(character)))
+            .last()
+            .unwrap_or(DialogOutcome::Open)
+    }
+
+    fn heredoc(count: usize) -> String {
+        let lines: String = (1..count).map(|number| format!("echo {number}\n")).collect();
+        let command = format!("bash <<'END'\n{lines}rm -rf ~/important\nEND");
+        serde_json::json!({ "command": command }).to_string()
+    }
+
+    #[test]
+    fn every_answer_reaches_the_asker() {
+        for (keys, consent, answered) in [
+            ("y", Consent::Once, DialogOutcome::Done),
+            ("\n", Consent::Once, DialogOutcome::Done),
+            ("2", Consent::Project, DialogOutcome::Done),
+            ("n\n", Consent::No(None), DialogOutcome::Done),
+            ("3not so\n", Consent::No(Some(String::from("not so"))), DialogOutcome::Done),
+            ("\u{1b}", Consent::No(None), DialogOutcome::Stopped),
+        ] {
+            let (mut question, answer) = question("Bash(git push:*)");
+            DialogTerminal::new(80, 24).draw(&mut question);
+            assert_eq!(press(&mut question, keys), answered, "{keys:?}");
+            assert_eq!(answer.try_recv(), Ok(consent), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn always_is_missing_without_a_rule() {
+        let (mut question, answer) = question("");
+        DialogTerminal::new(80, 24).draw(&mut question);
+        assert_eq!(press(&mut question, "a3"), DialogOutcome::Open);
+        assert!(answer.try_recv().is_err());
+        assert_eq!(press(&mut question, "2no\n"), DialogOutcome::Done, "the second of two is a no");
+        assert_eq!(answer.try_recv(), Ok(Consent::No(Some(String::from("no")))));
+    }
+
+    #[test]
+    fn keys_right_after_the_dialog_opens_are_ignored() {
+        let (mut question, answer) = question("Bash");
+        assert_eq!(press(&mut question, "y"), DialogOutcome::NotForDialog, "it was never on screen");
+        DialogTerminal::new(80, 24).draw(&mut question);
+        question.shown_at = Some(Instant::now());
+        assert_eq!(press(&mut question, "y"), DialogOutcome::NotForDialog);
+        assert!(answer.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_command_is_shown_in_full_and_sanitized() {
+        let (mut question, _answer) = question("Bash");
+        let text = DialogTerminal::new(40, 24).draw(&mut question);
+        assert!(text.contains("  1│ git push\n") && text.contains("  2│ ⟨U+001B⟩[2Jrm\n"), "{text}");
+    }
+
+    #[test]
+    fn approval_needs_every_line_on_screen() {
+        for keys in ["y", "\n", "a", "1", "2"] {
+            let (mut question, answer) = question_of(asked("Bash", &heredoc(60), "Bash(bash:*)"));
+            let mut desktop = DialogTerminal::new(80, 24);
+            let text = desktop.draw(&mut question);
+            assert!(text.contains("bash <<'END'") && !text.contains("rm -rf"), "{text}");
+            assert_eq!(press(&mut question, keys), DialogOutcome::Open, "{keys:?}");
+            let text = desktop.draw(&mut question);
+            assert!(text.contains("scroll to the end first"), "{text}");
+            // The end alone is not all of it.
+            press_key(&mut question, KeyCode::End);
+            let text = desktop.draw(&mut question);
+            assert!(text.contains("rm -rf ~/important"), "{text}");
+            assert_eq!(press(&mut question, keys), DialogOutcome::Open, "{keys:?}");
+            press_key(&mut question, KeyCode::Home);
+            desktop.draw(&mut question);
+            for _ in 0..10 {
+                // However fast one scrolls, no page is passed over that was not drawn.
+                press_key(&mut question, KeyCode::PageDown);
+                press_key(&mut question, KeyCode::PageDown);
+                desktop.draw(&mut question);
+            }
+            assert!(answer.try_recv().is_err());
+            let text = desktop.draw(&mut question);
+            assert!(text.contains("all seen"), "{text}");
+            assert_eq!(press(&mut question, keys), DialogOutcome::Done, "{keys:?}");
+            assert!(answer.try_recv().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_call_can_be_refused_at_any_time() {
+        for (keys, answered) in
+            [("n\n", DialogOutcome::Done), ("3\n", DialogOutcome::Done), ("\u{1b}", DialogOutcome::Stopped)]
+        {
+            let (mut question, answer) = question_of(asked("Bash", &heredoc(60), "Bash"));
+            DialogTerminal::new(80, 24).draw(&mut question);
+            assert_eq!(press(&mut question, keys), answered);
+            assert_eq!(answer.try_recv(), Ok(Consent::No(None)));
+        }
+    }
+
+    #[test]
+    fn a_new_size_resets_the_seen_lines() {
+        let (mut question, answer) = question_of(asked("Bash", &heredoc(12), "Bash"));
+        let mut desktop = DialogTerminal::new(80, 40);
+        desktop.draw(&mut question);
+        assert_eq!(question.page.n_unseen(), 0, "all of it fits");
+        desktop.resize(80, 14);
+        desktop.draw(&mut question);
+        assert!(question.page.n_unseen() > 0);
+        assert_eq!(press(&mut question, "y"), DialogOutcome::Open);
+        desktop.resize(60, 40);
+        desktop.draw(&mut question);
+        assert_eq!(press(&mut question, "y"), DialogOutcome::Done);
+        assert_eq!(answer.try_recv(), Ok(Consent::Once));
+    }
+
+    #[test]
+    fn every_line_can_be_scrolled_to_on_every_screen() {
+        let long = "x".repeat(3_000);
+        let input = serde_json::json!({ "command": format!("echo {long} END-OF-LINE") }).to_string();
+        for (width, height) in [(200, 50), (80, 24), (40, 10), (20, 6), (10, 4), (6, 3)] {
+            let (mut question, answer) = question_of(asked("Bash", &input, "Bash(echo:*)"));
+            let mut desktop = DialogTerminal::new(width, height);
+            let mut all = desktop.draw(&mut question);
+            while question.page.n_unseen() > 0 {
+                assert_eq!(press(&mut question, "y"), DialogOutcome::Open, "{width}x{height}");
+                press_key(&mut question, KeyCode::PageDown);
+                all.push_str(&desktop.draw(&mut question));
+            }
+            let joined: String = all.split_whitespace().collect();
+            let end = joined.replace(['┊', '│'], "").contains("END-OF-LINE");
+            assert!(end || width < 40, "{width}x{height}: {all}");
+            assert_eq!(press(&mut question, "y"), DialogOutcome::Done, "{width}x{height}");
+            assert_eq!(answer.try_recv(), Ok(Consent::Once));
+        }
+    }
+
+    #[test]
+    fn all_fields_are_shown_and_invisible_characters_are_spelled_out() {
+        let text = |tool: &str, input: serde_json::Value| {
+            let (mut question, _answer) = question_of(asked(tool, &input.to_string(), ""));
+            DialogTerminal::new(100, 60).draw(&mut question)
+        };
+        let shown = text(
+            "mcp__db__query",
+            serde_json::json!({"sql": "drop\u{202e} table x", "options": {"force": true}}),
+        );
+        assert!(shown.contains("sql: drop⟨U+202E⟩ table x") && shown.contains("\"force\": true"), "{shown}");
+        let shown =
+            text("WebFetch", serde_json::json!({"url": "https://a.example/x?q=1", "prompt": "a\nb\u{200b}"}));
+        assert!(shown.contains("url: https://a.example/x?q=1") && shown.contains("2│ b⟨U+200B⟩"), "{shown}");
+        let shown = text("Agent", serde_json::json!({"description": "look", "prompt": "one\ntwo\nthree"}));
+        assert!(shown.contains("3│ three"), "{shown}");
+        let shown = text("Bash", serde_json::json!({"command": "make", "run_in_background": true}));
+        assert!(shown.contains("│ make") && shown.contains("run_in_background: true"), "{shown}");
+        let edits = serde_json::json!([
+            {"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d", "replace_all": true}
+        ]);
+        let shown = text("Edit", serde_json::json!({"file_path": "x.rs", "edits": edits}));
+        for line in ["│ x.rs", "- a", "+ b", "- c", "+ d", "change 2 replaces every occurrence"] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+        let shown = text("ExitPlanMode", serde_json::json!({"plan": "first\nlast"}));
+        assert!(shown.contains("2│ last"), "{shown}");
+    }
+
+    #[test]
+    fn an_overwritten_file_is_shown_as_a_diff() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept.txt");
+        std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
+        let input = serde_json::json!({"file_path": path, "content": "one\n2\nthree\n"}).to_string();
+        let (mut question, _answer) = question_of(asked("Write", &input, ""));
+        let shown = DialogTerminal::new(100, 40).draw(&mut question);
+        assert!(shown.contains("- two") && shown.contains("+ 2") && !shown.contains("+ three"), "{shown}");
+    }
+
+    #[test]
+    fn marks_are_described_with_their_line_numbers() {
+        let mut asked = asked("Bash", &heredoc(3), "Bash");
+        let mark = |start: usize, end: usize, is_dangerous: bool, sentence: &str| pal_events::ConsentMark {
+            start,
+            end,
+            kind: String::from("deletion"),
+            is_dangerous,
+            sentence: sentence.to_owned(),
+        };
+        asked.marks = vec![mark(5, 12, false, "feeds a text"), mark(27, 45, true, "deletes files")];
+        let (mut question, _answer) = question_of(asked);
+        let shown = DialogTerminal::new(80, 40).draw(&mut question);
+        let danger = shown.find("! line 4: deletes files").expect(&shown);
+        assert!(danger < shown.find("· line 1: feeds a text").expect(&shown), "{shown}");
+        let styled = question.page.document.iter().flat_map(|line| &line.spans);
+        let marked: Vec<String> = styled
+            .filter(|span| span.style.add_modifier.contains(ratatui_core::style::Modifier::UNDERLINED))
+            .map(|span| span.content.to_string())
+            .collect();
+        assert_eq!(marked, ["<<'END'", "rm -rf ~/important"]);
+    }
+
+    #[test]
+    fn the_stored_rule_is_shown_verbatim() {
+        let (mut question, _answer) = question("Bash(git push:*)");
+        let shown = DialogTerminal::new(80, 24).draw(&mut question);
+        assert!(shown.contains("2 yes, always in this project: Bash(git push:*)"), "{shown}");
+        let rule = format!("Bash(one\n  two {})", "y".repeat(100));
+        let (mut question, _answer) = question_of(asked("Bash", r#"{"command":"x"}"#, &rule));
+        let shown = DialogTerminal::new(80, 24).draw(&mut question);
+        assert!(shown.contains("2 yes, always in this project: the rule above"), "{shown}");
+        assert!(shown.contains("1│ Bash(one") && shown.contains("2│   two yyy"), "{shown}");
+    }
+}

@@ -1,0 +1,371 @@
+//! The conversation line by line without redraws, for screen readers and simple terminals. Questions are answered by typed
+//! lines, and finished lines are printed once.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::mpsc;
+
+use pal_events::{AgentEvent, PermissionQuestion};
+use ratatui_core::text::Line;
+
+use crate::ansi;
+use crate::attachments::content;
+use crate::completion;
+use crate::consent_document::{PriorContent, consent_document, rule_lines};
+use crate::status_line::StatusLine;
+use crate::theme::Theme;
+use crate::transcript::Transcript;
+use crate::ui_events::{
+    ActiveSession, CommandHandler, Consent, PickerChoice, REMEMBER, SlashOutcome, TerminalOptions,
+    UiChannels, UiEvent, UserAction, parse_memory,
+};
+
+/// Maximum number of listed choices.
+const CHOICES_MAX: usize = 20;
+
+/// A typed line or an event.
+enum PlainEvent {
+    Typed(String),
+    Event(UiEvent),
+    Closed,
+}
+
+/// Runs the plain terminal until the user exits or the agent's thread ends; returns the reason in the latter case.
+pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Option<String>> {
+    let (sender, events) = mpsc::channel();
+    let typed = sender.clone();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if typed.send(PlainEvent::Typed(line)).is_err() {
+                return;
+            }
+        }
+        let _ = typed.send(PlainEvent::Closed);
+    });
+    std::thread::spawn(move || {
+        for event in channels.events {
+            if sender.send(PlainEvent::Event(event)).is_err() {
+                return;
+            }
+        }
+    });
+    let (prompt, command) = (start.prompt, start.command);
+    let mut plain = PlainSession {
+        out: io::stdout(),
+        transcript: Transcript::new(width(), Theme),
+        status: StatusLine::default(),
+        directory: start.directory,
+        commands: start.commands,
+        actions: channels.actions,
+        session: None,
+        questions: Vec::new(),
+        unprinted: Vec::new(),
+        choices: Vec::new(),
+        pending_actions: 0,
+        is_leaving: false,
+        is_closed: false,
+    };
+    command.iter().for_each(|command| plain.command(command));
+    prompt.iter().for_each(|prompt| plain.typed(prompt));
+    plain.show()?;
+    plain.print_prompt_sign()?;
+    for event in events {
+        match event {
+            PlainEvent::Typed(line) => plain.typed(&line),
+            PlainEvent::Closed => plain.closed(),
+            PlainEvent::Event(UiEvent::Closed(why)) => {
+                plain.show()?;
+                return Ok(why);
+            }
+            PlainEvent::Event(event) => plain.handle_event(event),
+        }
+        plain.show()?;
+        plain.print_prompt_sign()?;
+    }
+    Ok(None)
+}
+
+/// Width of the terminal, in columns.
+fn width() -> usize {
+    crossterm::terminal::size().map_or(80, |(width, _)| usize::from(width).max(20))
+}
+
+/// Lines of a question per page; they stay on screen with the typed line.
+fn page_rows() -> usize {
+    crossterm::terminal::size().map_or(20, |(_, height)| usize::from(height).saturating_sub(4).max(5))
+}
+
+/// Typed answer to a permission question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum PlainAnswer {
+    Once,
+    Always,
+    /// An empty line.
+    ReadOn,
+    /// Any other line; the text after its first word is the reason.
+    No(Option<String>),
+}
+
+fn parse_answer(line: &str) -> PlainAnswer {
+    match line.split_once(' ').unwrap_or((line, "")) {
+        ("", "") => PlainAnswer::ReadOn,
+        ("y" | "yes", _) => PlainAnswer::Once,
+        ("a" | "always", _) => PlainAnswer::Always,
+        (_, why) => PlainAnswer::No(Some(why.trim().to_owned()).filter(|why| !why.is_empty())),
+    }
+}
+
+/// Instructions for answering a question.
+fn answers(has_rule: bool) -> String {
+    let always = if has_rule { ", a for always in this project (the rule above)" } else { "" };
+    format!("Type y for once{always}, or n and why not.")
+}
+
+struct PlainSession {
+    out: io::Stdout,
+    transcript: Transcript,
+    status: StatusLine,
+    directory: std::path::PathBuf,
+    commands: Box<dyn CommandHandler>,
+    actions: mpsc::Sender<UserAction>,
+    session: Option<ActiveSession>,
+    questions: Vec<(PermissionQuestion, mpsc::Sender<Consent>)>,
+    /// Lines of the first question that are not printed yet.
+    unprinted: Vec<Line<'static>>,
+    choices: Vec<PickerChoice>,
+    pending_actions: usize,
+    is_leaving: bool,
+    /// Standard input is closed: questions are refused.
+    is_closed: bool,
+}
+
+impl PlainSession {
+    /// Prints finished lines.
+    fn show(&mut self) -> io::Result<()> {
+        for line in self.transcript.take_finished() {
+            writeln!(self.out, "{}", line.to_string().trim_end())?;
+        }
+        self.out.flush()
+    }
+
+    /// Prints the prompt sign when idle.
+    fn print_prompt_sign(&mut self) -> io::Result<()> {
+        if self.pending_actions == 0 && self.questions.is_empty() && self.choices.is_empty() {
+            write!(self.out, "> ")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn typed(&mut self, line: &str) {
+        if !self.questions.is_empty() {
+            return self.answered(line.trim());
+        }
+        if !self.choices.is_empty() {
+            return self.chosen(line.trim());
+        }
+        match (line.trim().strip_prefix('/'), parse_memory(line)) {
+            _ if line.trim().is_empty() => {}
+            (Some(command), _) => self.command(command),
+            (None, Some(text)) => self.command(&format!("{REMEMBER} {text}")),
+            (None, None) => self.say(line),
+        }
+    }
+
+    fn say(&mut self, sent: &str) {
+        let (content, problems) = content(sent, &[], &self.directory);
+        problems.iter().for_each(|problem| self.transcript.error(problem));
+        let is_steering = self.pending_actions > 0 && self.transcript.is_working();
+        // The terminal already shows the typed line.
+        self.transcript.add_prompt("");
+        match &self.session {
+            Some(session) if is_steering => session.handle.steer(content),
+            _ => self.send_action(UserAction::Prompt(content)),
+        }
+    }
+
+    fn answered(&mut self, line: &str) {
+        let has_rule = self.questions.first().is_some_and(|(asked, _)| !asked.rule.is_empty());
+        let consent = match (parse_answer(line), self.unprinted.len()) {
+            (PlainAnswer::ReadOn, 1..) => return self.print_page(),
+            (PlainAnswer::Once | PlainAnswer::Always, left @ 1..) => {
+                return self.transcript.note(&format!(
+                    "not allowed yet: {left} more lines were not printed; press Enter to read on, or type n to refuse"
+                ));
+            }
+            (PlainAnswer::ReadOn, 0) => return self.transcript.note(&answers(has_rule)),
+            (PlainAnswer::Always, 0) if !has_rule => {
+                return self.transcript.note(&format!("no rule covers this call. {}", answers(false)));
+            }
+            (PlainAnswer::Once, 0) => Consent::Once,
+            (PlainAnswer::Always, 0) => Consent::Project,
+            (PlainAnswer::No(why), _) => Consent::No(why),
+        };
+        let (_, answer) = self.questions.remove(0);
+        self.unprinted.clear();
+        // The asker may have been stopped.
+        let _ = answer.send(consent);
+        self.ask_next();
+    }
+
+    fn chosen(&mut self, line: &str) {
+        let choices = std::mem::take(&mut self.choices);
+        let number: usize = line.parse().unwrap_or(0);
+        match number.checked_sub(1).and_then(|at| choices.get(at)) {
+            Some(PickerChoice { command: (name, arguments), .. }) => {
+                self.command(&format!("{name} {arguments}"))
+            }
+            None => self.transcript.note("nothing was chosen"),
+        }
+    }
+
+    fn command(&mut self, typed: &str) {
+        let (name, arguments) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
+        if name == "stop" {
+            return self.stop();
+        }
+        let log = self.session.as_ref().map(|session| session.log.clone());
+        match self.commands.run(name, arguments.trim(), log.as_deref()) {
+            SlashOutcome::Print(text) => self.transcript.add(ansi::lines(&text)),
+            SlashOutcome::Notes(lines) => lines.iter().for_each(|line| self.transcript.note(line)),
+            SlashOutcome::Leave => self.leave(),
+            SlashOutcome::NeedsSession => {
+                self.send_action(UserAction::Command {
+                    name: name.to_owned(),
+                    arguments: arguments.trim().to_owned(),
+                });
+            }
+            SlashOutcome::Prompt(prompt) => self.say(&prompt),
+            SlashOutcome::Pick { title, choices } => self.pick(&title, choices),
+            SlashOutcome::Failed(why) => self.transcript.error(&why),
+            SlashOutcome::Unknown => {
+                let list = self.commands.list();
+                let known: Vec<&str> = list.iter().map(|command| command.name.as_str()).collect();
+                self.transcript.error(&completion::unknown_command(name, &known));
+            }
+        }
+    }
+
+    /// Interrupts the work and refuses open questions.
+    fn stop(&mut self) {
+        self.refuse_questions();
+        if let Some(session) = &self.session {
+            session.handle.interrupt();
+        }
+    }
+
+    /// Handles the end of input: a closed terminal exits at once, piped input is worked off first.
+    fn closed(&mut self) {
+        self.is_closed = true;
+        self.refuse_questions();
+        if io::stdin().is_terminal() {
+            return self.leave();
+        }
+        self.is_leaving = true;
+        self.send_action(UserAction::Leave);
+    }
+
+    /// Refuses all open questions by dropping them.
+    fn refuse_questions(&mut self) {
+        self.questions.clear();
+        self.unprinted.clear();
+    }
+
+    fn leave(&mut self) {
+        self.is_leaving = true;
+        self.stop();
+        self.send_action(UserAction::Leave);
+    }
+
+    fn pick(&mut self, title: &str, choices: Vec<PickerChoice>) {
+        let line = |(at, choice): (usize, &PickerChoice)| {
+            Line::from(format!("{}: {} {}", at + 1, choice.label, choice.detail))
+        };
+        let mut lines = vec![Line::from(format!("{title}:"))];
+        lines.extend(choices.iter().take(CHOICES_MAX).enumerate().map(line));
+        lines.push(Line::from("Type a number, or press Enter to cancel."));
+        self.transcript.add(lines);
+        self.choices = choices;
+    }
+
+    fn handle_event(&mut self, ui_event: UiEvent) {
+        match ui_event {
+            UiEvent::Event(event) => self.session_event(&event),
+            UiEvent::SessionReady(session) => {
+                (self.status.tokens, self.status.goal, self.status.cost) =
+                    (session.tokens, session.compaction_tokens, session.cost);
+                session.recent_entries.iter().for_each(|entry| self.transcript.recall(entry));
+                self.session = Some(*session);
+            }
+            // Dropping the sender refuses the call.
+            UiEvent::PermissionAsked(..) if self.is_closed => {}
+            UiEvent::PermissionAsked(asked, answer) => {
+                self.questions.push((asked, answer));
+                if self.questions.len() == 1 {
+                    self.ask_next();
+                }
+            }
+            UiEvent::CommandPrinted(text) => self.transcript.add(ansi::lines(&text)),
+            UiEvent::Failed(why) => self.transcript.error(&why),
+            UiEvent::FillPrompt(text) => self.transcript.note(&format!("the prompt was: {text}")),
+            UiEvent::ActionDone => self.action_done(),
+            UiEvent::MessageReceived => self.send_action(UserAction::RunQueuedMessages),
+            UiEvent::Stop if self.pending_actions > 0 && !self.is_leaving => self.stop(),
+            UiEvent::Stop | UiEvent::End => self.leave(),
+            UiEvent::Resumed | UiEvent::Closed(_) => {}
+        }
+    }
+
+    fn session_event(&mut self, event: &AgentEvent) {
+        self.status.apply(event);
+        match event {
+            AgentEvent::SessionStarted(began) => {
+                let line = format!("Palimpsest {}, {}, {}", began.version, began.model, began.cwd);
+                self.transcript.add(vec![Line::from(line)]);
+            }
+            // Shows activity, since nothing is redrawn.
+            AgentEvent::ToolStarted { name, .. } => self.transcript.note(&format!("{name} runs")),
+            _ => {}
+        }
+        self.transcript.apply(event);
+    }
+
+    /// Prints the first question, page by page; it can be approved once all of it is printed.
+    fn ask_next(&mut self) {
+        let Some((asked, _)) = self.questions.first() else { return };
+        let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme);
+        let has_rule = !asked.rule.is_empty();
+        if has_rule {
+            lines.extend(rule_lines(asked, width(), Theme));
+        }
+        lines.push(Line::from(answers(has_rule)));
+        self.unprinted = lines;
+        self.print_page();
+    }
+
+    fn print_page(&mut self) {
+        let count = page_rows().min(self.unprinted.len());
+        let rest = self.unprinted.split_off(count);
+        let page = std::mem::replace(&mut self.unprinted, rest);
+        self.transcript.add(page);
+        if !self.unprinted.is_empty() {
+            let left = self.unprinted.len();
+            self.transcript.note(&format!("{left} more lines: press Enter to read on, or type n to refuse"));
+        }
+    }
+
+    fn action_done(&mut self) {
+        self.pending_actions = self.pending_actions.saturating_sub(1);
+        self.refuse_questions();
+        if self.pending_actions == 0 && self.transcript.has_unsent_input() {
+            return self.send_action(UserAction::RunQueuedMessages);
+        }
+        let sentence = self.status.sentence();
+        self.transcript.note(&sentence);
+    }
+
+    fn send_action(&mut self, action: UserAction) {
+        self.pending_actions += 1;
+        // The agent's thread may have ended.
+        let _ = self.actions.send(action);
+    }
+}

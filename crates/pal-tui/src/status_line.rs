@@ -1,0 +1,132 @@
+//! The status line.
+
+use pal_events::AgentEvent;
+use ratatui_core::text::{Line, Span};
+
+use crate::styled_text::{columns, format_tokens, sanitize_line, truncate_columns};
+use crate::theme::Theme;
+
+/// Width of the bar, in cells.
+const BAR: usize = 10;
+
+/// State of the session for the status line.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct StatusLine {
+    pub(crate) model: String,
+    pub(crate) mode: String,
+    /// Size of the context, in tokens.
+    pub(crate) tokens: u64,
+    /// Context size that triggers compaction, in tokens.
+    pub(crate) goal: u64,
+    /// Cost in US dollars.
+    pub(crate) cost: f64,
+    /// Prompt tokens of all requests, and those read from the cache.
+    pub(crate) prompt_tokens: u64,
+    pub(crate) cached_tokens: u64,
+    /// Number of background tasks.
+    pub(crate) background: usize,
+}
+
+impl StatusLine {
+    /// Applies an event.
+    pub(crate) fn apply(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::SessionStarted(began) => {
+                self.model = sanitize_line(&began.model);
+                self.mode = began.permission_mode.to_string();
+            }
+            AgentEvent::Mode(mode) => self.mode = mode.to_string(),
+            AgentEvent::ExchangeEnded(exchanged) => {
+                self.cost += exchanged.cost.unwrap_or(0.0);
+                let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation())
+                else {
+                    return;
+                };
+                let prompt = usage.prompt_tokens();
+                self.prompt_tokens += prompt;
+                self.cached_tokens += usage.cache_read_input_tokens;
+                self.tokens = prompt + usage.output_tokens;
+            }
+            AgentEvent::Compacted(boundary) => {
+                if let Some(tokens) = boundary.tokens_after {
+                    self.tokens = tokens;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Remaining share of the context until compaction, from 0 to 1.
+    fn left(&self) -> f64 {
+        if self.goal == 0 { 1.0 } else { 1.0 - (self.tokens as f64 / self.goal as f64).min(1.0) }
+    }
+
+    /// The line in at most `width` columns; parts that do not fit are dropped from the end.
+    pub(crate) fn line(&self, width: usize, theme: Theme) -> Line<'static> {
+        let left = self.left();
+        let style = if left < 0.1 {
+            theme.bad()
+        } else if left < 0.25 {
+            theme.warning()
+        } else {
+            theme.good()
+        };
+        let full = ((1.0 - left) * BAR as f64).round() as usize;
+        let bar = vec![
+            Span::styled("█".repeat(full), style),
+            Span::styled("░".repeat(BAR - full), theme.dim()),
+            Span::styled(format!(" {:.0}% left", (left * 100.0).floor()), theme.dim()),
+        ];
+        let mut parts: Vec<Vec<Span<'static>>> =
+            vec![vec![Span::styled(truncate_columns(&self.model, 24), theme.dim())]];
+        let mode = match self.mode.as_str() {
+            "" | "default" => None,
+            "bypass" => Some(theme.bad()),
+            "plan" => Some(theme.accent()),
+            _ => Some(theme.warning()),
+        };
+        parts.extend(mode.map(|style| vec![Span::styled(self.mode.clone(), style)]));
+        parts.push(bar);
+        let mut quiet = |text: String| parts.push(vec![Span::styled(text, theme.dim())]);
+        if self.prompt_tokens > 0 {
+            quiet(format!("{:.0}% cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
+        }
+        quiet(format!("${:.4}", self.cost));
+        if self.background > 0 {
+            quiet(format!("{} in the background", self.background));
+        }
+        if self.tokens > 0 {
+            quiet(format!("{} tokens", format_tokens(self.tokens)));
+        }
+        joined(parts, width, theme)
+    }
+
+    /// The status as a sentence, for screen readers.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "{}: {:.0}% of the context left until compaction, ${:.4} spent",
+            self.model,
+            (self.left() * 100.0).floor(),
+            self.cost
+        )
+    }
+}
+
+/// Joins as many parts as fit.
+fn joined(parts: Vec<Vec<Span<'static>>>, width: usize, theme: Theme) -> Line<'static> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut taken = 0;
+    for part in parts {
+        let wide: usize = part.iter().map(|span| columns(&span.content)).sum();
+        let gap = if spans.is_empty() { "" } else { " · " };
+        if taken + wide + columns(gap) > width {
+            break;
+        }
+        taken += wide + columns(gap);
+        if !gap.is_empty() {
+            spans.push(Span::styled(gap, theme.dim()));
+        }
+        spans.extend(part);
+    }
+    Line::from(spans)
+}

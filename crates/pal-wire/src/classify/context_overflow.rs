@@ -1,0 +1,121 @@
+//! Recognition of messages about a prompt that is too long, with their token counts.
+
+use super::display_text::byte_prefix;
+use super::error_body::ErrorBody;
+use crate::FailureKind;
+
+/// Bytes of a message that are searched.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
+
+/// Meaning of a number in a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NumberSlot {
+    /// Prompt tokens.
+    Have,
+    /// Size of the context window.
+    Window,
+    /// Requested output tokens, which count against the window.
+    Output,
+    /// Irrelevant number.
+    Other,
+}
+use NumberSlot::{Have, Other, Output, Window};
+
+/// Pattern of a message: phrases in order, each optionally followed by a number.
+type OverflowPattern = &'static [(&'static str, Option<NumberSlot>)];
+
+/// All patterns, those with more numbers first, in lower case.
+const OVERFLOW_PATTERNS: [OverflowPattern; 16] = [
+    // Anthropic, also behind Bedrock and Vertex.
+    &[("prompt is too long", Some(Have)), (">", Some(Window))],
+    &[("exceed context limit", Some(Have)), ("+", Some(Output)), (">", Some(Window))],
+    // OpenAI's older messages, adopted by vLLM and others.
+    &[
+        ("maximum context length is", Some(Window)),
+        ("you requested", Some(Other)),
+        ("(", Some(Have)),
+        ("in the messages", None),
+        (",", Some(Output)),
+        ("in the completion", None),
+    ],
+    &[("maximum context length is", Some(Window)), ("resulted in", Some(Have))],
+    &[("too large:", Some(Output)), ("maximum context length is", Some(Window)), ("request has", Some(Have))],
+    &[("maximum context length is", Some(Window)), ("request has", Some(Have))],
+    &[("maximum context length is", Some(Window)), ("you requested", Some(Have))],
+    // SGLang.
+    &[
+        ("maximum context length of", Some(Window)),
+        ("requested a total of", Some(Other)),
+        (":", Some(Have)),
+        ("input", None),
+        ("and", Some(Output)),
+        ("completion", None),
+    ],
+    &[("the input (", Some(Have)), ("longer than the model's context length (", Some(Window))],
+    // llama.cpp.
+    &[("request (", Some(Have)), ("exceeds the available context size (", Some(Window))],
+    // Google.
+    &[("input token count (", Some(Have)), ("exceeds the maximum number of tokens allowed (", Some(Window))],
+    // With one number or none.
+    &[("maximum context length is", Some(Window))],
+    &[("exceeds the available context size", None)],
+    &[("input is too long", None)],
+    &[("exceeds the context window", None)],
+    &[("prompt_too_long", None)],
+];
+
+/// Phrases that suffice without a number.
+const OVERFLOW_PHRASES: [&str; 3] =
+    ["prompt is too long", "exceed context limit", "input length exceeds the context length"];
+
+/// Returns the failure if the error reports a prompt that is too long.
+pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
+    let is_named = [&error.code, &error.kind].into_iter().flatten().any(|word| {
+        matches!(word.as_ref(), "context_length_exceeded" | "exceed_context_size_error" | "prompt_too_long")
+    });
+    let message = error.message.as_deref().or(error.plain).unwrap_or_default();
+    let message = byte_prefix(message, MAX_MESSAGE_BYTES).to_ascii_lowercase();
+    let found = OVERFLOW_PATTERNS.iter().find_map(|pattern| match_pattern(&message, pattern));
+    let is_matched = found.is_some() || OVERFLOW_PHRASES.iter().any(|words| message.contains(words));
+    if !is_named && !is_matched {
+        return None;
+    }
+    let (have, limit) = found.unwrap_or_default();
+    Some(FailureKind::TooLong { have: error.have.or(have), limit: error.limit.or(limit) })
+}
+
+/// Matches a message against a pattern; returns the prompt tokens, and the window minus the output tokens.
+fn match_pattern(message: &str, pattern: OverflowPattern) -> Option<(Option<u64>, Option<u64>)> {
+    let (mut have, mut window, mut output) = (None, None, 0);
+    let mut rest = message;
+    for (words, slot) in pattern {
+        rest = &rest[rest.find(words)? + words.len()..];
+        let Some(slot) = slot else { continue };
+        let (number, behind) = next_number(rest)?;
+        rest = behind;
+        match slot {
+            Have => have = Some(number),
+            Window => window = Some(number),
+            Output => output = number,
+            Other => {}
+        }
+    }
+    Some((have, window.map(|window| window.saturating_sub(output))))
+}
+
+/// Returns the next number within a few words, and the text after it. Commas may group its digits.
+fn next_number(text: &str) -> Option<(u64, &str)> {
+    let start = text.bytes().take(48).position(|byte| byte.is_ascii_digit())?;
+    let mut number: u64 = 0;
+    let mut end = start;
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(end) {
+        if byte.is_ascii_digit() {
+            number = number.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
+        } else if byte != b',' || !bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
+            break;
+        }
+        end += 1;
+    }
+    Some((number, &text[end..]))
+}
