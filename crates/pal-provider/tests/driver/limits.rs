@@ -143,7 +143,7 @@ async fn endless_answer_ends_at_the_deadline_without_retry() {
     let server = ScriptedServer::start(vec![vec![head(), ServerAction::Flood(PING.into())]]).await;
     let policy = ClientPolicy { retries: RetryPolicy::STANDARD, ..limited(|limits| limits.answer = SHORT) };
     let saw = trace_answer(&client_with(&server.url(), None, policy), call(true)).await;
-    check(&saw, FailureKind::Deadline, "not whole");
+    check(&saw, FailureKind::Deadline, "incomplete");
     assert_eq!(server.requests().len(), 1, "a server that never pauses is stopped as well");
 }
 
