@@ -20,8 +20,8 @@
 //!         AnswerProgress::Event(ResponseEvent::Failed(failure)) => return Err(failure.into()),
 //!         AnswerProgress::Event(_) => {}
 //!         AnswerProgress::Waiting(wait) => {
-//!             let seconds = wait.left.as_secs();
-//!             eprintln!("{}; attempt {} of {} in {seconds} s", wait.failure, wait.attempt, wait.of);
+//!             let seconds = wait.remaining.as_secs();
+//!             eprintln!("{}; attempt {} of {} in {seconds} s", wait.failure, wait.attempt, wait.max_attempts);
 //!         }
 //!     }
 //! }
