@@ -11,9 +11,8 @@ use pal_context::cost_aware::{
     FileActivity, ForecastReliability, ResultAge, observe_reuse, pause_reliability, reuse_probability,
     turn_reliability,
 };
-use pal_import::TokenEstimator;
 use pal_model::{ActivityStats, EntryBody, LogEntry, ModelCatalog, SharedText, ToolKind};
-use pal_view::Estimator;
+use pal_view::CardEstimator;
 
 /// Runs the task with the arguments behind its name.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
@@ -48,21 +47,9 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(found)
 }
 
-/// Estimates by the card of the model.
-struct ByCard(ModelCatalog);
-
-impl TokenEstimator for ByCard {
-    fn text(&self, model: &str, text: &str) -> f64 {
-        Estimator::shipped(self.0.find(model).card.generation).text(text)
-    }
-
-    fn json(&self, model: &str, json: &str) -> f64 {
-        Estimator::shipped(self.0.find(model).card.generation).json(json)
-    }
-}
-
 fn read(file: &Path) -> Result<Vec<LogEntry>, Box<dyn Error>> {
-    let measure = ByCard(ModelCatalog::built_in());
+    let cards = ModelCatalog::built_in();
+    let measure = CardEstimator { cards: &cards };
     let options = pal_import::ImportOptions { measure: &measure, strict: false };
     let imported = pal_import::import(&std::fs::read(file)?, &options)
         .map_err(|error| format!("{}: {error}", file.display()))?;

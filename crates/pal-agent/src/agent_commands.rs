@@ -156,12 +156,12 @@ struct PreviewHost<'a, 'b> {
 
 impl ModelClient for PreviewHost<'_, '_> {
     fn send(&mut self, _outgoing: &OutgoingRequest<'_>) -> RequestOutcome {
-        RequestOutcome::Failed(String::from("a look ahead sends nothing"))
+        RequestOutcome::Failed(String::from("a preview sends no requests"))
     }
 
     fn ask(&mut self, _question: &SummaryQuestion, _betas: &[SmolStr], _now: Timestamp) -> SummaryExchange {
         SummaryExchange {
-            reply: SummaryReply::Failed(String::from("a look ahead asks nobody")),
+            reply: SummaryReply::Failed(String::from("a preview asks no model")),
             answered: None,
         }
     }

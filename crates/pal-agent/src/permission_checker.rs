@@ -286,7 +286,7 @@ impl PermissionChecker {
         let offered = if rule.contains('\n') { String::new() } else { rule.clone() };
         let asked =
             PermissionQuestion { agent, call: id, tool, input: input.to_string(), why, rule: offered, marks };
-        let answer = self.asking.as_ref().map_or(PermissionAnswer::Nobody, |asking| asking(&asked));
+        let answer = self.asking.as_ref().map_or(PermissionAnswer::Unavailable, |asking| asking(&asked));
         match answer {
             PermissionAnswer::Once => (CallRuling::Allowed { input: is_changed.then_some(input) }, None),
             PermissionAnswer::Session => {
@@ -307,7 +307,7 @@ impl PermissionChecker {
                 let denial = denial(call, &input, &asked.why, None);
                 (CallRuling::Refused(format!("Not carried out: {words}")), Some(denial))
             }
-            PermissionAnswer::Nobody => not_asked(call, &input, &asked.why, &rule),
+            PermissionAnswer::Unavailable => not_asked(call, &input, &asked.why, &rule),
         }
     }
 }

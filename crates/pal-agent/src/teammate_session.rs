@@ -125,20 +125,20 @@ impl LeadPipe {
     /// Asks the user through the lead.
     fn ask(&self, asked: &PermissionQuestion) -> PermissionAnswer {
         if !self.can_ask {
-            return PermissionAnswer::Nobody;
+            return PermissionAnswer::Unavailable;
         }
         let id = self.questions.fetch_add(1, Ordering::SeqCst);
         let (sender, answer) = channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((id, sender));
         if !self.say(&TeammateMessage::Asks { id, asked: asked.clone() }) {
-            return PermissionAnswer::Nobody;
+            return PermissionAnswer::Unavailable;
         }
-        self.wait(&answer, || false).unwrap_or(PermissionAnswer::Nobody)
+        self.wait(&answer, || false).unwrap_or(PermissionAnswer::Unavailable)
     }
 
     /// Asks the lead to approve a plan.
     fn approve(&self, asked: &PermissionQuestion) -> PermissionAnswer {
-        let Some(mail) = self.mail.get() else { return PermissionAnswer::Nobody };
+        let Some(mail) = self.mail.get() else { return PermissionAnswer::Unavailable };
         let input: serde_json::Value = serde_json::from_str(&asked.input).unwrap_or_default();
         let plan = input.get("plan").and_then(serde_json::Value::as_str).unwrap_or(&asked.input);
         let (request, answer) = match mail.ask_for_approval(plan) {

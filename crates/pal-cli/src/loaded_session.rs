@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use pal_import::{ImportOptions, SessionFormat, TokenEstimator, detect};
-use pal_model::{DecisionKind, EntryBody, LogEntry, ModelCard, ModelCatalog, SharedText};
+use pal_import::{ImportOptions, SessionFormat, detect};
+use pal_model::{DecisionKind, EntryBody, LogEntry, ModelCard, SharedText};
 use pal_store::{LogLine, LogReader, OmittedHistory, OpenError, ReadError};
-use pal_view::{Estimator, Lens, ViewScope};
+use pal_view::{CardEstimator, Estimator, Lens, ViewScope};
 
 use crate::failure::Failure;
 use crate::notices::{Notices, print_notice};
@@ -256,19 +256,4 @@ pub(crate) fn lens(card: &ModelCard, estimator: EstimatorSetting, scope: ViewSco
         EstimatorSetting::Classic => Estimator::classic(),
     };
     Lens { card: card.clone(), estimator, scope }
-}
-
-/// Token estimates for imports, by the generation of the model's card.
-struct CardEstimator<'a> {
-    cards: &'a ModelCatalog,
-}
-
-impl TokenEstimator for CardEstimator<'_> {
-    fn text(&self, model: &str, text: &str) -> f64 {
-        Estimator::shipped(self.cards.find(model).card.generation).text(text)
-    }
-
-    fn json(&self, model: &str, json: &str) -> f64 {
-        Estimator::shipped(self.cards.find(model).card.generation).json(json)
-    }
 }

@@ -12,6 +12,5 @@ mod ledger;
 mod microcompact;
 mod notes;
 mod provider;
-mod recorded;
 mod snip;
 mod spill;

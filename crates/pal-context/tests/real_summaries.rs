@@ -6,9 +6,7 @@ use pal_context::{AuditBudgets, AuditInput, AuditOutcome, audit};
 use pal_extract::{ConversationFacts, extractive_summary, find_paths};
 use pal_model::{Content, EntryBody, LogEntry, PriorUserMessages, SummaryAudit};
 
-use recorded::import_entries;
-
-mod recorded;
+use pal_testkit::recorded_entries;
 
 fn text(content: &Content) -> String {
     let texts = content.blocks().iter().filter_map(|block| block.string("text").or(block.string("content")));
@@ -60,7 +58,7 @@ fn recorded_summaries_are_audited() {
     let (mut summaries, mut invented, mut named) = (0u64, 0u64, 0);
     let mut all = SummaryAudit::default();
     for file in pal_testkit::session_files() {
-        let entries = import_entries(&file).unwrap_or_default();
+        let entries = recorded_entries(&file);
         let mut from = 0;
         for (index, entry) in entries.iter().enumerate() {
             let EntryBody::Boundary(boundary) = &entry.body else { continue };
@@ -108,7 +106,7 @@ fn recorded_summaries_are_audited() {
 #[test]
 fn recorded_sessions_get_extractive_summaries_that_invent_nothing() {
     for file in pal_testkit::session_files() {
-        let entries = import_entries(&file).unwrap_or_default();
+        let entries = recorded_entries(&file);
         let facts = ConversationFacts::from_entries(&entries);
         for (room, scale) in [(0, 10), (3_000, 10), (12_000, 5), (80_000, 1)] {
             let text = extractive_summary(&facts, room);

@@ -42,7 +42,8 @@ pub enum PermissionAnswer {
     /// Deny, with the full text for the model; the user was not asked.
     Refused(String),
     /// There is no person to ask.
-    Nobody,
+    #[serde(rename = "nobody")]
+    Unavailable,
 }
 
 /// A highlighted part of a call.

@@ -4,19 +4,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pal_import::{ImportOptions, TokenEstimator, import};
-
-struct BenchEstimator;
-
-impl TokenEstimator for BenchEstimator {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
+use pal_import::{ImportOptions, import};
+use pal_testkit::ByteThirds;
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -45,7 +34,7 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(agent, |bencher| {
             bencher.iter(|| {
                 for source in &sources {
-                    let options = ImportOptions { measure: &BenchEstimator, strict: false };
+                    let options = ImportOptions { measure: &ByteThirds, strict: false };
                     let imported = import(black_box(source), &options);
                     black_box(imported.map(|imported| imported.log.len()).unwrap_or(0));
                 }

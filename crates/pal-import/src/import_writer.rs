@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pal_model::{
     BlockType, Content, EntryDraft, EntryId, EntryRef, IdSource, MessageOrigin, PreservedRange,
     PriorUserMessage, PromptPrefix, RequestRecord, RequestSource, ResponseId, ResponseRecord,
-    SessionSnapshot, SharedText, Timestamp, unescape,
+    SessionSnapshot, SharedText, Timestamp, TokenEstimator, unescape,
 };
 
 use crate::ImportedSession;
@@ -17,14 +17,6 @@ use crate::session_format::SessionFormat;
 
 /// Tokens counted for an image or a document of any size.
 const MEDIA_TOKENS: f64 = 2000.0;
-
-/// Estimates tokens of foreign content.
-pub trait TokenEstimator {
-    /// Tokens that `model` would see in `text`.
-    fn text(&self, model: &str, text: &str) -> f64;
-    /// Tokens that `model` would see in raw JSON.
-    fn json(&self, model: &str, json: &str) -> f64;
-}
 
 /// Writes the log of a session.
 pub(crate) fn write(

@@ -7,7 +7,8 @@
 //! lines, becomes an `internal` entry and is listed in the report.
 //!
 //! ```
-//! use pal_import::{ImportOptions, TokenEstimator, import};
+//! use pal_import::{ImportOptions, import};
+//! use pal_model::TokenEstimator;
 //! struct Thirds;
 //! impl TokenEstimator for Thirds {
 //!     fn text(&self, _model: &str, text: &str) -> f64 { text.len() as f64 / 3.0 }
@@ -38,10 +39,11 @@ mod source_lines;
 mod source_records;
 
 pub use import_report::ImportReport;
-pub use import_writer::TokenEstimator;
 pub use internal_records::{InternalReason, InternalRecord};
 pub use session_format::{SessionFormat, detect};
 pub use source_lines::LineProblem;
+
+use pal_model::TokenEstimator;
 
 /// Import options.
 pub struct ImportOptions<'a> {

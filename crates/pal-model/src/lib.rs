@@ -33,6 +33,7 @@ mod suggestion;
 mod tag_escape;
 pub mod text;
 mod timestamp;
+mod token_estimator;
 mod token_usage;
 mod tool_kind;
 
@@ -71,5 +72,6 @@ pub use tag_escape::{
     is_invisible, quote_name, unescape_tags, unwrap_reminder, wrap_reminder,
 };
 pub use timestamp::{TimeError, Timestamp};
+pub use token_estimator::TokenEstimator;
 pub use token_usage::{CacheCreation, Usage, UsageIteration};
 pub use tool_kind::ToolKind;

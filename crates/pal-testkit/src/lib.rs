@@ -12,6 +12,6 @@ mod script;
 pub use collector::{Collector, Manner, Posted};
 pub use random_log::{RandomLogOptions, random_log};
 pub use raw_blocks::{assistant_block, user_block};
-pub use recorded_sessions::{cases, data_dir, own_entries, session_files};
+pub use recorded_sessions::{ByteThirds, cases, data_dir, read_entries, recorded_entries, session_files};
 pub use scenario::{Scenario, scenarios};
 pub use script::script;

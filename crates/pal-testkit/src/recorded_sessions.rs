@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_model::{LogEntry, SharedText};
+use pal_import::{ImportOptions, import};
+use pal_model::{LogEntry, SharedText, TokenEstimator};
 
 /// Environment variable that names a folder of recorded data outside the repository.
 const DATA_VARIABLE: &str = "PAL_TEST_DATA";
@@ -52,8 +53,48 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Estimator for imports whose sizes do not matter: three bytes per token.
+#[derive(Clone, Copy, Debug)]
+pub struct ByteThirds;
+
+impl TokenEstimator for ByteThirds {
+    fn text(&self, _model: &str, text: &str) -> f64 {
+        text.len() as f64 / 3.0
+    }
+
+    fn json(&self, _model: &str, json: &str) -> f64 {
+        json.len() as f64 / 3.0
+    }
+}
+
+/// Entries of a recorded session: a log of `pal` as it is, the session of another agent imported with [`ByteThirds`].
+///
+/// # Panics
+///
+/// If the file cannot be read or imported.
+pub fn recorded_entries(file: &Path) -> Vec<LogEntry> {
+    read_entries(file, &ByteThirds).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// Entries of a recorded session, imported with an estimator of the caller.
+///
+/// # Errors
+///
+/// If the file cannot be read, imported or parsed.
+pub fn read_entries(
+    file: &Path,
+    estimator: &dyn TokenEstimator,
+) -> Result<Vec<LogEntry>, Box<dyn std::error::Error>> {
+    let source = std::fs::read(file)?;
+    if let Some(entries) = own_entries(&source) {
+        return Ok(entries);
+    }
+    let log = SharedText::from(import(&source, &ImportOptions { measure: estimator, strict: false })?.log);
+    Ok(log.lines().map(|line| LogEntry::parse(log.slice_of(line))).collect::<Result<_, _>>()?)
+}
+
 /// Entries of a log that `pal` wrote; none for the session of another agent.
-pub fn own_entries(source: &[u8]) -> Option<Vec<LogEntry>> {
+fn own_entries(source: &[u8]) -> Option<Vec<LogEntry>> {
     let text = SharedText::from(std::str::from_utf8(source).ok()?.to_owned());
     text.starts_with("{\"v\":").then_some(())?;
     text.lines().map(|line| LogEntry::parse(text.slice_of(line)).ok()).collect()

@@ -45,7 +45,7 @@ impl TeammateProcess {
                     .permissions
                     .asker
                     .as_ref()
-                    .map_or(PermissionAnswer::Nobody, |asking| asking(&asked));
+                    .map_or(PermissionAnswer::Unavailable, |asking| asking(&asked));
                 self.say(&LeadMessage::Answers { id, answer });
             }
             TeammateMessage::Rests { heard } => {

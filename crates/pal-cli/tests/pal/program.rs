@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use pal_import::{ImportOptions, ImportedSession, TokenEstimator};
+use pal_import::{ImportOptions, ImportedSession};
+use pal_testkit::ByteThirds;
 
 /// A home directory for one test, removed when dropped.
 pub(crate) struct TestHome {
@@ -93,23 +94,10 @@ impl TestHome {
     }
 }
 
-/// Estimates three bytes per token: good enough if sizes do not matter.
-struct RoughMeasure;
-
-impl TokenEstimator for RoughMeasure {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
-
 /// Imports a recorded session.
 pub(crate) fn imported(file: &Path) -> ImportedSession {
     let source = std::fs::read(file).unwrap();
-    pal_import::import(&source, &ImportOptions { measure: &RoughMeasure, strict: false })
+    pal_import::import(&source, &ImportOptions { measure: &ByteThirds, strict: false })
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 

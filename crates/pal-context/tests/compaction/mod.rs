@@ -20,7 +20,6 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed};
 
 use crate::common::{LayerFixture, OPTIONS, spelled_out};
-use crate::recorded::import_entries;
 
 /// More summary requests than any compaction makes.
 const MAX_QUESTIONS: usize = 6;
@@ -426,7 +425,7 @@ fn recorded_sessions_keep_the_laws() {
         loop {
             let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let Some(file) = files.get(at) else { return (done, refused) };
-            let entries = import_entries(file).unwrap();
+            let entries = pal_testkit::recorded_entries(file);
             for (part, window) in [(4, 30_000), (2, 60_000), (1, 200_000)] {
                 let beginning = entries[..entries.len() / part].to_vec();
                 for voice in [ScriptedReply::Short, ScriptedReply::Useless] {

@@ -4,5 +4,3 @@
 mod formats;
 mod laws;
 mod real;
-#[path = "../recorded/mod.rs"]
-mod recorded;

@@ -7,7 +7,6 @@ use pal_model::{BlockType, EntryBody, array_items, member, object_fields, unesca
 use pal_testkit::session_files;
 
 use crate::laws::check_laws;
-use crate::recorded::import_entries;
 
 /// Target characters.
 const TARGET_CHARACTERS: usize = 4_000;
@@ -26,7 +25,7 @@ fn command(input: &str) -> Option<String> {
 fn each_result(mut each: impl FnMut(OutputOrigin<'_>, &str)) {
     for file in session_files() {
         let mut calls: HashMap<String, (String, Option<String>)> = HashMap::new();
-        for entry in import_entries(&file).unwrap() {
+        for entry in pal_testkit::recorded_entries(&file) {
             let content = match &entry.body {
                 EntryBody::User(user) => &user.content,
                 EntryBody::Assistant(assistant) => &assistant.content,

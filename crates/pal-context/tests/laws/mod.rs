@@ -16,7 +16,6 @@ use proptest::test_runner::Config;
 use rustc_hash::FxHashSet;
 
 use crate::common::{LayerFixture, OPTIONS};
-use crate::recorded::import_entries;
 
 const EVERYTHING: RandomLogOptions =
     RandomLogOptions { steps: 40, decisions: true, boundaries: true, rewinds: false, prefixes: true };
@@ -237,7 +236,7 @@ fn recorded_sessions_stay_valid_under_all_layers() {
     let (mut n_requests, mut n_acts) = (0, 0);
     let mut made: BTreeMap<String, usize> = BTreeMap::new();
     for file in &files {
-        let entries = import_entries(file).unwrap();
+        let entries = pal_testkit::recorded_entries(file);
         let recorded: FxHashSet<EntryId> = entries.iter().map(|entry| entry.id).collect();
         let model = entries.iter().find_map(|entry| match &entry.body {
             EntryBody::Request(request) => Some(request.model.clone()),

@@ -8,7 +8,6 @@ use pal_model::{BreakCause, EntryBody, ModelCatalog};
 use pal_testkit::session_files;
 
 use super::adds_up;
-use crate::recorded::import_entries;
 
 #[test]
 #[ignore = "needs sessions of other agents: PAL_TEST_DATA"]
@@ -17,7 +16,7 @@ fn recorded_costs_match_responses_and_drops_have_causes() {
     let (mut cost, mut responses) = (0.0, 0);
     let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
     for file in session_files() {
-        let entries = import_entries(&file).unwrap();
+        let entries = pal_testkit::recorded_entries(&file);
         let ledger = CostLedger::from_entries(&entries, &cards);
         let place = file.display();
         let mut paid = 0.0;

@@ -4,12 +4,10 @@
 //! Not promised: on models that bind their thinking to what stands before it (§0.3), thinking that was said behind a
 //! summary is void when the summary goes, so it is not looked for there.
 
-use std::path::Path;
-
 use pal_context::{CompactionRange, ContextPolicy, SummaryMethod};
 use pal_engine::CompactionResult;
-use pal_model::{EntryBody, EntryDraft, LogEntry, ModelCard, ModelCatalog, SharedText};
-use pal_testkit::{RandomLogOptions, cases, random_log, session_files};
+use pal_model::{EntryBody, EntryDraft, LogEntry, ModelCard, ModelCatalog};
+use pal_testkit::{RandomLogOptions, cases, random_log, recorded_entries, session_files};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -177,7 +175,7 @@ fn recorded_sessions_come_back() {
         loop {
             let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let Some(file) = files.get(at) else { return (tried, back) };
-            let entries = imported(file);
+            let entries = recorded_entries(file);
             for end in beginnings(&entries, 3) {
                 // A window that takes every session whole, on both kinds of thinking.
                 for model in ["claude-opus-4-6", "claude-opus-5-5"] {
@@ -196,26 +194,6 @@ fn recorded_sessions_come_back() {
     let (tried, back) = counts.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     println!("{} sessions: {back} of {tried} beginnings were compacted and came back", files.len());
     assert!(back * 10 > tried * 7, "{back} of {tried}: too few were worth it");
-}
-
-fn imported(file: &Path) -> Vec<LogEntry> {
-    struct ThirdsPolicy;
-    impl pal_import::TokenEstimator for ThirdsPolicy {
-        fn text(&self, _model: &str, text: &str) -> f64 {
-            text.len() as f64 / 3.0
-        }
-
-        fn json(&self, _model: &str, json: &str) -> f64 {
-            json.len() as f64 / 3.0
-        }
-    }
-    let source = std::fs::read(file).unwrap();
-    if let Some(entries) = pal_testkit::own_entries(&source) {
-        return entries;
-    }
-    let options = pal_import::ImportOptions { measure: &ThirdsPolicy, strict: false };
-    let log = SharedText::from(pal_import::import(&source, &options).unwrap().log);
-    log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect()
 }
 
 const RANDOM: RandomLogOptions =

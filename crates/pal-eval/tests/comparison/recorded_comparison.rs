@@ -5,31 +5,13 @@ use std::path::{Path, PathBuf};
 
 use pal_eval::comparison::{EvalPlan, POLICY_ROWS, run_evaluation};
 use pal_eval::replay::RecordedSession;
-use pal_import::{ImportOptions, TokenEstimator};
-use pal_model::{LogEntry, ModelCatalog, SharedText};
-use pal_testkit::session_files;
-use pal_view::Estimator;
-
-/// Estimates by the card of the model, as the program does when it imports.
-struct ByCard(ModelCatalog);
-
-impl TokenEstimator for ByCard {
-    fn text(&self, model: &str, text: &str) -> f64 {
-        Estimator::shipped(self.0.find(model).card.generation).text(text)
-    }
-
-    fn json(&self, model: &str, json: &str) -> f64 {
-        Estimator::shipped(self.0.find(model).card.generation).json(json)
-    }
-}
+use pal_model::ModelCatalog;
+use pal_testkit::{read_entries, session_files};
+use pal_view::CardEstimator;
 
 fn recorded(file: &Path) -> Result<RecordedSession, String> {
-    let source = std::fs::read(file).map_err(|error| error.to_string())?;
-    let measure = ByCard(ModelCatalog::built_in());
-    let options = ImportOptions { measure: &measure, strict: false };
-    let imported = pal_import::import(&source, &options).map_err(|error| error.to_string())?;
-    let log = SharedText::from(imported.log);
-    let entries = log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect();
+    let cards = ModelCatalog::built_in();
+    let entries = read_entries(file, &CardEstimator { cards: &cards }).map_err(|error| error.to_string())?;
     Ok(RecordedSession::new(file.file_name().unwrap().to_string_lossy(), entries))
 }
 

@@ -3,22 +3,8 @@
 use std::path::Path;
 
 use pal_eval::replay::{RecordedSession, ReplayOptions as Replay, ReplayPolicy};
-use pal_import::{ImportOptions, TokenEstimator};
-use pal_model::{LogEntry, ModelCatalog, SharedText};
-use pal_view::Estimator;
-
-/// Estimates by the card of the model, as the program does when it imports.
-struct ByCard(ModelCatalog);
-
-impl TokenEstimator for ByCard {
-    fn text(&self, model: &str, text: &str) -> f64 {
-        Estimator::shipped(self.0.find(model).card.generation).text(text)
-    }
-
-    fn json(&self, model: &str, json: &str) -> f64 {
-        Estimator::shipped(self.0.find(model).card.generation).json(json)
-    }
-}
+use pal_model::ModelCatalog;
+use pal_view::CardEstimator;
 
 /// A replay under the threshold policy, at a window of its own or that of the recording's models.
 pub(crate) fn threshold(window: Option<u64>) -> Replay {
@@ -34,16 +20,11 @@ pub(crate) fn cost_aware(window: Option<u64>) -> Replay {
 
 /// A recorded session.
 pub(crate) fn recorded(file: &Path) -> RecordedSession {
-    let source = std::fs::read(file).unwrap();
     let name = file.file_name().unwrap().to_string_lossy();
-    if let Some(entries) = pal_testkit::own_entries(&source) {
-        return RecordedSession::new(name, entries);
-    }
-    let measure = ByCard(ModelCatalog::built_in());
-    let imported = pal_import::import(&source, &ImportOptions { measure: &measure, strict: false }).unwrap();
-    let log = SharedText::from(imported.log);
-    let entries = log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect();
-    RecordedSession::new(name, entries)
+    RecordedSession::new(
+        name,
+        pal_testkit::read_entries(file, &CardEstimator { cards: &ModelCatalog::built_in() }).unwrap(),
+    )
 }
 
 /// Does something with every file, on all cores; the results are in the order of the files.

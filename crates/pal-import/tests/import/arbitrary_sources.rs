@@ -3,7 +3,8 @@
 use pal_import::{ImportOptions, import};
 use proptest::prelude::*;
 
-use crate::support::{ThirdsEstimator, check_log, lenient};
+use crate::support::{check_log, lenient};
+use pal_testkit::ByteThirds;
 
 /// Lines as agents write them, at least one of every kind.
 const LINES: &[&str] = &[
@@ -90,7 +91,7 @@ proptest! {
         if let Ok(imported) = import(&source, &lenient()) {
             check_log(&imported);
         }
-        let _ = import(&source, &ImportOptions { measure: &ThirdsEstimator, strict: true });
+        let _ = import(&source, &ImportOptions { measure: &ByteThirds, strict: true });
     }
 
     #[test]

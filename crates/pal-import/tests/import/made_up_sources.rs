@@ -3,7 +3,8 @@
 use pal_import::{ImportError, ImportOptions, InternalReason, LineProblem, SessionFormat, detect, import};
 use pal_model::{DecisionKind, EntryBody, LogEntry, MessageOrigin, PreservedPlacement};
 
-use crate::support::{ThirdsEstimator, imported, lenient, typed};
+use crate::support::{imported, lenient, typed};
+use pal_testkit::ByteThirds;
 
 /// A record of Claude Code: `fields` before the message or attachment that `rest` holds.
 fn claude(kind: &str, uuid: &str, rest: &str) -> String {
@@ -474,15 +475,14 @@ fn bad_lines_are_kept_and_refused_when_strict() {
         assert!(line.contains(kept) && line.contains(r#""line":2"#), "{line}");
         let aside = imported.report.bad_lines().next().unwrap();
         assert_eq!((aside.line, aside.detail.as_deref()), (2, Some(problem.to_string().as_str())));
-        let strict = import(&source, &ImportOptions { measure: &ThirdsEstimator, strict: true });
+        let strict = import(&source, &ImportOptions { measure: &ByteThirds, strict: true });
         assert_eq!(strict.unwrap_err(), ImportError::Strict { line: 2, reason: problem.clone() });
     }
     let two = format!("{good}{}\n", assistant("a1", "r1", &says("yes"), 1));
     let (imported, entries) = imported(two.as_bytes());
     assert_eq!(short(&entries), "session prefix user:person request assistant:r1 response:r1:1");
     assert_eq!((imported.report.mended_lines, imported.report.records, imported.report.lines), (1, 2, 1));
-    let strict =
-        import(two.as_bytes(), &ImportOptions { measure: &ThirdsEstimator, strict: true }).unwrap_err();
+    let strict = import(two.as_bytes(), &ImportOptions { measure: &ByteThirds, strict: true }).unwrap_err();
     assert_eq!(strict.to_string(), "line 1: 2 objects on one line");
 }
 

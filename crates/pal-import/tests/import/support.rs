@@ -2,24 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use pal_import::{ImportOptions, ImportedSession, TokenEstimator, import};
+use pal_import::{ImportOptions, ImportedSession, import};
 use pal_model::{EntryBody, LogEntry, MessageOrigin, SharedText};
-
-/// Estimates three bytes per token.
-pub(crate) struct ThirdsEstimator;
-
-impl TokenEstimator for ThirdsEstimator {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
+use pal_testkit::ByteThirds;
 
 pub(crate) fn lenient() -> ImportOptions<'static> {
-    ImportOptions { measure: &ThirdsEstimator, strict: false }
+    ImportOptions { measure: &ByteThirds, strict: false }
 }
 
 /// Imports a source and checks the laws of every import; returns the entries too.

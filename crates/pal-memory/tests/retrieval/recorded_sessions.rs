@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pal_extract::ConversationFacts;
-use pal_import::{ImportOptions, TokenEstimator, import};
+use pal_import::{ImportOptions, import};
 use pal_model::{EntryBody, LogEntry, MessageOrigin, SharedText, Timestamp};
+use pal_testkit::ByteThirds;
 use serde_json::Value;
 
 /// Sessions of a repository, in order of time.
@@ -39,18 +40,6 @@ pub(crate) struct RecordedTurn {
     pub(crate) said: String,
 }
 
-struct Thirds;
-
-impl TokenEstimator for Thirds {
-    fn text(&self, _: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
-
 /// Repositories with more than one session; none without the data.
 pub(crate) fn repositories() -> Vec<RecordedRepository> {
     let Some(data) = pal_testkit::data_dir() else { return Vec::new() };
@@ -58,7 +47,7 @@ pub(crate) fn repositories() -> Vec<RecordedRepository> {
     let mut by_name: BTreeMap<String, Vec<RecordedSession>> = BTreeMap::new();
     for row in list.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let bytes = std::fs::read(data.join(row["file"].as_str().unwrap())).unwrap();
-        let imported = import(&bytes, &ImportOptions { measure: &Thirds, strict: false }).unwrap();
+        let imported = import(&bytes, &ImportOptions { measure: &ByteThirds, strict: false }).unwrap();
         let entries: Vec<LogEntry> =
             imported.log.lines().map(|line| LogEntry::parse(SharedText::from(line)).unwrap()).collect();
         if let Some(session) = session(&entries) {

@@ -9,8 +9,8 @@ use pal_sim::{
 };
 use pal_view::ViewScope;
 
-use crate::session::{asked, entries, requests};
-use pal_testkit::session_files;
+use crate::session::{asked, requests};
+use pal_testkit::{recorded_entries, session_files};
 
 /// Texts and call ids of a recorded response, as the replay must return them.
 fn recorded(entries: &[LogEntry], from: usize) -> Option<(Vec<String>, HashSet<ToolUseId>)> {
@@ -55,7 +55,7 @@ fn heard(answer: &ModelOutput) -> (Vec<String>, HashSet<ToolUseId>) {
 fn recorded_session_replays_its_own_answers() {
     let (mut sessions, mut right, mut all) = (0, 0, 0);
     for file in session_files() {
-        let entries = entries(&file);
+        let entries = recorded_entries(&file);
         let mut replay = RecordedModel::new(&entries);
         let mut wrong = Vec::new();
         let before = all;
@@ -83,7 +83,7 @@ fn recorded_session_replays_its_own_answers() {
 #[test]
 fn recorded_session_reports_its_end_and_ignores_directives() {
     let Some(file) = session_files().into_iter().next() else { return };
-    let entries = entries(&file);
+    let entries = recorded_entries(&file);
     let mut replay = RecordedModel::new(&entries);
     let count = replay.len();
     let user = |words: &str| PromptMessage {
@@ -124,7 +124,7 @@ fn appears(summary: &str, words: &str) -> bool {
 fn recorded_session_summary_contains_only_its_content() {
     let (mut sessions, mut words, mut whole, mut files) = (0, 0, 0, 0);
     for file in session_files() {
-        let entries = entries(&file);
+        let entries = recorded_entries(&file);
         let mut newest = None;
         requests(&entries, ViewScope::Current, |request, index| newest = Some((request.clone(), index)));
         let Some((request, index)) = newest else { continue };

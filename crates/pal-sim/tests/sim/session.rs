@@ -1,36 +1,10 @@
 //! Log entries of a recorded session and the requests it made.
 
 use std::borrow::Cow;
-use std::path::Path;
 
-use pal_import::{ImportOptions, TokenEstimator};
 use pal_model::{EntryBody, LogEntry, ModelCard, ModelCatalog, SharedText};
 use pal_sim::{ModelPrompt, PromptMessage};
 use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope};
-
-struct SessionEstimator;
-
-impl TokenEstimator for SessionEstimator {
-    fn text(&self, _model: &str, text: &str) -> f64 {
-        text.len() as f64 / 3.0
-    }
-
-    fn json(&self, _model: &str, json: &str) -> f64 {
-        json.len() as f64 / 3.0
-    }
-}
-
-/// Entries of a session's log.
-pub(crate) fn entries(file: &Path) -> Vec<LogEntry> {
-    let source = std::fs::read(file).unwrap();
-    if let Some(entries) = pal_testkit::own_entries(&source) {
-        return entries;
-    }
-    let imported =
-        pal_import::import(&source, &ImportOptions { measure: &SessionEstimator, strict: false }).unwrap();
-    let log = SharedText::from(imported.log);
-    log.lines().map(|line| LogEntry::parse(log.slice_of(line)).unwrap()).collect()
-}
 
 /// Converts a rendered request to a model prompt.
 pub(crate) fn asked(request: &Request) -> ModelPrompt<'_> {

@@ -8,6 +8,7 @@
 
 mod byte_classes;
 mod calibration;
+mod card_estimator;
 mod estimator;
 #[cfg(test)]
 mod tests;
@@ -16,5 +17,6 @@ mod token_weights;
 mod weight_table;
 
 pub use calibration::{Calibration, CorrectionFactor};
+pub use card_estimator::CardEstimator;
 pub use estimator::Estimator;
 pub use text_counts::TextCounts;
