@@ -30,7 +30,7 @@ TOOLS = [
         "input_schema": {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
     },
 ]
-# What stands behind the last mark of every request: the opening of the answer.
+# Tokens after the last cache breakpoint of every request: the start of the assistant turn.
 TAIL = 3
 RULES = "You help in a repository. " + " ".join(f"Rule {n}: keep the change small and say what you saw." for n in range(120))
 

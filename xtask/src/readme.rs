@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         return Err(format!("pal demo failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     let text = String::from_utf8(output.stdout)?;
-    fs::write(root.join("docs/demo.svg"), picture(&story(&text)))?;
+    fs::write(root.join("docs/demo.svg"), picture(&demo_lines(&text)))?;
     let path = root.join("README.md");
     let readme = fs::read_to_string(&path)?;
     fs::write(
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 }
 
 /// The lines that tell the story: headings, and what was decided and seen.
-fn story(text: &str) -> Vec<&str> {
+fn demo_lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut is_shown = false;
     for line in text.lines().take_while(|line| !line.starts_with("What each layer saved")) {
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn the_story_and_the_table_are_cut_out() {
         assert_eq!(
-            story(OUTPUT),
+            demo_lines(OUTPUT),
             ["1. A bug", "   user      Fix <it>.", "   condensed 73 KB to", "             1 KB."]
         );
         assert_eq!(table(OUTPUT), "layer  acted\nspill  1\n\n   20 requests");
-        assert!(picture(&story(OUTPUT)).contains("Fix &lt;it&gt;."));
+        assert!(picture(&demo_lines(OUTPUT)).contains("Fix &lt;it&gt;."));
     }
 
     #[test]

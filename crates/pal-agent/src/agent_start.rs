@@ -9,7 +9,7 @@ use pal_engine::SessionConfig;
 use pal_events::AgentEvent;
 use pal_model::{EntryBody, KnownFile};
 use pal_project::{ProjectSnapshot, take_project_snapshot};
-use pal_prompt::{Capability, ToolCatalogue};
+use pal_prompt::{Capability, ToolCatalog};
 use pal_run::Run;
 use pal_settings::KillSwitch;
 use pal_tools::{MediaSupport, Workspace};
@@ -44,7 +44,7 @@ use crate::{AgentError, shell_sandbox};
 
 /// The prompt prefix that a session starts with, and what the model and the user hear about it.
 struct StartedPrefix {
-    catalogue: ToolCatalogue,
+    catalogue: ToolCatalog,
     attachments: Vec<(&'static str, String)>,
     notices: Vec<String>,
     warning: Option<String>,
@@ -192,7 +192,7 @@ fn start_prefix(
     } else {
         session_open::begin(session, options, &assembled.prefix)?;
     }
-    Ok(StartedPrefix { catalogue: assembled.catalogue, attachments: Vec::new(), notices, warning })
+    Ok(StartedPrefix { catalogue: assembled.catalog, attachments: Vec::new(), notices, warning })
 }
 
 /// Opens the workspace, with the memory directory if there is one.
@@ -218,7 +218,7 @@ fn open_workspace(
 fn open_subagents(
     options: &AgentOptions,
     opened: &OpenedSession,
-    (mcp, catalogue): (&McpServers, &ToolCatalogue),
+    (mcp, catalogue): (&McpServers, &ToolCatalog),
     workspace: &Workspace,
     handle: &AgentHandle,
 ) -> Arc<Subagents> {

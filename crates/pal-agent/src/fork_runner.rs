@@ -122,7 +122,7 @@ impl ForkRunner {
         let mut voice =
             RequestEncoder::new(&self.model.card, self.model.connection.endpoint().dialect(), None);
         let mut progress = ProgressDetector::new(self.limits.progress);
-        self.fork.say(directive);
+        self.fork.push_user_message(directive);
         for _ in 0..self.limits.turns_max {
             let blocks = self.ask(&mut voice, done)?;
             let mut turn = ForkTurn { words: words(&blocks), calls: Vec::new() };
@@ -137,7 +137,7 @@ impl ForkRunner {
                     .push((summarize_call(&name, call.field("input").unwrap_or("{}")), !output.is_error));
                 let text: String = output.content.iter().map(|block| block.raw().as_str()).collect();
                 progress.note_result(id, &text, output.is_error, Duration::ZERO);
-                self.fork.returned(id, &output.content, output.is_error);
+                self.fork.push_tool_result(id, &output.content, output.is_error);
             }
             (self.on_turn)(turn);
             // Its last text is not needed: once everything is written, another request would be wasted.
@@ -190,7 +190,7 @@ impl ForkRunner {
                 done.requests += 1;
                 done.tokens += finished.usage.prompt_tokens() + finished.usage.output_tokens;
                 done.cost += self.model.card.cost(&finished.usage).unwrap_or_default();
-                self.fork.answered(&finished.response, &finished.model, &blocks);
+                self.fork.push_answer(&finished.response, &finished.model, &blocks);
                 Ok(blocks)
             }
             ExchangeEnd::Failed(failure) => Err(failure.message),

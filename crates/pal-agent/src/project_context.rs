@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pal_engine::PendingAnnouncement;
 use pal_project::{InstructionNotice, InstructionSet};
-use pal_prompt::{Capability, CapabilityOffer, InstructionFile, McpInstructions, ToolCatalogue, announce};
+use pal_prompt::{Capability, CapabilityOffer, InstructionFile, McpInstructions, ToolCatalog, announce};
 use smol_str::SmolStr;
 
 use crate::session_open::PromptBuilder;
@@ -46,7 +46,7 @@ impl ProjectContext {
     pub(crate) fn announcement(
         &self,
         announced: &BTreeMap<SmolStr, BTreeSet<SmolStr>>,
-        catalogue: &ToolCatalogue,
+        catalogue: &ToolCatalog,
     ) -> Option<PendingAnnouncement> {
         if !self.announces {
             return None;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pal_mcp::{ServerPool, ServerState};
 use pal_process::CancelToken;
-use pal_prompt::{ToolCatalogue, ToolOrigin, ToolSpec};
+use pal_prompt::{ToolCatalog, ToolOrigin, ToolSpec};
 use pal_settings::KillSwitch;
 use pal_tools::ToolHandler;
 use smol_str::SmolStr;
@@ -78,7 +78,7 @@ impl McpServers {
     }
 
     /// Tools of the servers that the catalogue names.
-    pub(crate) fn tools(&self, catalogue: &ToolCatalogue) -> Vec<Box<dyn ToolHandler>> {
+    pub(crate) fn tools(&self, catalogue: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
         server_tools::of_servers(&self.servers, catalogue)
     }
 

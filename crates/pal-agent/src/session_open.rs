@@ -10,7 +10,7 @@ use pal_model::{Decision, DecisionKind, EntryBody, EntryDraft, EntryId, ModelCar
 use pal_permissions::PermissionMode;
 use pal_project::ProjectSnapshot;
 use pal_prompt::{
-    AssembledPrefix, MemoryIndex, PrefixInputs, PromptMode, PromptOverrides, SessionFacts, ToolCatalogue,
+    AssembledPrefix, MemoryIndex, PrefixInputs, PromptMode, PromptOverrides, SessionFacts, ToolCatalog,
     ToolSpec, assemble, built_in_tools,
 };
 use pal_store::{create_private_directory, log_path, project_directory};
@@ -221,8 +221,8 @@ impl PromptBuilder {
     }
 
     /// Catalog of tools that the session offers now. The list in its requests is the one in its log.
-    pub(crate) fn catalogue(&self) -> ToolCatalogue {
-        let catalogue = ToolCatalogue::new(&self.tools);
+    pub(crate) fn catalogue(&self) -> ToolCatalog {
+        let catalogue = ToolCatalog::new(&self.tools);
         if self.servers.is_empty() { catalogue } else { catalogue.expect_late_tools() }
     }
 }

@@ -8,7 +8,7 @@ use pal_engine::Session;
 use pal_events::AgentEvent;
 use pal_model::{ContentBlock, SharedText, Timestamp, ToolUseId, member, member_string, object_fields};
 use pal_permissions::{Confinement, ToolAccess, is_read_only};
-use pal_prompt::{CALL_TOOL, ToolCatalogue};
+use pal_prompt::{CALL_TOOL, ToolCatalog};
 use pal_run::ToolCall;
 use pal_tools::{Shell, ToolHandler, Workspace};
 use smol_str::SmolStr;
@@ -19,7 +19,7 @@ use crate::session_tools;
 /// The tools of a session, and the calls that use them.
 pub(crate) struct ToolRunner {
     pub(crate) all: Arc<Vec<Box<dyn ToolHandler>>>,
-    pub(crate) catalogue: ToolCatalogue,
+    pub(crate) catalogue: ToolCatalog,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) shell: Arc<Shell>,
     /// Disk limit on outputs; none for a subagent, whose outputs count with those of its parent.

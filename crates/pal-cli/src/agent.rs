@@ -8,4 +8,4 @@ mod termination;
 
 pub(crate) use agent_options::{dream_gates, options, options_at};
 pub(crate) use teammate::work_as_teammate;
-pub(crate) use termination::{INTERRUPTED, on_termination_signals};
+pub(crate) use termination::on_termination_signals;

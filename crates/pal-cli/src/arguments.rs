@@ -100,9 +100,9 @@ pub(crate) enum CliCommand {
     Trust(TrustArgs),
 }
 
-/// Use of colours on the command line.
+/// Use of colors on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ColourArg {
+pub(crate) enum ColorArg {
     /// On a terminal, unless NO_COLOR is set
     Auto,
     /// Always

@@ -4,17 +4,19 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::exit_codes;
+
 /// Failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An error; exit code 1.
+    /// An error.
     Error {
         /// What failed, and the cause.
         what: String,
         /// Next step.
         hint: Option<String>,
     },
-    /// Wrong usage; exit code 2.
+    /// Wrong usage.
     Usage {
         /// The problem.
         what: String,
@@ -40,8 +42,8 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Error { .. } => ExitCode::from(1),
-            Failure::Usage { .. } => ExitCode::from(2),
+            Failure::Error { .. } => ExitCode::from(exit_codes::ERROR),
+            Failure::Usage { .. } => ExitCode::from(exit_codes::USAGE),
             // As in `pal render … | head`.
             Failure::OutputClosed => ExitCode::SUCCESS,
         }

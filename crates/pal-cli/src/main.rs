@@ -1,9 +1,10 @@
 //! The `pal` program: parses arguments, calls the crates, prints results.
 
+mod acp_host;
 mod agent;
 mod arguments;
 mod commands;
-mod editor_host;
+mod exit_codes;
 mod failure;
 mod leftover_processes;
 mod loaded_session;
@@ -33,15 +34,12 @@ use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::settings::{Settings, from_environment};
 
-/// Exit code if a command cannot enter the sandbox: that of a shell that cannot run a command.
-const NOT_SANDBOXED: u8 = 126;
-
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     // The sandbox helper enters the sandbox before anything else runs.
     if words.next().is_some_and(|word| word == pal_process::sandbox::HELPER_ARGUMENT) {
         eprintln!("{}", pal_process::sandbox::enter_and_exec(words));
-        return ExitCode::from(NOT_SANDBOXED);
+        return ExitCode::from(exit_codes::NOT_SANDBOXED);
     }
     let arguments = CliArgs::parse();
     let mut out = std::io::BufWriter::new(std::io::stdout());
@@ -67,7 +65,7 @@ fn run(arguments: CliArgs, settings: &Settings, out: &mut dyn Write) -> Result<E
         CliCommand::Demo(demo) => commands::demo(&demo, out),
         CliCommand::Agents(agents) => commands::agents(&agents, settings, out),
         CliCommand::Send(send) => commands::send(&send, settings, out),
-        CliCommand::Acp(acp) => editor_host::run(&acp, arguments.settings, &arguments.agent),
+        CliCommand::Acp(acp) => acp_host::run(&acp, arguments.settings, &arguments.agent),
         CliCommand::Sessions(sessions) => commands::sessions(&sessions, settings, out),
         CliCommand::Gc(gc) => commands::gc(&gc, settings, out),
         CliCommand::Export(export) => commands::export(&export, settings, notices, out),

@@ -23,7 +23,7 @@ const NAME_COLUMNS: usize = 60;
 /// Parameters of a request besides its content.
 #[derive(Debug, Default)]
 pub(crate) struct NextRequestParams {
-    pub(crate) standing: RequestParams,
+    pub(crate) params: RequestParams,
     /// Beta headers of the session and of the model card.
     pub(crate) betas: Vec<SmolStr>,
     /// Parameters of the log that were left out, with the reason.
@@ -47,7 +47,7 @@ impl NextRequestParams {
         }
         // A request rendered by pal has no effort if it names none; for imported ones the effort is unknown.
         let is_whole = before.is_some_and(|before| before.fingerprint.is_some());
-        let members = &mut carried.standing.members;
+        let members = &mut carried.params.members;
         if let Some(effort) = settings.effort.as_deref().filter(|_| !is_whole)
             && !members.iter().any(|(name, _)| *name == OUTPUT)
         {
@@ -55,7 +55,7 @@ impl NextRequestParams {
         }
         let named = before.and_then(|before| CacheTtl::from_name(before.cache_ttl.as_ref()?));
         let (latched, _) = choose_ttl(view, &policy(settings), eligibility(settings), None);
-        carried.standing.ttl = named.unwrap_or(latched);
+        carried.params.ttl = named.unwrap_or(latched);
         for beta in pal_wire::beta_headers(card) {
             carried.add_beta(SmolStr::new_static(beta));
         }
@@ -72,7 +72,7 @@ impl NextRequestParams {
     fn take_members(&mut self, before: &RequestRecord) {
         for (name, value) in &before.members {
             match pal_context::validate_logged_member(name, value) {
-                Ok(member) => self.standing.members.push(member),
+                Ok(member) => self.params.members.push(member),
                 Err(why) => self.leave_out("member", name, why),
             }
         }

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use pal_report::stored_sessions::{self, StoredSession};
 
 /// Default output limit of a request, in tokens.
-pub(crate) const MAX_TOKENS: u64 = 8_000;
+pub(crate) const TOKENS_MAX: u64 = 8_000;
 
 /// A session that is open for changes, with its configuration.
 pub(crate) struct OpenSession {
@@ -78,7 +78,7 @@ impl OpenSession {
 pub(crate) fn engine(card: &ModelCard, log: &Path, settings: &Settings) -> SessionConfig {
     let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
     let limits = WindowLimits::new(card, &settings.window_for(&card.model));
-    let max_tokens = MAX_TOKENS.min(card.max_output);
+    let max_tokens = TOKENS_MAX.min(card.max_output);
     let mut engine = SessionConfig::for_log(&log, policy(settings), limits, max_tokens)
         .with_cache(cache_settings(settings, card));
     if !settings.may_compact() {

@@ -16,7 +16,7 @@ pub(crate) fn permission_mode(settings: &Settings) -> Result<PermissionMode, Fai
     })
 }
 
-/// RuleSet of the settings and of the command line.
+/// Permission rules of the settings and of the command line.
 pub(crate) fn all_rules(args: &AgentArgs, settings: &Settings) -> Result<RuleSet, Failure> {
     let typed = |rules: Vec<String>| -> Result<Vec<SourcedRule>, Failure> {
         rules.iter().map(|rule| parse_rule(rule, "command line")).collect()
@@ -27,7 +27,7 @@ pub(crate) fn all_rules(args: &AgentArgs, settings: &Settings) -> Result<RuleSet
     Ok(rules)
 }
 
-/// RuleSet of the settings.
+/// Permission rules of the settings.
 pub(crate) fn settings_rules(settings: &Settings) -> Result<RuleSet, Failure> {
     let permissions = &settings.permissions;
     let parse = |rules: &[ResolvedSetting<String>]| -> Result<Vec<SourcedRule>, Failure> {

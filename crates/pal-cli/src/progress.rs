@@ -19,11 +19,11 @@ pub(crate) struct Countdown {
 
 impl Countdown {
     pub(crate) fn show(&mut self, wait: &RetryWait) {
-        self.tell(&wait.failure.message, wait.attempt, wait.max_attempts, wait.remaining);
+        self.show_wait(&wait.failure.message, wait.attempt, wait.max_attempts, wait.remaining);
     }
 
     /// Shows why an attempt failed, and the time until the next one.
-    pub(crate) fn tell(&mut self, why: &str, attempt: u32, of: u32, left: Duration) {
+    pub(crate) fn show_wait(&mut self, why: &str, attempt: u32, of: u32, left: Duration) {
         let seconds = left.as_secs_f64().ceil();
         let line = format!("{}: attempt {attempt} of {of} in {seconds} s", sanitize(why));
         if std::io::stderr().is_terminal() {

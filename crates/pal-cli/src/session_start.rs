@@ -20,7 +20,7 @@ use crate::permission_rules::settings_rules;
 use crate::settings::Settings;
 
 /// A new session.
-pub(crate) struct SessionStart<'a> {
+pub(crate) struct SessionStartInputs<'a> {
     pub(crate) directory: &'a Path,
     /// Added directories.
     pub(crate) added: &'a [PathBuf],
@@ -35,12 +35,12 @@ pub(crate) struct SessionStart<'a> {
 }
 
 /// Reads instruction files and takes a git snapshot.
-pub(crate) fn gather_project(start: &SessionStart<'_>, settings: &Settings) -> ProjectSnapshot {
+pub(crate) fn gather_project(start: &SessionStartInputs<'_>, settings: &Settings) -> ProjectSnapshot {
     take_project_snapshot(&project_search(start, settings))
 }
 
 /// Search paths of instruction files, and limits of the git snapshot.
-pub(crate) fn project_search(start: &SessionStart<'_>, settings: &Settings) -> ProjectQuery {
+pub(crate) fn project_search(start: &SessionStartInputs<'_>, settings: &Settings) -> ProjectQuery {
     let user = match (&settings.user_home, &settings.home) {
         (Some(user_home), Some(home)) => user_folders(user_home, home),
         (None, Some(home)) => vec![home.clone()],

@@ -22,7 +22,7 @@ use pal_model::Content;
 use pal_report::sanitize;
 use pal_tui::{CommandHandler, CommandInfo, SlashOutcome};
 
-use crate::arguments::ColourArg;
+use crate::arguments::ColorArg;
 use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::settings::Settings;
@@ -86,8 +86,8 @@ pub(crate) trait SlashSession<'a> {
     /// Settings of the session's directory.
     fn settings(&self) -> &Settings;
 
-    /// Use of colours in printed text.
-    fn colour(&self) -> ColourArg;
+    /// Use of colors in printed text.
+    fn color(&self) -> ColorArg;
 
     /// Log of the open session.
     fn log(&self) -> Option<PathBuf>;
@@ -183,10 +183,10 @@ impl SlashCommands {
         }
     }
 
-    fn colour(&self) -> ColourArg {
+    fn color(&self) -> ColorArg {
         match self.front_end {
-            FrontEnd::Terminal => ColourArg::Auto,
-            FrontEnd::Editor | FrontEnd::Print => ColourArg::Never,
+            FrontEnd::Terminal => ColorArg::Auto,
+            FrontEnd::Editor | FrontEnd::Print => ColorArg::Never,
         }
     }
 }
@@ -256,8 +256,8 @@ impl SlashContext<'_> {
         self.commands.live.get().ok_or_else(no_session)
     }
 
-    fn colour(&self) -> ColourArg {
-        self.commands.colour()
+    fn color(&self) -> ColorArg {
+        self.commands.color()
     }
 
     /// Error for arguments that the command does not take.

@@ -50,7 +50,7 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
     let live = LiveSessionCell::default();
     let history = settings.home.as_ref().map(|home| home.join("prompts.jsonl"));
     let start = TerminalOptions {
-        is_coloured: auto_style().is_on(),
+        is_colored: auto_style().is_on(),
         directory: directory.clone(),
         history,
         prompt: args.prompt.clone(),

@@ -1,21 +1,21 @@
-//! Colours and width of the terminal that standard output goes to.
+//! Colors and width of the terminal that standard output goes to.
 
 use std::io::IsTerminal;
 
 use pal_report::{DEFAULT_COLUMNS, TextStyle};
 
-use crate::arguments::ColourArg;
+use crate::arguments::ColorArg;
 
-/// Returns the style for a `--colour` choice; `auto` means colours on a terminal, unless `NO_COLOR` is set.
-pub(crate) fn style_for(choice: ColourArg) -> TextStyle {
+/// Returns the style for a `--color` choice; `auto` means colors on a terminal, unless `NO_COLOR` is set.
+pub(crate) fn style_for(choice: ColorArg) -> TextStyle {
     match choice {
-        ColourArg::Always => TextStyle::new(true),
-        ColourArg::Never => TextStyle::new(false),
-        ColourArg::Auto => auto_style(),
+        ColorArg::Always => TextStyle::new(true),
+        ColorArg::Never => TextStyle::new(false),
+        ColorArg::Auto => auto_style(),
     }
 }
 
-/// Returns the style for standard output: colours on a terminal, unless `NO_COLOR` is set.
+/// Returns the style for standard output: colors on a terminal, unless `NO_COLOR` is set.
 pub(crate) fn auto_style() -> TextStyle {
     let is_allowed = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     TextStyle::new(is_allowed && std::io::stdout().is_terminal())

@@ -1,4 +1,4 @@
-//! The cache TTL latched in the session's state.
+//! The cache TTL latched in the session's state. Outside of `cache`, because `cost_aware` reads it and `cache` uses `cost_aware`.
 
 use pal_model::SessionSnapshot;
 use pal_view::CacheTtl;

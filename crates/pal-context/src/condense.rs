@@ -38,26 +38,26 @@ pub struct OutputOrigin<'a> {
 pub struct CondensedOutput {
     /// The shorter text, with a marker at each gap.
     pub text: String,
-    /// Recognised format, for the reason.
+    /// Recognized format, for the reason.
     pub by: &'static str,
     /// Number of omitted lines.
     pub lines_left_out: u64,
 }
 
 /// Minimum length in characters to condense a text.
-const MIN_CHARACTERS: usize = 2_000;
+const CHARACTERS_MIN: usize = 2_000;
 /// Maximum characters of a line in a text that is too long; fewer in a listing.
-const MAX_LINE: usize = 600;
-const MAX_LISTED_LINE: usize = 200;
+const LINE_MAX: usize = 600;
+const LISTED_LINE_MAX: usize = 200;
 /// Multiple of the target length for a listing: its omissions are missed much more often.
 const LISTING_TIMES: usize = 2;
 /// Minimum saving in characters.
-const MIN_SAVED: usize = 1_000;
+const SAVED_MIN: usize = 1_000;
 
 /// Condenses tool output to about `most` characters, twice as many for a listing.
 ///
 /// Returns `None` if the text is short, was read from a file, was condensed before, or if less than a quarter
-/// or 1,000 characters would be saved. Unrecognised texts stay whole up to `most` characters.
+/// or 1,000 characters would be saved. Unrecognized texts stay whole up to `most` characters.
 ///
 /// ```
 /// use pal_context::{OutputOrigin, condense_output};
@@ -70,11 +70,11 @@ const MIN_SAVED: usize = 1_000;
 /// assert!(condensed.text.contains("[… 197 lines left out …]"));
 /// ```
 pub fn condense_output(asked: OutputOrigin<'_>, text: &str, most: usize) -> Option<CondensedOutput> {
-    if text.len() < MIN_CHARACTERS || file_content::reads_file(asked) || gap_marker::is_in(text) {
+    if text.len() < CHARACTERS_MIN || file_content::reads_file(asked) || gap_marker::is_in(text) {
         return None;
     }
     let before = text.chars().count();
-    if before < MIN_CHARACTERS {
+    if before < CHARACTERS_MIN {
         return None;
     }
     let clean = terminal_output::clean(text);
@@ -107,10 +107,10 @@ struct OutputLength {
 
 fn gains(before: usize, after: &str) -> bool {
     let after = after.chars().count();
-    after + MIN_SAVED <= before && after <= before / 4 * 3
+    after + SAVED_MIN <= before && after <= before / 4 * 3
 }
 
-/// Recognises the format of the text and shortens it accordingly.
+/// Recognizes the format of the text and shortens it accordingly.
 fn by_kind(
     asked: OutputOrigin<'_>,
     text: &str,
@@ -126,7 +126,7 @@ fn by_kind(
         let (text, lines_left_out) = assemble(&lines, room, ends_line);
         Some(CondensedOutput { text, by, lines_left_out })
     };
-    let finish = |lines, by| finish_within(lines, by, OutputRoom { most: size.most, line_most: MAX_LINE });
+    let finish = |lines, by| finish_within(lines, by, OutputRoom { most: size.most, line_most: LINE_MAX });
     if let Some(lines) = diff_output::lines(lines, is_long) {
         return finish(lines, "diff");
     }
@@ -136,14 +136,14 @@ fn by_kind(
         _ if is_shell => LogHint::Shell,
         _ => LogHint::Nothing,
     };
-    if let Some((lines, by)) = log_output::recognised(lines, hint) {
+    if let Some((lines, by)) = log_output::recognized(lines, hint) {
         return finish(lines, by);
     }
     if !is_long {
         return None;
     }
     if let Some(lines) = listing_output::lines(lines) {
-        let room = OutputRoom { most: LISTING_TIMES * size.most, line_most: MAX_LISTED_LINE };
+        let room = OutputRoom { most: LISTING_TIMES * size.most, line_most: LISTED_LINE_MAX };
         return finish_within(lines, "listing", room);
     }
     // Output without a command may be anything, a file included; and a manual is no log.

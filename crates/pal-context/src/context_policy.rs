@@ -23,7 +23,7 @@ pub struct ContextPolicy {
     pub pressure: bool,
     /// Folds old stretches.
     pub fold: bool,
-    /// Lets the provider summarise, if the card supports it.
+    /// Lets the provider summarize, if the card supports it.
     pub provider_compaction: bool,
     /// Target characters of a condensed result; a listing has twice as many.
     pub condense_characters: u64,

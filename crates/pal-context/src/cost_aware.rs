@@ -21,7 +21,7 @@ pub use crate::context_policy::CostAwareSettings;
 
 pub use expected_cost::{CachedContext, ContextChange, ExpectedCost, TokenRates, weigh};
 pub(crate) use keepalive::evaluate_keepalive;
-pub use keepalive::{KeepaliveVerdict, MAX_KEEPALIVES_PER_PAUSE, keepalive_due};
+pub use keepalive::{KEEPALIVES_PER_PAUSE_MAX, KeepaliveVerdict, keepalive_due};
 pub(crate) use policy_choice::{ClearableTokens, choose, worth_clearing};
 pub use policy_choice::{PolicyChoice, PolicyMove};
 pub(crate) use result_reuse::FileHistory;

@@ -53,8 +53,8 @@ impl LayerContext<'_> {
         if self.policy.cost_aware.is_none() || view.lens().card.caching != CacheMode::Explicit {
             return self.policy.cold_after;
         }
-        let lifetime = latched_cache_ttl(view.state());
-        lifetime.map_or(self.policy.cold_after, |lifetime| Duration::from_millis(lifetime.milliseconds()))
+        let ttl = latched_cache_ttl(view.state());
+        ttl.map_or(self.policy.cold_after, |ttl| Duration::from_millis(ttl.milliseconds()))
     }
 
     /// Returns true if sent content may be changed now: on models that bind their thinking to the content

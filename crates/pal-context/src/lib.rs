@@ -2,7 +2,7 @@
 //!
 //! Pure: a view, a time and settings go in, decisions with their reasons come out; the caller executes them.
 
-mod break_price;
+mod break_cost;
 pub mod cache;
 mod cache_ttl;
 mod compaction;
@@ -17,7 +17,7 @@ mod request_params;
 mod text;
 mod visible_call;
 
-pub use break_price::price_of_break;
+pub use break_cost::price_of_break;
 pub use compaction::{
     AuditBudgets, AuditInput, AuditOutcome, Compaction, CompactionOutcome, CompactionRange,
     CompactionRequest, CompactionStep, CompactionTrigger, FileRequest, FoldedStretch, NamedText,

@@ -15,8 +15,8 @@ pub const NOTES_DIRECTIVE: &str = include_str!("notes/directive.md");
 pub const INLINE_NOTES_DIRECTIVE: &str = include_str!("notes/passing.md");
 
 /// Maximum tokens of one section, and of all together; longer ones are to be condensed.
-const MAX_SECTION: u64 = 2_000;
-const MAX_NOTES: u64 = 12_000;
+const SECTION_MAX: u64 = 2_000;
+const NOTES_MAX: u64 = 12_000;
 
 /// Longer sections are shown to a fork only by their last tokens: appending needs no more, and notes in a
 /// directive are not cached.
@@ -25,7 +25,7 @@ const SHOWN_END: u64 = 200;
 
 /// Maximum growth without notes: a compaction by notes keeps uncovered messages only up to 40,000 tokens
 /// (§4.3).
-const MAX_GROWTH: u64 = 25_000;
+const GROWTH_MAX: u64 = 25_000;
 
 /// Schedule for writing notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub struct NotesCadence {
 
 impl Default for NotesCadence {
     fn default() -> NotesCadence {
-        NotesCadence { first: 10_000, growth: 5_000, share: 5, calls: 3, max_growth: MAX_GROWTH }
+        NotesCadence { first: 10_000, growth: 5_000, share: 5, calls: 3, max_growth: GROWTH_MAX }
     }
 }
 
@@ -116,10 +116,10 @@ pub fn notes_directive(directive: &str, path: &str, notes: &str, estimator: Esti
 /// The notes as shown to their writer: long sections by their ends, unless they are to be condensed.
 fn shown(notes: &str, estimator: Estimator) -> String {
     let tokens = |text: &str| estimator.total(estimator.text(text));
-    let is_too_long = tokens(notes) > MAX_NOTES;
+    let is_too_long = tokens(notes) > NOTES_MAX;
     let shown = |section: &str| {
         let taken = tokens(section);
-        match is_too_long || taken <= SHOWN_WHOLE || taken > MAX_SECTION {
+        match is_too_long || taken <= SHOWN_WHOLE || taken > SECTION_MAX {
             true => section.to_owned(),
             false => by_its_end(section, &tokens),
         }
@@ -156,18 +156,18 @@ fn condensing(notes: &str, estimator: Estimator) -> String {
     let mut said = String::new();
     for section in sections(notes) {
         let (taken, heading) = (tokens(section), section.lines().next().unwrap_or_default());
-        if taken > MAX_SECTION {
+        if taken > SECTION_MAX {
             let heading = heading.trim_start_matches('#').trim();
             said.push_str(&format!(
-                "- The section `{heading}` has about {taken} tokens and may have {MAX_SECTION}: condense it, keeping what is newest and \
+                "- The section `{heading}` has about {taken} tokens and may have {SECTION_MAX}: condense it, keeping what is newest and \
                  what could not be found out again.\n"
             ));
         }
     }
     let all = tokens(notes);
-    if all > MAX_NOTES {
+    if all > NOTES_MAX {
         said.push_str(&format!(
-            "- All together they have about {all} tokens and may have {MAX_NOTES}: condense the longest sections first.\n"
+            "- All together they have about {all} tokens and may have {NOTES_MAX}: condense the longest sections first.\n"
         ));
     }
     said

@@ -22,7 +22,7 @@ pub struct AnsweredRequest<'a> {
     /// The request as sent.
     pub asked: SentRequest,
     /// TTL of its breakpoints.
-    pub lifetime: CacheTtl,
+    pub ttl: CacheTtl,
     /// Time of sending.
     pub started: Timestamp,
     /// Response id.
@@ -51,7 +51,7 @@ impl Session {
         }
         let baseline = CacheBaseline {
             started: seen.started,
-            ttl_ms: cache::cache_ttl_ms(&self.view.lens().card, seen.lifetime),
+            ttl_ms: cache::cache_ttl_ms(&self.view.lens().card, seen.ttl),
             read: seen.usage.cache_read_input_tokens,
         };
         self.watched = Some(if seen.source.is_conversation() {
@@ -115,7 +115,7 @@ impl Session {
         if !found.cause.is_expected() {
             let diff = cache::request_diff(&asked, &seen.asked);
             if !diff.is_empty() {
-                found.diff = crate::session_files::write_break(&self.directory, seen.entry, &diff);
+                found.diff = crate::spill_files::write_break(&self.directory, seen.entry, &diff);
             }
         }
         Some(found)
@@ -155,9 +155,9 @@ impl Session {
         let view = self.view.before_entry(entry)?;
         let options =
             RenderOptions { max_tokens: like.request.max_tokens(), stream: true, spell_out_unseen: true };
-        let lifetime = sent.cache_ttl.as_deref().and_then(CacheTtl::from_name).unwrap_or_default();
-        let standing = RequestParams { ttl: lifetime, ..RequestParams::default() };
-        let request = standing.request(&view, options);
+        let ttl = sent.cache_ttl.as_deref().and_then(CacheTtl::from_name).unwrap_or_default();
+        let params = RequestParams { ttl, ..RequestParams::default() };
+        let request = params.request(&view, options);
         let members = sent.members.iter().map(|(name, value)| (name, SharedText::from(value.as_str())));
         let request = members.fold(request, |request, (name, value)| request.with_member(name, &value));
         // The request may have gone to another model than the current one.

@@ -17,7 +17,7 @@ use crate::{CacheSettings, Session, SessionConfig};
 #[derive(Clone)]
 pub struct ConversationFork {
     view: View,
-    standing: RequestParams,
+    params: RequestParams,
     betas: Vec<SmolStr>,
     ids: IdSource,
     at: Timestamp,
@@ -32,7 +32,7 @@ impl Session {
     pub fn fork(&self, config: &SessionConfig, now: Timestamp) -> ConversationFork {
         ConversationFork {
             view: self.view.clone(),
-            standing: self.fork_standing(config, now),
+            params: self.fork_params(config, now),
             betas: self.betas(config),
             ids: IdSource::seeded(0),
             at: now,
@@ -72,14 +72,14 @@ impl ConversationFork {
         cache: &CacheSettings,
         now: Timestamp,
     ) -> ConversationFork {
-        let standing = RequestParams {
+        let params = RequestParams {
             members: effort_member(cache).into_iter().collect(),
             without_breakpoints: cache.breakpoints_off,
             ..RequestParams::default()
         };
         let mut aside = ConversationFork {
             view: View::new(lens),
-            standing,
+            params,
             betas: cache.betas.clone(),
             ids: IdSource::seeded(0),
             at: now,
@@ -106,17 +106,17 @@ impl ConversationFork {
     }
 
     /// Appends a user message.
-    pub fn say(&mut self, words: &str) {
+    pub fn push_user_message(&mut self, words: &str) {
         self.push(EntryDraft::user(MessageOrigin::Person, &Content::from_text(words).to_json()));
     }
 
     /// Appends a response.
-    pub fn answered(&mut self, response: &ResponseId, model: &str, blocks: &[ContentBlock]) {
+    pub fn push_answer(&mut self, response: &ResponseId, model: &str, blocks: &[ContentBlock]) {
         self.push(EntryDraft::assistant(Some(response), Some(model), &blocks_to_json(blocks)));
     }
 
     /// Appends a tool result.
-    pub fn returned(&mut self, call: &ToolUseId, content: &[ContentBlock], is_error: bool) {
+    pub fn push_tool_result(&mut self, call: &ToolUseId, content: &[ContentBlock], is_error: bool) {
         self.push(EntryDraft::user(MessageOrigin::Tool, &tool_result_json(call, content, is_error)));
     }
 
@@ -124,8 +124,8 @@ impl ConversationFork {
     pub fn request(&self, max_tokens: u64) -> Request {
         let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
         match self.is_fork {
-            true => self.standing.repeated(&self.view, options),
-            false => self.standing.request(&self.view, options),
+            true => self.params.repeated(&self.view, options),
+            false => self.params.request(&self.view, options),
         }
     }
 

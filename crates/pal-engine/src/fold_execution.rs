@@ -7,7 +7,7 @@ use pal_context::{
 use pal_model::{ContentBlock, Timestamp};
 use pal_view::RenderOptions;
 
-use crate::prepared_request::MAX_LAYER_ACTIONS;
+use crate::prepared_request::LAYER_ACTIONS_MAX;
 use crate::{EngineError, Session, SessionConfig, SessionHost};
 
 /// Name of the layer that folds.
@@ -48,7 +48,7 @@ impl Session {
         // The provider counts more than we estimate; a fold frees the same amount of both.
         let have = have.unwrap_or(config.limits.effective);
         let beyond = have.saturating_sub(self.view.size().tokens);
-        for _ in 0..MAX_LAYER_ACTIONS {
+        for _ in 0..LAYER_ACTIONS_MAX {
             let size = self.view.size().tokens + beyond;
             let ActionKind::Fold(stretch) = config.plan_at(*layer, &self.view, now, size).kind else { break };
             if !self.fold(FoldRange { is_urgent: true, ..stretch }, config, now, host)? {
@@ -80,18 +80,18 @@ impl Session {
             return Ok(None);
         }
         let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
-        let standing = self.fork_standing(config, now);
-        let request = standing.fork(&self.view, options, &directive);
+        let params = self.fork_params(config, now);
+        let request = params.fork(&self.view, options, &directive);
         let question = SummaryQuestion { method: SummaryMethod::Fork, request };
-        Ok(match self.ask(&question, &standing, config, now, host)? {
-            SummaryReply::Response(blocks) => read_summary(&blocks).ok().or_else(|| words(&blocks)),
+        Ok(match self.ask(&question, &params, config, now, host)? {
+            SummaryReply::Response(blocks) => read_summary(&blocks).ok().or_else(|| joined_text(&blocks)),
             SummaryReply::TooLong { .. } | SummaryReply::Failed(_) => None,
         })
     }
 }
 
 /// Text of a response, if it has any.
-fn words(blocks: &[ContentBlock]) -> Option<String> {
+fn joined_text(blocks: &[ContentBlock]) -> Option<String> {
     let texts: Vec<_> = blocks.iter().filter_map(|block| block.string("text")).collect();
     let words = texts.join("\n");
     (!words.trim().is_empty()).then_some(words)

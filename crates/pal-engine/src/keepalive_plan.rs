@@ -13,7 +13,7 @@ const WORDS: &str = "Nothing is to be done yet. Answer with one word.";
 
 /// A snapshot of a paused session plus the keepalive requests sent since.
 pub struct KeepalivePlan {
-    aside: ConversationFork,
+    fork: ConversationFork,
     config: SessionConfig,
 }
 
@@ -26,7 +26,7 @@ impl Session {
             return None;
         }
         keepalive_due(self.view())?;
-        Some(KeepalivePlan { aside: self.fork(config, now), config: config.clone() })
+        Some(KeepalivePlan { fork: self.fork(config, now), config: config.clone() })
     }
 
     /// Appends a keepalive request and its usage.
@@ -41,29 +41,29 @@ impl Session {
 impl KeepalivePlan {
     /// Time when the next keepalive request would be due.
     pub fn due(&self) -> Option<Timestamp> {
-        keepalive_due(self.aside.view())
+        keepalive_due(self.fork.view())
     }
 
     /// Judges a keepalive request at `now`; if it is worth its price, returns the conversation with a limit of
     /// one token.
     pub fn ping(&self, now: Timestamp) -> (KeepaliveVerdict, Option<Request>) {
-        let mut aside = self.aside.clone();
+        let mut fork = self.fork.clone();
         // The user will have said something by then, so the judgement includes a message.
-        aside.say(WORDS);
-        let ping = self.config.ping(aside.view(), now);
-        let request = ping.is_worth_it.then(|| aside.request(1));
+        fork.push_user_message(WORDS);
+        let ping = self.config.ping(fork.view(), now);
+        let request = ping.is_worth_it.then(|| fork.request(1));
         (ping, request)
     }
 
     /// Beta headers of the request.
     pub fn betas(&self) -> &[SmolStr] {
-        self.aside.betas()
+        self.fork.betas()
     }
 
     /// Records an answered keepalive request, so that the next one is judged as if this one were in the log.
     pub fn sent(&mut self, at: Timestamp, got: &ResponseRecord) {
-        for draft in entries(self.aside.view(), got) {
-            self.aside.push_at(draft, at);
+        for draft in entries(self.fork.view(), got) {
+            self.fork.push_at(draft, at);
         }
     }
 }

@@ -53,9 +53,9 @@ mod send_request;
 mod session;
 mod session_compaction;
 mod session_config;
-mod session_files;
 mod session_host;
 mod session_params;
+mod spill_files;
 mod summary_edit;
 mod watched_request;
 

@@ -86,7 +86,7 @@ pub struct ModelResponse {
     pub cache_miss: Option<SmolStr>,
 }
 
-/// SummaryReply to a summary request, with its usage.
+/// A summary request's reply, with its usage.
 #[derive(Clone, Debug)]
 pub struct SummaryExchange {
     /// The reply.

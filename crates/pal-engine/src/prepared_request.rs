@@ -8,14 +8,14 @@ use pal_model::{Decision, DecisionKind, LayerReport, Timestamp};
 use pal_view::{RenderOptions, Request};
 use smol_str::SmolStr;
 
-use crate::session_files::write_spill;
+use crate::spill_files::write_spill;
 use crate::{CompactionResult, EngineError, Session, SessionConfig, SessionHost};
 
 /// Maximum actions of one layer before one request.
-pub(crate) const MAX_LAYER_ACTIONS: usize = 24;
+pub(crate) const LAYER_ACTIONS_MAX: usize = 24;
 
 /// Minimum tokens reserved for an answer.
-const MIN_ANSWER_TOKENS: u64 = 1_024;
+const ANSWER_TOKENS_MIN: u64 = 1_024;
 
 /// A rendered request.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct PreparedRequest {
     /// Beta headers to send.
     pub betas: Vec<SmolStr>,
     /// Parameters besides the content.
-    pub standing: RequestParams,
+    pub params: RequestParams,
     /// Report of each layer.
     pub reports: Vec<LayerReport>,
 }
@@ -81,15 +81,15 @@ impl Session {
         reports: Vec<LayerReport>,
     ) -> PreparedRequest {
         // The provider rejects a request whose answer could exceed the window.
-        let room = config.limits.window.saturating_sub(size + size / 20).max(MIN_ANSWER_TOKENS);
+        let room = config.limits.window.saturating_sub(size + size / 20).max(ANSWER_TOKENS_MIN);
         let options = RenderOptions {
             max_tokens: config.max_tokens.min(self.view.lens().card.max_output).min(room),
             stream: true,
             spell_out_unseen: true,
         };
-        let standing = self.standing(config, now);
-        let request = standing.request(&self.view, options);
-        PreparedRequest { request, betas: self.betas(config), standing, reports }
+        let params = self.params(config, now);
+        let request = params.request(&self.view, options);
+        PreparedRequest { request, betas: self.betas(config), params, reports }
     }
 
     /// Returns the action that a layer would take now.
@@ -107,7 +107,7 @@ impl Session {
     ) -> Result<LayerReport, EngineError> {
         let mut report =
             LayerReport { layer: layer.name().into(), acted: false, tokens_freed: 0, reason: String::new() };
-        for _ in 0..MAX_LAYER_ACTIONS {
+        for _ in 0..LAYER_ACTIONS_MAX {
             let before = self.view.size().tokens;
             let mut act = self.plan(layer, config, now);
             let shows = changes_what_is_seen(&act.kind);

@@ -33,7 +33,7 @@ struct RunDriver<'a> {
 impl RunDriver<'_> {
     fn drive(&mut self, run: &mut Run) -> Result<RunEnd, EngineError> {
         loop {
-            self.heed(run);
+            self.deliver_inputs(run);
             let Some(output) = run.poll() else {
                 let input = self.host.wait();
                 run.handle(input);
@@ -42,7 +42,7 @@ impl RunDriver<'_> {
             match output {
                 RunOutput::CheckPrompt(prompt) => {
                     let checked = self.host.check_prompt(self.session, &prompt);
-                    self.heed(run);
+                    self.deliver_inputs(run);
                     run.handle(match checked {
                         Ok(()) => RunInput::PromptPassed,
                         Err(why) => RunInput::PromptBlocked(why),
@@ -51,7 +51,7 @@ impl RunDriver<'_> {
                 RunOutput::Record(record) => self.record(record)?,
                 RunOutput::RequestModel { max_tokens } => {
                     let input = self.ask(max_tokens)?;
-                    self.heed(run);
+                    self.deliver_inputs(run);
                     run.handle(input);
                 }
                 RunOutput::BackOff { wait, reason } => {
@@ -63,7 +63,7 @@ impl RunDriver<'_> {
                 RunOutput::DiscardAnswer => self.host.observe(RunEvent::Void),
                 RunOutput::AuthorizeCall(call) => {
                     let ruling = self.host.authorize(self.session, &call);
-                    self.heed(run);
+                    self.deliver_inputs(run);
                     run.handle(RunInput::CallJudged(call.id, ruling));
                 }
                 RunOutput::ExecuteCall(call) => {
@@ -77,7 +77,7 @@ impl RunDriver<'_> {
                 RunOutput::Cancel => self.host.cancel(),
                 RunOutput::CheckStop { last, is_repeated } => {
                     let checked = self.host.check_stop(self.session, &last, is_repeated);
-                    self.heed(run);
+                    self.deliver_inputs(run);
                     run.handle(match checked {
                         Ok(()) => RunInput::StopPassed,
                         Err(why) => RunInput::StopBlocked(why),
@@ -93,7 +93,7 @@ impl RunDriver<'_> {
 
     /// Delivers pending inputs to the run. Called after every slow step, so that an interrupt during a hook or
     /// a response stops the run at once.
-    fn heed(&mut self, run: &mut Run) {
+    fn deliver_inputs(&mut self, run: &mut Run) {
         while let Some(input) = self.host.try_next() {
             run.handle(input);
         }

@@ -29,7 +29,7 @@ pub struct RequestResult {
 }
 
 /// Maximum reductions of the context for one request: one with a model, one without.
-const MAX_REDUCTIONS: u64 = 2;
+const REDUCTIONS_MAX: u64 = 2;
 
 /// Name of the layer that asks the provider to clear.
 const CLEARING: &str = "microcompact";
@@ -44,7 +44,7 @@ impl Session {
     ) -> Result<RequestResult, EngineError> {
         let mut rejected = 0;
         let may_compact = config.summary_methods.as_ref().is_none_or(|ways| !ways.is_empty());
-        let smaller_max = if may_compact { MAX_REDUCTIONS } else { 0 };
+        let smaller_max = if may_compact { REDUCTIONS_MAX } else { 0 };
         loop {
             let now = host.now(now);
             let mut prepared = self.prepare(config, now, host)?;
@@ -55,9 +55,8 @@ impl Session {
             let now = host.now(now);
             let media = self.unsent_media();
             let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
-            let PreparedRequest { request, betas, standing, .. } = &prepared;
-            let entry =
-                self.append_request(&RequestSource::main(), request, standing, betas, reports, now)?;
+            let PreparedRequest { request, betas, params, .. } = &prepared;
+            let entry = self.append_request(&RequestSource::main(), request, params, betas, reports, now)?;
             // The disk syncs while the request travels. The response is not used before both are done.
             let syncing = self.log.begin_sync()?;
             let previous = self.watched.as_ref().map(|watched| watched.response().clone());
@@ -188,7 +187,7 @@ impl Session {
             entry,
             source: &source,
             asked: cache::SentRequest { request: prepared.request.clone(), betas: prepared.betas.clone() },
-            lifetime: prepared.standing.ttl,
+            ttl: prepared.params.ttl,
             started: now,
             response: &answered.response,
             usage: &answered.usage,
@@ -202,7 +201,7 @@ impl Session {
         &mut self,
         source: &RequestSource,
         request: &Request,
-        standing: &RequestParams,
+        params: &RequestParams,
         betas: &[SmolStr],
         layers: Vec<LayerReport>,
         now: Timestamp,
@@ -211,13 +210,13 @@ impl Session {
             BreakpointPosition::Block(at) => Some(at as u64),
             BreakpointPosition::Tool(_) | BreakpointPosition::System(_) => None,
         });
-        let is_standing = |name: &SmolStr| standing.members.iter().any(|(known, _)| known == name);
+        let is_standing = |name: &SmolStr| params.members.iter().any(|(known, _)| known == name);
         let carried = request.members().iter().filter(|(name, _)| is_standing(name));
         let members = carried.map(|(name, value)| (name.clone(), value.to_string()));
         let sent = RequestRecord {
             fingerprint: Some(request.fingerprint()),
             breakpoints: marked.collect(),
-            cache_ttl: Some(SmolStr::new_static(standing.ttl.name())),
+            cache_ttl: Some(SmolStr::new_static(params.ttl.name())),
             betas: betas.to_vec(),
             members: members.collect(),
             layers,

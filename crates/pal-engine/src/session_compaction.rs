@@ -60,13 +60,13 @@ impl Session {
     /// Previews a manual compaction without a model; writes nothing.
     pub fn preview(
         &mut self,
-        world: RestoreSources,
+        sources: RestoreSources,
         config: &SessionConfig,
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<CompactionResult, EngineError> {
         let order = CompactionRequest {
-            sources: world,
+            sources: sources,
             methods: Some(vec![SummaryMethod::Extractive]),
             ..config.compaction_request(CompactionTrigger::Manual)
         };
@@ -88,7 +88,7 @@ impl Session {
         }
         let order = CompactionRequest {
             hook_instructions: before.instructions.or(order.hook_instructions),
-            sources: before.world,
+            sources: before.sources,
             notes: before.notes.or(order.notes),
             ..order
         };
@@ -169,13 +169,13 @@ impl Session {
         }
         // Summary requests go into the log; the conversation they summarize is unchanged.
         let view = self.view.clone();
-        let standing = self.fork_standing(config, now);
-        let order = CompactionRequest { params: standing.clone(), ..order };
+        let params = self.fork_params(config, now);
+        let order = CompactionRequest { params: params.clone(), ..order };
         let mut compaction = Compaction::new(&view, order, &config.limits, &config.policy, &config.paths);
         loop {
             match compaction.next(&view) {
                 CompactionStep::Ask(question) => {
-                    let reply = self.ask(&question, &standing, config, now, host)?;
+                    let reply = self.ask(&question, &params, config, now, host)?;
                     // After an interrupt, no further summary method is tried.
                     if host.is_cancelled() {
                         return Ok(CompactionResult::Refused(String::from("interrupted")));
@@ -207,7 +207,7 @@ impl Session {
     pub(crate) fn ask(
         &mut self,
         question: &SummaryQuestion,
-        standing: &RequestParams,
+        params: &RequestParams,
         config: &SessionConfig,
         now: Timestamp,
         host: &mut dyn SessionHost,
@@ -216,7 +216,7 @@ impl Session {
         // Latches are set only by requests that are sent.
         self.latch(config, now)?;
         let betas = self.betas(config);
-        let entry = self.append_request(&source, &question.request, standing, &betas, Vec::new(), now)?;
+        let entry = self.append_request(&source, &question.request, params, &betas, Vec::new(), now)?;
         let asked = host.ask(question, &betas, now);
         if let Some((response, usage, cost)) = asked.answered {
             // Only requests that repeat the conversation can be compared with it.
@@ -226,7 +226,7 @@ impl Session {
                     entry,
                     source: &source,
                     asked,
-                    lifetime: standing.ttl,
+                    ttl: params.ttl,
                     started: now,
                     response: &response,
                     usage: &usage,

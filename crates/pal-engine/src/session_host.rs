@@ -56,7 +56,7 @@ pub struct CompactionInputs {
     /// Instructions that hooks add to the summary prompt.
     pub instructions: Option<String>,
     /// Context to restore after the compaction, besides files.
-    pub world: RestoreSources,
+    pub sources: RestoreSources,
     /// Session notes, if they are kept.
     pub notes: Option<SessionNotes>,
 }

@@ -29,8 +29,8 @@ impl Session {
     }
 
     /// Parameters of requests sent now.
-    pub(crate) fn standing(&self, config: &SessionConfig, now: Timestamp) -> RequestParams {
-        let (lifetime, _) = choose_ttl(&self.view, &config.policy, config.cache.eligibility, Some(now));
+    pub(crate) fn params(&self, config: &SessionConfig, now: Timestamp) -> RequestParams {
+        let (ttl, _) = choose_ttl(&self.view, &config.policy, config.cache.eligibility, Some(now));
         let effort = effort_member(&config.cache);
         let asked = LAYERS.iter().filter_map(|layer| match self.plan(*layer, config, now).kind {
             ActionKind::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),
@@ -39,30 +39,30 @@ impl Session {
         let is_unmarked = config.cache.breakpoints_off;
         RequestParams {
             members: effort.into_iter().chain(asked).collect(),
-            ttl: lifetime,
+            ttl,
             without_breakpoints: is_unmarked,
         }
     }
 
     /// Parameters of a fork: those of the conversation's last request to this model, whatever the settings say
     /// now, since anything else would miss the cache.
-    pub(crate) fn fork_standing(&self, config: &SessionConfig, now: Timestamp) -> RequestParams {
+    pub(crate) fn fork_params(&self, config: &SessionConfig, now: Timestamp) -> RequestParams {
         let last = self.view.branch().iter().rev().find_map(|entry| match &entry.body {
             EntryBody::Request(request) if request.source.is_conversation() => Some(request),
             _ => None,
         });
-        let lifetime = |request: &RequestRecord| request.cache_ttl.as_deref().and_then(CacheTtl::from_name);
-        match last.and_then(|request| Some((request, lifetime(request)?))) {
-            Some((request, lifetime)) if request.model == self.view.lens().card.model => RequestParams {
+        let ttl = |request: &RequestRecord| request.cache_ttl.as_deref().and_then(CacheTtl::from_name);
+        match last.and_then(|request| Some((request, ttl(request)?))) {
+            Some((request, ttl)) if request.model == self.view.lens().card.model => RequestParams {
                 members: request
                     .members
                     .iter()
                     .filter_map(|(name, value)| validate_logged_member(name, value).ok())
                     .collect(),
-                ttl: lifetime,
+                ttl,
                 without_breakpoints: config.cache.breakpoints_off,
             },
-            _ => self.standing(config, now),
+            _ => self.params(config, now),
         }
     }
 

@@ -1,9 +1,8 @@
-//! The measuring bench: policies × models × windows over recorded sessions, with the least that is possible beside them.
+//! Evaluation: policies × models × windows over recorded sessions, beside the offline optimum.
 //!
-//! Every policy is replayed through the engine against the simulator (`pal-eval`); what it costs is what the simulator
-//! bills. Beside that the lab counts page faults, content that the recorded agent used again while our view had dropped it,
-//! adds what reading lost content again costs ([`LossModel`]), and compares with the offline optimum ([`offline_optimum`]), who knows the
-//! future. The method in prose is in `docs/eval.md`.
+//! Every policy is replayed through the engine against the simulator, and costs what the simulator bills. The evaluation also counts page
+//! faults (content that the recorded agent used again after the view had dropped it), adds the expected cost of reading lost content
+//! again ([`LossModel`]), and compares with the offline optimum ([`offline_optimum`]). `docs/eval.md` describes the method.
 //!
 //! ```
 //! use pal_eval::comparison::{EvalPlan, POLICY_ROWS, run_evaluation};

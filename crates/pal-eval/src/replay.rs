@@ -1,9 +1,8 @@
-//! Recorded sessions through the engine, turn by turn, with the simulator as the provider and the recorded times as
-//! the clock.
+//! Replay of recorded sessions through the engine, turn by turn, with the simulator as the provider and the recorded times as the clock.
 //!
-//! What was said is copied into a log of its own, entry by entry; before each recorded request the view is rendered and
-//! sent to the simulator, whose model says what the recording's model said. So one recording shows what a policy would
-//! have cost, kept and lost, and whether the simulator's cache does what the provider's did.
+//! Messages are copied into a new log, entry by entry. Before each recorded request the view is rendered and sent to the simulator, whose
+//! model gives the recorded answer. So one recording shows what a policy would have cost, kept and lost, and whether the simulator's
+//! cache behaves like the provider's.
 //!
 //! ```
 //! use pal_model::{LogEntry, SharedText};
@@ -60,7 +59,7 @@ pub use replay_options::{
     ExtraLayer, ReplayNoteWriter, ReplayNotes, ReplayOptions, ReplayPolicy, ReplaySummarizer, RestartPoint,
 };
 pub use replay_report::{
-    CompactionReport, EngineTimes, LostContent, Rejection, ReplayLayerReport, ReplayReport,
+    EngineTimes, LostContent, Rejection, ReplayLayerReport, ReplayReport, ReplayedCompaction,
 };
 pub use replay_run::{replay, replay_watched};
 pub use replay_step::ReplayStep;

@@ -1,4 +1,4 @@
-//! Speed of summarising a session of about 200,000 tokens without a model.
+//! Speed of summarizing a session of about 200,000 tokens without a model.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;

@@ -141,10 +141,10 @@ fn tasks(raw: &str) -> Option<Vec<TaskItem>> {
 
 /// Collects all strings of a JSON value.
 fn strings(raw: &str, depth: usize, out: &mut Vec<String>) {
-    const MAX_DEPTH: usize = 8;
+    const DEPTH_MAX: usize = 8;
     if let Some(text) = unescape(raw) {
         out.push(text.into_owned());
-    } else if depth < MAX_DEPTH {
+    } else if depth < DEPTH_MAX {
         let members = object_fields(raw).unwrap_or_default();
         members.iter().for_each(|(_, value)| strings(value, depth + 1, out));
         array_items(raw).unwrap_or_default().into_iter().for_each(|item| strings(item, depth + 1, out));

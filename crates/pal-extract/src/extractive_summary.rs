@@ -44,7 +44,7 @@ pub fn extractive_summary(facts: &ConversationFacts, room: usize) -> String {
         // Another agent's summary gets the room that the words leave, and a minimum in any case.
         let foreign = foreign(facts);
         let wanted: usize = foreign.iter().map(|(_, text)| text.len() + FRAME).sum();
-        *body = words(facts, spare.saturating_sub(wanted.min(spare / 4)));
+        *body = user_words_section(facts, spare.saturating_sub(wanted.min(spare / 4)));
         let left = spare.saturating_sub(body.len());
         add_foreign(&mut bodies, &foreign, left);
     }
@@ -271,7 +271,7 @@ fn next(facts: &ConversationFacts, room: usize) -> Vec<String> {
 
 /// Writes the user's words: the newest whole in at least half of the room, the beginnings of older ones in
 /// the rest.
-fn words(facts: &ConversationFacts, room: usize) -> String {
+fn user_words_section(facts: &ConversationFacts, room: usize) -> String {
     // Each has a bullet, a few words and possibly a truncation note.
     const EACH: usize = 40;
     let mut out = String::new();

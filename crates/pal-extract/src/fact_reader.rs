@@ -1,6 +1,6 @@
 //! Collects the facts of a conversation in one pass, from a request or from a log.
 //!
-//! A request states only the role, so inserted texts are recognised by their tags; a log states who spoke.
+//! A request states only the role, so inserted texts are recognized by their tags; a log states who spoke.
 
 use pal_model::{
     Boundary, Content, EARLIER_RESULT_PREFIX, EntryBody, EntryId, LogEntry, MessageOrigin, Role,
@@ -53,7 +53,7 @@ pub(crate) struct FactReader {
     /// Index of each path in the list of files.
     paths: FxHashMap<String, usize>,
     /// Entries whose words were collected: a boundary may carry words that it also keeps.
-    heard: FxHashSet<EntryId>,
+    known_entries: FxHashSet<EntryId>,
     /// Index of the first failure without a follow-up.
     open: usize,
 }
@@ -111,14 +111,14 @@ impl FactReader {
     }
 
     fn user_entry(&mut self, id: EntryId, origin: MessageOrigin, content: &Content) {
-        let is_new = self.heard.insert(id);
+        let is_new = self.known_entries.insert(id);
         for block in content.blocks() {
             match (MessageBlock::from_block(block), origin) {
                 // A placeholder for a missing result says nothing about the call.
                 (MessageBlock::ToolResult { .. }, MessageOrigin::Synthetic) => {}
                 (MessageBlock::ToolResult { id, text, is_error }, _) => self.returned(&id, &text, is_error),
                 (MessageBlock::Text(text), MessageOrigin::Person) if is_new => {
-                    self.words(Some(id), text.trim())
+                    self.add_user_words(Some(id), text.trim())
                 }
                 (MessageBlock::Text(text), MessageOrigin::Tool | MessageOrigin::Agent) => {
                     self.inserted(text.trim())
@@ -143,10 +143,10 @@ impl FactReader {
         self.facts.omitted_words = carried.omitted;
         self.facts.has_earlier_words = !carried.messages.is_empty() || carried.omitted > 0;
         let new: Vec<_> =
-            carried.messages.iter().filter(|words| !self.heard.contains(&words.entry)).collect();
+            carried.messages.iter().filter(|words| !self.known_entries.contains(&words.entry)).collect();
         for words in new {
-            self.heard.insert(words.entry);
-            self.words(Some(words.entry), words.text.trim());
+            self.known_entries.insert(words.entry);
+            self.add_user_words(Some(words.entry), words.text.trim());
         }
     }
 
@@ -169,7 +169,7 @@ impl FactReader {
                 } else if is_result || is_inserted(text) {
                     self.inserted(text);
                 } else {
-                    self.words(None, text);
+                    self.add_user_words(None, text);
                 }
             }
             MessageBlock::ToolResult { id, text, is_error } => self.returned(&id, &text, is_error),
@@ -177,7 +177,7 @@ impl FactReader {
         }
     }
 
-    fn words(&mut self, entry: Option<EntryId>, text: &str) {
+    fn add_user_words(&mut self, entry: Option<EntryId>, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -193,13 +193,13 @@ impl FactReader {
         }
     }
 
-    fn assistant<'a>(&mut self, blocks: impl IntoIterator<Item = MessageBlock<'a>>, may_summarise: bool) {
+    fn assistant<'a>(&mut self, blocks: impl IntoIterator<Item = MessageBlock<'a>>, may_summarize: bool) {
         let mut said = String::new();
         let mut done = None;
         for block in blocks {
             match block {
                 // The provider's summary is part of the model's message.
-                MessageBlock::Text(text) if may_summarise && is_summary(&text) => {
+                MessageBlock::Text(text) if may_summarize && is_summary(&text) => {
                     self.earlier(text.into_owned())
                 }
                 MessageBlock::Text(text) if !text.trim().is_empty() => {

@@ -135,7 +135,7 @@ pub(crate) fn foreign_sections(text: &str) -> Vec<(usize, String)> {
     told.filter(|(_, body)| !body.is_empty()).collect()
 }
 
-/// Removes the common indentation, so that list items are recognised.
+/// Removes the common indentation, so that list items are recognized.
 fn dedented(lines: &[&str]) -> String {
     let indentation = |line: &&&str| line.len() - line.trim_start_matches(' ').len();
     let common = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indentation(&line)).min();

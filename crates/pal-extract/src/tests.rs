@@ -271,7 +271,7 @@ fn foreign_summary_gets_the_remaining_room() {
     );
     assert_eq!(section(&summary, USER_MESSAGES_SECTION), "- \"port it\"\n- go on");
     assert!(section(&summary, PENDING_TASKS_SECTION).contains("- tag it"));
-    // Without recognisable sections it goes whole into the first one.
+    // Without recognizable sections it goes whole into the first one.
     let plain = format!("Notes.\n## 7. Pending tasks\n{}", "one more line\n".repeat(300));
     let facts = ConversationFacts::from_entries(&[
         boundary(9, &plain, PriorUserMessages::default()),
@@ -307,7 +307,7 @@ proptest! {
 
     /// For any log: reading it again gives the same facts, the summary fits its room, and nothing is made up.
     #[test]
-    fn any_log_is_summarised(
+    fn any_log_is_summarized(
         entries in pal_testkit::random_log(pal_testkit::RandomLogOptions { steps: 30, decisions: true, boundaries: true, rewinds: true, prefixes: true }),
         room in 0usize..20_000,
     ) {

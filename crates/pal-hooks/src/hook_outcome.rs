@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use pal_model::text::first_chars;
 use serde_json::Value;
 
 use crate::event_name::HookEventName;
@@ -86,7 +87,7 @@ impl HookOutcome {
             if context.chars().count() <= CONTEXT_CHARACTERS_MAX {
                 continue;
             }
-            let beginning = beginning(context, CONTEXT_BEGINNING);
+            let beginning = first_chars(context, CONTEXT_BEGINNING);
             let told = match write_context(context, event, folder) {
                 Ok(path) => format!("what a hook said is in {}", path.display()),
                 Err(error) => {
@@ -98,10 +99,6 @@ impl HookOutcome {
             *context = format!("[{told}; it begins:]\n{beginning}");
         }
     }
-}
-
-fn beginning(text: &str, characters: usize) -> &str {
-    text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Writes a long context to a new file, readable by the user only.

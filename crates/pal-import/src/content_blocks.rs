@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tool_names_and_ids_are_sanitised() {
+    fn tool_names_and_ids_are_sanitized() {
         assert_eq!(tool_name("mcp__a-b__c"), "mcp__a-b__c");
         assert_eq!(tool_name("functions.exec é"), "functions_exec__");
         assert_eq!(tool_name(&"x".repeat(200)).len(), 128);

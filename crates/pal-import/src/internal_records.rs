@@ -28,7 +28,7 @@ pub enum InternalReason {
     Replayed,
     /// It repeats another record.
     Repeated,
-    /// The neighbouring entry carries its content.
+    /// The neighboring entry carries its content.
     CarriedByNeighbour,
     /// Reasoning that cannot be sent again.
     Reasoning,

@@ -45,7 +45,7 @@ fn read_message<'a>(builder: &mut SessionBuilder<'a>, number: u64, message: &'a 
     let place = RecordContext { line: number, at: timestamp.and_then(seconds), foreign: None, text: message };
     match string(role).as_deref() {
         Some("system") => {
-            builder.session.system.extend(words(content));
+            builder.session.system.extend(decoded_text(content));
             builder.push_internal(place, "system", InternalReason::CarriedByNeighbour);
         }
         Some("user") => {
@@ -56,7 +56,7 @@ fn read_message<'a>(builder: &mut SessionBuilder<'a>, number: u64, message: &'a 
         Some("assistant") => assistant(builder, place, content, extra, calls),
         Some("tool") => {
             let id = string(call_id).unwrap_or_default();
-            let text = quoted(&words(content).unwrap_or_default());
+            let text = quoted(&decoded_text(content).unwrap_or_default());
             builder.results(place, &[content_blocks::tool_result(&id, &text, false)]);
         }
         _ => builder.push_internal(place, "message", InternalReason::UnknownRecord),
@@ -101,7 +101,7 @@ fn assistant<'a>(
 }
 
 /// Text of content: a string, or the texts of its parts.
-fn words(content: Option<&str>) -> Option<Cow<'_, str>> {
+fn decoded_text(content: Option<&str>) -> Option<Cow<'_, str>> {
     let content = content?;
     if content.starts_with('"') {
         return string(Some(content));
@@ -113,7 +113,7 @@ fn words(content: Option<&str>) -> Option<Cow<'_, str>> {
 }
 
 fn texts(content: Option<&str>) -> Vec<String> {
-    words(content).map(|words| text_block(&quoted(&words))).into_iter().collect()
+    decoded_text(content).map(|words| text_block(&quoted(&words))).into_iter().collect()
 }
 
 /// Parses a time in seconds with a fraction.

@@ -72,7 +72,7 @@ pub(crate) fn single_object(source: &[u8]) -> Option<&str> {
     std::str::from_utf8(source).ok()
 }
 
-/// Describes an unrecognised source.
+/// Describes an unrecognized source.
 pub(crate) fn describe_source(source: &[u8]) -> String {
     if source.trim_ascii().is_empty() {
         return "it is empty".into();

@@ -3,8 +3,8 @@
 use pal_model::is_invisible;
 
 /// Maximum bytes of a description, and of a name.
-pub(crate) const DESCRIPTION_MOST: usize = 2 * 1024;
-pub(crate) const NAME_MOST: usize = 128;
+pub(crate) const DESCRIPTION_MAX: usize = 2 * 1024;
+pub(crate) const NAME_MAX: usize = 128;
 
 /// Removes control and invisible characters, but keeps line ends and tabs.
 pub(crate) fn clean(text: &str, most: usize) -> String {

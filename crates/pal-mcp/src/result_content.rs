@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use crate::clean_text::{NAME_MOST, clean, one_line};
+use crate::clean_text::{NAME_MAX, clean, one_line};
 
 /// Maximum bytes of text in one result.
 const TEXT_BYTES_MAX: usize = 1_000_000;
@@ -22,7 +22,7 @@ const MEDIA_BLOCKS_MAX: usize = 20;
 
 /// Media that the model accepts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MediaSupport {
+pub(crate) struct ResultMediaSupport {
     pub(crate) images: bool,
     pub(crate) documents: bool,
 }
@@ -30,7 +30,7 @@ pub(crate) struct MediaSupport {
 /// Converts the result of a call; the error is the server's own text.
 pub(crate) fn convert_call_result(
     result: CallToolResult,
-    support: MediaSupport,
+    support: ResultMediaSupport,
 ) -> Result<Vec<ContentBlock>, String> {
     let mut builder = ResultBuilder::new(support);
     let said: Vec<Value> =
@@ -51,7 +51,7 @@ pub(crate) fn convert_call_result(
 }
 
 /// Converts the content of a resource.
-pub(crate) fn convert_resource(result: ReadResourceResult, support: MediaSupport) -> Vec<ContentBlock> {
+pub(crate) fn convert_resource(result: ReadResourceResult, support: ResultMediaSupport) -> Vec<ContentBlock> {
     let mut builder = ResultBuilder::new(support);
     for contents in result.contents {
         builder.resource(contents);
@@ -60,7 +60,7 @@ pub(crate) fn convert_resource(result: ReadResourceResult, support: MediaSupport
 }
 
 /// Converts a prompt.
-pub(crate) fn convert_prompt(result: GetPromptResult, support: MediaSupport) -> Vec<ContentBlock> {
+pub(crate) fn convert_prompt(result: GetPromptResult, support: ResultMediaSupport) -> Vec<ContentBlock> {
     let mut builder = ResultBuilder::new(support);
     for message in result.messages {
         builder.content(message.content);
@@ -70,7 +70,7 @@ pub(crate) fn convert_prompt(result: GetPromptResult, support: MediaSupport) -> 
 
 /// A result under construction.
 struct ResultBuilder {
-    support: MediaSupport,
+    support: ResultMediaSupport,
     blocks: Vec<ContentBlock>,
     /// Text blocks.
     texts: Vec<String>,
@@ -81,7 +81,7 @@ struct ResultBuilder {
 }
 
 impl ResultBuilder {
-    fn new(support: MediaSupport) -> ResultBuilder {
+    fn new(support: ResultMediaSupport) -> ResultBuilder {
         ResultBuilder {
             support,
             blocks: Vec::new(),
@@ -97,7 +97,7 @@ impl ResultBuilder {
             McpContent::Text(text) => self.text(&text.text),
             McpContent::Image(image) => self.media(&image.data, Some(&image.mime_type), "a picture"),
             McpContent::Audio(audio) => {
-                let kind = one_line(&audio.mime_type, NAME_MOST);
+                let kind = one_line(&audio.mime_type, NAME_MAX);
                 self.text(&format!("[A recording ({kind}), which cannot be listened to here.]"));
             }
             McpContent::Resource(embedded) => self.resource(embedded.resource),
@@ -109,10 +109,10 @@ impl ResultBuilder {
     fn resource(&mut self, contents: ResourceContents) {
         match contents {
             ResourceContents::TextResourceContents { uri, text, .. } => {
-                self.text(&format!("{}:\n{text}", one_line(&uri, NAME_MOST)));
+                self.text(&format!("{}:\n{text}", one_line(&uri, NAME_MAX)));
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                self.media(&blob, mime_type.as_deref(), &one_line(&uri, NAME_MOST));
+                self.media(&blob, mime_type.as_deref(), &one_line(&uri, NAME_MAX));
             }
             _ => self.text("[A resource of a kind that is not known here.]"),
         }
@@ -121,7 +121,7 @@ impl ResultBuilder {
     fn link(&mut self, link: &Resource) {
         let mut text = format!("[Resource {}", one_line(&link.uri, 2_000));
         let name = link.title.as_deref().unwrap_or(&link.name);
-        text.push_str(&format!(": {}", one_line(name, NAME_MOST)));
+        text.push_str(&format!(": {}", one_line(name, NAME_MAX)));
         if let Some(description) = &link.description {
             text.push_str(&format!(" ({})", one_line(description, 400)));
         }
@@ -149,7 +149,7 @@ impl ResultBuilder {
         let most = DOCUMENT_BYTES_MAX / 3 * 4 + 8;
         let bytes = if data.len() <= most { STANDARD.decode(data.trim()).ok() } else { None };
         let kind = bytes.as_deref().and_then(media_type);
-        let said = one_line(said.unwrap_or("of no known kind"), NAME_MOST);
+        let said = one_line(said.unwrap_or("of no known kind"), NAME_MAX);
         let shown = match (&bytes, kind) {
             (Some(bytes), Some(kind)) if self.can_show(kind, bytes.len()) => Some((kind, bytes)),
             _ => None,
@@ -212,7 +212,7 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    const SEES: MediaSupport = MediaSupport { images: true, documents: true };
+    const SEES: ResultMediaSupport = ResultMediaSupport { images: true, documents: true };
 
     fn result(json: Value) -> CallToolResult {
         serde_json::from_value(json).unwrap()
@@ -258,7 +258,7 @@ mod tests {
         let picture = result(
             serde_json::json!({"content": [{"type": "image", "data": data, "mimeType": "image/png"}]}),
         );
-        let blind = MediaSupport { images: false, documents: false };
+        let blind = ResultMediaSupport { images: false, documents: false };
         assert!(
             texts(&convert_call_result(picture, blind).unwrap())[0]
                 .starts_with("[a picture: image/png, about ")

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::variables::{VariableLookup, expand_variables};
 
 /// Maximum characters of a server's name.
-const NAME_MOST: usize = 64;
+const NAME_MAX: usize = 64;
 
 /// A configured server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -206,9 +206,9 @@ impl ServerParser<'_> {
     fn check_name(&self) -> Result<(), McpConfigError> {
         let name = self.server;
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_. /@".contains(letter);
-        if name.trim().is_empty() || name.len() > NAME_MOST || !name.chars().all(is_plain) {
+        if name.trim().is_empty() || name.len() > NAME_MAX || !name.chars().all(is_plain) {
             let what = format!(
-                "its name must have 1 to {NAME_MOST} letters, digits, dashes, underscores, dots, slashes or spaces"
+                "its name must have 1 to {NAME_MAX} letters, digits, dashes, underscores, dots, slashes or spaces"
             );
             return Err(self.error(None, what));
         }

@@ -9,7 +9,7 @@ use rmcp::model::{JsonObject, PaginatedRequestParams, Prompt, Resource, Resource
 use rmcp::service::Peer;
 use tokio::time::timeout;
 
-use crate::clean_text::{DESCRIPTION_MOST, NAME_MOST, clean, one_line};
+use crate::clean_text::{DESCRIPTION_MAX, NAME_MAX, clean, one_line};
 use crate::server_state::{McpPrompt, McpResource, McpTool, ServerLists};
 
 /// Maximum items of one list, and maximum pages.
@@ -75,7 +75,7 @@ async fn tools(server: &str, peer: &Peer<RoleClient>) -> Result<Vec<McpTool>, St
 
 fn offered(server: &str, tool: &Tool) -> Option<McpTool> {
     // A name that had to be cleaned could not be called.
-    if tool.name.is_empty() || tool.name.len() > NAME_MOST || tool.name.contains(char::is_control) {
+    if tool.name.is_empty() || tool.name.len() > NAME_MAX || tool.name.contains(char::is_control) {
         return None;
     }
     let title = tool.title.as_deref().or(tool.annotations.as_ref().and_then(|notes| notes.title.as_deref()));
@@ -83,7 +83,7 @@ fn offered(server: &str, tool: &Tool) -> Option<McpTool> {
     Some(McpTool {
         server: server.to_owned(),
         name: tool.name.to_string(),
-        description: clean(description.or(title).unwrap_or_default(), DESCRIPTION_MOST),
+        description: clean(description.or(title).unwrap_or_default(), DESCRIPTION_MAX),
         schema: schema(&tool.input_schema)?,
         is_read_only: tool.annotations.as_ref().and_then(|notes| notes.read_only_hint).unwrap_or(false),
     })
@@ -100,9 +100,9 @@ async fn resources(server: &str, peer: &Peer<RoleClient>) -> Result<Vec<McpResou
         .into_iter()
         .map(|resource| McpResource {
             server: server.to_owned(),
-            name: one_line(resource.title.as_deref().unwrap_or(&resource.name), NAME_MOST),
-            description: clean(resource.description.as_deref().unwrap_or_default(), DESCRIPTION_MOST),
-            mime_type: resource.mime_type.map(|kind| one_line(&kind, NAME_MOST)),
+            name: one_line(resource.title.as_deref().unwrap_or(&resource.name), NAME_MAX),
+            description: clean(resource.description.as_deref().unwrap_or_default(), DESCRIPTION_MAX),
+            mime_type: resource.mime_type.map(|kind| one_line(&kind, NAME_MAX)),
             uri: resource.uri,
             is_template: false,
         })
@@ -111,9 +111,9 @@ async fn resources(server: &str, peer: &Peer<RoleClient>) -> Result<Vec<McpResou
         async { Ok(all!(peer, list_resource_templates, resource_templates)) }.await;
     offered.extend(templates.unwrap_or_default().into_iter().map(|template| McpResource {
         server: server.to_owned(),
-        name: one_line(template.title.as_deref().unwrap_or(&template.name), NAME_MOST),
-        description: clean(template.description.as_deref().unwrap_or_default(), DESCRIPTION_MOST),
-        mime_type: template.mime_type.map(|kind| one_line(&kind, NAME_MOST)),
+        name: one_line(template.title.as_deref().unwrap_or(&template.name), NAME_MAX),
+        description: clean(template.description.as_deref().unwrap_or_default(), DESCRIPTION_MAX),
+        mime_type: template.mime_type.map(|kind| one_line(&kind, NAME_MAX)),
         uri: template.uri_template,
         is_template: true,
     }));
@@ -132,18 +132,18 @@ async fn prompts(server: &str, peer: &Peer<RoleClient>) -> Result<Vec<McpPrompt>
         server: server.to_owned(),
         description: clean(
             prompt.description.as_deref().or(prompt.title.as_deref()).unwrap_or_default(),
-            DESCRIPTION_MOST,
+            DESCRIPTION_MAX,
         ),
         arguments: prompt
             .arguments
             .unwrap_or_default()
             .into_iter()
-            .map(|argument| (one_line(&argument.name, NAME_MOST), argument.required.unwrap_or(false)))
+            .map(|argument| (one_line(&argument.name, NAME_MAX), argument.required.unwrap_or(false)))
             .collect(),
         name: prompt.name,
     };
     let mut prompts: Vec<McpPrompt> = prompts.into_iter().map(offered).collect();
-    prompts.retain(|prompt| !prompt.name.is_empty() && prompt.name.len() <= NAME_MOST);
+    prompts.retain(|prompt| !prompt.name.is_empty() && prompt.name.len() <= NAME_MAX);
     prompts.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(prompts)
 }

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use crate::clean_text::{clean, tool_name_part};
 use crate::pool_settings::ServerPoolSettings;
-use crate::result_content::{self, MediaSupport};
+use crate::result_content::{self, ResultMediaSupport};
 use crate::server_config::McpServerConfig;
 use crate::server_state::{McpPrompt, McpResource, McpTool, ServerSnapshot, ServerState};
 use crate::supervisor::{ServerContext, ServerHandle, supervise};
@@ -252,8 +252,11 @@ impl ServerPool {
         known.filter(|known| known.is_callable()).flat_map(|known| list(&known)).collect()
     }
 
-    fn media_support(&self) -> MediaSupport {
-        MediaSupport { images: self.context.settings.images, documents: self.context.settings.documents }
+    fn media_support(&self) -> ResultMediaSupport {
+        ResultMediaSupport {
+            images: self.context.settings.images,
+            documents: self.context.settings.documents,
+        }
     }
 
     /// Sends a request to a server once it is ready, within its time limit.

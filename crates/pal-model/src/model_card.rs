@@ -195,7 +195,7 @@ pub struct ModelCapabilities {
     pub system_messages: bool,
     /// Context-management edits that the provider runs.
     pub context_management: Vec<SmolStr>,
-    /// The provider summarises on demand.
+    /// The provider summarizes on demand.
     pub provider_compaction: bool,
     /// Accepts deferred tools and tool references.
     pub tool_search: bool,

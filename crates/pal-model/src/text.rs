@@ -31,6 +31,17 @@ pub fn truncate_chars(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
+/// Returns the first `max_chars` characters of a text.
+pub fn first_chars(text: &str, max_chars: usize) -> &str {
+    text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Keeps the first `kept_chars` characters of a text and appends `…` if something was cut.
+pub fn cut_with_ellipsis(text: &str, kept_chars: usize) -> Cow<'_, str> {
+    let head = first_chars(text, kept_chars);
+    if head.len() < text.len() { Cow::Owned(format!("{head}…")) } else { Cow::Borrowed(text) }
+}
+
 /// Joins a text into one line: each run of white space becomes one space, none is left at the ends.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -39,6 +50,13 @@ pub fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cuts_count_characters_and_only_cut_texts_get_an_ellipsis() {
+        assert_eq!((first_chars("äöü", 2), first_chars("äöü", 3), first_chars("ä", 0)), ("äö", "äöü", ""));
+        let cut = ["äöü", "äö", ""].map(|text| cut_with_ellipsis(text, 2));
+        assert_eq!(cut, ["äö…", "äö", ""]);
+    }
 
     #[test]
     fn digits_are_grouped_by_three() {

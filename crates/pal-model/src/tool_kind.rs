@@ -135,12 +135,12 @@ impl ToolKind {
             return kind == self;
         }
         let known = WORDS.iter().filter(|(kind, _)| *kind == self).flat_map(|(_, words)| words.iter());
-        words(name).any(|word| known.clone().any(|known| word.eq_ignore_ascii_case(known)))
+        name_words(name).any(|word| known.clone().any(|known| word.eq_ignore_ascii_case(known)))
     }
 }
 
 /// Splits a name into words at non-alphanumeric characters and camel-case humps.
-fn words(name: &str) -> impl Iterator<Item = &str> {
+fn name_words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|letter: char| !letter.is_ascii_alphanumeric()).flat_map(|part| {
         let bytes = part.as_bytes();
         let is_hump =
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn words_of_a_name_hint_at_the_kind() {
-        let split = |name| words(name).collect::<Vec<_>>();
+        let split = |name| name_words(name).collect::<Vec<_>>();
         assert_eq!(split("replaceInFile-now"), ["replace", "In", "File", "now"]);
         assert_eq!((split(""), split("HTTPGet")), (vec![], vec!["HTTPGet"]));
         let kinds = [ToolKind::Read, ToolKind::Shell, ToolKind::Search, ToolKind::Edit, ToolKind::Write];

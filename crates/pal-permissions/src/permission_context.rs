@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::{SandboxLimits, SandboxState, TargetPath};
 
 /// Paths and settings that a permission check depends on. Folders must have their links resolved, or nothing
-/// in them is recognised.
+/// in them is recognized.
 pub struct PermissionContext<'a> {
     /// Folders that the session works in. Relative rule patterns start at the first one.
     pub roots: Vec<PathBuf>,

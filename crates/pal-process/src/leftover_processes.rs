@@ -155,7 +155,7 @@ impl Default for ProcessSession {
 
 impl ProcessSession {
     /// Value of [`SESSION_VARIABLE`] for its commands.
-    pub fn mark(&self) -> &str {
+    pub fn tag(&self) -> &str {
         &self.mark
     }
 
@@ -228,7 +228,7 @@ impl CommandTag {
                 let is_member = |entry: &&ProcessEntry| members.contains(&entry.key.pid);
                 found.extend(with_descendants(table, table.entries().filter(is_member)));
             }
-            // A process that removed its mark is recognised by its parent.
+            // A process that removed its mark is recognized by its parent.
             if let Some(own) = ProcessEntry::own().filter(|_| ADOPTS.load(Ordering::Relaxed) && is_alone()) {
                 let is_bare = |entry: &&ProcessEntry| {
                     entry.is_adopted_by(&own)

@@ -1,4 +1,4 @@
-//! How paths and texts of others are named.
+//! Display of paths and file texts in notices.
 
 use std::path::Path;
 
@@ -20,14 +20,6 @@ pub(crate) fn display_name(name: &str) -> String {
         }
     }
     escape_tags(&line).into_owned()
-}
-
-/// The beginning of a text, with a sign where it was cut.
-pub(crate) fn truncate_chars(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// State of an instruction file that a session keeps, to notice later changes.

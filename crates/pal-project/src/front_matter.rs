@@ -1,7 +1,7 @@
-//! The front matter of a rule: which files it is for.
+//! Front matter of a rule: the files that it applies to.
 //!
-//! Only rules have front matter. In any other file two lines of `---` may be rules across the page, and what stands
-//! between them instructions that must not be swallowed.
+//! Only rules have front matter. In any other file two lines of `---` may be horizontal rules, and the text between them instructions
+//! that must not be lost.
 
 use std::path::{Component, Path};
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_front_matter_stays() {
+    fn text_without_front_matter_is_unchanged() {
         check("---\nnever ends", "---\nnever ends", &[]);
         check("\n---\na: b\n---\n", "\n---\na: b\n---\n", &[]);
     }

@@ -1,9 +1,8 @@
-//! A snapshot of the repository around a directory, within a time box.
+//! Snapshot of the repository around a directory, taken within a time limit.
 //!
-//! The repository may be anybody's, so nothing that its configuration names is run: no file system monitor, no
-//! filters, no signature checks, no hooks, no fetching of missing objects, no status of submodules (which have a
-//! configuration of their own). Filters that the user set up for all repositories stay. Nothing is written, no lock is
-//! taken, nothing is asked on the terminal.
+//! The repository is untrusted, so nothing that its configuration names is run: no file system monitor, no filters, no signature checks,
+//! no hooks, no fetching of missing objects, no status of submodules (which have their own configuration). Filters that the user
+//! configured for all repositories stay. Nothing is written, no lock is taken, no terminal prompt appears.
 
 mod git_command;
 mod git_config;
@@ -12,9 +11,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pal_model::text::cut_with_ellipsis;
 use pal_prompt::{GitSnapshot, GitState};
 
-use crate::display_text::truncate_chars;
 use crate::project_bounds::{find_repository, resolve_links};
 use git_command::{GitCall, GitFailure, run_git};
 use git_config::GitConfig;
@@ -132,7 +131,7 @@ fn default_branch(call: &GitCall, config: &GitConfig) -> Option<String> {
 /// One line of bounded length.
 fn line(text: &str) -> String {
     let text = text.lines().next().unwrap_or_default().trim();
-    truncate_chars(text, LINE_CHARACTERS_MAX)
+    cut_with_ellipsis(text, LINE_CHARACTERS_MAX).into_owned()
 }
 
 /// The lines that fit, and whether some did not.

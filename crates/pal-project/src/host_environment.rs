@@ -1,4 +1,4 @@
-//! The machine and the place that a session works in.
+//! Operating system, shell and directory of a session.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Judges an included file, or one that a link leads to, like a call of `Read`: an instruction file may come from anybody,
-//! and what it includes goes to the provider with the first request.
+//! Checks permissions for an included file, or for the target of a link, like a `Read` call: instruction files are untrusted, and what
+//! they include goes to the provider with the first request.
 
 use std::path::{Path, PathBuf};
 

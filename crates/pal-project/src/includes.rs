@@ -1,7 +1,7 @@
-//! Finds what a Markdown text includes: words such as `@docs/style.md`.
+//! Finds the includes of a Markdown text: words such as `@docs/style.md`.
 //!
-//! Markdown decides what is text: nothing in code spans, code blocks, HTML tags or comments counts. The words
-//! themselves are taken from the source, because the parser cuts texts at `_` and `*`, which file names may hold.
+//! A Markdown parser tells text from code spans, code blocks, HTML tags and comments, which are ignored. The words themselves are taken
+//! from the source, because the parser splits texts at `_` and `*`, which file names may contain.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_as_a_path() {
+    fn path_like_words_are_recognized() {
         for word in ["./a", "../b", "~/c", "/d", "docs/a.md", "a.md,", "b.txt#x"] {
             assert!(looks_like_path(word), "{word}");
         }

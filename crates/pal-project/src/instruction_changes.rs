@@ -1,8 +1,7 @@
-//! What became of the instruction files since they were read: on disk, by a change of directory, or while the session
-//! was not running.
+//! Changes of instruction files since they were read: on disk, by a change of directory, or while the session was not running.
 //!
-//! What was sent stays as it was sent; a change is told by a notice behind it. Without a change this costs one look
-//! at the outside of each file; only when one looks different is everything read again and compared.
+//! Sent text stays as it was sent; a change is announced by a notice after it. Without a change this costs one `stat` per file; only if
+//! one differs are all files read again and compared.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,11 +10,11 @@ use pal_model::SourceNote;
 use pal_prompt::{InstructionFile, InstructionScope, fingerprint_source};
 
 use crate::front_matter::{parse_rule_text, rules_folder};
+use crate::instruction_discovery::{InstructionSet, discover_instructions, is_foreign};
+use crate::instruction_locations::InstructionSearch;
 use crate::instruction_notice::{
     InstructionChange, InstructionNotice, render_added_text, render_changed_text, render_removed_text,
 };
-use crate::instruction_search::InstructionSearch;
-use crate::instruction_set::{InstructionSet, discover_instructions, is_foreign};
 use crate::instruction_walk::WalkFindings;
 use crate::project_bounds::{list_directories_between, resolve_links};
 use crate::text_reader::read_text;

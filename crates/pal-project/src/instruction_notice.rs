@@ -1,4 +1,4 @@
-//! The wording of notices. Names and texts of files are defused here, because they stand in sentences of ours.
+//! Texts of notices. Names and contents of files are defused here, because they appear inside the program's own sentences.
 
 use std::time::Duration;
 

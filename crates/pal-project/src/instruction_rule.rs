@@ -1,4 +1,4 @@
-//! Rules that wait until a file that they are for is touched.
+//! Rules that become active when a file that they apply to is touched.
 
 use std::path::{Path, PathBuf};
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_told() {
+    fn invalid_front_matter_is_reported() {
         assert_eq!(parse_globs(&["[".to_owned(), "a".to_owned()]).1.len(), 1);
         assert_eq!(parse_globs(&["x".repeat(1_001)]).1.len(), 1);
         assert_eq!(parse_globs(&vec!["x".to_owned(); 101]).1.len(), 1);

@@ -1,19 +1,20 @@
-//! Reads instruction files one by one, each at most once, and what they include before them.
+//! Reads instruction files one by one, each at most once, and their includes before them.
 //!
-//! A file is known by its path with all links followed, a text by its fingerprint. What is outside of the project is
-//! not opened before the user said so: neither by an include nor by a link that the repository brought along.
+//! A file is identified by its resolved path, a text by its fingerprint. Files outside of the project are not opened before the user
+//! allows it, neither by an include nor by a link in the repository.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use pal_model::text::cut_with_ellipsis;
 use pal_prompt::{InstructionFile, InstructionScope, PrefixOmission, fingerprint_source};
 use serde::Serialize;
 
-use crate::display_text::{display_name, display_path, truncate_chars};
+use crate::display_text::{display_name, display_path};
 use crate::front_matter::{parse_rule_text, rules_folder};
 use crate::includes::{find_references, list_path_readings, looks_like_path};
+use crate::instruction_locations::InstructionSearch;
 use crate::instruction_rule::{InstructionRule, parse_rule};
-use crate::instruction_search::InstructionSearch;
 use crate::project_bounds::{ProjectBounds, is_injected, normalize_path, resolve_links};
 use crate::source_stamp::{SourceStamp, stamp_of};
 use crate::text_reader::read_text;
@@ -348,7 +349,9 @@ impl InstructionWalk {
             if looks_like_path(word) {
                 let why =
                     format!("no such file; {} includes it", display_name(&display_path(&includer.path)));
-                findings.left_out.push(PrefixOmission { what: truncate_chars(word, WORD_SHOWN_MAX), why });
+                findings
+                    .left_out
+                    .push(PrefixOmission { what: cut_with_ellipsis(word, WORD_SHOWN_MAX).into_owned(), why });
             }
             return;
         };

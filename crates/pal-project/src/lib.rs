@@ -1,5 +1,5 @@
-//! What is around a session on disk: instruction files, the git repository, the machine. Gathered here as the plain
-//! data of `pal-prompt`; what it means is decided there.
+//! The project around a session: instruction files, the git repository, the machine. Collected as the plain data types of
+//! `pal-prompt`, which decides how they are presented.
 //!
 //! ```no_run
 //! use std::{path::Path, sync::Arc};
@@ -38,10 +38,10 @@ mod host_environment;
 mod include_permission;
 mod includes;
 mod instruction_changes;
+mod instruction_discovery;
+mod instruction_locations;
 mod instruction_notice;
 mod instruction_rule;
-mod instruction_search;
-mod instruction_set;
 mod instruction_walk;
 mod project_bounds;
 mod project_identity;
@@ -54,12 +54,12 @@ mod token_limit;
 pub use display_text::source_note;
 pub use git_snapshot::{GIT_TIMEOUT, take_git_snapshot};
 pub use host_environment::read_environment;
-pub use instruction_notice::{InstructionChange, InstructionNotice, render_joining_text};
-pub use instruction_rule::InstructionRule;
-pub use instruction_search::{
+pub use instruction_discovery::{InstructionSet, discover_instructions};
+pub use instruction_locations::{
     INSTRUCTION_TOKENS_MAX, InstructionLimit, InstructionSearch, managed_folders, user_folders,
 };
-pub use instruction_set::{InstructionSet, discover_instructions};
+pub use instruction_notice::{InstructionChange, InstructionNotice, render_joining_text};
+pub use instruction_rule::InstructionRule;
 pub use instruction_walk::IncludeQuestion;
 pub use project_bounds::find_project_root;
 pub use project_identity::find_project;

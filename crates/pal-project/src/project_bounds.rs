@@ -1,13 +1,13 @@
-//! The project around a working directory: its top, and what counts as inside of it.
+//! Bounds of the project around a working directory: its root, and which paths are inside.
 //!
-//! The top is that of the nearest repository: the first directory upwards that holds `.git`. In a git worktree that
-//! is the worktree's own top, in a submodule the submodule's own: instructions of the repository around a submodule
-//! are about another project, and are told of as left out. Without a repository the working directory stands alone,
-//! because what lies above it (`/tmp`, a shared drive) may be anybody's.
+//! The root is that of the nearest repository: the first directory upwards that contains `.git`. In a git worktree that is the worktree's
+//! own root, in a submodule the submodule's own: instructions of the repository around a submodule are about another project, and are
+//! reported as left out. Without a repository the working directory is the project, because the directories above it (`/tmp`, a shared
+//! drive) may belong to anyone.
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::instruction_search::InstructionSearch;
+use crate::instruction_locations::InstructionSearch;
 
 /// Prefix of files that another program put there for itself.
 const INJECTED: &str = ".claude-injected-";

@@ -1,4 +1,4 @@
-//! Which project a directory belongs to, for whatever is kept by project: sessions, memory.
+//! Identity of the project that a directory belongs to. Sessions and memories are stored by it.
 
 use std::path::{Path, PathBuf};
 

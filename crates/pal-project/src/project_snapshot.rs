@@ -1,4 +1,4 @@
-//! Everything around a session, gathered at once: git in a thread of its own while the files are read.
+//! Collects the project context of a session: git runs on its own thread while instruction files are read.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use pal_prompt::{GitState, HostEnvironment};
 
 use crate::git_snapshot::take_git_snapshot;
 use crate::host_environment::read_environment;
-use crate::instruction_search::InstructionSearch;
-use crate::instruction_set::{InstructionSet, discover_instructions};
+use crate::instruction_discovery::{InstructionSet, discover_instructions};
+use crate::instruction_locations::InstructionSearch;
 
 /// Inputs of the gathering.
 #[derive(Clone, Debug)]

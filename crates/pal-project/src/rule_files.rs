@@ -1,7 +1,7 @@
-//! The files below a folder of rules.
+//! Lists the rule files below a rules folder.
 //!
-//! A repository may bring links along, so a folder outside of the project is not looked into before the user said so,
-//! no folder is looked into twice, and the walk ends when it has seen more than anybody keeps as rules.
+//! A repository may contain links, so a folder outside of the project is not read before the user allows it, no folder is read twice, and
+//! the walk stops after a fixed number of entries.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

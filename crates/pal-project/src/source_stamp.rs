@@ -1,4 +1,4 @@
-//! What a file looks like from outside: enough to know, without reading it, that it is still the same.
+//! Stamp of a file (size, times, inode): tells without reading it that the file is unchanged.
 
 use std::fs::Metadata;
 use std::path::Path;

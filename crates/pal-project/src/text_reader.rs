@@ -1,4 +1,4 @@
-//! Reading one file: as text, or the reason why not. Never more of it than the limit.
+//! Reads a file as text up to a limit, or gives the reason why it cannot.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,9 +1,9 @@
-//! What happens when instruction files are too many or too long.
+//! Limits of instruction files in tokens: which files are truncated or left out.
 
 use pal_prompt::{InstructionScope, PrefixOmission};
 
 use crate::display_text::display_name;
-use crate::instruction_search::InstructionLimit;
+use crate::instruction_locations::InstructionLimit;
 use crate::instruction_walk::WalkFindings;
 
 /// Number of the largest files that a warning names.

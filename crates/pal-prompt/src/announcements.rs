@@ -1,11 +1,11 @@
-//! Announcements (§6.5): what the model can draw on besides its list of tools, told behind what was sent, and only what
-//! has changed since it was last told.
+//! Announcements (§6.5): capabilities besides the tool list, appended after the sent messages, and only those that changed since the
+//! last announcement.
 //!
-//! The log knows what was announced. What is there now is compared with it, by name; instructions of servers by their
-//! words as well. Only what the text really names counts as announced: what does not fit is told the next time.
+//! The log records what was announced. Current capabilities are compared with it by name, instructions of servers also by text. Only what
+//! the text actually names counts as announced; what does not fit is announced the next time.
 //!
-//! The text speaks for the system and holds our words and names alone. What tools, agents, skills and servers say of
-//! themselves was written by others: it goes apart, as content, with a frame that says so.
+//! The text has the authority of the system and contains only the program's own words and names. Descriptions by tools, agents, skills
+//! and servers are untrusted: they go into separate content, in a frame that says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::defused_text::{defuse_block, one_line, quote_lines, split_at_chars};
 use crate::prompt_inputs::McpInstructions;
-use crate::tools::{CatalogueTool, ToolCatalogue};
+use crate::tools::{CatalogTool, ToolCatalog};
 
 /// Most characters of one announcement.
-const CHARACTERS_MOST: usize = 12_000;
+const CHARACTERS_MAX: usize = 12_000;
 /// Most characters of a name, of what is said about it, and of a server's instructions.
-const NAME_MOST: usize = 200;
-const ABOUT_MOST: usize = 240;
-const SERVER_WORDS_MOST: usize = 4_000;
+const NAME_MAX: usize = 200;
+const ABOUT_MAX: usize = 240;
+const SERVER_WORDS_MAX: usize = 4_000;
 /// Most characters of a name in our own text.
-const PLAIN_NAME_MOST: usize = 130;
+const PLAIN_NAME_MAX: usize = 130;
 
 /// Tools, agents, skills and servers that exist now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -61,13 +61,11 @@ pub struct Announcement {
     pub is_partial: bool,
 }
 
-impl ToolCatalogue {
+impl ToolCatalog {
     /// The deferred tools and the late ones, as they are announced.
     pub fn list_capabilities(&self) -> Vec<Capability> {
-        let offered = |tool: &CatalogueTool| Capability {
-            name: tool.wire_name.clone(),
-            about: tool.description.clone(),
-        };
+        let offered =
+            |tool: &CatalogTool| Capability { name: tool.wire_name.clone(), about: tool.description.clone() };
         self.hidden_tools().map(offered).collect()
     }
 }
@@ -86,7 +84,7 @@ pub fn announce(
     let mut page = AnnouncementPage {
         text: String::from(OPENING),
         descriptions: String::new(),
-        left: CHARACTERS_MOST,
+        left: CHARACTERS_MAX,
         is_full: false,
     };
     let nothing = BTreeSet::new();
@@ -155,8 +153,8 @@ impl AnnouncementGroup {
         offered: &[Capability],
     ) -> AnnouncementGroup {
         let row = |offered: &Capability| {
-            let about = one_line(offered.about.trim().lines().next().unwrap_or_default(), ABOUT_MOST);
-            let name = one_line(&offered.name, NAME_MOST);
+            let about = one_line(offered.about.trim().lines().next().unwrap_or_default(), ABOUT_MAX);
+            let name = one_line(&offered.name, NAME_MAX);
             let description =
                 (!about.is_empty() || !is_plain_name(&name)).then(|| format!("> - {name}: {about}"));
             AnnouncementRow { name, description }
@@ -172,9 +170,9 @@ impl AnnouncementGroup {
     fn from_servers(given: &[McpInstructions]) -> AnnouncementGroup {
         let said = given.iter().filter(|given| !given.text.trim().is_empty());
         let told = said.map(|given| {
-            let (words, is_cut) = split_at_chars(&given.text, SERVER_WORDS_MOST);
+            let (words, is_cut) = split_at_chars(&given.text, SERVER_WORDS_MAX);
             let cut = if is_cut { "\n[Cut here.]" } else { "" };
-            let server = one_line(&given.server, NAME_MOST);
+            let server = one_line(&given.server, NAME_MAX);
             let description = Some(format!("\n{server}:\n{}{cut}", quote_lines(&defuse_block(words))));
             // Other words under the same name are told again.
             let print = xxh3_64(given.text.as_bytes()) as u32;
@@ -199,7 +197,7 @@ impl AnnouncementGroup {
         // One whose new words did not fit yet stays as it is until they are told.
         let lost = lost.into_iter().filter(|key| !self.now.keys().any(|now| self.is_successor(now, key)));
         let lost = lost
-            .map(|key| (key, AnnouncementRow { name: one_line(name_of(key), NAME_MOST), description: None }));
+            .map(|key| (key, AnnouncementRow { name: one_line(name_of(key), NAME_MAX), description: None }));
         let told_gone = page.list_names(self.headings.gone, lost);
         gone.extend(told_gone.iter());
         let gone: Vec<SmolStr> = gone.into_iter().cloned().collect();
@@ -220,7 +218,7 @@ impl AnnouncementGroup {
 /// only among the words of others.
 fn is_plain_name(name: &str) -> bool {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-.:/@".contains(letter);
-    name.chars().count() <= PLAIN_NAME_MOST && name.chars().all(is_plain)
+    name.chars().count() <= PLAIN_NAME_MAX && name.chars().all(is_plain)
 }
 
 /// Separator between a server's name and the fingerprint of its instructions.

@@ -1,30 +1,27 @@
-//! Words of others, made fit to stand in a text of ours: on one line where they are names, bounded, defused.
+//! Defuses untrusted text before it is put into a prompt: bounds its length, keeps names on one line, escapes tags.
 
 use std::borrow::Cow;
 
+use pal_model::text::cut_with_ellipsis;
 use pal_model::{escape_tags, is_invisible};
 
 /// Most characters of a name: a path, a branch, a server.
-pub(crate) const NAME_MOST: usize = 1_000;
+pub(crate) const NAME_MAX: usize = 1_000;
 
-/// A name on one line: line ends and other control characters become spaces, invisible ones go, what is too long is
-/// cut, and guarded tags are defused.
+/// Puts a name on one line: line ends and other control characters become spaces, invisible characters are removed, a long
+/// name is truncated, and guarded tags are defused.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let visible: String = text
         .chars()
         .filter(|letter| is_break(*letter) || !is_invisible(*letter))
         .map(|letter| if is_break(letter) { ' ' } else { letter })
         .collect();
-    let visible = visible.trim();
-    match visible.char_indices().nth(most) {
-        Some((end, _)) => escape_tags(&format!("{}…", &visible[..end])).into_owned(),
-        None => escape_tags(visible).into_owned(),
-    }
+    escape_tags(&cut_with_ellipsis(visible.trim(), most)).into_owned()
 }
 
 /// A name as the value of an attribute: on one line, and without what would end the value or the tag.
 pub(crate) fn escape_attribute(text: &str) -> String {
-    one_line(text, NAME_MOST).replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+    one_line(text, NAME_MAX).replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A text of several lines without what surrounds it, otherwise as [`defuse_text`] makes it.

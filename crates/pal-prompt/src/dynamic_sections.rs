@@ -1,22 +1,22 @@
-//! Sections that tell of one session: each from what is known, none if nothing is.
+//! Sections that depend on the session. A section without data is left out.
 
 use pal_model::ModelCard;
 use smol_str::SmolStr;
 
-use crate::defused_text::{NAME_MOST, defuse_block, format_count, one_line, quote_lines, split_at_chars};
+use crate::defused_text::{NAME_MAX, defuse_block, format_count, one_line, quote_lines, split_at_chars};
 use crate::prefix_inputs::SectionInputs;
 use crate::prefix_parts::PrefixOmission;
 use crate::prompt_inputs::{McpInstructions, PromptMode};
-use crate::tools::ToolCatalogue;
+use crate::tools::ToolCatalog;
 
 /// Most characters of what one server says about itself.
-const SERVER_WORDS_MOST: usize = 4_000;
+const SERVER_WORDS_MAX: usize = 4_000;
 
 /// Most characters of a style's description.
-const STYLE_MOST: usize = 20_000;
+const STYLE_MAX: usize = 20_000;
 
 pub(crate) fn attribution(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmission>) -> Option<String> {
-    let text = one_line(&material.assembly.attribution, NAME_MOST);
+    let text = one_line(&material.assembly.attribution, NAME_MAX);
     (!text.is_empty()).then_some(text)
 }
 
@@ -30,12 +30,12 @@ pub(crate) fn mode(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmission>) ->
 
 pub(crate) fn cache_breaker(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmission>) -> Option<String> {
     let text = material.assembly.facts.cache_breaker.as_ref()?;
-    Some(format!("[cache breaker: {}]", one_line(text, NAME_MOST)))
+    Some(format!("[cache breaker: {}]", one_line(text, NAME_MAX)))
 }
 
 pub(crate) fn guidance(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmission>) -> Option<String> {
     let mut points = material.assembly.facts.guidance.clone();
-    points.extend(material.catalogue.guidance(material.assembly.card));
+    points.extend(material.catalog.guidance(material.assembly.card));
     points.extend(servers(&material.assembly.servers));
     section("This session", &points)
 }
@@ -57,7 +57,7 @@ pub(crate) fn environment(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmissi
     let mut points = Vec::new();
     let mut point = |name: &str, value: &str| {
         if !value.is_empty() {
-            points.push(format!("{name}: {}", one_line(value, NAME_MOST)));
+            points.push(format!("{name}: {}", one_line(value, NAME_MAX)));
         }
     };
     point("Working directory", &around.directory);
@@ -72,13 +72,13 @@ pub(crate) fn environment(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmissi
     point("Shell", around.shell.as_deref().unwrap_or_default());
     // Without a place nothing is known of the surroundings, and the model's name alone is no environment.
     if !points.is_empty() {
-        points.push(format!("Model: {}", one_line(&material.assembly.card.model, NAME_MOST)));
+        points.push(format!("Model: {}", one_line(&material.assembly.card.model, NAME_MAX)));
     }
     section("Environment", &points)
 }
 
 pub(crate) fn memory(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmission>) -> Option<String> {
-    let folder = one_line(material.assembly.facts.memory.as_ref()?, NAME_MOST);
+    let folder = one_line(material.assembly.facts.memory.as_ref()?, NAME_MAX);
     Some(include_str!("texts/memory_place.md").trim().replace("{folder}", &folder))
 }
 
@@ -97,18 +97,18 @@ pub(crate) fn output_style(
 ) -> Option<String> {
     let style = material.assembly.facts.output_style.as_ref()?;
     let name = one_line(&style.name, 100);
-    let (text, is_cut) = split_at_chars(&style.text, STYLE_MOST);
+    let (text, is_cut) = split_at_chars(&style.text, STYLE_MAX);
     if is_cut {
         left_out.push(PrefixOmission {
             what: format!("end of the output style {name}"),
-            why: format!("it is longer than {STYLE_MOST} characters"),
+            why: format!("it is longer than {STYLE_MAX} characters"),
         });
     }
     Some(format!("# Output style: {name}\n\n{}", defuse_block(text)))
 }
 
 pub(crate) fn scratchpad(material: &SectionInputs<'_>, _: &mut Vec<PrefixOmission>) -> Option<String> {
-    let folder = one_line(material.assembly.facts.scratchpad.as_ref()?, NAME_MOST);
+    let folder = one_line(material.assembly.facts.scratchpad.as_ref()?, NAME_MAX);
     let text = format!(
         "# Scratchpad\n\nTemporary files (scripts to try something, intermediate results, downloads) go into this folder of this \
          session, not into the project and not into a shared temporary folder: {folder}"
@@ -124,7 +124,7 @@ pub(crate) fn mcp_instructions(
     if facts.mcp_as_deltas {
         let why = "they are sent in the conversation, as they change";
         left_out.extend(facts.mcp_instructions.iter().map(|given| PrefixOmission {
-            what: format!("instructions of the MCP server {}", one_line(&given.server, NAME_MOST)),
+            what: format!("instructions of the MCP server {}", one_line(&given.server, NAME_MAX)),
             why: why.to_owned(),
         }));
         return None;
@@ -137,14 +137,14 @@ pub(crate) fn mcp_instructions(
     }
     let mut text = String::from(include_str!("texts/servers.md").trim());
     for given in given {
-        let server = one_line(&given.server, NAME_MOST);
-        let (words, is_cut) = split_at_chars(&given.text, SERVER_WORDS_MOST);
+        let server = one_line(&given.server, NAME_MAX);
+        let (words, is_cut) = split_at_chars(&given.text, SERVER_WORDS_MAX);
         text.push_str(&format!("\n\n## {server}\n\n{}", quote_lines(&defuse_block(words))));
         if is_cut {
-            text.push_str(&format!("\n\n[Cut after {SERVER_WORDS_MOST} characters.]"));
+            text.push_str(&format!("\n\n[Cut after {SERVER_WORDS_MAX} characters.]"));
             left_out.push(PrefixOmission {
                 what: format!("end of the instructions of the MCP server {server}"),
-                why: format!("they are longer than {SERVER_WORDS_MOST} characters"),
+                why: format!("they are longer than {SERVER_WORDS_MAX} characters"),
             });
         }
     }
@@ -180,7 +180,7 @@ fn section(heading: &str, points: &[String]) -> Option<String> {
     (!points.is_empty()).then(|| format!("# {heading}\n\n{}", points.join("\n")))
 }
 
-impl ToolCatalogue {
+impl ToolCatalog {
     /// Guidance about tools that are not in the list.
     pub(crate) fn guidance(&self, card: &ModelCard) -> Option<String> {
         let deferred: Vec<_> = self.deferred().collect();

@@ -1,4 +1,4 @@
-//! The snapshot of the repository (the end of the system prompt), framed as data.
+//! Git snapshot at the end of the system prompt, framed as data.
 
 use crate::defused_text::{defuse_text, one_line, split_at_chars};
 use crate::prefix_inputs::SectionInputs;
@@ -6,11 +6,11 @@ use crate::prefix_parts::PrefixOmission;
 use crate::prompt_inputs::{GitSnapshot, GitState};
 
 /// Most characters of the list of changed files.
-const STATUS_MOST: usize = 2_000;
+const STATUS_MAX: usize = 2_000;
 
 /// Most commits that are shown, and characters of each.
-const COMMITS_MOST: usize = 5;
-const COMMIT_MOST: usize = 200;
+const COMMITS_MAX: usize = 5;
+const COMMIT_MAX: usize = 200;
 
 pub(crate) fn render_git(material: &SectionInputs<'_>, left_out: &mut Vec<PrefixOmission>) -> Option<String> {
     match &material.assembly.git {
@@ -23,18 +23,18 @@ pub(crate) fn render_git(material: &SectionInputs<'_>, left_out: &mut Vec<Prefix
 }
 
 fn snapshot_text(snapshot: &GitSnapshot) -> String {
-    let mut data = format!("Branch: {}", one_line(&snapshot.branch, COMMIT_MOST));
+    let mut data = format!("Branch: {}", one_line(&snapshot.branch, COMMIT_MAX));
     if let Some(branch) = &snapshot.default_branch {
-        data.push_str(&format!("\nDefault branch: {}", one_line(branch, COMMIT_MOST)));
+        data.push_str(&format!("\nDefault branch: {}", one_line(branch, COMMIT_MAX)));
     }
     if let Some(user) = &snapshot.user {
-        data.push_str(&format!("\nUser: {}", one_line(user, COMMIT_MOST)));
+        data.push_str(&format!("\nUser: {}", one_line(user, COMMIT_MAX)));
     }
     data.push_str(&status_text(snapshot));
     if !snapshot.commits.is_empty() {
         data.push_str("\nNewest commits:");
-        for commit in snapshot.commits.iter().take(COMMITS_MOST) {
-            data.push_str(&format!("\n  {}", one_line(commit, COMMIT_MOST)));
+        for commit in snapshot.commits.iter().take(COMMITS_MAX) {
+            data.push_str(&format!("\n  {}", one_line(commit, COMMIT_MAX)));
         }
     }
     format!(
@@ -45,7 +45,7 @@ fn snapshot_text(snapshot: &GitSnapshot) -> String {
 }
 
 fn status_text(snapshot: &GitSnapshot) -> String {
-    let (status, is_cut) = split_at_chars(snapshot.status.trim_end(), STATUS_MOST);
+    let (status, is_cut) = split_at_chars(snapshot.status.trim_end(), STATUS_MAX);
     if status.trim().is_empty() {
         return String::from(if snapshot.status_was_cut { "\nStatus: unknown" } else { "\nStatus: clean" });
     }

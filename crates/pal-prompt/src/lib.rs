@@ -1,11 +1,11 @@
-//! Prompt assembly: what stands before the messages of a session, put together once and never touched again.
+//! Prompt assembly: builds the prefix of a session (tools, system prompt, contexts) once; it never changes afterwards.
 //!
-//! Plain data goes in — a model card, what was found on disk, the tools — and a [`pal_model::PromptPrefix`] comes out, with
-//! what was left out and why. Assembly does not fail. The crate is pure.
+//! Plain data goes in (a model card, project files, the tools), and a [`pal_model::PromptPrefix`] comes out, with a list of what was left
+//! out and why. Assembly cannot fail. The crate is pure.
 //!
-//! The system prompt is a list of [`SystemSection`]s in three blocks: what names the program and its mode, what is the same
-//! for every user, machine, date and session, and what is true of this session. All words of others that go into it
-//! (paths, branch names, commits, files, servers' instructions) are defused first.
+//! The system prompt is a list of [`SystemSection`]s in three blocks: the identity and mode of the program, text that is the same for
+//! every user, machine, date and session, and text about this session. Untrusted text in it (paths, branch names, commits, files,
+//! instructions of servers) is defused first.
 
 mod announcements;
 mod defused_text;
@@ -31,5 +31,5 @@ pub use prompt_inputs::{
 };
 pub use section_registry::{DEFAULT_SECTIONS, DefaultSection};
 pub use system_section::{SectionPlacement, SectionStability, SystemSection};
-pub use tools::{CALL_TOOL, CatalogueTool, TOOL_SEARCH, ToolCatalogue, ToolOrigin, ToolSpec, built_in_tools};
+pub use tools::{CALL_TOOL, CatalogTool, TOOL_SEARCH, ToolCatalog, ToolOrigin, ToolSpec, built_in_tools};
 pub use user_context::{fingerprint_source, render_memory_note};

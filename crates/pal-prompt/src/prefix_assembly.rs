@@ -1,4 +1,4 @@
-//! Assembly: everything that is known of a session in, its prefix out, with what was left out and why.
+//! Assembles the prefix of a session, and reports what was left out and why.
 
 use pal_model::{PrefixNotes, PromptPrefix};
 
@@ -6,7 +6,7 @@ use crate::prefix_inputs::{PrefixInputs, SectionInputs};
 use crate::prefix_parts::{PrefixOmission, PrefixPart, PrefixPartKind};
 use crate::system_prompt_chain::system_blocks;
 use crate::system_section::{SystemBlock, SystemSection, render_blocks};
-use crate::tools::ToolCatalogue;
+use crate::tools::ToolCatalog;
 use crate::user_context;
 
 /// A prefix, and an account of it.
@@ -17,7 +17,7 @@ pub struct AssembledPrefix {
     /// Omissions, with reasons.
     pub left_out: Vec<PrefixOmission>,
     /// The tools, to find and to name them by.
-    pub catalogue: ToolCatalogue,
+    pub catalog: ToolCatalog,
     /// Parts in the order of the request: tools, sections, context.
     pub parts: Vec<PrefixPart>,
 }
@@ -47,23 +47,23 @@ pub struct AssembledPrefix {
 /// assert_eq!(assembled.left_out[0].what, "git");
 /// ```
 pub fn assemble(assembly: &PrefixInputs<'_>) -> AssembledPrefix {
-    let catalogue = ToolCatalogue::new(&assembly.tools);
-    let catalogue = if assembly.servers.is_empty() { catalogue } else { catalogue.expect_late_tools() };
-    let mut left_out = catalogue.left_out().to_vec();
-    let mut parts = catalogue.parts(assembly.card);
-    let blocks = system_blocks(&SectionInputs { assembly, catalogue: &catalogue }, &mut left_out);
+    let catalog = ToolCatalog::new(&assembly.tools);
+    let catalog = if assembly.servers.is_empty() { catalog } else { catalog.expect_late_tools() };
+    let mut left_out = catalog.left_out().to_vec();
+    let mut parts = catalog.parts(assembly.card);
+    let blocks = system_blocks(&SectionInputs { assembly, catalog: &catalog }, &mut left_out);
     parts.extend(section_parts(&blocks));
     let (system, notes) = render_blocks(blocks);
     let context = user_context::build_user_context(assembly, &mut left_out);
     parts.extend(context.parts);
     let prefix = PromptPrefix {
         system,
-        tools: catalogue.render_tools(assembly.card),
+        tools: catalog.render_tools(assembly.card),
         context: context.content,
         unseen_tokens: 0,
         notes: PrefixNotes { system: notes, sources: context.sources },
     };
-    AssembledPrefix { prefix, left_out, catalogue, parts }
+    AssembledPrefix { prefix, left_out, catalog, parts }
 }
 
 fn section_parts(blocks: &[SystemBlock]) -> Vec<PrefixPart> {

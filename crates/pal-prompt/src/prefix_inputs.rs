@@ -1,4 +1,4 @@
-//! Everything that a prefix is assembled from.
+//! Inputs of prefix assembly.
 
 use pal_model::ModelCard;
 use smol_str::SmolStr;
@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 use crate::prompt_inputs::{
     GitState, HostEnvironment, InstructionFile, MemoryIndex, PromptMode, PromptOverrides, SessionFacts,
 };
-use crate::tools::{ToolCatalogue, ToolSpec};
+use crate::tools::{ToolCatalog, ToolSpec};
 
 /// Everything that is known of a session before its first request.
 #[derive(Clone, Debug)]
@@ -60,5 +60,5 @@ impl<'a> PrefixInputs<'a> {
 /// Inputs of the sections.
 pub(crate) struct SectionInputs<'a> {
     pub(crate) assembly: &'a PrefixInputs<'a>,
-    pub(crate) catalogue: &'a ToolCatalogue,
+    pub(crate) catalog: &'a ToolCatalog,
 }

@@ -1,4 +1,4 @@
-//! Account of a prefix: its parts with their sizes, and what was left out.
+//! Parts of a prefix with their sizes, and the parts that were left out.
 
 use serde::Serialize;
 

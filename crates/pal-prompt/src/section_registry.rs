@@ -1,6 +1,6 @@
-//! The registry: every section of the default prompt, in order, in one place.
+//! Registry of all sections of the default prompt, in order.
 //!
-//! A section with fixed words cannot know anything of a user, machine, date or session: its text is compiled in.
+//! A fixed section cannot depend on a user, machine, date or session: its text is compiled in.
 
 use crate::dynamic_sections;
 use crate::git_context;

@@ -1,9 +1,8 @@
-//! Which prompt a session has: the first that applies of an override, a coordinator's, an agent's own, the user's
-//! custom one and the default.
+//! Chooses the system prompt of a session: the first that applies of an override, a coordinator's, an agent's own, the user's custom
+//! one and the default.
 //!
-//! A prompt that replaces the default is one block. It says how to work; how reminders work, where the session works,
-//! where memories are kept and what the repository looked like follow it, because no session is safe or at home without them. Only an override
-//! stands alone.
+//! A prompt that replaces the default is one block with working instructions. The sections on reminders, the environment, memory and git
+//! still follow it, because a session needs them to be safe. Only an override stands alone.
 
 use crate::prefix_inputs::SectionInputs;
 use crate::prefix_parts::PrefixOmission;

@@ -1,4 +1,4 @@
-//! Sections: the named pieces of a system prompt, and the blocks that they are joined to.
+//! Sections: the named parts of a system prompt, and the blocks they are joined into.
 
 use pal_model::{ContentBlock, SectionNote, SharedText, SystemBlockNote};
 use smol_str::SmolStr;

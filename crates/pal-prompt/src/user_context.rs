@@ -1,4 +1,4 @@
-//! The user's context: instruction files, the index of memory and the date, as one reminder before the messages.
+//! User context: instruction files, the memory index and the date, as one reminder before the messages.
 
 use pal_model::{Content, ContentBlock, SourceNote, escape_tags, wrap_reminder};
 use xxhash_rust::xxh3::xxh3_128;

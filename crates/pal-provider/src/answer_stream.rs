@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::body_reader::BodyReader;
 use crate::client_state::ClientState;
-use crate::http_transport::OutgoingRequest;
+use crate::http_transport::HttpRequestParts;
 
 /// Interval at which a wait reports its remaining time.
 const TICK: Duration = Duration::from_secs(1);
@@ -145,7 +145,7 @@ impl AnswerDriver {
             let message = "the call's dialect differs from the endpoint's";
             return self.end(ResponseEvent::Failed(ProviderFailure::new(FailureKind::Invalid, message)));
         }
-        let outgoing = OutgoingRequest {
+        let outgoing = HttpRequestParts {
             path: self.call.path,
             headers: &self.call.headers,
             body: Some(&self.call.body),

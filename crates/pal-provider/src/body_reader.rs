@@ -19,7 +19,7 @@ const WIRE_FACTOR: usize = 3;
 /// Maximum bytes read of a body in an unknown format.
 const STRANGE_BYTES: usize = 4096;
 
-/// Bytes that suffice to recognise a stream: the longest field name and its colon.
+/// Bytes that suffice to recognize a stream: the longest field name and its colon.
 const TELLING_BYTES: usize = 6;
 
 /// Reader of one reply body.

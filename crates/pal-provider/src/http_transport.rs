@@ -30,7 +30,7 @@ const REFUSAL_TIME: Duration = Duration::from_secs(5);
 const DRAIN_TIME: Duration = Duration::from_millis(50);
 
 /// Poll interval for the progress of sending.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// User agent of all requests.
 const USER_AGENT: &str = concat!("palimpsest/", env!("CARGO_PKG_VERSION"));
@@ -45,7 +45,7 @@ pub struct ClientError {
 
 /// A request to send.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OutgoingRequest<'a> {
+pub(crate) struct HttpRequestParts<'a> {
     /// Path below the base address.
     pub(crate) path: &'a str,
     /// Headers besides the common ones.
@@ -118,13 +118,13 @@ impl HttpTransport {
     /// Sends a request and waits for the head of a successful reply. Anything else is a failure.
     pub(crate) async fn open(
         &self,
-        outgoing: OutgoingRequest<'_>,
+        outgoing: HttpRequestParts<'_>,
     ) -> Result<IncomingAnswer, ProviderFailure> {
         let opened = self.open_unmasked(outgoing).await;
         opened.map_err(|failure| self.mask.failure(failure))
     }
 
-    async fn open_unmasked(&self, outgoing: OutgoingRequest<'_>) -> Result<IncomingAnswer, ProviderFailure> {
+    async fn open_unmasked(&self, outgoing: HttpRequestParts<'_>) -> Result<IncomingAnswer, ProviderFailure> {
         let begun = Instant::now();
         let progress = Arc::new(SendProgress::default());
         let Some(request) = self.request(outgoing, &progress) else {
@@ -171,8 +171,8 @@ impl HttpTransport {
             let sent = progress.state();
             let (until, waiting) = self.next_limit(sent, head);
             // While the request is being sent, each accepted piece restarts the wait.
-            let look = if sent.is_done { until } else { until.min(Instant::now() + LOOK_EVERY) };
-            match timeout_at(look, &mut executing).await {
+            let poll_until = if sent.is_done { until } else { until.min(Instant::now() + POLL_INTERVAL) };
+            match timeout_at(poll_until, &mut executing).await {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(error)) => {
                     let causes = describe_causes(&error.without_url());
@@ -205,7 +205,7 @@ impl HttpTransport {
     }
 
     /// Builds the request with the common headers; `None` if a header is invalid.
-    fn request(&self, outgoing: OutgoingRequest<'_>, progress: &Arc<SendProgress>) -> Option<Request> {
+    fn request(&self, outgoing: HttpRequestParts<'_>, progress: &Arc<SendProgress>) -> Option<Request> {
         let method = if outgoing.body.is_some() { Method::POST } else { Method::GET };
         let mut request = Request::new(method, self.endpoint.url(outgoing.path));
         let headers = request.headers_mut();

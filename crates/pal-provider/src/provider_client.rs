@@ -9,7 +9,7 @@ use crate::answer_stream::{AnswerProgress, AnswerStream};
 use crate::client_policy::ClientPolicy;
 use crate::client_state::ClientState;
 use crate::endpoint::ProviderEndpoint;
-use crate::http_transport::{ClientError, HttpTransport, IncomingAnswer, OutgoingRequest};
+use crate::http_transport::{ClientError, HttpRequestParts, HttpTransport, IncomingAnswer};
 
 /// Maximum size of a plain JSON reply, in bytes.
 const JSON_BYTES: usize = 16 * 1024 * 1024;
@@ -71,7 +71,7 @@ impl ProviderClient {
 
     /// Sends a call that returns plain JSON, such as token counting.
     pub async fn post(&self, call: &ApiCall) -> Result<SharedText, ProviderFailure> {
-        self.json(OutgoingRequest {
+        self.json(HttpRequestParts {
             path: call.path,
             headers: &call.headers,
             body: Some(&call.body),
@@ -86,11 +86,11 @@ impl ProviderClient {
         path: &str,
         headers: &[(&'static str, String)],
     ) -> Result<SharedText, ProviderFailure> {
-        self.json(OutgoingRequest { path, headers, body: None, stream: false }).await
+        self.json(HttpRequestParts { path, headers, body: None, stream: false }).await
     }
 
     /// Retries until there is JSON or the policy gives up.
-    async fn json(&self, outgoing: OutgoingRequest<'_>) -> Result<SharedText, ProviderFailure> {
+    async fn json(&self, outgoing: HttpRequestParts<'_>) -> Result<SharedText, ProviderFailure> {
         let mut attempt = 1;
         loop {
             let failure = match self.shared.transport.open(outgoing).await {

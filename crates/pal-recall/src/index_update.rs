@@ -128,7 +128,7 @@ struct IndexedExtent {
     to: u64,
     /// Length of the file at that time.
     length: u64,
-    /// First bytes of the file, to recognise it.
+    /// First bytes of the file, to recognize it.
     head: String,
 }
 
@@ -286,7 +286,7 @@ impl IndexStep {
                         ));
                     }
                     let end = line.next;
-                    about.hear(&line.entry);
+                    about.add_entry(&line.entry);
                     index_entry(transaction, source, &line)?;
                     end
                 }
@@ -423,7 +423,7 @@ impl DescriptionCollector {
         Ok(DescriptionCollector { about, is_new: false, counts })
     }
 
-    fn hear(&mut self, entry: &LogEntry) {
+    fn add_entry(&mut self, entry: &LogEntry) {
         self.is_new |= self.counts && self.about.update_from_entry(entry);
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn passage(
         let to = (place + around + 1).min(marked.len());
         marked[from..to].iter().fold(0_u64, |all, (_, words)| all | words).count_ones()
     };
-    // Prefer the line with most words, then its neighbourhood, then the first one.
+    // Prefer the line with most words, then its neighborhood, then the first one.
     let best = (0..marked.len())
         .map(|place| ((marked[place].1.count_ones(), near(place)), place))
         .filter(|((own, _), _)| *own > 0)

@@ -124,7 +124,7 @@ impl Recall {
         self.with_index(|index, sessions| search_index(index, sessions, wanted))
     }
 
-    /// Returns an entry with its readable neighbours in log order; none if the id is unknown.
+    /// Returns an entry with its readable neighbors in log order; none if the id is unknown.
     pub fn entry(
         &mut self,
         id: EntryId,

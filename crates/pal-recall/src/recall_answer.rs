@@ -12,10 +12,10 @@ const HITS_DEFAULT: usize = 10;
 const HITS_MAX: usize = 50;
 /// Lines of context around a match.
 const CONTEXT_LINES: usize = 3;
-/// Maximum characters of a requested entry and of each neighbour, and maximum neighbours per side.
+/// Maximum characters of a requested entry and of each neighbor, and maximum neighbors per side.
 const ENTRY_CHARS_MAX: usize = 40_000;
-const NEIGHBOUR_CHARS_MAX: usize = 2_000;
-const NEIGHBOURS_MAX: usize = 20;
+const NEIGHBOR_CHARS_MAX: usize = 2_000;
+const NEIGHBORS_MAX: usize = 20;
 /// Maximum characters of all passages in one answer.
 const ANSWER_CHARS_MAX: usize = 30_000;
 /// Maximum characters of a title.
@@ -144,11 +144,11 @@ fn session(id: &str, title: Option<&str>, agent: Option<&str>, own: Option<&str>
     }
 }
 
-/// Shows an entry in full, with shortened neighbours.
+/// Shows an entry in full, with shortened neighbors.
 fn show_entry(recalls: &mut [Recall], id: &str, request: &RecallRequest) -> Result<String, String> {
     let id: EntryId =
         id.trim().parse().map_err(|_| format!("{} is no id of an entry", quote_name(id, 60)))?;
-    let (before, after) = (request.before.min(NEIGHBOURS_MAX), request.after.min(NEIGHBOURS_MAX));
+    let (before, after) = (request.before.min(NEIGHBORS_MAX), request.after.min(NEIGHBORS_MAX));
     let mut found = None;
     for recall in recalls {
         found = found.or(recall.entry(id, before, after).map_err(|error| error.to_string())?);
@@ -156,7 +156,7 @@ fn show_entry(recalls: &mut [Recall], id: &str, request: &RecallRequest) -> Resu
     let found = found.ok_or_else(|| format!("there is no entry {id} here that says anything"))?;
     let texts = found.entries.iter().enumerate().map(|(at, shown)| match at == found.requested {
         true => entry_page(shown, request.offset, ENTRY_CHARS_MAX),
-        false => entry_page(shown, 0, NEIGHBOUR_CHARS_MAX),
+        false => entry_page(shown, 0, NEIGHBOR_CHARS_MAX),
     });
     let texts: Vec<String> = texts.collect();
     if found.entries.len() == 1 {

@@ -1,5 +1,6 @@
 //! Description of a session, collected while its log is indexed.
 
+use pal_model::text::{first_chars, one_line};
 use pal_model::{BlockType, DecisionKind, EntryBody, LogEntry, MessageOrigin};
 use serde::{Deserialize, Serialize};
 
@@ -59,5 +60,5 @@ impl SessionDescription {
 
 /// One line, truncated to [`TITLE_MAX`].
 fn one_line_title(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_MAX).collect()
+    first_chars(&one_line(text), TITLE_MAX).to_owned()
 }

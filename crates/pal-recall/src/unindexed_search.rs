@@ -28,7 +28,7 @@ impl Recall {
     pub fn search_unindexed(&mut self, wanted: &RecallQuery<'_>) -> Result<RecallResults, SearchError> {
         let only = self.filter.clone();
         self.with_index(|index, sessions| {
-            let words = words(wanted.query);
+            let words = word_finders(wanted.query);
             if words.is_empty() {
                 return Ok(RecallResults::default());
             }
@@ -106,7 +106,7 @@ impl LineRanges {
 }
 
 /// Query words, longest first, since that is the rarest.
-fn words(query: &str) -> Vec<WordFinder> {
+fn word_finders(query: &str) -> Vec<WordFinder> {
     let words = query.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_lowercase).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn lines_match_all_words_or_any() {
         let text = b"the walrus and the heron\nonly a walrus\nnothing\na heron";
-        let words = words("Herons WALRUS");
+        let words = word_finders("Herons WALRUS");
         let looked_for = |finder: &Finder<'_>| String::from_utf8(finder.needle().to_vec()).unwrap();
         let stems: Vec<String> = words.iter().map(|word| looked_for(&word.stem)).collect();
         assert_eq!(stems, ["heron", "walru"]);

@@ -304,7 +304,7 @@ fn update_can_be_stopped_and_resumed() {
 }
 
 #[test]
-fn entry_is_shown_with_its_neighbours() {
+fn entry_is_shown_with_its_neighbors() {
     let world = TestProject::new();
     let ids = world.say("one", &["first", "second", "third", "fourth"]);
     world.update();

@@ -42,9 +42,11 @@ impl BreakReport<'_> {
     /// Returns the report as one JSON object.
     pub fn to_json(&self) -> Value {
         let listed = |is_expected: bool| -> Vec<Value> {
-            let falls =
-                self.ledger.drops().filter(|(_, fall)| fall.cache_break.cause.is_expected() == is_expected);
-            falls.map(|(row, fall)| self.fall_as_json(row, fall)).collect()
+            let cache_drops = self
+                .ledger
+                .drops()
+                .filter(|(_, cache_drop)| cache_drop.cache_break.cause.is_expected() == is_expected);
+            cache_drops.map(|(row, cache_drop)| self.cache_drop_as_json(row, cache_drop)).collect()
         };
         let causes: serde_json::Map<String, Value> = self
             .ledger
@@ -62,12 +64,12 @@ impl BreakReport<'_> {
         })
     }
 
-    fn fall_as_json(&self, row: &LedgerRow, fall: &LedgerDrop) -> Value {
-        let what = &fall.cache_break;
+    fn cache_drop_as_json(&self, row: &LedgerRow, cache_drop: &LedgerDrop) -> Value {
+        let what = &cache_drop.cache_break;
         let mut value = json!({
             "request": row.number, "source": row.source, "model": row.model, "started": row.started,
             "tokens": what.tokens, "cost": what.cost, "cause": what.cause.name(), "details": what.cause,
-            "why": sanitize(&what.cause.to_string()), "provider": what.provider, "diff": what.diff, "recorded": fall.is_recorded,
+            "why": sanitize(&what.cause.to_string()), "provider": what.provider, "diff": what.diff, "recorded": cache_drop.is_recorded,
         });
         if let (Some(directory), Some(path)) = (self.diff_directory(), &what.diff) {
             value["diff_text"] = json!(request_diff::read_diff(directory, path).ok());
@@ -94,8 +96,8 @@ impl BreakPage<'_> {
         if let Some(share) = self.ledger.all.share_read() {
             writeln!(out, "{} of all prompt tokens were read from the cache.", format_percent(share))?;
         }
-        for (row, fall) in &breaks {
-            self.fall(row, fall, out)?;
+        for (row, cache_drop) in &breaks {
+            self.write_drop(row, cache_drop, out)?;
         }
         if breaks.len() > 1 {
             self.causes(out)?;
@@ -105,7 +107,7 @@ impl BreakPage<'_> {
 
     fn headline(&self, breaks: &[(&LedgerRow, &LedgerDrop)]) -> String {
         let mut totals = DropTotals::default();
-        breaks.iter().for_each(|(_, fall)| totals.add(&fall.cache_break));
+        breaks.iter().for_each(|(_, cache_drop)| totals.add(&cache_drop.cache_break));
         match breaks.len() {
             0 if self.ledger.rows.is_empty() => String::from("no requests"),
             0 if self.ledger.all.share_read().is_none() => String::from("cache reads not reported"),
@@ -118,9 +120,9 @@ impl BreakPage<'_> {
     }
 
     /// One cache-read drop: request, time, tokens, cost and cause.
-    fn fall(&self, row: &LedgerRow, fall: &LedgerDrop, out: &mut dyn Write) -> io::Result<()> {
+    fn write_drop(&self, row: &LedgerRow, cache_drop: &LedgerDrop, out: &mut dyn Write) -> io::Result<()> {
         const INDENT: &str = "    ";
-        let what = &fall.cache_break;
+        let what = &cache_drop.cache_break;
         let when = row
             .started
             .map_or(String::new(), |at| at.to_string().get(..19).unwrap_or_default().replace('T', " "));
@@ -161,7 +163,7 @@ impl BreakPage<'_> {
                 for line in sanitize_lines(&text).lines() {
                     let line = match line.as_bytes().first() {
                         Some(b'+') => self.style.green(line),
-                        Some(b'-') => self.style.painted("31", line),
+                        Some(b'-') => self.style.paint("31", line),
                         Some(b'@') => self.style.cyan(line),
                         _ => line.to_owned(),
                     };
@@ -192,10 +194,13 @@ impl BreakPage<'_> {
 
     /// Falls that were announced.
     fn expected(&self, out: &mut dyn Write) -> io::Result<()> {
-        let expected: Vec<_> =
-            self.ledger.drops().filter(|(_, fall)| fall.cache_break.cause.is_expected()).collect();
+        let expected: Vec<_> = self
+            .ledger
+            .drops()
+            .filter(|(_, cache_drop)| cache_drop.cache_break.cause.is_expected())
+            .collect();
         let mut totals = DropTotals::default();
-        expected.iter().for_each(|(_, fall)| totals.add(&fall.cache_break));
+        expected.iter().for_each(|(_, cache_drop)| totals.add(&cache_drop.cache_break));
         if expected.is_empty() {
             return Ok(());
         }
@@ -205,8 +210,8 @@ impl BreakPage<'_> {
         let count = count_noun(expected.len(), "expected drop");
         writeln!(out, "{count}, {} tokens{cost}{hint}", group_digits(totals.tokens))?;
         if self.report.with_expected {
-            for (row, fall) in expected {
-                self.fall(row, fall, out)?;
+            for (row, cache_drop) in expected {
+                self.write_drop(row, cache_drop, out)?;
             }
         }
         Ok(())

@@ -372,7 +372,7 @@ fn picture(block: &ContentBlock) -> Option<MessagePart> {
     Some(MessagePart::Picture { media_type: string("media_type")?, data: string("data")? })
 }
 
-/// Normalises line ends and replaces control characters.
+/// Normalizes line ends and replaces control characters.
 fn clean(text: &str) -> String {
     sanitize_lines(&text.replace("\r\n", "\n"))
 }

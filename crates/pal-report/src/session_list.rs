@@ -18,9 +18,9 @@ use crate::units::{format_age, format_bytes, format_count, format_usd};
 pub use session_digest::SessionDigest;
 
 /// Minimum characters of a session id that a list shows.
-const MIN_ID_CHARS: usize = 8;
+const ID_CHARS_MIN: usize = 8;
 /// Threads that read logs at the same time.
-const MAX_READERS: usize = 8;
+const READERS_MAX: usize = 8;
 
 /// A session of the list.
 pub struct SessionSummary {
@@ -99,7 +99,7 @@ pub fn read_summaries(
         }
         rows
     };
-    let helpers = std::thread::available_parallelism().map_or(1, |count| count.get().min(MAX_READERS)) - 1;
+    let helpers = std::thread::available_parallelism().map_or(1, |count| count.get().min(READERS_MAX)) - 1;
     let mut rows = std::thread::scope(|scope| {
         let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(|| work(&mut |_| ()))).collect();
         let mut rows = work(&mut on_progress);
@@ -177,7 +177,7 @@ pub fn distinct_id_chars(mut ids: Vec<String>) -> usize {
     let shared = |pair: &[String]| {
         pair[0].bytes().zip(pair[1].bytes()).take_while(|(one, other)| one == other).count()
     };
-    ids.windows(2).map(|pair| shared(pair) + 1).max().unwrap_or(0).max(MIN_ID_CHARS)
+    ids.windows(2).map(|pair| shared(pair) + 1).max().unwrap_or(0).max(ID_CHARS_MIN)
 }
 
 /// Returns the time of the last write to a file.

@@ -1,4 +1,4 @@
-//! ANSI colours and weights for terminal text, or none of them.
+//! ANSI colors and weights for terminal text, or none of them.
 
 /// Styles text with ANSI escape codes if enabled; otherwise leaves it as it is.
 #[derive(Clone, Copy, Debug)]
@@ -7,7 +7,7 @@ pub struct TextStyle {
 }
 
 impl TextStyle {
-    /// Creates a style that colours text only if `is_on`.
+    /// Creates a style that colors text only if `is_on`.
     pub fn new(is_on: bool) -> TextStyle {
         TextStyle { is_on }
     }
@@ -19,31 +19,31 @@ impl TextStyle {
 
     /// Makes text bold.
     pub fn bold(self, text: &str) -> String {
-        self.painted("1", text)
+        self.paint("1", text)
     }
 
     /// Makes text faint.
     pub fn dim(self, text: &str) -> String {
-        self.painted("2", text)
+        self.paint("2", text)
     }
 
-    /// Colours text yellow: warnings and decisions.
+    /// Colors text yellow: warnings and decisions.
     pub fn yellow(self, text: &str) -> String {
-        self.painted("33", text)
+        self.paint("33", text)
     }
 
-    /// Colours text cyan: ids and names.
+    /// Colors text cyan: ids and names.
     pub fn cyan(self, text: &str) -> String {
-        self.painted("36", text)
+        self.paint("36", text)
     }
 
-    /// Colours text green: people and additions.
+    /// Colors text green: people and additions.
     pub fn green(self, text: &str) -> String {
-        self.painted("32", text)
+        self.paint("32", text)
     }
 
     /// Wraps text in the SGR code `code`, such as `"1;33"`. Empty text stays empty.
-    pub fn painted(self, code: &str, text: &str) -> String {
+    pub fn paint(self, code: &str, text: &str) -> String {
         if self.is_on && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }

@@ -15,11 +15,11 @@ use crate::run_events::{
 };
 
 /// Maximum consecutive continuations after `max_tokens`.
-const MAX_CONTINUATIONS: u32 = 3;
+const CONTINUATIONS_MAX: u32 = 3;
 /// Maximum consecutive continuations after a broken answer.
-const MAX_BROKEN_ANSWERS: u32 = 3;
+const BROKEN_ANSWERS_MAX: u32 = 3;
 /// Maximum consecutive times that hooks may block the end.
-const MAX_BLOCKED_STOPS: u32 = 10;
+const BLOCKED_STOPS_MAX: u32 = 10;
 
 /// Run of an agent.
 #[derive(Clone, Debug)]
@@ -310,7 +310,7 @@ impl Run {
             self.record(RunRecord::DisplayedAnswer(answer));
             self.outputs.push_back(RunOutput::DiscardAnswer);
             self.request_model();
-        } else if self.counts.continuations < MAX_CONTINUATIONS {
+        } else if self.counts.continuations < CONTINUATIONS_MAX {
             self.counts.continuations += 1;
             self.continues_last = true;
             self.record_uncalled(answer, model_texts::CALL_CUT);
@@ -322,7 +322,7 @@ impl Run {
                 "the answer reached the limit of {} tokens {} times in a row; ask for smaller pieces, or raise \
                  max_output_tokens",
                 self.settings.output_tokens_max,
-                MAX_CONTINUATIONS + 1
+                CONTINUATIONS_MAX + 1
             )));
         }
     }
@@ -339,7 +339,7 @@ impl Run {
         }
         if self.is_interrupted {
             self.end_interrupted();
-        } else if has_content && self.counts.broken_answers < MAX_BROKEN_ANSWERS {
+        } else if has_content && self.counts.broken_answers < BROKEN_ANSWERS_MAX {
             self.counts.broken_answers += 1;
             self.continues_last = true;
             self.record(RunRecord::Note { what: "broken_answer", text: model_texts::BROKEN.to_owned() });
@@ -446,9 +446,9 @@ impl Run {
         if self.is_interrupted {
             return self.end_interrupted();
         }
-        if self.counts.blocked_stops > MAX_BLOCKED_STOPS {
+        if self.counts.blocked_stops > BLOCKED_STOPS_MAX {
             return self.end(RunEnd::Limit(format!(
-                "a Stop hook blocked the end {MAX_BLOCKED_STOPS} times in a row, last with: {why}; change \
+                "a Stop hook blocked the end {BLOCKED_STOPS_MAX} times in a row, last with: {why}; change \
                  the hook or do what it asks for, then use --continue"
             )));
         }

@@ -21,7 +21,7 @@ const STOP_WORDS: &[&str] = &[
 /// Terms of a text, separated by spaces, as they are indexed.
 pub(crate) fn index_terms(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
-    for word in words(text) {
+    for word in split_words(text) {
         each_term(word, &mut |term| {
             out.push_str(term);
             out.push(' ');
@@ -73,12 +73,12 @@ pub(crate) fn query(text: &str, fit: MatchMode) -> Option<String> {
 /// Significant words of a query; all words if every one is a stop word.
 pub(crate) fn question_words(text: &str) -> Vec<&str> {
     let telling = significant_words(text);
-    if telling.is_empty() { words(text).collect() } else { telling }
+    if telling.is_empty() { split_words(text).collect() } else { telling }
 }
 
 /// Words that are not stop words.
 fn significant_words(text: &str) -> Vec<&str> {
-    words(text).filter(|word| !STOP_WORDS.contains(&word.to_lowercase().as_str())).collect()
+    split_words(text).filter(|word| !STOP_WORDS.contains(&word.to_lowercase().as_str())).collect()
 }
 
 fn terms(word: &str) -> Vec<String> {
@@ -88,7 +88,7 @@ fn terms(word: &str) -> Vec<String> {
 }
 
 /// Runs of letters and digits.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_alphanumeric() || is_unspaced_script(letter);
     text.split(move |letter: char| !is_part(letter)).filter(|word| !word.is_empty())
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::query_terms::{is_unspaced_script, parts, question_words, runs, words};
+use crate::query_terms::{is_unspaced_script, parts, question_words, runs, split_words};
 
 /// Maximum length of the endings in which two words of one stem may differ, and of the ending that one word
 /// may add to the other.
@@ -46,7 +46,7 @@ impl WordMatcher {
     /// Finds the query words in a text, in text order.
     pub fn find_words(&self, text: &str) -> Vec<WordMatch> {
         let mut marks = Vec::new();
-        for word in words(text) {
+        for word in split_words(text) {
             let from = offset(text, word);
             match self.matching_query_word(word) {
                 Some(asked) => marks.push(WordMatch { range: from..from + word.len(), word: asked }),

@@ -15,7 +15,7 @@ const HEADING: &str =
 
 /// Keeps a rule; one that is kept already stays as it is.
 pub fn allow(path: &Path, rule: &str) -> Result<(), String> {
-    let mut rules = kept(path)?;
+    let mut rules = read_rules(path)?;
     if rules.iter().any(|kept| kept == rule) {
         return Ok(());
     }
@@ -46,7 +46,7 @@ pub fn allow_and_tell(path: Option<&Path>, rule: &str) -> String {
 }
 
 /// The rules that are kept.
-fn kept(path: &Path) -> Result<Vec<String>, String> {
+fn read_rules(path: &Path) -> Result<Vec<String>, String> {
     let said = read_settings_file(SettingsSource::Allowed, path).map_err(|error| error.to_string())?;
     let rules = said.iter().filter(|said| said.key.name == "permissions.allow");
     let rules = rules.filter_map(|said| said.value.as_array()).flatten();

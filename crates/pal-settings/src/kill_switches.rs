@@ -155,7 +155,7 @@ struct FlagsState {
     notices: Vec<String>,
 }
 
-/// KillSwitches that are off, one bit each.
+/// Kill switches that are off, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 struct SwitchSet(u64);
 
@@ -250,7 +250,7 @@ impl FlagsFile {
         let is_due = state.looked.is_none_or(|looked| now.duration_since(looked) >= POLL_INTERVAL);
         if let Some(path) = self.path.as_deref().filter(|_| is_due) {
             state.looked = Some(now);
-            state.look(path);
+            state.reload_if_changed(path);
         }
         state.off
     }
@@ -263,7 +263,7 @@ impl FlagsFile {
 
 impl FlagsState {
     /// Reads the file if it changed since.
-    fn look(&mut self, path: &Path) {
+    fn reload_if_changed(&mut self, path: &Path) {
         let stamp = std::fs::metadata(path).ok().map(|file| FileStamp::of(&file));
         if stamp == self.stamp && stamp.is_none_or(|stamp| stamp.is_settled) {
             return;

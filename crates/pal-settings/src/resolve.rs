@@ -18,7 +18,7 @@ use crate::trust::{ProjectTrust, notice, trust_of};
 pub struct SettingEntry {
     /// Setting.
     pub key: &'static SettingKey,
-    /// SettingValues that count, in increasing precedence: one, or several if the setting accumulates. For a secret only
+    /// Values that count, in increasing precedence: one, or several if the setting accumulates. For a secret only
     /// "set" or "not set".
     pub parts: Vec<ResolvedSetting<Value>>,
 }

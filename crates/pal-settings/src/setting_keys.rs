@@ -33,7 +33,7 @@ pub struct FormerNames {
     pub name: Option<&'static str>,
     /// Environment variables.
     pub variables: &'static [&'static str],
-    /// SettingValues, each with the one that replaces it.
+    /// Old values, each with its replacement.
     pub values: &'static [(&'static str, &'static str)],
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pal_model::did_you_mean;
+use pal_model::text::cut_with_ellipsis;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -16,7 +17,7 @@ use crate::sources::{SettingOrigin, SettingsSource};
 use crate::text_file::text_of;
 
 /// Maximum characters of a wrong value in an error.
-const MAX_SHOWN_CHARS: usize = 80;
+const SHOWN_CHARS_MAX: usize = 80;
 
 /// The value of one setting from one source.
 pub(crate) struct SettingValue {
@@ -119,14 +120,10 @@ pub(crate) fn check_value(
 }
 
 fn truncate_value(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    cut_with_ellipsis(&value.to_string(), SHOWN_CHARS_MAX).into_owned()
 }
 
-/// SettingValues, and the line of each name.
+/// Values of a settings file, and the line of each name.
 struct SettingsTree {
     values: Map<String, Value>,
     lines: BTreeMap<String, usize>,

@@ -173,7 +173,7 @@ fn tool_facts(raw: &str) -> BlockFacts {
         kind: BlockKind::Tool,
         cites: false,
         refers: false,
-        words: narrow(token_counts::words(&canonical_block(tool))),
+        words: narrow(token_counts::count_word_tokens(&canonical_block(tool))),
         fixed: token_counts::TOOL_TOKENS,
     }
 }
@@ -181,7 +181,7 @@ fn tool_facts(raw: &str) -> BlockFacts {
 /// Validated blocks never get here; only callers that build a block wrongly do.
 fn unreadable(raw: &str) -> BlockFacts {
     let hash = xxh3_128(raw.as_bytes());
-    let words = narrow(token_counts::words(raw));
+    let words = narrow(token_counts::count_word_tokens(raw));
     BlockFacts {
         cache: hash,
         binding: hash,
@@ -205,7 +205,7 @@ struct TokenSize {
 }
 
 impl TokenSize {
-    fn words(words: u64) -> TokenSize {
+    fn of_words(words: u64) -> TokenSize {
         TokenSize { words: narrow(words), fixed: 0 }
     }
 
@@ -223,10 +223,14 @@ impl TokenSize {
 
 fn block_size(block: JsonNode<'_>, kind: BlockKind) -> TokenSize {
     let text = |name: &str| {
-        TokenSize::words(block.get_text(name).map_or(0, |text| token_counts::words(&text.decoded())))
+        TokenSize::of_words(
+            block.get_text(name).map_or(0, |text| token_counts::count_word_tokens(&text.decoded())),
+        )
     };
     let free = |name: &str| {
-        TokenSize::words(block.get(name).map_or(0, |value| token_counts::words(&canonical_json(value))))
+        TokenSize::of_words(
+            block.get(name).map_or(0, |value| token_counts::count_word_tokens(&canonical_json(value))),
+        )
     };
     match kind {
         BlockKind::Text => text("text"),
@@ -248,7 +252,7 @@ fn block_size(block: JsonNode<'_>, kind: BlockKind) -> TokenSize {
 fn content_size(holder: JsonNode<'_>) -> TokenSize {
     let Some(content) = holder.get("content") else { return TokenSize::default() };
     match content.text() {
-        Some(text) => TokenSize::words(token_counts::words(&text.decoded())),
+        Some(text) => TokenSize::of_words(token_counts::count_word_tokens(&text.decoded())),
         None => content
             .items()
             .map(|block| block_size(block, BlockKind::of(block)))
@@ -269,10 +273,13 @@ fn other_size(block: JsonNode<'_>) -> TokenSize {
     }
     if is("document") {
         let about = ["title", "context"].into_iter().filter_map(|name| block.get_text(name));
-        let about = TokenSize::words(about.map(|text| token_counts::words(&text.decoded())).sum());
+        let about =
+            TokenSize::of_words(about.map(|text| token_counts::count_word_tokens(&text.decoded())).sum());
         let is_text = source.and_then(|source| source.get_text("type")).is_some_and(|kind| kind.is("text"));
         return about.plus(match (data, source) {
-            (Some(data), _) if is_text => TokenSize::words(token_counts::words(&data.decoded())),
+            (Some(data), _) if is_text => {
+                TokenSize::of_words(token_counts::count_word_tokens(&data.decoded()))
+            }
             (Some(data), _) => TokenSize::fixed(media_tokens::document_tokens(data.decoded().len())),
             (None, Some(source)) if source.get("content").is_some() => content_size(source),
             _ => TokenSize::fixed(media_tokens::document_tokens(0)),
@@ -283,7 +290,7 @@ fn other_size(block: JsonNode<'_>) -> TokenSize {
 
 /// Size of a block rendered as JSON, without breakpoint and white space.
 fn json_size(block: JsonNode<'_>) -> TokenSize {
-    TokenSize::words(token_counts::words(&canonical_block(block)))
+    TokenSize::of_words(token_counts::count_word_tokens(&canonical_block(block)))
 }
 
 /// Hidden thinking counts its tokens too: the signature states them.
@@ -293,7 +300,7 @@ fn thinking_size(block: JsonNode<'_>) -> TokenSize {
     match block_signatures::signed_tokens(&signature) {
         Some(tokens) => TokenSize::fixed(tokens),
         None if shown.is_empty() => TokenSize::fixed(hidden_tokens(block, "signature")),
-        None => TokenSize::words(token_counts::words(&shown)),
+        None => TokenSize::of_words(token_counts::count_word_tokens(&shown)),
     }
 }
 

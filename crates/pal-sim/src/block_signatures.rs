@@ -1,4 +1,4 @@
-//! Signatures of thinking blocks and summaries, by which the simulator recognises them and detects changes.
+//! Signatures of thinking blocks and summaries, by which the simulator recognizes them and detects changes.
 //! The hash is keyed by the seed and is not cryptographic: it detects mistakes, not attacks.
 
 use pal_model::Role;
@@ -23,7 +23,7 @@ pub(crate) struct ThinkingClaims {
     pub(crate) tokens: u32,
 }
 
-/// Claims in the signature of a summary: the position of the summarised conversation.
+/// Claims in the signature of a summary: the position of the summarized conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SummaryClaims {
     /// Hash of everything up to there, if the model binds thinking.

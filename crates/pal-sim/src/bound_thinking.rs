@@ -2,7 +2,7 @@
 //!
 //! The prefix is everything sent before it except thinking, cache breakpoints and parameters, with JSON
 //! compared by value. Each thinking block names the one before it, so a gap in the middle is detected while
-//! the oldest blocks may be dropped. Content that the provider itself clears or summarises does not count:
+//! the oldest blocks may be dropped. Content that the provider itself clears or summarizes does not count:
 //! the hash covers what the client sends, and a summary carries the hash of what it replaces.
 
 use std::borrow::Cow;

@@ -11,9 +11,9 @@ use crate::PromptDifference;
 use crate::parsed_prompt::{LayerHashes, ParsedPrompt, PromptLayer};
 
 /// Maximum number of remembered requests.
-const MOST_REQUESTS: usize = 512;
+const REQUESTS_MAX: usize = 512;
 /// Maximum number of blocks over all remembered requests.
-const MOST_BLOCKS: usize = 1 << 20;
+const BLOCKS_MAX: usize = 1 << 20;
 
 /// Recent prompt fingerprints by client and response id.
 #[derive(Default)]
@@ -161,7 +161,7 @@ impl RecentPrompts {
         let key = (scope, response.to_owned());
         self.order.push_back(key.clone());
         self.prints.insert(key, print);
-        while self.order.len() > 1 && (self.order.len() > MOST_REQUESTS || self.n_blocks > MOST_BLOCKS) {
+        while self.order.len() > 1 && (self.order.len() > REQUESTS_MAX || self.n_blocks > BLOCKS_MAX) {
             let oldest = self.order.pop_front().and_then(|key| self.prints.remove(&key));
             self.n_blocks -= oldest.map_or(0, |print| print.blocks.len());
         }

@@ -112,7 +112,7 @@ fn size(said: &OutputBlock, generation: TokenGeneration) -> u64 {
     match said {
         OutputBlock::Text(text) | OutputBlock::Thinking(text) => token_counts::count(text, generation),
         OutputBlock::ToolUse { name, input, .. } => {
-            let words = token_counts::words(name) + token_counts::words(input);
+            let words = token_counts::count_word_tokens(name) + token_counts::count_word_tokens(input);
             token_counts::scaled(words, generation) + u64::from(TOOL_BLOCK_TOKENS)
         }
     }

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 use crate::{HttpReply, HttpRequest, ReplyChunk, ReplyEnding};
 
 /// Maximum request body size in bytes.
-pub(crate) const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+pub(crate) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Authenticates a request. Returns a hash of the key, which scopes cache entries and thinking.
 pub(crate) fn authorize(request: &HttpRequest<'_>, keys: Option<&[String]>) -> Result<u64, ApiError> {
@@ -102,7 +102,7 @@ impl RequestHeaders {
             endpoint,
             version: self.version,
             betas,
-            max_body_bytes: MAX_BODY_BYTES,
+            max_body_bytes: BODY_BYTES_MAX,
             ..RequestRules::from(card)
         }
     }

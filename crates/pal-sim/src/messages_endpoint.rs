@@ -13,7 +13,7 @@ use crate::cache_diagnostics::PromptFingerprint;
 use crate::context_edits::{self, ContextEdit};
 use crate::fitted_answer::{BlockWriter, FitLimits, FittedAnswer, fit_answer};
 use crate::http_reply::{CacheOutcome, PromptDifference};
-use crate::http_request::{MAX_BODY_BYTES, RequestHeaders, json_reply};
+use crate::http_request::{BODY_BYTES_MAX, RequestHeaders, json_reply};
 use crate::message_threads::{ThreadCaller, ThreadRequest};
 use crate::messages_request::{MessagesOptions, read_prompt};
 use crate::messages_response::{self, MessagesResponse};
@@ -49,7 +49,7 @@ impl SimulatedProvider {
         endpoint: MessagesEndpoint,
     ) -> Result<HttpReply, ApiError> {
         let headers = RequestHeaders::read(incoming.request)?;
-        let reading = RequestDocument::new(incoming.request.body, MAX_BODY_BYTES)?;
+        let reading = RequestDocument::new(incoming.request.body, BODY_BYTES_MAX)?;
         let card = self.validated_card(&reading, &headers, endpoint)?;
         let mut turn = self.read(incoming, headers, card, &reading)?;
         check_capabilities(&turn)?;
@@ -124,7 +124,7 @@ impl SimulatedProvider {
 
     fn answer(&mut self, mut turn: MessagesTurn<'_>) -> Result<HttpReply, ApiError> {
         let tokens = turn.prompt.tokens(turn.card.generation);
-        // A history too long to summarise shows in the stop reason instead.
+        // A history too long to summarize shows in the stop reason instead.
         if turn.options.compaction.is_none() {
             check_window(&turn, tokens)?;
         }

@@ -243,7 +243,7 @@ impl<'a> PromptReader<'a, '_> {
             is_turn_scoped: false,
         };
         if system.text().is_some_and(|text| !text.is_empty()) {
-            self.words(system, place(0));
+            self.push_text(system, place(0));
         }
         for (index, block) in system.items().enumerate() {
             self.block(block, place(index));
@@ -267,7 +267,7 @@ impl<'a> PromptReader<'a, '_> {
         }
         let Some(content) = node.get("content") else { return };
         if content.text().is_some_and(|text| !text.is_empty()) {
-            self.words(content, place(0));
+            self.push_text(content, place(0));
         }
         for (index, block) in content.items().enumerate() {
             self.block(block, place(index));
@@ -275,7 +275,7 @@ impl<'a> PromptReader<'a, '_> {
     }
 
     /// Adds string content as a text block.
-    fn words(&mut self, text: JsonNode<'a>, place: BlockPosition) {
+    fn push_text(&mut self, text: JsonNode<'a>, place: BlockPosition) {
         let raw = format!(r#"{{"type":"text","text":{}}}"#, text.raw());
         let facts = self.memo.block(&raw);
         self.pieces.push(piece(place, Cow::Owned(raw), facts));

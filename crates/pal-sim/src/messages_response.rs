@@ -326,11 +326,11 @@ fn frame(event: &str, json: &str, spoken: usize) -> EventFrame {
 /// Size of the pieces of a short text, in bytes.
 const PIECE_BYTES: usize = 24;
 /// Maximum number of pieces of a long text.
-const PIECES_MOST: usize = 512;
+const PIECES_MAX: usize = 512;
 
 /// Splits a text into pieces, after a word if one ends nearby and never inside a character.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let size = PIECE_BYTES.max(text.len() / PIECES_MOST);
+    let size = PIECE_BYTES.max(text.len() / PIECES_MAX);
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {

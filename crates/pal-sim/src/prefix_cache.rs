@@ -9,7 +9,7 @@ use crate::cache_entries::CacheEntries;
 use crate::parsed_prompt::{CacheablePrompt, MessagesCacheTtl, PromptBreakpoint};
 
 /// Maximum number of entries.
-const MOST_ENTRIES: usize = 1 << 17;
+const ENTRIES_MAX: usize = 1 << 17;
 
 /// Entries of all models and keys; the hash includes the model and the key.
 pub(crate) struct PrefixCache {
@@ -18,7 +18,7 @@ pub(crate) struct PrefixCache {
 
 impl Default for PrefixCache {
     fn default() -> PrefixCache {
-        PrefixCache { entries: CacheEntries::new(MOST_ENTRIES) }
+        PrefixCache { entries: CacheEntries::new(ENTRIES_MAX) }
     }
 }
 

@@ -173,7 +173,7 @@ fn words_of(said: &OutputBlock) -> Option<&str> {
     }
 }
 
-/// Tool changes in the summarised range, including those of an earlier summary.
+/// Tool changes in the summarized range, including those of an earlier summary.
 fn tool_changes(turn: &MessagesTurn<'_>) -> Vec<Value> {
     let messages = turn.prompt.rendered_blocks().filter(|piece| piece.layer == PromptLayer::Messages);
     messages

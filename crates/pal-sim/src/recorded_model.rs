@@ -11,7 +11,7 @@ use pal_model::{ContentBlock, EntryBody, LogEntry, Role, ToolUseId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::extractive::{ExtractiveModel, recognise_directive};
+use crate::extractive::{ExtractiveModel, recognize_directive};
 use crate::prompt_text::{self, fingerprint};
 use crate::{ModelOutput, ModelPrompt, OutputBlock, SimulatedModel};
 use pal_extract::MessageBlock;
@@ -124,7 +124,7 @@ impl RecordedModel {
 
     /// True if the request is a directive that is not part of the recording.
     fn is_directive(&self, ask: &ModelPrompt<'_>) -> bool {
-        recognise_directive(ask)
+        recognize_directive(ask)
             .is_some_and(|found| found.at.is_none() || !self.asked.contains(&hash(&found.words)))
     }
 }

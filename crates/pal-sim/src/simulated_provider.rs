@@ -96,14 +96,14 @@ impl SimulatedProvider {
     }
 
     fn openai(&mut self, asked: NumberedRequest<'_>) -> HttpReply {
-        let mut desk = ProviderParts {
+        let mut parts = ProviderParts {
             settings: &self.settings,
             model: &mut *self.model,
             memo: &mut self.memo,
             ids: &mut self.ids,
             sealer: self.sealer,
         };
-        self.openai.handle(&mut desk, asked)
+        self.openai.handle(&mut parts, asked)
     }
 
     fn messages_side(

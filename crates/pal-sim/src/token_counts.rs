@@ -22,7 +22,7 @@ pub(crate) const ANSWER_TOKENS: u64 = 3;
 const WINDOW_BYTES: usize = 32 * 1024;
 
 /// Tokens of a text in the o200k vocabulary.
-pub(crate) fn words(text: &str) -> u64 {
+pub(crate) fn count_word_tokens(text: &str) -> u64 {
     let mut rest = text;
     let mut count = 0;
     while !rest.is_empty() {
@@ -53,7 +53,7 @@ pub(crate) fn scaled(words: u64, generation: TokenGeneration) -> u64 {
 
 /// Tokens of a text for a model generation.
 pub(crate) fn count(text: &str, generation: TokenGeneration) -> u64 {
-    scaled(words(text), generation)
+    scaled(count_word_tokens(text), generation)
 }
 
 /// Longest prefix of a text with at most `most` tokens.
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn long_words_are_counted_in_windows() {
-        assert!(words(&"漢".repeat(100_000)) > 30_000);
-        assert!(words(&"a".repeat(1_000_000)) > 100_000);
+        assert!(count_word_tokens(&"漢".repeat(100_000)) > 30_000);
+        assert!(count_word_tokens(&"a".repeat(1_000_000)) > 100_000);
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::ModelExchange;
 
 /// Maximum number of exchanges kept individually.
-const MOST_EXCHANGES: usize = 16_384;
+const EXCHANGES_MAX: usize = 16_384;
 
 /// Exchanges of a simulated provider. Totals cover all of them; the oldest individual records are dropped.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ impl UsageLedger {
         totals.read += exchange.usage.cache_read_input_tokens;
         totals.output += exchange.usage.output_tokens;
         totals.cost += exchange.cost.unwrap_or(0.0);
-        if self.exchanges.len() >= MOST_EXCHANGES {
+        if self.exchanges.len() >= EXCHANGES_MAX {
             self.exchanges.pop_front();
         }
         self.exchanges.push_back(exchange);

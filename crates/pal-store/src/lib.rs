@@ -28,6 +28,7 @@ mod error;
 mod home_paths;
 mod located_entry;
 mod log;
+mod log_lock;
 mod log_open;
 mod log_reader;
 mod log_scan;

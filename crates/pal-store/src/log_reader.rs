@@ -210,7 +210,7 @@ impl LogReader {
     }
 }
 
-/// Iterator over the lines of a log. Lines of one segment share memory, so keeping one keeps its neighbours.
+/// Iterator over the lines of a log. Lines of one segment share memory, so keeping one keeps its neighbors.
 pub struct LogLines<'a> {
     forward: ForwardCursor<'a>,
     number: u64,

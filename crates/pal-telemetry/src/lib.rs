@@ -1,9 +1,8 @@
-//! What the program tells of its own work: a log for those who look for a fault, and, with the feature `otel`, spans and
-//! figures for a collector.
+//! Diagnostics of the program: a log for debugging and, with the feature `otel`, OpenTelemetry spans and metrics.
 //!
-//! It owns the filter of the log, the names that are exported, and the thread that exports. Two invariants: nothing of what
-//! people, models and tools said leaves unless that was asked for, and no collector, however slow or broken, makes a
-//! session wait beyond the end of its run, there for two seconds at most. `docs/telemetry.md` has the names.
+//! It owns the log filter, the exported names, and the export thread. Two invariants: no content of users, models or tools leaves the
+//! machine unless the user opts in, and no collector, however slow or broken, delays a session except at the end of its run, by two
+//! seconds at most. `docs/telemetry.md` lists the names.
 
 mod logging;
 #[cfg(feature = "otel")]

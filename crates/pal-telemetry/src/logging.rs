@@ -1,4 +1,4 @@
-//! The log of the program itself: off unless asked for, and about our own parts only.
+//! Diagnostic log of the program. Off by default, and limited to this project's own crates.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

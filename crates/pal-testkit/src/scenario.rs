@@ -1,4 +1,4 @@
-//! Scenarios: behaviour as data. A Markdown file in `scenarios/` tells in prose what must happen; fenced blocks give a
+//! Scenarios: behavior as data. A Markdown file in `scenarios/` tells in prose what must happen; fenced blocks give a
 //! log as a script and what must come out of it.
 //!
 //! Each heading opens a case. In it, a block fenced as `log` is a script, and every other fenced block is an

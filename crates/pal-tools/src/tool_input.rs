@@ -1,7 +1,11 @@
 //! Input of a tool call, with errors that a model can act on.
 
+use pal_model::text::cut_with_ellipsis;
 use pal_model::{SharedText, array_items, member_string, object_fields};
 use serde::de::DeserializeOwned;
+
+/// Characters of a malformed input that an error message quotes.
+const SHOWN_CHARS_MAX: usize = 100;
 
 pub(crate) mod lenient;
 
@@ -27,7 +31,10 @@ impl ToolInput {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
         let text = self.0.as_str();
         if object_fields(text).is_err() {
-            return Err(format!("The input has to be a JSON object, but is: {}", beginning(text)));
+            return Err(format!(
+                "The input has to be a JSON object, but is: {}",
+                cut_with_ellipsis(text, SHOWN_CHARS_MAX)
+            ));
         }
         serde_json::from_str(text).map_err(|err| {
             let said = err.to_string();
@@ -40,13 +47,6 @@ impl ToolInput {
             format!("The input does not fit the tool's schema: {place}{said}.")
         })
     }
-}
-
-/// First characters for a message.
-fn beginning(text: &str) -> String {
-    const SHOWN: usize = 100;
-    let shown: String = text.chars().take(SHOWN).collect();
-    if shown.len() < text.len() { format!("{shown}…") } else { shown }
 }
 
 /// Byte offset of a line and column, both counted from 1.

@@ -1,11 +1,11 @@
-//! Conversion of text with ANSI colours to styled lines.
+//! Conversion of text with ANSI colors to styled lines.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
 use crate::styled_text::sanitize;
 
-/// Parses text with ANSI colour codes. Any other escape sequence is shown, not executed.
+/// Parses text with ANSI color codes. Any other escape sequence is shown, not executed.
 pub(crate) fn lines(text: &str) -> Vec<Line<'static>> {
     let mut style = Style::new();
     text.lines().map(|line| spans(line, &mut style)).collect()
@@ -37,7 +37,7 @@ fn spans(line: &str, style: &mut Style) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Applies colour codes to a style.
+/// Applies color codes to a style.
 fn styled(mut style: Style, codes: &str) -> Style {
     let mut codes = codes.split(';').map(|code| code.parse::<u8>().unwrap_or(0));
     while let Some(code) = codes.next() {
@@ -54,14 +54,14 @@ fn styled(mut style: Style, codes: &str) -> Style {
             40..=47 => style.bg(Color::Indexed(code - 40)),
             100..=107 => style.bg(Color::Indexed(code - 92)),
             38 | 48 => {
-                let colour = match (codes.next(), codes.next()) {
+                let color = match (codes.next(), codes.next()) {
                     (Some(5), Some(index)) => Color::Indexed(index),
                     (Some(2), Some(red)) => {
                         Color::Rgb(red, codes.next().unwrap_or(0), codes.next().unwrap_or(0))
                     }
                     _ => Color::Reset,
                 };
-                if code == 38 { style.fg(colour) } else { style.bg(colour) }
+                if code == 38 { style.fg(color) } else { style.bg(color) }
             }
             39 => style.fg(Color::Reset),
             49 => style.bg(Color::Reset),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_kept_and_other_escapes_are_shown() {
+    fn colors_are_kept_and_other_escapes_are_shown() {
         let read = lines("a\u{1b}[1;36mb\u{1b}[0mc\u{1b}[2Jd\n\u{1b}[38;5;208me");
         let texts: Vec<String> = read.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["abc·[2Jd", "e"]);

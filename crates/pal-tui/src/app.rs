@@ -45,7 +45,7 @@ pub fn run(start: TerminalOptions, channels: UiChannels) -> io::Result<Option<St
     let (width, height) = terminal::size()?;
     let terminal = RawTerminal::enter()?;
     let (inbox, actions) = connect(channels);
-    let screen = Screen::new(io::stdout(), width.into(), height.into(), start.is_coloured);
+    let screen = Screen::new(io::stdout(), width.into(), height.into(), start.is_colored);
     let mut app = App::new(start, screen, actions);
     app.begin();
     let left = app.work(&inbox);

@@ -26,7 +26,7 @@ pub(crate) enum CompletionTarget {
 }
 
 /// Finds the word to complete at the cursor.
-pub(crate) fn wanted(text: &str, cursor: usize) -> Option<CompletionTarget> {
+pub(crate) fn find_target(text: &str, cursor: usize) -> Option<CompletionTarget> {
     let before = &text[..cursor];
     if before.starts_with('/') && !before.contains(char::is_whitespace) {
         return Some(CompletionTarget::Command(0..cursor));
@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn completion_target_is_a_command_or_a_file() {
-        assert_eq!(wanted("/co", 3), Some(CompletionTarget::Command(0..3)));
-        assert_eq!(wanted("/co x", 5), None);
-        assert_eq!(wanted("see @src/ma", 11), Some(CompletionTarget::File(4..11)));
-        assert_eq!(wanted("see @src and", 12), None);
-        assert_eq!(wanted("a@b", 3), None, "an address is no file");
+        assert_eq!(find_target("/co", 3), Some(CompletionTarget::Command(0..3)));
+        assert_eq!(find_target("/co x", 5), None);
+        assert_eq!(find_target("see @src/ma", 11), Some(CompletionTarget::File(4..11)));
+        assert_eq!(find_target("see @src and", 12), None);
+        assert_eq!(find_target("a@b", 3), None, "an address is no file");
     }
 
     #[test]

@@ -269,5 +269,5 @@ fn mark_lines(asked: &PermissionQuestion, width: usize, theme: Theme) -> Vec<Lin
 
 /// Joins text into one line, with invisible characters spelled out.
 fn one_line(text: &str) -> String {
-    spell_out(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    pal_model::text::one_line(&spell_out(text))
 }

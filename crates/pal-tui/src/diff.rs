@@ -1,4 +1,4 @@
-//! Coloured diffs of file changes.
+//! Colored diffs of file changes.
 
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};

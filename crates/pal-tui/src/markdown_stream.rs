@@ -240,7 +240,7 @@ fn edges(text: &str) -> (LastBlock, LastBlock) {
             Event::Start(tag) => {
                 if depth == 0 {
                     last = if matches!(tag, Tag::List(_)) {
-                        LastBlock::List(mark(&text[range]))
+                        LastBlock::List(list_marker(&text[range]))
                     } else {
                         LastBlock::Block
                     };
@@ -257,7 +257,7 @@ fn edges(text: &str) -> (LastBlock, LastBlock) {
 }
 
 /// Marker of a list: its bullet, or the character after its numbers.
-fn mark(list: &str) -> char {
+fn list_marker(list: &str) -> char {
     list.trim_start().chars().find(|character| !character.is_ascii_digit()).unwrap_or('.')
 }
 

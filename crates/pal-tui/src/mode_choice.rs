@@ -13,7 +13,7 @@ pub(crate) struct ModeChoice {
 
 impl ModeChoice {
     /// Notes the mode in which a session started.
-    pub(crate) fn began(&mut self, mode: &str) {
+    pub(crate) fn start_session(&mut self, mode: &str) {
         self.may_bypass |= mode.parse() == Ok(PermissionMode::Bypass);
     }
 
@@ -54,7 +54,7 @@ mod tests {
             seen
         };
         let mut modes = ModeChoice::default();
-        modes.began("default");
+        modes.start_session("default");
         let three = [
             PermissionMode::Default,
             PermissionMode::AcceptEdits,
@@ -63,7 +63,7 @@ mod tests {
             PermissionMode::AcceptEdits,
         ];
         assert_eq!(round(&mut modes), three);
-        modes.began("bypass");
+        modes.start_session("bypass");
         let four = [
             PermissionMode::Default,
             PermissionMode::AcceptEdits,

@@ -19,7 +19,7 @@ use crate::theme::Theme;
 use crate::ui_events::Consent;
 
 /// Keys that arrive within this time were meant for the editor.
-const TOO_SOON: Duration = Duration::from_millis(300);
+const KEY_GUARD_TIME: Duration = Duration::from_millis(300);
 
 /// Minimum rows of the document; with fewer, the choices shrink to one line.
 const PAGE_MIN: usize = 4;
@@ -136,7 +136,7 @@ impl PermissionDialog {
 
     /// Handles a key.
     pub(crate) fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
-        if self.shown_at.is_none_or(|at| at.elapsed() < TOO_SOON) {
+        if self.shown_at.is_none_or(|at| at.elapsed() < KEY_GUARD_TIME) {
             return DialogOutcome::NotForDialog;
         }
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -425,7 +425,7 @@ mod tests {
             let (live, first) = compose(&parts, columns, rows, Theme);
             self.screen.frame(&[], &live).unwrap();
             note_question_shown(question, first.unwrap(), &live, rows);
-            question.shown_at = Instant::now().checked_sub(TOO_SOON);
+            question.shown_at = Instant::now().checked_sub(KEY_GUARD_TIME);
             let bytes = std::mem::take(self.screen.writer());
             self.parser.process(&bytes);
             self.parser.screen().contents()

@@ -30,7 +30,7 @@ impl ProjectFiles {
     }
 
     /// Returns the cached list; refreshes an old one in the background.
-    pub(crate) fn known(&self) -> Arc<Vec<String>> {
+    pub(crate) fn snapshot(&self) -> Arc<Vec<String>> {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = list.read_at.is_none_or(|at| at.elapsed() > FRESH);
         if is_old && !list.is_reading {

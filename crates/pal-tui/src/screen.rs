@@ -25,7 +25,7 @@ pub struct Screen<W> {
     out: W,
     width: usize,
     height: usize,
-    is_coloured: bool,
+    is_colored: bool,
     /// The region as it was last drawn.
     drawn: Vec<Line<'static>>,
     /// Row (within the region) and column of the cursor.
@@ -36,8 +36,8 @@ pub struct Screen<W> {
 
 impl<W: Write> Screen<W> {
     /// Creates a screen of `width` columns and `height` rows; the cursor must be at the start of a line.
-    pub fn new(out: W, width: usize, height: usize, is_coloured: bool) -> Screen<W> {
-        Screen { out, width, height, is_coloured, drawn: Vec::new(), at: (0, 0), is_stale: true }
+    pub fn new(out: W, width: usize, height: usize, is_colored: bool) -> Screen<W> {
+        Screen { out, width, height, is_colored, drawn: Vec::new(), at: (0, 0), is_stale: true }
     }
 
     /// The underlying writer.
@@ -167,7 +167,7 @@ impl<W: Write> Screen<W> {
     fn line(&self, text: &mut String, line: &Line<'static>) {
         let mut is_styled = false;
         for span in &line.spans {
-            let codes = codes(line.style.patch(span.style), self.is_coloured);
+            let codes = codes(line.style.patch(span.style), self.is_colored);
             if is_styled {
                 text.push_str("\x1b[0m");
             }
@@ -197,7 +197,7 @@ fn move_cursor(text: &mut String, from: usize, to: usize) {
 }
 
 /// ANSI codes of a style, joined by semicolons.
-fn codes(style: Style, is_coloured: bool) -> String {
+fn codes(style: Style, is_colored: bool) -> String {
     let mut codes = Vec::new();
     let modifiers = [
         (Modifier::BOLD, "1"),
@@ -213,16 +213,16 @@ fn codes(style: Style, is_coloured: bool) -> String {
             .filter(|(one, _)| style.add_modifier.contains(*one))
             .map(|(_, code)| (*code).to_owned()),
     );
-    if is_coloured {
-        codes.extend(style.fg.and_then(|colour| colour_code(colour, 30)));
-        codes.extend(style.bg.and_then(|colour| colour_code(colour, 40)));
+    if is_colored {
+        codes.extend(style.fg.and_then(|color| color_code(color, 30)));
+        codes.extend(style.bg.and_then(|color| color_code(color, 40)));
     }
     codes.join(";")
 }
 
-/// ANSI code of a colour; `base` is 30 for the foreground and 40 for the background.
-fn colour_code(colour: Color, base: u8) -> Option<String> {
-    let index = match colour {
+/// ANSI code of a color; `base` is 30 for the foreground and 40 for the background.
+fn color_code(color: Color, base: u8) -> Option<String> {
+    let index = match color {
         Color::Reset => return None,
         Color::Black => 0,
         Color::Red => 1,

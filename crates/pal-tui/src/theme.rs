@@ -1,8 +1,8 @@
-//! Styles by meaning. The screen decides whether colours are written.
+//! Styles by meaning. The screen decides whether colors are written.
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// Styles of the program. They use only the sixteen standard colours, in the user's own palette.
+/// Styles of the program. They use only the sixteen standard colors, in the user's own palette.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Theme;
 

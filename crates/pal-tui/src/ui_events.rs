@@ -14,7 +14,7 @@ pub enum UiEvent {
     SessionReady(Box<ActiveSession>),
     /// A call needs permission. The asker waits for the answer; a dropped sender means no.
     PermissionAsked(PermissionQuestion, mpsc::Sender<Consent>),
-    /// Output of a command, with ANSI colours.
+    /// Output of a command, with ANSI colors.
     CommandPrinted(String),
     /// A command failed, with the reason.
     Failed(String),
@@ -83,7 +83,7 @@ pub enum Consent {
 
 /// Result of a slash command.
 pub enum SlashOutcome {
-    /// Output with ANSI colours.
+    /// Output with ANSI colors.
     Print(String),
     /// Short lines in the notice style.
     Notes(Vec<String>),
@@ -156,8 +156,8 @@ pub struct UiChannels {
 
 /// Options of the terminal.
 pub struct TerminalOptions {
-    /// Enables colours.
-    pub is_coloured: bool,
+    /// Enables colors.
+    pub is_colored: bool,
     /// Working directory of the session, used to complete file names.
     pub directory: PathBuf,
     /// File of earlier prompts; `None` keeps no history.

@@ -56,9 +56,9 @@ impl CacheTtl {
 /// Sharing scope of a cache entry, where the endpoint knows scopes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CacheScope {
-    /// Shared by all organisations.
+    /// Shared by all organizations.
     Global,
-    /// Shared inside the organisation.
+    /// Shared inside the organization.
     Organisation,
 }
 

@@ -18,7 +18,7 @@ use crate::message_rope::{MessageRope, RopeBlock, RopeExtent};
 use crate::request_head::{RenderedHead, RequestHead};
 use crate::snapshot_update;
 use crate::token_category::Category;
-use crate::turn_normaliser::{TurnEnd, TurnNormaliser};
+use crate::turn_normalizer::{TurnEnd, TurnNormalizer};
 use crate::view_node::{NodeSpeaker, ViewNode};
 use crate::wire_block::{BlockCleaner, WireBlock, WireBlockKind};
 
@@ -446,8 +446,8 @@ impl DerivedView {
                 }
             }
         }
-        let normaliser = TurnNormaliser { cleaner, effects: &self.effects, seen: &self.grown.seen };
-        normaliser.add_turn(rope, nodes.iter().copied(), end)
+        let normalizer = TurnNormalizer { cleaner, effects: &self.effects, seen: &self.grown.seen };
+        normalizer.add_turn(rope, nodes.iter().copied(), end)
     }
 
     /// Returns the content that the item `at` shows: itself, the fold that begins there, or nothing.

@@ -1,6 +1,6 @@
 //! The mechanism of Palimpsest: derives the next model request from a log.
 //!
-//! Entries go in, a request comes out: the branch is indexed, decisions are applied, the rest is normalised
+//! Entries go in, a request comes out: the branch is indexed, decisions are applied, the rest is normalized
 //! to messages that the provider accepts, counted, and rendered to a rope of byte slices. The crate is pure:
 //! no files, clock, environment or randomness. It holds no policy: other crates decide what to shorten and
 //! when, and their decisions arrive here as entries.
@@ -18,7 +18,7 @@ mod render;
 mod request_head;
 mod snapshot_update;
 mod token_category;
-mod turn_normaliser;
+mod turn_normalizer;
 mod view;
 mod view_node;
 mod visible_blocks;

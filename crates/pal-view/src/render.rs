@@ -49,7 +49,7 @@ pub struct Request {
     /// Number of blocks before all messages, which no compaction removes.
     opening_blocks: usize,
     /// Sorted by position.
-    marks: Vec<CacheBreakpoint>,
+    breakpoints: Vec<CacheBreakpoint>,
 }
 
 impl View {
@@ -65,7 +65,7 @@ impl View {
             rope: self.derived().current_rope(self.lens()),
             sent_blocks: self.derived().closed_blocks(),
             opening_blocks: self.derived().opening().0,
-            marks: Vec::new(),
+            breakpoints: Vec::new(),
         }
     }
 
@@ -114,9 +114,9 @@ impl Request {
     }
 
     /// Replaces all breakpoints.
-    pub fn with_breakpoints(mut self, mut marks: Vec<CacheBreakpoint>) -> Request {
-        marks.sort_by_key(|mark| mark.position);
-        self.marks = marks;
+    pub fn with_breakpoints(mut self, mut breakpoints: Vec<CacheBreakpoint>) -> Request {
+        breakpoints.sort_by_key(|mark| mark.position);
+        self.breakpoints = breakpoints;
         self
     }
 
@@ -129,7 +129,7 @@ impl Request {
         for (at, piece) in self.rope.pieces().enumerate() {
             let text = &piece.text;
             parts.push(TextChunk::Fixed(joint(at, piece.opens)));
-            match self.marks.iter().find(|mark| mark.position == BreakpointPosition::Block(at)) {
+            match self.breakpoints.iter().find(|mark| mark.position == BreakpointPosition::Block(at)) {
                 // A block is an object, so a breakpoint goes before its last character.
                 Some(mark) => {
                     parts.push(TextChunk::Shared(text.slice_of(&text[..text.len() - 1])));
@@ -160,7 +160,7 @@ impl Request {
         let text = &self.prefix.text;
         let mut parts = Vec::with_capacity(5);
         let mut from = 0;
-        for mark in &self.marks {
+        for mark in &self.breakpoints {
             let at = match mark.position {
                 BreakpointPosition::Tool(tool) => self.prefix.tool_marks.get(tool),
                 BreakpointPosition::System(block) => self.prefix.system_marks.get(block),
@@ -177,7 +177,7 @@ impl Request {
 
     /// The breakpoints, sorted by position.
     pub fn breakpoints(&self) -> &[CacheBreakpoint] {
-        &self.marks
+        &self.breakpoints
     }
 
     /// Index of the last block among the first `blocks` blocks that may carry a breakpoint.
@@ -319,7 +319,8 @@ impl Request {
     /// The blocks of the messages: the role if it opens a message, the block, and true if it carries a
     /// breakpoint.
     pub fn pieces(&self) -> impl Iterator<Item = (Option<Role>, &SharedText, bool)> {
-        let is_marked = |at| self.marks.iter().any(|mark| mark.position == BreakpointPosition::Block(at));
+        let is_marked =
+            |at| self.breakpoints.iter().any(|mark| mark.position == BreakpointPosition::Block(at));
         let pieces = self.rope.pieces().enumerate();
         pieces.map(move |(at, piece)| (piece.opens, &piece.text, is_marked(at)))
     }

@@ -73,8 +73,9 @@ impl ViewNode {
         content: &Content,
         cleaner: BlockCleaner<'_>,
     ) -> ViewNode {
-        let voice = speaker.voice();
-        let clean = content.blocks().iter().filter_map(|block| cleaner.heard(block, voice)).collect();
+        let authority = speaker.text_authority();
+        let clean =
+            content.blocks().iter().filter_map(|block| cleaner.encode_block(block, authority)).collect();
         ViewNode { entry, position, speaker, clean }
     }
 }
@@ -98,7 +99,7 @@ impl NodeSpeaker {
     }
 
     /// Authority of the speaker's text. A summary quotes its sources, so it is content as well.
-    fn voice(&self) -> TextAuthority {
+    fn text_authority(&self) -> TextAuthority {
         match self {
             NodeSpeaker::Model(_) => TextAuthority::Own(Role::Assistant),
             NodeSpeaker::User(MessageOrigin::Person) => TextAuthority::Own(Role::User),

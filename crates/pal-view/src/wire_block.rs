@@ -84,8 +84,8 @@ const DEPTH_MAX: usize = 100;
 
 impl BlockCleaner<'_> {
     /// Cleans a block under the rules of its authority; `None` if nothing is left to send.
-    pub(crate) fn heard(self, block: &ContentBlock, voice: TextAuthority) -> Option<WireBlock> {
-        match voice {
+    pub(crate) fn encode_block(self, block: &ContentBlock, authority: TextAuthority) -> Option<WireBlock> {
+        match authority {
             TextAuthority::Own(Role::Assistant) => self.clean(block, Role::Assistant),
             TextAuthority::Own(role) if block.kind() == BlockType::Text => self.clean(block, role),
             TextAuthority::System if block.kind() == BlockType::Text => {
@@ -113,7 +113,7 @@ impl BlockCleaner<'_> {
 
     /// Wraps text of the program in exactly one pair of reminder tags.
     fn reminding(self, clean: WireBlock) -> WireBlock {
-        let said = (clean.part == WireBlockKind::Text).then(|| said(&clean)).flatten();
+        let said = (clean.part == WireBlockKind::Text).then(|| visible_text(&clean)).flatten();
         let Some(said) = said else { return clean };
         let inside = unwrap_reminder(&said);
         match (inside, escape_reminder_tags(inside.unwrap_or(&said))) {
@@ -128,7 +128,7 @@ impl BlockCleaner<'_> {
 
     /// Removes the tags of a reminder, for a message of the system.
     pub(crate) fn unwrapped(self, reminder: &WireBlock) -> WireBlock {
-        let said = said(reminder).unwrap_or_default();
+        let said = visible_text(reminder).unwrap_or_default();
         match unwrap_reminder(&said).filter(|inside| !inside.trim().is_empty()) {
             Some(inside) => {
                 let (text, tokens) = (text_block(inside), self.estimator.text(inside));
@@ -225,7 +225,11 @@ impl BlockCleaner<'_> {
         let cited = role == Role::Assistant && known.get("citations").is_some_and(is_citations);
         let allowed: &[&str] = if cited { &["type", "text", "citations"] } else { &["type", "text"] };
         let tokens = self.estimator.text(&text);
-        Some(WireBlock { part: WireBlockKind::Text, text: self.kept(block.raw(), known, allowed), tokens })
+        Some(WireBlock {
+            part: WireBlockKind::Text,
+            text: self.keep_members(block.raw(), known, allowed),
+            tokens,
+        })
     }
 
     /// Thinking goes back as it came or not at all.
@@ -285,7 +289,7 @@ impl BlockCleaner<'_> {
         let text = if exact {
             let in_toolset = known.string("toolset_name").is_some();
             let allowed: &[&str] = &["type", "id", "name", "input", "toolset_name"];
-            self.kept(block.raw(), known, if in_toolset { allowed } else { &allowed[..4] })
+            self.keep_members(block.raw(), known, if in_toolset { allowed } else { &allowed[..4] })
         } else {
             let mut object = crate::json_object::BlockBuilder::of_type("tool_use");
             object.string("id", &wire_id);
@@ -301,7 +305,7 @@ impl BlockCleaner<'_> {
         let name = known.string("name").unwrap_or_default();
         match (block.tool_use_id(), answer_to(&name)) {
             (Some(id), Some(answer)) if is_server_id(id.as_str()) && is_shallow_object(input) => {
-                let text = self.kept(block.raw(), known, &["type", "id", "name", "input"]);
+                let text = self.keep_members(block.raw(), known, &["type", "id", "name", "input"]);
                 let tokens = self.estimator.call(&name, input);
                 WireBlock { part: WireBlockKind::ServerCall(id.clone(), answer), text, tokens }
             }
@@ -314,7 +318,7 @@ impl BlockCleaner<'_> {
             (Some(id), Some(content))
                 if is_server_id(id.as_str()) && is_shallow(content) && content.starts_with(['{', '[']) =>
             {
-                let text = self.kept(block.raw(), known, &["type", "tool_use_id", "content"]);
+                let text = self.keep_members(block.raw(), known, &["type", "tool_use_id", "content"]);
                 let tokens = self.estimator.json(content);
                 WireBlock { part: WireBlockKind::ServerResult(id.clone(), block.kind()), text, tokens }
             }
@@ -344,7 +348,7 @@ impl BlockCleaner<'_> {
         let exact =
             wire_id == id.as_str() && wire_content.is_none() && error && !is_null && defused.is_none();
         let text = if exact {
-            self.kept(block.raw(), known, &["type", "tool_use_id", "content", "is_error"])
+            self.keep_members(block.raw(), known, &["type", "tool_use_id", "content", "is_error"])
         } else {
             let mut object = crate::json_object::BlockBuilder::of_type("tool_result");
             object.string("tool_use_id", &wire_id);
@@ -443,7 +447,7 @@ impl BlockCleaner<'_> {
                 text: text_block(&text),
             });
         };
-        let text = self.kept(block.raw(), known, &["type", "tool_name"]);
+        let text = self.keep_members(block.raw(), known, &["type", "tool_name"]);
         Some(WireBlock { part: WireBlockKind::Text, tokens: self.estimator.json(&text) + tool.tokens, text })
     }
 
@@ -469,7 +473,7 @@ impl BlockCleaner<'_> {
                 self.plain(block)
             };
         };
-        let text = self.kept(block.raw(), known, allowed);
+        let text = self.keep_members(block.raw(), known, allowed);
         let tokens = match block.kind() {
             BlockType::SearchResult => self.estimator.json(block.raw()),
             _ => self.estimator.media(),
@@ -506,7 +510,7 @@ impl BlockCleaner<'_> {
     }
 
     /// Returns the raw block if it holds only allowed fields, each once; else the block rebuilt from these.
-    fn kept(self, raw: &SharedText, known: &JsonObject<'_>, allowed: &[&str]) -> SharedText {
+    fn keep_members(self, raw: &SharedText, known: &JsonObject<'_>, allowed: &[&str]) -> SharedText {
         let text = if self.is_exact(known, allowed) { raw.clone() } else { known.rebuilt(allowed) };
         match mend_surrogates_cheaply(&text) {
             Some(mended) => SharedText::from(mended),
@@ -545,7 +549,7 @@ fn with_reference(result: &SharedText, reference: &str) -> SharedText {
 }
 
 /// Text of a cleaned text block.
-fn said(clean: &WireBlock) -> Option<String> {
+fn visible_text(clean: &WireBlock) -> Option<String> {
     object_fields(&clean.text).ok().map(JsonObject)?.string("text").map(Cow::into_owned)
 }
 

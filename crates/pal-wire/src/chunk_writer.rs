@@ -3,7 +3,7 @@
 use pal_model::{SharedText, TextChunk, escape_into};
 
 /// Minimum length of a shared chunk; shorter text is copied.
-const MIN_SHARED_BYTES: usize = 512;
+const SHARED_BYTES_MIN: usize = 512;
 
 /// Writes JSON into chunks.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl ChunkWriter {
 
     /// Writes raw JSON `part`, sharing the allocation of `whole` if it is long enough.
     pub(crate) fn shared(&mut self, whole: &SharedText, part: &str) {
-        if part.len() < MIN_SHARED_BYTES {
+        if part.len() < SHARED_BYTES_MIN {
             self.loose.push_str(part);
             return;
         }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn long_text_is_shared_and_short_text_is_copied() {
-        let long = SharedText::from("x".repeat(MIN_SHARED_BYTES));
+        let long = SharedText::from("x".repeat(SHARED_BYTES_MIN));
         let mut writer = ChunkWriter::default();
         writer.raw("[\"");
         writer.inside("a\"\n");

@@ -1,6 +1,6 @@
 //! Cache of encoded messages.
 //!
-//! Encoded messages are held in chunks, so that a long history consists of few parts. Neighbouring chunks of similar size
+//! Encoded messages are held in chunks, so that a long history consists of few parts. Neighboring chunks of similar size
 //! are merged up to a limit, so every byte is moved only a few times. A change inside a chunk re-encodes that chunk.
 
 use pal_model::{SharedText, TextChunk};
@@ -10,9 +10,9 @@ use crate::chunk_writer::ChunkWriter;
 use crate::conversation_message::ConversationMessage;
 
 /// Maximum size of a merged chunk.
-const MAX_MERGED_CHUNK_BYTES: usize = 256 << 10;
+const MERGED_CHUNK_BYTES_MAX: usize = 256 << 10;
 /// Minimum size of a part that is not copied when merging.
-const MIN_UNMERGED_PART_BYTES: usize = 32 << 10;
+const UNMERGED_PART_BYTES_MIN: usize = 32 << 10;
 
 /// Encoded messages of the last request.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ impl EncodedMessages {
         self.chunks.push(EncodedChunk { messages: 1, bytes, parts });
         while let [.., before, last] = self.chunks.as_slice()
             && before.bytes <= 2 * last.bytes
-            && before.bytes + last.bytes <= MAX_MERGED_CHUNK_BYTES
+            && before.bytes + last.bytes <= MERGED_CHUNK_BYTES_MAX
             && let (Some(last), Some(before)) = (self.chunks.pop(), self.chunks.pop())
         {
             self.chunks.push(before.join(last));
@@ -123,13 +123,13 @@ impl EncodedMessages {
 }
 
 impl EncodedChunk {
-    /// Merges two neighbouring chunks.
+    /// Merges two neighboring chunks.
     fn join(self, next: EncodedChunk) -> EncodedChunk {
         let comma = if self.parts.is_empty() || next.parts.is_empty() { "" } else { "," };
         let mut parts = Vec::new();
         let mut loose = String::with_capacity(self.bytes + next.bytes + 1);
         for part in self.parts.into_iter().chain([TextChunk::Fixed(comma)]).chain(next.parts) {
-            if part.as_str().len() < MIN_UNMERGED_PART_BYTES {
+            if part.as_str().len() < UNMERGED_PART_BYTES_MIN {
                 loose.push_str(part.as_str());
                 continue;
             }

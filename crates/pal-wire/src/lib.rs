@@ -25,7 +25,7 @@ mod messages;
 mod openai_usage;
 mod provider_failure;
 mod rate_limit;
-mod request_check;
+mod request_validator;
 mod response_decoder;
 mod response_event;
 mod response_reader;
@@ -43,7 +43,7 @@ pub use dialect_encoder::DialectEncoder;
 pub use messages::{beta_headers, count_tokens_call, messages_call, unparsed_input};
 pub use provider_failure::{FailureKind, ProviderFailure};
 pub use rate_limit::RateLimit;
-pub use request_check::{
+pub use request_validator::{
     ApiError, ApiErrorKind, ApiVersion, Beta, BetaSet, JsonNode, MessagesEndpoint, NodeText, NodeType,
     RequestDocument, RequestRules, RequestStats, check_request,
 };

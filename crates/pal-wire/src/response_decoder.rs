@@ -4,7 +4,7 @@
 //! after it are ignored.
 
 use crate::response_reader::{FrameResult, ResponseReader, cut, malformed};
-use crate::sse::{FrameFlow, MAX_FRAME_BYTES, SseFrame, SseParser};
+use crate::sse::{FRAME_BYTES_MAX, FrameFlow, SseFrame, SseParser};
 use crate::{Dialect, ProviderFailure, ResponseEnd, ResponseEvent, chat, messages, responses};
 
 /// Decodes a streamed response.
@@ -41,7 +41,7 @@ impl ResponseDecoder {
             Dialect::Responses => DialectReader::Responses(responses::ResponsesStream::default()),
             Dialect::Chat => DialectReader::Chat(chat::ChatStream::default()),
         };
-        ResponseDecoder { frames: SseParser::new(MAX_FRAME_BYTES), answer, has_ended: false }
+        ResponseDecoder { frames: SseParser::new(FRAME_BYTES_MAX), answer, has_ended: false }
     }
 
     /// Decodes the next bytes of the body and appends their events to `events`.

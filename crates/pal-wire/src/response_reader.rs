@@ -1,4 +1,4 @@
-//! Interface of a dialect's stream reader for [`crate::Decoder`] can speak it: read a frame, and cope with the end.
+//! Interface of a dialect's stream reader: it reads one frame at a time and handles the end of the stream.
 //!
 //! A reader appends all events but the last to `events` and returns the last one, so that there is exactly one.
 

@@ -9,7 +9,7 @@ use std::str::from_utf8;
 use memchr::{memchr, memchr2};
 
 /// Maximum bytes of one line, and of the data of one frame.
-pub(crate) const MAX_FRAME_BYTES: usize = 16 << 20;
+pub(crate) const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct SseFrame<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SseError {
     /// A line or frame exceeds the limit.
-    #[error("an event of the stream is larger than {} MB", MAX_FRAME_BYTES >> 20)]
+    #[error("an event of the stream is larger than {} MB", FRAME_BYTES_MAX >> 20)]
     TooLarge,
     /// The text is not UTF-8.
     #[error("an event of the stream is not UTF-8")]
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn check(stream: impl AsRef<[u8]>, expected: &[(Option<&str>, &str)], is_pending: bool) {
-        check_limited(stream.as_ref(), MAX_FRAME_BYTES, expected, Ok(is_pending));
+        check_limited(stream.as_ref(), FRAME_BYTES_MAX, expected, Ok(is_pending));
     }
 
     #[test]

@@ -241,7 +241,7 @@ fn errors(outcomes: &[Outcome], estimated: impl Fn(&Outcome) -> f64) -> Errors {
     Errors { half: percentile(&relative, 0.5), ninety: percentile(&relative, 0.9) }
 }
 
-/// Linear between neighbours; zero for no values.
+/// Linear between neighbors; zero for no values.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = share * last as f64;

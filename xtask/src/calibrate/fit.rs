@@ -33,7 +33,7 @@ pub(super) struct Pull {
 
 /// Counts that a text of any length can consist of alone, and the least that each of them costs. Real texts have few of
 /// these, so the data would as soon say nothing: then a megabyte of one letter would be free.
-const LEAST: [(&str, f64); 8] = [
+const MIN: [(&str, f64); 8] = [
     ("Letters12Up", 0.2),
     ("FurtherCapital", 0.01),
     ("FurtherSpace", 0.02),
@@ -48,7 +48,7 @@ const LEAST: [(&str, f64); 8] = [
 fn least() -> Columns {
     std::array::from_fn(|column| {
         let name = TextCounts::NAMES.get(column);
-        LEAST.iter().find(|(known, _)| Some(known) == name).map_or(0.0, |(_, least)| *least)
+        MIN.iter().find(|(known, _)| Some(known) == name).map_or(0.0, |(_, least)| *least)
     })
 }
 

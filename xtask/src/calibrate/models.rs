@@ -12,7 +12,7 @@ use super::fit::{CALL, COLUMNS, Columns, Pull, RESULT, Sample, estimate, fit};
 const NON_ASCII_FROM: &str = "OtherTwoByte";
 /// Pull of the first fit, to [`without_data`].
 const PULL_FIRST: f64 = 1e-2;
-/// Pull along the chain; firmer, because neighbours are alike and the newest rows are few.
+/// Pull along the chain; firmer, because neighbors are alike and the newest rows are few.
 const PULL_CHAIN: f64 = 1e-1;
 /// A labelled file against a row: there are few, but they alone show many kinds of text.
 const FILE_WEIGHT: f64 = 1.5;

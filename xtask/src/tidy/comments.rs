@@ -9,7 +9,7 @@ const BANNED: [&str; 6] = ["whoever", "somebody", "nobody", "so many", "so-many"
 const OPENERS: [&str; 4] = ["What", "Who", "Whether", "How"];
 
 /// The most doc comments that may open with one of [`OPENERS`], in percent.
-const MAX_OPENERS_PERCENT: usize = 3;
+const OPENERS_PERCENT_MAX: usize = 3;
 
 /// Comments with banned words, and too many openers in a crate.
 pub(crate) fn violations(files: &[SourceFile]) -> Vec<String> {
@@ -25,9 +25,9 @@ pub(crate) fn violations(files: &[SourceFile]) -> Vec<String> {
     crates.dedup();
     for name in crates {
         let (questions, all) = count_openers(files.iter().filter(|file| file.crate_name == name));
-        if questions * 100 > all * MAX_OPENERS_PERCENT {
+        if questions * 100 > all * OPENERS_PERCENT_MAX {
             found.push(format!(
-                "{name}: {questions} of {all} doc comments open with What, Who, Whether or How, more than {MAX_OPENERS_PERCENT}%"
+                "{name}: {questions} of {all} doc comments open with What, Who, Whether or How, more than {OPENERS_PERCENT_MAX}%"
             ));
         }
     }

@@ -14,7 +14,7 @@ const EMPTY_STEMS: [&str; 14] = [
 ];
 
 /// The most fields of a struct, but for those in [`LARGE_STRUCTS`].
-const MAX_FIELDS: usize = 14;
+const FIELDS_MAX: usize = 14;
 
 /// Settings, command-line arguments and records of a file or wire format, whose fields are given from outside.
 const LARGE_STRUCTS: [&str; 9] = [
@@ -57,9 +57,9 @@ pub(crate) fn violations(files: &[SourceFile]) -> Vec<String> {
             found.push(format!("{}: name the file by what it holds", file.path));
         }
         for definition in file.types() {
-            if definition.fields > MAX_FIELDS && !LARGE_STRUCTS.contains(&definition.name.as_str()) {
+            if definition.fields > FIELDS_MAX && !LARGE_STRUCTS.contains(&definition.name.as_str()) {
                 found.push(format!(
-                    "{}:{}: {} has {} fields, more than {MAX_FIELDS}",
+                    "{}:{}: {} has {} fields, more than {FIELDS_MAX}",
                     file.path, definition.line, definition.name, definition.fields
                 ));
             }

@@ -1,4 +1,4 @@
-//! References to the numbered behaviour: every `§` in the source is a heading of docs/behaviour.md.
+//! References to the numbered behavior: every `§` in the source is a heading of docs/behaviour.md.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,8 +9,8 @@ use super::source::SourceFile;
 
 /// Citations of sections that docs/behaviour.md does not have.
 pub(crate) fn violations(root: &Path, files: &[SourceFile]) -> io::Result<Vec<String>> {
-    let behaviour = fs::read_to_string(root.join("docs/behaviour.md"))?;
-    let known = sections(&behaviour);
+    let behavior = fs::read_to_string(root.join("docs/behaviour.md"))?;
+    let known = sections(&behavior);
     let mut found = Vec::new();
     for file in files {
         for (idx, line) in file.text.lines().enumerate() {
@@ -25,8 +25,8 @@ pub(crate) fn violations(root: &Path, files: &[SourceFile]) -> io::Result<Vec<St
 }
 
 /// Numbers of headings (`## 4 Compaction`, `### 3.1 Spill`) and of paragraphs (`**4.11** …`).
-fn sections(behaviour: &str) -> BTreeSet<String> {
-    behaviour
+fn sections(behavior: &str) -> BTreeSet<String> {
+    behavior
         .lines()
         .filter_map(|line| number(line.strip_prefix("**").unwrap_or(line.trim_start_matches(['#', ' ']))))
         .collect()

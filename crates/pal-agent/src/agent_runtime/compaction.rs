@@ -26,7 +26,7 @@ impl AgentRuntime<'_> {
         CompactionInputs {
             blocked_by: said.blocked_by,
             instructions: said.instructions,
-            world: self.world(view),
+            sources: self.world(view),
             notes: self.notes(),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pal_engine::{Session, SessionConfig};
 use pal_model::{ContentBlock, SharedText};
-use pal_prompt::{CALL_TOOL, McpInstructions, TOOL_SEARCH, ToolCatalogue, ToolSpec};
+use pal_prompt::{CALL_TOOL, McpInstructions, TOOL_SEARCH, ToolCatalog, ToolSpec};
 use pal_run::{ToolCall, ToolCallResult};
 use pal_tools::{Shell, ToolHandler};
 
@@ -129,7 +129,7 @@ pub(crate) fn all_tools(
     mcp: &McpServers,
     shell: &Arc<Shell>,
     subagents: &Arc<Subagents>,
-    catalogue: &ToolCatalogue,
+    catalogue: &ToolCatalog,
 ) -> Vec<Box<dyn ToolHandler>> {
     let mut all = pal_tools::builtin_tools();
     all.extend(pal_tools::shell_tools(shell));

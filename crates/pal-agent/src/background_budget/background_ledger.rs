@@ -1,4 +1,4 @@
-//! Ledger of background work: one file of lines per day (UTC), in `read_background_ledger` under the home.
+//! Ledger of background work: one JSONL file per UTC day, in `background/` under the home.
 
 use std::collections::BTreeMap;
 use std::io;

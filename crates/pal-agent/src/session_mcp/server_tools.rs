@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pal_mcp::{McpResource, ServerPool};
 use pal_model::{ContentBlock, SharedText};
 use pal_permissions::ToolAccess;
-use pal_prompt::{ToolCatalogue, ToolOrigin, ToolSpec};
+use pal_prompt::{ToolCatalog, ToolOrigin, ToolSpec};
 use pal_tools::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
 use smol_str::SmolStr;
 
@@ -16,7 +16,7 @@ const READ_RESOURCE: &str = "ReadMcpResource";
 const LISTED_MOST: usize = 200;
 
 /// Executable tools of servers that the catalog names.
-pub(super) fn of_servers(servers: &Arc<ServerPool>, catalogue: &ToolCatalogue) -> Vec<Box<dyn ToolHandler>> {
+pub(super) fn of_servers(servers: &Arc<ServerPool>, catalogue: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
     let offered = servers.tools();
     let mut tools: Vec<Box<dyn ToolHandler>> = Vec::new();
     for tool in catalogue.late_tools() {

@@ -29,7 +29,7 @@ use crate::permission_rules::{all_rules, permission_mode};
 use crate::progress::ReadingLog;
 use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
 use crate::session_ledger::newest;
-use crate::session_start::{SessionStart, memory_location, project_search, today, with_embeddings};
+use crate::session_start::{SessionStartInputs, memory_location, project_search, today, with_embeddings};
 use crate::settings::Settings;
 
 /// Agent options for the current directory. They contain no permission prompt.
@@ -100,7 +100,7 @@ fn project_sources(
 ) -> pal_project::ProjectQuery {
     let added: Vec<PathBuf> =
         args.permissions.added.iter().chain(&settings.permissions.directories).cloned().collect();
-    let start = SessionStart {
+    let start = SessionStartInputs {
         directory,
         added: &added,
         is_bare: args.project.bare,

@@ -1,8 +1,5 @@
 //! SIGINT, SIGTERM and SIGHUP.
 
-/// Exit code after a second signal.
-pub(crate) const INTERRUPTED: i32 = 130;
-
 /// Calls `on_signal` for each SIGINT, SIGTERM and SIGHUP, on a thread of its own.
 pub(crate) fn on_termination_signals(mut on_signal: impl FnMut() + Send + 'static) {
     std::thread::spawn(move || {

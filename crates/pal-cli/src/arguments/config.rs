@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::ColourArg;
+use super::ColorArg;
 
 /// Show all settings, their values and where they come from
 ///
@@ -19,7 +19,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) key: Option<String>,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,

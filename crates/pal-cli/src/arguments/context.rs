@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ColourArg;
+use super::ColorArg;
 
 /// Show the contents of the first request of a new session, and how full the context window is
 ///
@@ -45,7 +45,7 @@ pub(crate) struct ContextArgs {
     pub(crate) brief: bool,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::ColourArg;
+use super::ColorArg;
 
 /// Run a demo: a real session in a scratch directory, without an API key or network, in seconds
 ///
@@ -20,7 +20,7 @@ pub(crate) struct DemoArgs {
     pub(crate) keep: bool,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print one JSON object with all figures
     #[arg(long)]
     pub(crate) json: bool,

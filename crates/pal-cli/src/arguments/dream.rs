@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{ColourArg, ProviderArg};
+use super::{ColorArg, ProviderArg};
 
 /// Consolidate the memories of this project, if it is due
 ///
@@ -32,5 +32,5 @@ pub(crate) struct DreamArgs {
     pub(crate) provider: Option<ProviderArg>,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ColourArg, EstimatorArg};
+use super::{ColorArg, EstimatorArg};
 
 /// Show what fills the context of a session, and how accurate the estimate is
 ///
@@ -108,7 +108,7 @@ pub(crate) struct ViewArgs {
     pub(crate) full: bool,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::ColourArg;
+use super::ColorArg;
 
 /// Show the cost of a session, per request and in total, and what the cache and the layers saved
 ///
@@ -23,7 +23,7 @@ pub(crate) struct CostArgs {
     pub(crate) requests: bool,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -51,7 +51,7 @@ pub(crate) struct BreaksArgs {
     pub(crate) all: bool,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

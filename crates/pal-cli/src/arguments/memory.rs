@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::ColourArg;
+use super::ColorArg;
 
 /// List, search and change memories, and undo any change
 ///
@@ -36,7 +36,7 @@ pub(crate) struct MemoryArgs {
         default_value = "auto",
         global = true
     )]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     #[command(subcommand)]
     pub(crate) command: Option<MemoryCommand>,
 }

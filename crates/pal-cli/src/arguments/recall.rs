@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ColourArg;
+use super::ColorArg;
 
 /// Search all saved sessions of this project for exact text
 ///
@@ -36,7 +36,7 @@ pub(crate) struct RecallArgs {
     pub(crate) directory: Option<PathBuf>,
     /// Color output
     #[arg(long = "color", alias = "colour", value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) colour: ColourArg,
+    pub(crate) color: ColorArg,
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,

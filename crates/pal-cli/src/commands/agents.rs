@@ -67,7 +67,7 @@ pub(crate) fn send(
             Ok(()) => writeln!(out, "sent to {to}")?,
             Err(error) => {
                 print_notice(error);
-                code = ExitCode::FAILURE;
+                code = ExitCode::from(crate::exit_codes::ERROR);
             }
         }
     }

@@ -32,9 +32,6 @@ use crate::progress::Countdown;
 use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
 use crate::settings::Settings;
 
-/// Model that is asked if neither the user nor the session names one.
-const MODEL: &str = "claude-opus-5-5";
-
 pub(crate) fn ask(
     arguments: &AskArgs,
     settings: &Settings,
@@ -48,7 +45,7 @@ pub(crate) fn ask(
         print_notice(problem);
     }
     let model = arguments.model.clone().or_else(|| session.model_of_request(session.branch.len()));
-    let card = card(settings, model.as_deref().unwrap_or(MODEL), &Notices::to_stderr());
+    let card = card(settings, model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL), &Notices::to_stderr());
     let provider = arguments.provider.unwrap_or_else(|| usual_provider(&card));
     let cache_key = cache_key(&session.branch);
     let view = View::from_branch(lens(&card, settings.estimator, ViewScope::Current), session.branch);
@@ -57,11 +54,8 @@ pub(crate) fn ask(
     let before = request_at(view.branch(), view.branch().len());
     let carried = NextRequestParams::after_request(before, &view, &card, settings);
     carried.print_notices();
-    let forks: Result<Vec<Request>, Failure> = arguments
-        .questions
-        .iter()
-        .map(|question| fork(&view, &carried.standing, question, options))
-        .collect();
+    let forks: Result<Vec<Request>, Failure> =
+        arguments.questions.iter().map(|question| fork(&view, &carried.params, question, options)).collect();
     let batch = QuestionBatch {
         questions: &arguments.questions,
         forks: forks?,
@@ -87,13 +81,13 @@ pub(crate) fn ask(
 /// the session's own content.
 fn fork(
     view: &View,
-    standing: &RequestParams,
+    params: &RequestParams,
     question: &str,
     options: RenderOptions,
 ) -> Result<Request, Failure> {
     let mut asked = view.clone();
     asked.push(entry(question, view.branch().last())?);
-    Ok(standing.repeated(&asked, options))
+    Ok(params.repeated(&asked, options))
 }
 
 /// Builds the entry of a question, which follows the last entry.

@@ -30,7 +30,7 @@ pub(crate) fn breaks(
     if arguments.json {
         writeln!(out, "{}", report.to_json())?;
     } else {
-        report.write_text(style_for(arguments.colour), columns(), out)?;
+        report.write_text(style_for(arguments.color), columns(), out)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -76,7 +76,7 @@ pub(crate) fn check(
             } else {
                 writeln!(out, "{} {}: {}", error.status, error.kind, sanitize(&error.message))?;
             }
-            Ok(ExitCode::from(1))
+            Ok(ExitCode::from(crate::exit_codes::ERROR))
         }
     }
 }

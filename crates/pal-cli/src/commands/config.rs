@@ -30,14 +30,14 @@ pub(crate) fn config(
         writeln!(out, "{}", Value::from(entries))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let colours = style_for(arguments.colour);
+    let colors = style_for(arguments.color);
     let flags = switched_off_by_file(settings);
     for notice in settings.switches.take_notices() {
         notices.add(notice);
     }
     match entries.as_slice() {
-        [entry] => print_one(entry, settings, colours, out)?,
-        entries => print_table(entries, settings, colours, out)?,
+        [entry] => print_one(entry, settings, colors, out)?,
+        entries => print_table(entries, settings, colors, out)?,
     }
     if !flags.is_empty() && entries.iter().any(|entry| entry.key.name == "disabled") {
         writeln!(out, "\nswitched off by flags.toml: {}", flags.join(", "))?;
@@ -80,17 +80,17 @@ fn origin_json(origin: &SettingOrigin) -> Value {
 fn print_table(
     entries: &[&SettingEntry],
     settings: &Settings,
-    colours: TextStyle,
+    colors: TextStyle,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let rows: Vec<[String; 3]> = entries.iter().map(|entry| row(entry, settings)).collect();
     let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(7);
     let (name, value) = (wide(0), wide(1));
-    writeln!(out, "{}", colours.bold(&format!("{:<name$}  {:<value$}  from", "setting", "value")))?;
+    writeln!(out, "{}", colors.bold(&format!("{:<name$}  {:<value$}  from", "setting", "value")))?;
     for (entry, [key, shown, from]) in entries.iter().zip(&rows) {
         let from = clip_source(from, columns().saturating_sub(name + value + 4).max(20));
         let line = format!("{key:<name$}  {shown:<value$}  {from}");
-        writeln!(out, "{}", if entry.is_set() { line } else { colours.dim(line.trim_end()) })?;
+        writeln!(out, "{}", if entry.is_set() { line } else { colors.dim(line.trim_end()) })?;
     }
     Ok(())
 }
@@ -115,14 +115,14 @@ fn row(entry: &SettingEntry, settings: &Settings) -> [String; 3] {
 fn print_one(
     entry: &SettingEntry,
     settings: &Settings,
-    colours: TextStyle,
+    colors: TextStyle,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let key = entry.key;
-    writeln!(out, "{}  {}", colours.bold(key.name), colours.dim(key.description))?;
+    writeln!(out, "{}  {}", colors.bold(key.name), colors.dim(key.description))?;
     for part in &entry.parts {
         let from = format!("({})", format_origin(&part.origin, settings));
-        writeln!(out, "  {}  {}", clip_line(&format_value(&part.value), 400), colours.dim(&from))?;
+        writeln!(out, "  {}  {}", clip_line(&format_value(&part.value), 400), colors.dim(&from))?;
     }
     writeln!(out, "  accepts {}", key.kind.expectation())?;
     if entry.is_set() {

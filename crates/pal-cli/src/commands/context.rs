@@ -15,7 +15,7 @@ use crate::arguments::{ContextArgs, RequestPartArg};
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::notices::Notices;
-use crate::open_session::{MAX_TOKENS, eligibility, engine, find, model_card, now, policy};
+use crate::open_session::{TOKENS_MAX, eligibility, engine, find, model_card, now, policy};
 use crate::settings::Settings;
 use crate::terminal_style::{columns, style_for};
 
@@ -34,7 +34,7 @@ pub(crate) fn context(
         None if arguments.json => writeln!(out, "{}", report.to_json())?,
         None => {
             let home = settings.user_home.as_deref();
-            report.write_text(home, style_for(arguments.colour), columns(), arguments.brief, out)?;
+            report.write_text(home, style_for(arguments.color), columns(), arguments.brief, out)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -80,7 +80,7 @@ fn stored_report(
 fn next_request(view: &View, settings: &Settings) -> Request {
     let (lifetime, _) = choose_ttl(view, &policy(settings), eligibility(settings), None);
     let options = RenderOptions {
-        max_tokens: MAX_TOKENS.min(view.lens().card.max_output),
+        max_tokens: TOKENS_MAX.min(view.lens().card.max_output),
         stream: true,
         spell_out_unseen: false,
     };

@@ -25,7 +25,7 @@ pub(crate) fn cost(
         writeln!(out, "{}", report.to_json())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let style = style_for(arguments.colour);
+    let style = style_for(arguments.color);
     report.write_text(style, columns(), out)?;
     if arguments.requests && !ledger.rows.is_empty() {
         writeln!(out)?;

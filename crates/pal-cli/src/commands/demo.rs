@@ -41,8 +41,8 @@ pub(crate) fn demo(arguments: &DemoArgs, out: &mut dyn Write) -> Result<ExitCode
     let scratch = ScratchDir::set()?;
     let script = SCRIPT.replace("ROOT", &scratch.project().display().to_string());
     let provider = DemoProvider::start(&script, &scratch.cards, &scratch.record())?;
-    let colours = style_for(arguments.colour);
-    let mut narrator = Narrator { out, colours, columns: columns(), is_quiet: arguments.json };
+    let colors = style_for(arguments.color);
+    let mut narrator = Narrator { out, colors, columns: columns(), is_quiet: arguments.json };
     print_intro(&mut narrator)?;
     let mut play = DemoStage {
         scratch: &scratch,
@@ -70,11 +70,11 @@ pub(crate) fn demo(arguments: &DemoArgs, out: &mut dyn Write) -> Result<ExitCode
             return Err(failure);
         }
     }
-    Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
 }
 
 fn print_intro(narrator: &mut Narrator<'_>) -> Result<(), Failure> {
-    let title = narrator.colours.bold("Palimpsest: one session, and everything that keeps it going");
+    let title = narrator.colors.bold("Palimpsest: one session, and everything that keeps it going");
     narrator.line(&title)?;
     narrator.paragraph(&format!(
         "A real session of `pal -p` in a scratch repository: real files, real commands, a real log. Only the model is \
@@ -96,7 +96,7 @@ fn print_ending(
     match kept {
         Some(folder) => narrator.line(&format!("All files are in {}", folder.display())),
         None => {
-            narrator.line(&narrator.colours.dim("The scratch directory was removed; use --keep to keep it."))
+            narrator.line(&narrator.colors.dim("The scratch directory was removed; use --keep to keep it."))
         }
     }
 }
@@ -118,10 +118,10 @@ impl DemoOutcome<'_> {
         let saved = layer_savings::by_layer(&ledger, &session.branch, self.events, &self.scratch.cards);
         if !narrator.is_quiet {
             narrator.line("")?;
-            narrator.line(&narrator.colours.bold("What each layer saved"))?;
+            narrator.line(&narrator.colors.bold("What each layer saved"))?;
             layer_savings::table(&saved, narrator.out)?;
             self.summary(&ledger, narrator)?;
-            for line in pal_report::chart_lines(&ledger, narrator.columns, narrator.colours) {
+            for line in pal_report::chart_lines(&ledger, narrator.columns, narrator.colors) {
                 narrator.line(&line)?;
             }
         }

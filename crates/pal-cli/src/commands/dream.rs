@@ -13,7 +13,7 @@ use pal_report::{clip_line, format_duration, format_usd, sanitize};
 use serde_json::{Value, json};
 
 use super::memory::{difference_object, print_diff};
-use crate::agent::{INTERRUPTED, dream_gates, on_termination_signals, options};
+use crate::agent::{dream_gates, on_termination_signals, options};
 use crate::arguments::{AgentArgs, DreamArgs, ModelArgs};
 use crate::failure::Failure;
 use crate::notices::{Notices, print_notice, print_plain};
@@ -54,7 +54,7 @@ pub(crate) fn dream(
         writeln!(out, "Not due. Run `pal dream --now` to start anyway.")?;
     }
     let failed = report.is_some_and(|report| report.state != DreamState::Completed);
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if failed { ExitCode::from(crate::exit_codes::ERROR) } else { ExitCode::SUCCESS })
 }
 
 /// Evaluates the gates for the current project; needs no provider.
@@ -109,14 +109,14 @@ fn stop_on_signals(task: DreamTask) {
     on_termination_signals(move || {
         if !task.state().is_running() || task.is_stopped() {
             // The next run undoes the rest.
-            std::process::exit(INTERRUPTED);
+            std::process::exit(i32::from(crate::exit_codes::INTERRUPTED));
         }
         task.kill();
     });
 }
 
 fn print_report(report: &DreamReport, arguments: &DreamArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    print_diff(&report.differences, style_for(arguments.colour), out)?;
+    print_diff(&report.differences, style_for(arguments.color), out)?;
     for refused in &report.refused {
         print_notice(format_args!("refused: {}", clip_line(&sanitize(refused), 200)));
     }

@@ -72,7 +72,11 @@ pub(crate) fn eval(
     for file in written.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
         writeln!(out, "report: {}", file.display())?;
     }
-    Ok(if findings.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if findings.failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(crate::exit_codes::ERROR)
+    })
 }
 
 fn rows(names: &[String]) -> Result<Vec<&'static PolicyRow>, Failure> {

@@ -143,5 +143,5 @@ fn write_json(
         "open": paths(&cleanup.open), "failed": failed.collect::<Vec<_>>(),
     });
     writeln!(out, "{object}")?;
-    Ok(if cleanup.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if cleanup.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
 }

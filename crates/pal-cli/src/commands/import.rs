@@ -88,7 +88,7 @@ pub(crate) fn import(
     if failures > 0 && arguments.files.len() > 1 {
         print_notice(format_args!("{failures} of {} files were not imported", arguments.files.len()));
     }
-    Ok(if failures > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if failures > 0 { ExitCode::from(crate::exit_codes::ERROR) } else { ExitCode::SUCCESS })
 }
 
 /// Shows the current file on a terminal, if there are several.

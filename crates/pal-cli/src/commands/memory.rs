@@ -29,7 +29,7 @@ struct MemoryCommandRun<'a> {
     /// Root for paths of the project.
     root: PathBuf,
     is_json: bool,
-    colours: TextStyle,
+    colors: TextStyle,
     settings: &'a Settings,
     notices: &'a Notices,
     out: &'a mut dyn Write,
@@ -49,7 +49,7 @@ pub(crate) fn memory(
         place: place(arguments, settings, &directory)?,
         root: find_project_root(&directory),
         is_json: arguments.json,
-        colours: style_for(arguments.colour),
+        colors: style_for(arguments.color),
         settings,
         notices,
         out,

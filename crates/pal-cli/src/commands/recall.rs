@@ -72,7 +72,7 @@ pub(crate) fn recall(
         return Ok(ExitCode::SUCCESS);
     }
     let page = PassageList {
-        colours: style_for(arguments.colour),
+        colors: style_for(arguments.color),
         columns: columns(),
         now: now(),
         is_all: arguments.all,

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::next_request::{NextRequestParams, request_at};
 use crate::notices::Notices;
-use crate::open_session::MAX_TOKENS;
+use crate::open_session::TOKENS_MAX;
 use crate::settings::Settings;
 
 pub(crate) fn render(
@@ -26,11 +26,11 @@ pub(crate) fn render(
     let scope = if arguments.whole { ViewScope::Whole } else { ViewScope::Current };
     let entries: Vec<LogEntry> = session.branch[..end].to_vec();
     let view = View::from_branch(lens(&card, settings.estimator, scope), entries);
-    let max_tokens = MAX_TOKENS.min(card.max_output);
+    let max_tokens = TOKENS_MAX.min(card.max_output);
     let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: arguments.stand_in };
     let carried = NextRequestParams::after_request(request_at(&session.branch, end), &view, &card, settings);
     carried.print_notices();
-    let request = carried.standing.request(&view, options);
+    let request = carried.params.request(&view, options);
     if arguments.json {
         let size = view.size();
         let limits = WindowLimits::new(&card, &settings.window_for(&model));

@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use crate::terminal_style::{auto_style, bold, yellow};
 
 /// Maximum cache breaks and lost messages that are shown per session.
-const SHOWN_MOST: usize = 5;
+const SHOWN_MAX: usize = 5;
 
 pub(crate) fn replay(
     arguments: &ReplayArgs,
@@ -69,7 +69,7 @@ pub(crate) fn replay(
     if failures > 0 && arguments.files.len() > 1 {
         print_notice(format_args!("{failures} of {} files were not replayed", arguments.files.len()));
     }
-    Ok(if failures > 0 || !is_good { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if failures > 0 || !is_good { ExitCode::from(crate::exit_codes::ERROR) } else { ExitCode::SUCCESS })
 }
 
 /// Warns that a policy has a new name.
@@ -390,13 +390,13 @@ fn print_trouble(report: &ReplayReport, out: &mut dyn Write) -> Result<(), Failu
     for notice in &report.notices {
         writeln!(out, "{}", yellow(&sanitize(notice)))?;
     }
-    for broken in report.breaks.iter().take(SHOWN_MOST) {
+    for broken in report.breaks.iter().take(SHOWN_MAX) {
         let why = sanitize(&broken.cause.to_string());
         let tokens = group_digits(broken.tokens);
         writeln!(out, "request {}: {tokens} fewer tokens read from the cache: {why}", broken.request)?;
     }
-    if report.breaks.len() > SHOWN_MOST {
-        writeln!(out, "and {} more cache breaks", report.breaks.len() - SHOWN_MOST)?;
+    if report.breaks.len() > SHOWN_MAX {
+        writeln!(out, "and {} more cache breaks", report.breaks.len() - SHOWN_MAX)?;
     }
     for rejection in &report.rejections {
         let message = sanitize(&rejection.message);
@@ -411,7 +411,7 @@ fn print_trouble(report: &ReplayReport, out: &mut dyn Write) -> Result<(), Failu
     if more > 0 {
         writeln!(out, "and {} more refused requests", group_digits(more))?;
     }
-    for lost in report.lost.iter().take(SHOWN_MOST) {
+    for lost in report.lost.iter().take(SHOWN_MAX) {
         writeln!(out, "{}", yellow(&format!("lost: {}", sanitize(&lost.text))))?;
     }
     Ok(())
@@ -471,9 +471,9 @@ fn print_many(reports: &[ReplayReport], out: &mut dyn Write) -> Result<(), Failu
 
 /// Shortens a name to its start and end, to leave room for the figures.
 fn shortened(name: &str) -> String {
-    const MOST: usize = 17;
+    const MAX: usize = 17;
     let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= MOST {
+    if characters.len() <= MAX {
         return name.to_owned();
     }
     let (head, tail) = (&characters[..9], &characters[characters.len() - 7..]);

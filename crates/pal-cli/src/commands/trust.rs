@@ -54,7 +54,7 @@ pub(crate) fn trust(
         std::io::stdin().read_line(&mut answer)?;
         if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
             writeln!(out, "Not trusted: nothing changed.")?;
-            return Ok(ExitCode::FAILURE);
+            return Ok(ExitCode::from(crate::exit_codes::ERROR));
         }
     }
     std::fs::create_dir_all(&home)?;

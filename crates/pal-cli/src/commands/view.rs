@@ -51,7 +51,7 @@ pub(crate) fn view(
     if arguments.json {
         writeln!(out, "{}", report.to_json())?;
     } else {
-        report.write_text(style_for(arguments.colour), out)?;
+        report.write_text(style_for(arguments.color), out)?;
     }
     Ok(ExitCode::SUCCESS)
 }

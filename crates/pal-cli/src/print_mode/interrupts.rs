@@ -1,7 +1,8 @@
 //! Signals of `pal -p`: the first interrupts the agent and ends the program in order; a second ends it at once.
 
 use super::stdin_prompts::{PromptProgress, RunStep};
-use crate::agent::{INTERRUPTED, on_termination_signals};
+use crate::agent::on_termination_signals;
+use crate::exit_codes;
 use pal_agent::AgentHandle;
 use pal_mcp::ServerPool;
 use pal_tools::Shell;
@@ -26,7 +27,7 @@ pub(super) fn interrupt_on_signals(
             servers.stop();
             shell.shut_down();
             crate::leftover_processes::end_and_report();
-            std::process::exit(INTERRUPTED);
+            std::process::exit(i32::from(exit_codes::INTERRUPTED));
         }
     });
 }

@@ -6,7 +6,8 @@ use pal_events::{AgentEvent, PromptResult};
 use pal_report::sanitize;
 
 use super::json_lines::JsonLines;
-use super::output_format::{Show, exit_code};
+use super::output_format::Show;
+use crate::exit_codes::prompt_exit_code;
 use crate::failure::Failure;
 use crate::notices::print_notice;
 
@@ -49,7 +50,7 @@ impl Show for JsonOutput<'_> {
             }
             (None, Some(ended)) => {
                 self.lines.result(ended)?;
-                Ok(ExitCode::from(exit_code(&ended.end)))
+                Ok(ExitCode::from(prompt_exit_code(&ended.end)))
             }
             (None, None) => Ok(ExitCode::SUCCESS),
         }

@@ -1,4 +1,4 @@
-//! Output formats of `pal -p`: their common interface and exit codes.
+//! Output formats of `pal -p`: their common interface.
 
 use std::process::ExitCode;
 
@@ -16,16 +16,6 @@ pub(super) trait Show {
 
     /// Ends the output after success or a failure. Returns the exit code.
     fn finish(&mut self, failure: Option<&Failure>) -> Result<ExitCode, Failure>;
-}
-
-/// Exit code of the program by the end of its last prompt.
-pub(super) fn exit_code(end: &PromptEnd) -> u8 {
-    match end {
-        PromptEnd::Done => 0,
-        PromptEnd::Refused(_) | PromptEnd::Failed(_) => 1,
-        PromptEnd::Limit(_) => 3,
-        PromptEnd::Interrupted => 130,
-    }
 }
 
 /// Error of a prompt that did not succeed, in one sentence.

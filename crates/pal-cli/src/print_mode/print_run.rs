@@ -14,7 +14,7 @@ use super::interrupts::interrupt_on_signals;
 use super::output_format::Show;
 use super::stdin_prompts::{PromptProgress, RunStep, read_stdin};
 use crate::agent::options;
-use crate::arguments::{AgentArgs, ColourArg};
+use crate::arguments::{AgentArgs, ColorArg};
 use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::settings::Settings;
@@ -197,8 +197,8 @@ impl<'a> SlashSession<'a> for PrintSession<'_, 'a> {
         self.settings
     }
 
-    fn colour(&self) -> ColourArg {
-        ColourArg::Never
+    fn color(&self) -> ColorArg {
+        ColorArg::Never
     }
 
     fn log(&self) -> Option<PathBuf> {

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use smol_str::SmolStr;
 
 use super::json_lines::{JsonLines, json_or_string, milliseconds};
-use super::output_format::{Show, exit_code};
+use super::output_format::Show;
+use crate::exit_codes::prompt_exit_code;
 use crate::failure::Failure;
 
 /// Prints events as they happen.
@@ -182,7 +183,7 @@ impl Show for StreamJson<'_> {
             AgentEvent::Warning(text) => self.system("warning", json!({"text": text})),
             AgentEvent::Ended(ended) => {
                 self.partial = None;
-                self.code = exit_code(&ended.end);
+                self.code = prompt_exit_code(&ended.end);
                 self.lines.result(ended)
             }
         }

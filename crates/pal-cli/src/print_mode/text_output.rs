@@ -10,7 +10,8 @@ use pal_model::text::{count_noun, group_digits};
 use pal_model::{Boundary, CacheBreak, ToolUseId};
 use pal_report::{DEFAULT_COLUMNS, clip_line, format_usd, sanitize_lines};
 
-use super::output_format::{Show, error_of, exit_code};
+use super::output_format::{Show, error_of};
+use crate::exit_codes::prompt_exit_code;
 use crate::failure::Failure;
 use crate::progress::Countdown;
 
@@ -62,9 +63,9 @@ impl<'a> TextOutput<'a> {
         writeln!(self.err, "pal: {}", sanitize_lines(what)).map_err(|error| stderr_failure(&error))
     }
 
-    fn ended(&mut self, ended: &PromptResult) -> Result<(), Failure> {
+    fn show_end(&mut self, ended: &PromptResult) -> Result<(), Failure> {
         self.countdown.end();
-        self.code = exit_code(&ended.end);
+        self.code = prompt_exit_code(&ended.end);
         if !ended.text.is_empty() {
             let text = if self.is_terminal { sanitize_lines(&ended.text) } else { ended.text.clone() };
             write!(self.out, "{text}{}", if text.ends_with('\n') { "" } else { "\n" })?;
@@ -98,7 +99,7 @@ impl Show for TextOutput<'_> {
             AgentEvent::AnswerDiscarded { why } => self.progress(&format!("retrying: {why}")),
             AgentEvent::Waiting { why, attempt, of, left } => {
                 if self.is_verbose {
-                    self.countdown.tell(why, *attempt, *of, *left);
+                    self.countdown.show_wait(why, *attempt, *of, *left);
                 }
                 Ok(())
             }
@@ -121,7 +122,7 @@ impl Show for TextOutput<'_> {
             AgentEvent::Notice(text) => self.progress(text),
             AgentEvent::Warning(text) => self.error(text),
             AgentEvent::Mode(mode) => self.progress(&format!("permission mode: {mode}")),
-            AgentEvent::Ended(ended) => self.ended(ended),
+            AgentEvent::Ended(ended) => self.show_end(ended),
         }
     }
 

@@ -8,7 +8,7 @@ use pal_prompt::InstructionFile;
 use pal_report::{TextStyle, clip_line, format_duration, format_usd, sanitize, wrap_lines};
 
 use super::live_session::LiveSession;
-use crate::arguments::ColourArg;
+use crate::arguments::ColorArg;
 use crate::terminal_style::{columns, style_for};
 use pal_report::scope_name;
 
@@ -22,19 +22,19 @@ const NAME_COLUMNS_MAX: usize = 30;
 /// Text with titles and two-column rows.
 struct InfoPage {
     text: String,
-    colours: TextStyle,
+    colors: TextStyle,
     columns: usize,
 }
 
 impl InfoPage {
-    fn new(colour: ColourArg) -> InfoPage {
+    fn new(color: ColorArg) -> InfoPage {
         let columns = columns().saturating_sub(1);
-        InfoPage { text: String::new(), colours: style_for(colour), columns }
+        InfoPage { text: String::new(), colors: style_for(color), columns }
     }
 
     fn title(&mut self, title: &str) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
-        self.text.push_str(&format!("{gap}{}\n", self.colours.bold(title)));
+        self.text.push_str(&format!("{gap}{}\n", self.colors.bold(title)));
     }
 
     /// A name and its description, wrapped in its column; a name that is too long gets a line of its own.
@@ -71,8 +71,8 @@ impl InfoPage {
 }
 
 /// Commands, then keys.
-pub(super) fn help(colour: ColourArg, commands: &[(String, String)], keys: &[(String, String)]) -> String {
-    let mut page = InfoPage::new(colour);
+pub(super) fn help(color: ColorArg, commands: &[(String, String)], keys: &[(String, String)]) -> String {
+    let mut page = InfoPage::new(color);
     page.rows(commands);
     if !keys.is_empty() {
         page.text.push('\n');
@@ -86,8 +86,8 @@ fn columns_of(text: &str) -> usize {
 }
 
 /// Running subagents, agent definitions, and the sessions on this machine as `pal agents` prints them.
-pub(super) fn agents(colour: ColourArg, live: &LiveSession, sessions: &str) -> String {
-    let mut page = InfoPage::new(colour);
+pub(super) fn agents(color: ColorArg, live: &LiveSession, sessions: &str) -> String {
+    let mut page = InfoPage::new(color);
     page.title("Running agents");
     let at_work = live.agents.at_work();
     if at_work.is_empty() {
@@ -121,8 +121,8 @@ fn working(agent: &SubagentStatus) -> (String, String) {
 }
 
 /// State of each MCP server, and what it offers.
-pub(super) fn servers(colour: ColourArg, servers: &ServerPool) -> String {
-    let mut page = InfoPage::new(colour);
+pub(super) fn servers(color: ColorArg, servers: &ServerPool) -> String {
+    let mut page = InfoPage::new(color);
     if servers.names().is_empty() {
         page.line(
             "No MCP servers are configured. Add them to `.mcp.json`, to `mcp_servers` in the settings, or with --mcp-config.",
@@ -171,10 +171,10 @@ fn describe(state: &ServerState) -> String {
 }
 
 /// Instruction files with their sizes and reasons, and memories.
-pub(super) fn memory(colour: ColourArg, agent: &Agent<'_>) -> String {
+pub(super) fn memory(color: ColorArg, agent: &Agent<'_>) -> String {
     let found = agent.instructions();
     let estimator = agent.session().view().estimator();
-    let mut page = InfoPage::new(colour);
+    let mut page = InfoPage::new(color);
     let tokens = |file: &InstructionFile| estimator.total(estimator.text(&file.text));
     let row = |file: &InstructionFile| {
         let by = file.included_by.as_ref().map_or(String::new(), |by| format!(" ({by})"));

@@ -65,8 +65,8 @@ pub(super) fn pins(session: &mut dyn SlashSession<'_>, _arguments: &str) -> Resu
 }
 
 pub(super) fn memory(session: &mut dyn SlashSession<'_>, _arguments: &str) -> Result<String, Failure> {
-    let colour = session.colour();
-    Ok(pages::memory(colour, session.agent()?))
+    let color = session.color();
+    Ok(pages::memory(color, session.agent()?))
 }
 
 pub(super) fn clear(session: &mut dyn SlashSession<'_>, _arguments: &str) -> Result<String, Failure> {

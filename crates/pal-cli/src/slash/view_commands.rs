@@ -46,7 +46,7 @@ pub(super) fn help(context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome
     };
     let keys: Vec<(String, String)> =
         keys.iter().map(|(keys, about)| ((*keys).to_owned(), (*about).to_owned())).collect();
-    SlashOutcome::Print(pages::help(context.colour(), &commands, &keys))
+    SlashOutcome::Print(pages::help(context.color(), &commands, &keys))
 }
 
 pub(super) fn exit(_context: &SlashContext<'_>, _arguments: &str) -> SlashOutcome {
@@ -82,7 +82,7 @@ fn context_args(context: &SlashContext<'_>) -> ContextArgs {
         no_instructions: false,
         show: None,
         brief: false,
-        colour: context.colour(),
+        color: context.color(),
         json: false,
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn cost(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome 
     }
     match context.session() {
         Ok(session) => {
-            let arguments = CostArgs { session: Some(session), requests, colour: context.colour(), json };
+            let arguments = CostArgs { session: Some(session), requests, color: context.color(), json };
             context.print(|notices, out| commands::cost(&arguments, context.settings, notices, out))
         }
         Err(outcome) => outcome,
@@ -111,7 +111,7 @@ pub(super) fn breaks(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
     }
     match context.session() {
         Ok(session) => {
-            let arguments = BreaksArgs { session: Some(session), diff, all, colour: context.colour(), json };
+            let arguments = BreaksArgs { session: Some(session), diff, all, color: context.color(), json };
             context.print(|notices, out| commands::breaks(&arguments, context.settings, notices, out))
         }
         Err(outcome) => outcome,
@@ -124,7 +124,7 @@ pub(super) fn config(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
     if let Err(problem) = words.finish() {
         return context.usage(&problem);
     }
-    let arguments = ConfigArgs { key, colour: context.colour(), json };
+    let arguments = ConfigArgs { key, color: context.color(), json };
     context.print(|notices, out| commands::config(&arguments, context.settings, notices, out))
 }
 
@@ -224,7 +224,7 @@ pub(super) fn agents(context: &SlashContext<'_>, _arguments: &str) -> SlashOutco
     };
     match context.print(|_, out| commands::agents(&AgentsArgs { json: false }, context.settings, out)) {
         SlashOutcome::Print(sessions) => {
-            SlashOutcome::Print(pages::agents(context.colour(), &live, &sessions))
+            SlashOutcome::Print(pages::agents(context.color(), &live, &sessions))
         }
         other => other,
     }
@@ -236,7 +236,7 @@ pub(super) fn mcp(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
         Err(outcome) => return outcome,
     };
     match arguments.split_once(char::is_whitespace).unwrap_or((arguments, "")) {
-        ("", _) => SlashOutcome::Print(pages::servers(context.colour(), &live.servers)),
+        ("", _) => SlashOutcome::Print(pages::servers(context.color(), &live.servers)),
         ("restart", name) => match live.servers.restart(name.trim()) {
             Ok(()) => SlashOutcome::Print(format!("{} is restarting", sanitize(name.trim()))),
             Err(why) => SlashOutcome::Failed(why),

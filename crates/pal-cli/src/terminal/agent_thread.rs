@@ -12,7 +12,7 @@ use pal_tui::{ActiveSession, UiEvent, UserAction};
 
 use super::permission_prompt::permission_prompt;
 use crate::agent::options;
-use crate::arguments::{AgentArgs, ColourArg, ModelArgs, SessionArgs};
+use crate::arguments::{AgentArgs, ColorArg, ModelArgs, SessionArgs};
 use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::settings::{Settings, allowed_file};
@@ -29,7 +29,7 @@ pub(super) fn run(
     settings: &Settings,
     live: &LiveSessionCell,
     wishes: &Receiver<UserAction>,
-    told: &Sender<UiEvent>,
+    events: &Sender<UiEvent>,
     is_chosen: bool,
 ) {
     let export = Rc::new(RefCell::new(TelemetryExport::begin(settings)));
@@ -37,7 +37,7 @@ pub(super) fn run(
         args,
         settings,
         live,
-        told,
+        events,
         export: Rc::clone(&export),
         agent: None,
         presence: None,
@@ -52,17 +52,17 @@ pub(super) fn run(
     if let Ok(export) = Rc::try_unwrap(export) {
         let notices = Notices::collected();
         export.into_inner().finish(&notices);
-        send_notices(told, notices);
+        send_notices(events, notices);
     }
     // The terminal runs until it receives this.
-    let _ = told.send(UiEvent::Closed(left.err().map(|failure| failure.message())));
+    let _ = events.send(UiEvent::Closed(left.err().map(|failure| failure.message())));
 }
 
 struct AgentThread<'a> {
     args: AgentArgs,
     settings: &'a Settings,
     live: &'a LiveSessionCell,
-    told: &'a Sender<UiEvent>,
+    events: &'a Sender<UiEvent>,
     export: Rc<RefCell<TelemetryExport>>,
     agent: Option<Agent<'static>>,
     /// Lets other processes send messages to the session.
@@ -80,14 +80,14 @@ impl AgentThread<'_> {
                 UserAction::RunQueuedMessages => self.prompt(None)?,
                 UserAction::Command { name, arguments } => self.command(&name, &arguments)?,
             }
-            self.tell(UiEvent::ActionDone);
+            self.send_event(UiEvent::ActionDone);
         }
         Ok(())
     }
 
-    fn tell(&self, told: UiEvent) {
+    fn send_event(&self, events: UiEvent) {
         // The terminal may have gone.
-        let _ = self.told.send(told);
+        let _ = self.events.send(events);
     }
 
     /// Opens the session that the arguments name, or starts one.
@@ -99,23 +99,23 @@ impl AgentThread<'_> {
         let allowed = project.map(|(home, directory)| allowed_file(home, &directory));
         let notices = Notices::collected();
         let options = options(&self.args, self.settings, &notices);
-        send_notices(self.told, notices);
+        send_notices(self.events, notices);
         let mut options = options?;
-        options.permissions.asker = Some(permission_prompt(self.told.clone(), allowed));
+        options.permissions.asker = Some(permission_prompt(self.events.clone(), allowed));
         let limits = options.model.limits;
         let (home, directory) = (options.home.clone(), options.sources.search.directory.clone());
         self.presence = None;
-        let (told, export) = (self.told.clone(), Rc::clone(&self.export));
+        let (events, export) = (self.events.clone(), Rc::clone(&self.export));
         let sink = Box::new(move |event: AgentEvent| {
             export.borrow_mut().event(&event);
             if let Some(trouble) = export.borrow_mut().trouble() {
-                let _ = told.send(UiEvent::Event(AgentEvent::Notice(trouble)));
+                let _ = events.send(UiEvent::Event(AgentEvent::Notice(trouble)));
             }
-            let _ = told.send(UiEvent::Event(event));
+            let _ = events.send(UiEvent::Event(event));
         });
         let agent = Agent::start(options, sink).map_err(|error| failure(&error))?;
         self.presence = SessionPresence::open(&home, &agent, &directory);
-        let called = self.told.clone();
+        let called = self.events.clone();
         agent.handle().on_message(move || {
             let _ = called.send(UiEvent::MessageReceived);
         });
@@ -124,7 +124,7 @@ impl AgentThread<'_> {
         let view = agent.session().view();
         let log = pal_store::log_path(agent.session().directory());
         let is_shown = self.shown.as_ref() == Some(&log);
-        self.tell(UiEvent::SessionReady(Box::new(ActiveSession {
+        self.send_event(UiEvent::SessionReady(Box::new(ActiveSession {
             handle: Box::new(agent.handle()),
             log: log.clone(),
             tokens: view.size().tokens,
@@ -153,8 +153,8 @@ impl AgentThread<'_> {
         match run_on_session(self, name, arguments) {
             Ok(SessionReply::Prompt(content)) => self.prompt(Some(content))?,
             Ok(SessionReply::Printed(text)) if text.is_empty() => {}
-            Ok(SessionReply::Printed(text)) => self.tell(UiEvent::CommandPrinted(text)),
-            Err(failure) => self.tell(UiEvent::Failed(failure.message())),
+            Ok(SessionReply::Printed(text)) => self.send_event(UiEvent::CommandPrinted(text)),
+            Err(failure) => self.send_event(UiEvent::Failed(failure.message())),
         }
         Ok(())
     }
@@ -172,8 +172,8 @@ impl SlashSession<'static> for AgentThread<'_> {
         self.settings
     }
 
-    fn colour(&self) -> ColourArg {
-        ColourArg::Auto
+    fn color(&self) -> ColorArg {
+        ColorArg::Auto
     }
 
     fn log(&self) -> Option<PathBuf> {
@@ -202,13 +202,13 @@ impl SlashSession<'static> for AgentThread<'_> {
     }
 
     fn fill_prompt(&mut self, text: String) {
-        self.tell(UiEvent::FillPrompt(text));
+        self.send_event(UiEvent::FillPrompt(text));
     }
 }
 
-fn send_notices(told: &Sender<UiEvent>, notices: Notices) {
+fn send_notices(events: &Sender<UiEvent>, notices: Notices) {
     for line in notices.into_lines() {
-        let _ = told.send(UiEvent::Event(AgentEvent::Notice(line)));
+        let _ = events.send(UiEvent::Event(AgentEvent::Notice(line)));
     }
 }
 

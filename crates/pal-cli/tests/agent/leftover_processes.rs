@@ -95,7 +95,7 @@ fn processes_of_a_killed_program_are_ended_by_the_next_one() {
     assert!(sleepers(time) > 0);
     let said = world.run(&["go on"]);
     assert!(said.err.contains("a killed session of this project left running"), "{}", said.err);
-    // One that took the mark off its environment cannot be recognised where there is no control group.
+    // One that took the mark off its environment cannot be recognized where there is no control group.
     assert!(sleepers(time) <= 1, "{} are left: {}", sleepers(time), said.err);
     for pid in sleepers_of(time) {
         let _ = Command::new("kill").args(["-KILL", &pid]).status();

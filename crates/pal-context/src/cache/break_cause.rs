@@ -6,13 +6,13 @@ use pal_model::{
 use pal_view::{BreakpointPosition, CacheTtl};
 use smol_str::SmolStr;
 
-use crate::break_price::price_of_break;
+use crate::break_cost::price_of_break;
 use crate::cache::request_comparison::{SentRequest, find_difference};
 
 /// Minimum drop, as a share of the previous reads.
-const MIN_SHARE: f64 = 0.05;
+const SHARE_MIN: f64 = 0.05;
 /// Minimum drop in tokens.
-const MIN_TOKENS: u64 = 2_000;
+const TOKENS_MIN: u64 = 2_000;
 
 /// Expected cause where the model itself leaves out the thinking of earlier turns.
 const FORGOTTEN_THINKING: &str = "forgotten_thinking";
@@ -20,7 +20,7 @@ const FORGOTTEN_THINKING: &str = "forgotten_thinking";
 /// Returns the drop in cache reads between two requests, in tokens; `None` if it is too small to count.
 pub fn cache_read_drop(before: u64, now: u64) -> Option<u64> {
     let fell = before.saturating_sub(now);
-    (fell > MIN_TOKENS && fell as f64 > MIN_SHARE * before as f64).then_some(fell)
+    (fell > TOKENS_MIN && fell as f64 > SHARE_MIN * before as f64).then_some(fell)
 }
 
 /// The previous answered request, as a baseline.
@@ -36,10 +36,10 @@ pub struct CacheBaseline {
 
 /// Time to live of a request's cache writes in milliseconds: the TTL of its breakpoints, or the documented
 /// time of a provider that decides itself.
-pub fn cache_ttl_ms(card: &ModelCard, lifetime: CacheTtl) -> u64 {
+pub fn cache_ttl_ms(card: &ModelCard, ttl: CacheTtl) -> u64 {
     const MINUTE_MS: u64 = 60_000;
     match card.caching {
-        CacheMode::Explicit => lifetime.milliseconds(),
+        CacheMode::Explicit => ttl.milliseconds(),
         CacheMode::Automatic => 10 * MINUTE_MS,
         CacheMode::Hybrid => 30 * MINUTE_MS,
     }

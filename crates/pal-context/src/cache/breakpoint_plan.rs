@@ -4,10 +4,10 @@ use pal_model::ModelCard;
 use pal_view::{BreakpointPosition, CacheBreakpoint, CacheScope, CacheTtl, Request, is_deferred};
 
 /// Maximum number of breakpoints in one request.
-const MAX_BREAKPOINTS: usize = 4;
+const BREAKPOINTS_MAX: usize = 4;
 /// Beyond this number of new blocks, the end of the previous request gets a breakpoint, too: the provider
 /// looks back a little farther, but not everywhere counts a run of calls as one.
-const MAX_NEW_BLOCKS: usize = 15;
+const NEW_BLOCKS_MAX: usize = 15;
 
 /// Options of the breakpoint plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,41 +24,43 @@ pub struct BreakpointOptions {
 pub fn plan_breakpoints(
     request: &Request,
     card: &ModelCard,
-    marking: BreakpointOptions,
+    options: BreakpointOptions,
 ) -> Vec<CacheBreakpoint> {
     let scopes = scopes(request, card);
-    let opening = opening(request, marking);
-    let mut marks: Vec<CacheBreakpoint> = Vec::with_capacity(MAX_BREAKPOINTS);
-    for spot in wanted(request, marking).into_iter().flatten() {
-        let is_new = marks.iter().all(|mark| mark.position != spot);
-        if marks.len() == MAX_BREAKPOINTS || !is_new || request.tokens_up_to(spot) < card.min_cacheable as f64
+    let opening = opening(request, options);
+    let mut breakpoints: Vec<CacheBreakpoint> = Vec::with_capacity(BREAKPOINTS_MAX);
+    for position in candidate_positions(request, options).into_iter().flatten() {
+        let is_new = breakpoints.iter().all(|mark| mark.position != position);
+        if breakpoints.len() == BREAKPOINTS_MAX
+            || !is_new
+            || request.tokens_up_to(position) < card.min_cacheable as f64
         {
             continue;
         }
-        let scope = match spot {
+        let scope = match position {
             BreakpointPosition::System(block) => scopes.get(block).copied().flatten(),
             BreakpointPosition::Tool(_) | BreakpointPosition::Block(_) => None,
         };
         // System blocks behind the static part have no scope and get no breakpoint.
-        if matches!(spot, BreakpointPosition::System(_)) && card.can.cache_scopes && scope.is_none() {
+        if matches!(position, BreakpointPosition::System(_)) && card.can.cache_scopes && scope.is_none() {
             continue;
         }
-        let lifetime = match opening == Some(spot) {
+        let ttl = match opening == Some(position) {
             true => CacheTtl::Hour1,
-            false => marking.ttl.at_position(spot),
+            false => options.ttl.at_position(position),
         };
-        marks.push(CacheBreakpoint { position: spot, ttl: lifetime, scope });
+        breakpoints.push(CacheBreakpoint { position, ttl, scope });
     }
-    marks.sort_by_key(|mark| mark.position);
-    marks
+    breakpoints.sort_by_key(|mark| mark.position);
+    breakpoints
 }
 
 /// Candidate positions, by priority.
-fn wanted(request: &Request, marking: BreakpointOptions) -> [Option<BreakpointPosition>; 6] {
+fn candidate_positions(request: &Request, options: BreakpointOptions) -> [Option<BreakpointPosition>; 6] {
     let notes = request.system_notes();
     let markable = |block: &usize| notes.get(*block).is_some_and(|note| note.markable);
     let sent = request.sent_blocks();
-    let tail = if marking.is_fork {
+    let tail = if options.is_fork {
         // The previous request has a breakpoint there; without one, the end of the content before the
         // directive is next best.
         request
@@ -67,11 +69,11 @@ fn wanted(request: &Request, marking: BreakpointOptions) -> [Option<BreakpointPo
     } else {
         request.last_cacheable_block(request.block_count())
     };
-    let is_far = !marking.is_fork && request.block_count().saturating_sub(sent) > MAX_NEW_BLOCKS;
+    let is_far = !options.is_fork && request.block_count().saturating_sub(sent) > NEW_BLOCKS_MAX;
     [
         tail.map(BreakpointPosition::Block),
         (0..notes.len()).rev().find(markable).map(BreakpointPosition::System),
-        opening(request, marking),
+        opening(request, options),
         request.last_cacheable_block(sent).filter(|_| is_far).map(BreakpointPosition::Block),
         (0..notes.len())
             .rev()
@@ -83,14 +85,14 @@ fn wanted(request: &Request, marking: BreakpointOptions) -> [Option<BreakpointPo
 }
 
 /// End of the opening context, if its TTL is longer than the messages': no clear or compaction changes it.
-fn opening(request: &Request, marking: BreakpointOptions) -> Option<BreakpointPosition> {
-    let is_longer = marking.ttl == CacheTtl::Hour1ThenMinutes5 && !marking.is_fork;
+fn opening(request: &Request, options: BreakpointOptions) -> Option<BreakpointPosition> {
+    let is_longer = options.ttl == CacheTtl::Hour1ThenMinutes5 && !options.is_fork;
     let blocks = Some(request.opening_blocks()).filter(|blocks| is_longer && *blocks > 0)?;
     request.last_cacheable_block(blocks).map(BreakpointPosition::Block)
 }
 
 /// Cache scope of each system block (§5.4): without MCP tools the static part is global and the rest is not
-/// cached by itself; with them everything belongs to the organisation.
+/// cached by itself; with them everything belongs to the organization.
 fn scopes(request: &Request, card: &ModelCard) -> Vec<Option<CacheScope>> {
     let has_mcp = request.tools().iter().any(|tool| tool.contains("\"name\":\"mcp__"));
     let scope = |is_static: bool| match (card.can.cache_scopes, has_mcp, is_static) {

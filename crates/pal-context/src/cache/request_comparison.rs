@@ -26,7 +26,7 @@ pub fn find_difference(before: &SentRequest, now: &SentRequest) -> Option<BreakC
         .or_else(|| betas(&before.betas, &now.betas))
         .or_else(|| parameters(old, new))
         .or_else(|| messages(old, new))
-        .or_else(|| marks(old, new))
+        .or_else(|| compare_breakpoints(old, new))
 }
 
 fn value<'a>(request: &'a Request, name: &str) -> Option<&'a SharedText> {
@@ -207,7 +207,7 @@ fn place(message: u64, block: u64, index: usize, opens: Option<Role>) -> (u64, u
 }
 
 /// Compares scopes and TTLs of the breakpoints.
-fn marks(old: &Request, new: &Request) -> Option<BreakCause> {
+fn compare_breakpoints(old: &Request, new: &Request) -> Option<BreakCause> {
     let scopes = |request: &Request| -> Vec<_> {
         request.breakpoints().iter().filter_map(|mark| mark.scope).collect()
     };

@@ -9,9 +9,9 @@ use crate::cache::request_comparison::SentRequest;
 /// Lines around a change.
 const CONTEXT: usize = 3;
 /// Maximum bytes of a diff.
-const MAX_BYTES: usize = 64 << 10;
+const BYTES_MAX: usize = 64 << 10;
 /// Maximum bytes of a part that is compared line by line.
-const MAX_PART_BYTES: usize = 128 << 10;
+const PART_BYTES_MAX: usize = 128 << 10;
 
 /// Unified diff of the parts of two requests that differ: headers, members, tools, system blocks, messages.
 /// Appended content is left out.
@@ -39,8 +39,8 @@ pub fn request_diff(before: &SentRequest, now: &SentRequest) -> String {
         let name = format!("messages, from block {from} on");
         part(&mut out, &name, &of(old, most).join("\n"), &of(new, most).join("\n"));
     }
-    if out.len() > MAX_BYTES {
-        out.truncate(out.floor_char_boundary(MAX_BYTES));
+    if out.len() > BYTES_MAX {
+        out.truncate(out.floor_char_boundary(BYTES_MAX));
         out.push_str("\n… the rest of the diff is left out\n");
     }
     out
@@ -52,10 +52,10 @@ fn list(out: &mut String, name: &str, old: &[SharedText], new: &[SharedText]) {
 }
 
 fn part(out: &mut String, name: &str, old: &str, new: &str) {
-    if old == new || out.len() > MAX_BYTES {
+    if old == new || out.len() > BYTES_MAX {
         return;
     }
-    let cut = |text: &str| text[..text.floor_char_boundary(MAX_PART_BYTES)].to_owned();
+    let cut = |text: &str| text[..text.floor_char_boundary(PART_BYTES_MAX)].to_owned();
     let (old, new) = (cut(old), cut(new));
     let changes = TextDiff::from_lines(&old, &new);
     let header = (format!("before: {name}"), format!("now: {name}"));

@@ -29,7 +29,7 @@ pub fn latched_ttl(
     if let Some(latched) = latched_cache_ttl(state) {
         return (latched, None);
     }
-    let (lifetime, reason) = match eligibility {
+    let (ttl, reason) = match eligibility {
         HourTtlEligibility { is_wanted: false, .. } => {
             (CacheTtl::Minutes5, "five minutes, as the settings say")
         }
@@ -38,7 +38,7 @@ pub fn latched_ttl(
         }
         HourTtlEligibility { .. } => (CacheTtl::Hour1, "an hour, as the settings say"),
     };
-    (lifetime, Some(latch(lifetime, reason)))
+    (ttl, Some(latch(ttl, reason)))
 }
 
 /// Like [`latched_ttl`] for a view: a cost-aware policy chooses the TTL by price, unless the account is
@@ -52,25 +52,24 @@ pub fn choose_ttl(
     let (state, source) = (view.state(), &RequestSource::main());
     let settings = policy.cost_aware.filter(|_| !eligibility.is_in_overage);
     let chosen = |settings| cheapest_ttl(state, &view.lens().card, view.fixed_tokens(), settings);
-    let Some((lifetime, reason)) = settings.and_then(chosen) else {
+    let Some((ttl, reason)) = settings.and_then(chosen) else {
         return latched_ttl(state, source, eligibility);
     };
     match latched_cache_ttl(state) {
-        Some(latched) if latched == lifetime || !is_lost(view, latched, now) => (latched, None),
-        _ => (lifetime, Some(latch(lifetime, &reason))),
+        Some(latched) if latched == ttl || !is_lost(view, latched, now) => (latched, None),
+        _ => (ttl, Some(latch(ttl, &reason))),
     }
 }
 
 /// Returns true if a pause has expired the cached messages.
-fn is_lost(view: &View, lifetime: CacheTtl, now: Option<Timestamp>) -> bool {
+fn is_lost(view: &View, ttl: CacheTtl, now: Option<Timestamp>) -> bool {
     let pause = now.zip(view.cache_touched_at()).map(|(now, last)| now.milliseconds() - last.milliseconds());
-    pause.is_some_and(|pause| u64::try_from(pause).unwrap_or(0) > lifetime.milliseconds())
+    pause.is_some_and(|pause| u64::try_from(pause).unwrap_or(0) > ttl.milliseconds())
 }
 
 /// Builds the decision that latches a TTL.
-fn latch(lifetime: CacheTtl, reason: &str) -> Decision {
-    let kind =
-        DecisionKind::Latch { name: SmolStr::new_static(TTL_LATCH), value: lifetime.name().to_owned() };
+fn latch(ttl: CacheTtl, reason: &str) -> Decision {
+    let kind = DecisionKind::Latch { name: SmolStr::new_static(TTL_LATCH), value: ttl.name().to_owned() };
     let reason = format!("cache breakpoints last {reason}; fixed until the session is cleared or compacted");
     Decision { kind, reason, cost: Default::default() }
 }

@@ -13,7 +13,7 @@ use pal_model::{PriorUserMessages, SummaryAudit, escape_into};
 /// Input of an audit.
 #[derive(Clone, Copy)]
 pub struct AuditInput<'a> {
-    /// Facts of the summarised stretch; kept messages may be part of it.
+    /// Facts of the summarized stretch; kept messages may be part of it.
     pub facts: &'a ConversationFacts,
     /// User messages that the previous boundary carried.
     pub carried: &'a PriorUserMessages,

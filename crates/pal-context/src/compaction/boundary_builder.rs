@@ -105,7 +105,7 @@ fn generosities(
     let mut list = vec![full, BoundaryVariant { restores: false, ..full }];
     // A range chosen by the user is kept.
     let may_drop_tail =
-        matches!(order.range, super::CompactionRange::Whole) && cut.summarises == CutPart::Earlier;
+        matches!(order.range, super::CompactionRange::Whole) && cut.summarizes == CutPart::Earlier;
     if may_drop_tail {
         list.push(BoundaryVariant { keeps_tail: false, restores: false, percent: 100 });
     }
@@ -127,7 +127,7 @@ fn compose_with(
     let cut =
         if generosity.keeps_tail { cut } else { ConversationCut { at: conversation.shown.len(), ..cut } };
     let (summarised, kept) = conversation.parts(cut);
-    let facts = ConversationFacts::from_entries(said(summarised));
+    let facts = ConversationFacts::from_entries(conversation_entries(summarised));
     if facts.message_count == 0 {
         return None;
     }
@@ -185,7 +185,7 @@ fn compose_with(
     Some(boundary)
 }
 
-fn said<'a>(shown: &[VisibleEntry<'a>]) -> impl Iterator<Item = &'a pal_model::LogEntry> {
+fn conversation_entries<'a>(shown: &[VisibleEntry<'a>]) -> impl Iterator<Item = &'a pal_model::LogEntry> {
     shown.iter().filter(|shown| shown.part == VisiblePart::Content).map(|shown| shown.entry)
 }
 
@@ -251,7 +251,7 @@ fn preserved(kept: &[VisibleEntry<'_>], cut: ConversationCut) -> Option<Preserve
     let is_entry = |shown: &&VisibleEntry<'_>| !matches!(shown.entry.body, EntryBody::Boundary(_));
     let head = kept.iter().find(is_entry)?.entry.id;
     let tail = kept.iter().rfind(is_entry)?.entry.id;
-    let placement = match cut.summarises {
+    let placement = match cut.summarizes {
         CutPart::Earlier => PreservedPlacement::AfterSummary,
         CutPart::Later => PreservedPlacement::BeforeSummary,
     };
@@ -281,7 +281,7 @@ pub(crate) fn can_keep(view: &View, conversation: &CuttableConversation<'_>, cut
 
 /// Content of the boundary in force, which stays before the messages kept before the summary.
 fn lead(view: &View, cut: ConversationCut) -> Content {
-    match (cut.summarises, view.boundary().map(|entry| &entry.body)) {
+    match (cut.summarizes, view.boundary().map(|entry| &entry.body)) {
         (CutPart::Later, Some(EntryBody::Boundary(boundary))) => {
             let contents = [&boundary.lead, &boundary.summary, &boundary.restored];
             contents.into_iter().flat_map(|content| content.blocks()).cloned().collect()

@@ -13,7 +13,7 @@ pub(crate) struct ConversationCut {
     /// Index of the first entry of the later part.
     pub(crate) at: usize,
     /// The part that becomes a summary.
-    pub(crate) summarises: CutPart,
+    pub(crate) summarizes: CutPart,
 }
 
 /// Part of a cut conversation.
@@ -84,21 +84,21 @@ impl<'a> CuttableConversation<'a> {
         let at = at.filter(|at| {
             self.shown[..*at].iter().any(|shown| !matches!(shown.entry.body, EntryBody::Boundary(_)))
         });
-        ConversationCut { at: at.unwrap_or(end), summarises: CutPart::Earlier }
+        ConversationCut { at: at.unwrap_or(end), summarizes: CutPart::Earlier }
     }
 
     /// Cut for a requested range, moved to where it splits nothing; `None` if nothing would be left to
-    /// summarise.
+    /// summarize.
     pub(crate) fn cut_for_range(&self, reach: CompactionRange, most: f64) -> Option<ConversationCut> {
         match reach {
             CompactionRange::Whole => Some(self.whole(most)),
             CompactionRange::From(entry) => {
                 let at = self.cut_before(self.index_of(entry)?)?;
-                (at > self.first).then_some(ConversationCut { at, summarises: CutPart::Later })
+                (at > self.first).then_some(ConversationCut { at, summarizes: CutPart::Later })
             }
             CompactionRange::UpTo(entry) => {
                 let at = self.cut_before(self.index_of(entry)?)?;
-                (at > self.first).then_some(ConversationCut { at, summarises: CutPart::Earlier })
+                (at > self.first).then_some(ConversationCut { at, summarizes: CutPart::Earlier })
             }
         }
     }
@@ -106,7 +106,7 @@ impl<'a> CuttableConversation<'a> {
     /// Cut of a compaction by notes (§4.3): keeps the messages that the notes do not cover, extended
     /// backwards to the minimum of messages and tokens; `None` if they exceed `most`.
     pub(crate) fn by_notes(&self, notes: &SessionNotes, least: f64, most: f64) -> Option<ConversationCut> {
-        const MIN_MESSAGES: usize = 5;
+        const MESSAGES_MIN: usize = 5;
         let noted = self.shown.iter().rposition(|shown| shown.entry.id == notes.last_covered)?;
         let mut at = self.cut_before(noted + 1)?;
         let has_text = |shown: &&VisibleEntry<'_>| {
@@ -114,7 +114,7 @@ impl<'a> CuttableConversation<'a> {
             blocks.iter().any(|block| block.kind() == BlockType::Text)
         };
         let enough = |at: usize| {
-            self.tokens_from(at) >= least && self.shown[at..].iter().filter(has_text).count() >= MIN_MESSAGES
+            self.tokens_from(at) >= least && self.shown[at..].iter().filter(has_text).count() >= MESSAGES_MIN
         };
         while !enough(at) {
             let earlier = match at.checked_sub(1).and_then(|before| self.cut_before(before)) {
@@ -123,13 +123,13 @@ impl<'a> CuttableConversation<'a> {
             };
             at = earlier;
         }
-        (self.tokens_from(at) <= most).then_some(ConversationCut { at, summarises: CutPart::Earlier })
+        (self.tokens_from(at) <= most).then_some(ConversationCut { at, summarizes: CutPart::Earlier })
     }
 
-    /// Splits into the summarised and the kept part.
+    /// Splits into the summarized and the kept part.
     pub(crate) fn parts(&self, cut: ConversationCut) -> (&[VisibleEntry<'a>], &[VisibleEntry<'a>]) {
         let (earlier, later) = self.shown.split_at(cut.at);
-        match cut.summarises {
+        match cut.summarizes {
             CutPart::Earlier => (earlier, later),
             CutPart::Later => (later, earlier),
         }

@@ -30,7 +30,7 @@ pub(crate) fn plain_view(view: &View, shown: &[VisibleEntry<'_>], dropped: usize
     }
     for shown in shown {
         match &shown.entry.body {
-            // Content that is restored afterwards need not be summarised.
+            // Content that is restored afterwards need not be summarized.
             EntryBody::Attachment(_) | EntryBody::Boundary(_) => {}
             _ if shown.round >= first_round + dropped => entries.push(shown.entry.clone()),
             _ => {}

@@ -21,10 +21,10 @@ const INSTRUCTIONS: [&str; 5] = ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "G
 
 /// Files that were read or changed last, newest first, whose content no kept message shows. Files restored by
 /// the previous compaction count if `is_carried`.
-pub(crate) fn wanted(
+pub(crate) fn select_restored(
     summarised: &[VisibleEntry<'_>],
     kept: &[VisibleEntry<'_>],
-    world: &RestoreSources,
+    sources: &RestoreSources,
     budgets: WindowBudgets,
     is_carried: bool,
 ) -> Vec<FileRequest> {
@@ -37,7 +37,7 @@ pub(crate) fn wanted(
             break;
         }
         let is_known = wanted.iter().any(|file| file.path == path);
-        if !is_known && !visible.contains(&path) && !is_left_out(&path, world) {
+        if !is_known && !visible.contains(&path) && !is_left_out(&path, sources) {
             let bytes_max = (budgets.scale(EACH) * BYTES_A_TOKEN) as usize;
             wanted.push(FileRequest { path, bytes_max });
         }
@@ -67,20 +67,20 @@ fn is_shown_by(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Read | ToolKind::Write)
 }
 
-fn is_left_out(path: &str, world: &RestoreSources) -> bool {
+fn is_left_out(path: &str, sources: &RestoreSources) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     INSTRUCTIONS.contains(&name)
         || path.contains("/.claude/rules/")
         || path.contains("/.pal/rules/")
         || path.contains("/tool-results/")
-        || world.not_restored.iter().any(|other| other == path)
+        || sources.not_restored.iter().any(|other| other == path)
 }
 
 /// Builds the restored blocks, within `room` tokens.
 pub(crate) fn blocks(
     view: &View,
     files: &[RestoredFile],
-    world: &RestoreSources,
+    sources: &RestoreSources,
     budgets: WindowBudgets,
     room: u64,
 ) -> Vec<ContentBlock> {
@@ -96,14 +96,14 @@ pub(crate) fn blocks(
         blocks.extend(left.pay(&heading, text, budgets.scale(EACH), &mut all_files));
     }
     let mut all_skills = budgets.scale(ALL_SKILLS);
-    for NamedText { name, text } in &world.skills {
+    for NamedText { name, text } in &sources.skills {
         let heading = format!("[Skill `{name}`, in use before the compaction]");
         blocks.extend(left.pay(&heading, text, budgets.scale(EACH), &mut all_skills));
     }
-    let others = [("[The plan]", &world.plan), ("[Background agents]", &world.agents)];
+    let others = [("[The plan]", &sources.plan), ("[Background agents]", &sources.agents)];
     let others = others.into_iter().filter_map(|(heading, text)| Some((heading, text.as_ref()?)));
-    let announced = world.announcements.iter().map(|text| ("[Available now]", text));
-    let hooks = world.hooks.iter().map(|text| ("[Added by a hook after the compaction]", text));
+    let announced = sources.announcements.iter().map(|text| ("[Available now]", text));
+    let hooks = sources.hooks.iter().map(|text| ("[Added by a hook after the compaction]", text));
     for (heading, text) in others.chain(announced).chain(hooks) {
         let mut all = budgets.scale(EACH);
         blocks.extend(left.pay(heading, text, budgets.scale(EACH), &mut all));
@@ -125,16 +125,16 @@ impl RestoreRoom<'_> {
 
     /// Adds a text under its heading, truncated to its budget; `None` if the room is too small to be of use.
     fn pay(&mut self, heading: &str, text: &str, each: u64, all: &mut u64) -> Option<ContentBlock> {
-        const LEAST: u64 = 50;
+        const MIN: u64 = 50;
         let most = each.min(*all).min(self.room);
         let mut text = text.to_owned();
         let mut taken = self.tokens(&text);
         if taken > most {
-            if most < LEAST {
+            if most < MIN {
                 return None;
             }
             const NOTE: &str = "\n[… cut here: read the rest where it is needed]";
-            let bytes = (text.len() as u64 * (most - LEAST / 2) / taken.max(1)) as usize;
+            let bytes = (text.len() as u64 * (most - MIN / 2) / taken.max(1)) as usize;
             let end = text[..text.floor_char_boundary(bytes)]
                 .rfind('\n')
                 .unwrap_or(text.floor_char_boundary(bytes));

@@ -21,9 +21,9 @@ use crate::{ContextPolicy, SessionPaths, WindowBudgets};
 /// Maximum output tokens of a summary.
 const OUTPUT: u64 = 20_000;
 /// Bounds for the tokens of kept messages.
-const MIN_KEPT: u64 = 10_000;
-const MAX_KEPT: u64 = 40_000;
-/// Consecutive model failures after which no model is asked any more.
+const KEPT_MIN: u64 = 10_000;
+const KEPT_MAX: u64 = 40_000;
+/// Circuit breaker: consecutive failed model summaries after which compaction stops asking a model.
 const FAILURES_MAX: u64 = 3;
 /// Notice for the user in that case.
 const GAVE_UP: &str = "no model is asked for summaries after three failures in a row; a successful manual compaction \
@@ -221,7 +221,7 @@ impl Compaction {
     /// Maximum tokens of kept messages.
     fn max_kept_tokens(&self) -> f64 {
         let threshold = self.limits.auto_compact.unwrap_or(self.limits.effective);
-        self.budgets().scale(MAX_KEPT).min(threshold / 3) as f64
+        self.budgets().scale(KEPT_MAX).min(threshold / 3) as f64
     }
 
     /// Cut for the requested range.
@@ -250,7 +250,7 @@ impl Compaction {
             self.ways.clear();
             return None;
         };
-        if cut.summarises == CutPart::Later && !can_keep(view, conversation, cut) {
+        if cut.summarizes == CutPart::Later && !can_keep(view, conversation, cut) {
             self.attempts.push(String::from(BOTH_SIDES));
             self.ways.clear();
             return None;
@@ -274,7 +274,7 @@ impl Compaction {
     fn try_notes(&mut self, view: &View, conversation: &CuttableConversation<'_>) {
         let Some(notes) = &self.order.notes else { return };
         let budgets = self.budgets();
-        let (least, most) = (budgets.scale(MIN_KEPT) as f64, budgets.scale(MAX_KEPT) as f64);
+        let (least, most) = (budgets.scale(KEPT_MIN) as f64, budgets.scale(KEPT_MAX) as f64);
         let cut = conversation.by_notes(notes, least, most);
         match (cut, notes_summary::summary(view, notes, budgets)) {
             (Some(cut), Some(text)) => {
@@ -451,12 +451,17 @@ impl Compaction {
         summary: SummarySource,
     ) -> Option<CompactionStep> {
         let cut = self.cut(conversation)?;
-        if self.files.is_none() && cut.summarises == CutPart::Earlier {
+        if self.files.is_none() && cut.summarizes == CutPart::Earlier {
             let (summarised, kept) = conversation.parts(cut);
             // A manual compaction soon after another one asks for less context, not the same again.
             let is_carried = self.order.trigger != CompactionTrigger::Manual;
-            let wanted =
-                restoration::wanted(summarised, kept, &self.order.sources, self.budgets(), is_carried);
+            let wanted = restoration::select_restored(
+                summarised,
+                kept,
+                &self.order.sources,
+                self.budgets(),
+                is_carried,
+            );
             if !wanted.is_empty() {
                 self.summary = Some((how, summary));
                 return Some(CompactionStep::ReadFiles(wanted));

@@ -35,7 +35,7 @@ impl fmt::Display for SummaryError {
 }
 
 /// Minimum sections of a text without tags to count as a summary.
-const MIN_SECTIONS: usize = 3;
+const SECTIONS_MIN: usize = 3;
 
 /// Extracts the summary from a response.
 pub fn summary(blocks: &[ContentBlock]) -> Result<String, SummaryError> {
@@ -72,7 +72,7 @@ fn in_text(text: &str) -> Result<String, SummaryError> {
     let whole = whole.unwrap_or_else(|| without_drafts(text, &with(TagTrust::OutsideCode)));
     match whole.trim() {
         "" => Err(SummaryError::Empty),
-        body if count_named_sections(body) >= MIN_SECTIONS => Ok(body.to_owned()),
+        body if count_named_sections(body) >= SECTIONS_MIN => Ok(body.to_owned()),
         _ => Err(SummaryError::NotInForm),
     }
 }

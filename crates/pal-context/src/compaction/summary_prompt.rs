@@ -16,7 +16,7 @@ goes on from your summary with nothing else in sight, so you are exact, complete
 /// Parameters of a directive.
 pub(crate) struct SummaryDirective<'a> {
     pub(crate) reach: CompactionRange,
-    /// Beginning of the first message of the later part, if only that is summarised.
+    /// Beginning of the first message of the later part, if only that is summarized.
     pub(crate) begins: Option<&'a str>,
     /// Set if the conversation begins with an earlier summary.
     pub(crate) has_earlier_summary: bool,

@@ -79,26 +79,26 @@ impl DiffReader {
             let is_needless = text.starts_with("index ") || (self.is_generated && !text.starts_with("--- "));
             return RankedLine::new(text, if is_needless { LineRank::near(6) } else { LineRank::HEAD });
         }
-        let says = severity::says(text);
+        let report = severity::classify_line(text);
         self.outside += 1;
-        let rank = match says {
+        let rank = match report {
             _ if self.outside <= FIRST_OUTSIDE => LineRank::HEAD,
             LineReport::Error => LineRank::ERROR,
             _ => LineRank::SUMMARY,
         };
-        RankedLine { says, ..RankedLine::new(text, rank) }
+        RankedLine { report, ..RankedLine::new(text, rank) }
     }
 
     /// Ranks a line of the open hunk; `None` if the hunk broke off.
     fn in_hunk<'a>(&mut self, text: &'a str) -> Option<RankedLine<'a>> {
-        let says = match text.as_bytes().first() {
+        let report = match text.as_bytes().first() {
             Some(b'+') => LineReport::Added,
             Some(b'-') => LineReport::Removed,
             Some(b' ' | b'\\') | None => LineReport::Nothing,
             _ => return None,
         };
         let (old, new) = &mut self.left;
-        match says {
+        match report {
             LineReport::Added => *new = new.checked_sub(1)?,
             LineReport::Removed => *old = old.checked_sub(1)?,
             _ if text.starts_with('\\') => {}
@@ -106,19 +106,19 @@ impl DiffReader {
         }
         let rank = if self.is_generated {
             LineRank::NOISE
-        } else if says == LineReport::Nothing {
+        } else if report == LineReport::Nothing {
             LineRank::PLAIN
         } else {
             self.changes_in_hunk += 1;
             if self.changes_in_hunk <= FIRST_CHANGES { LineRank::ERROR } else { LineRank::WARNING }
         };
-        Some(RankedLine { says, ..RankedLine::new(text, rank) })
+        Some(RankedLine { report, ..RankedLine::new(text, rank) })
     }
 }
 
 /// Ranks context lines: nearest to a change first; in a short text all stay.
 fn rank_context(lines: &mut [RankedLine<'_>], is_long: bool) {
-    let is_change = |line: &RankedLine<'_>| matches!(line.says, LineReport::Added | LineReport::Removed);
+    let is_change = |line: &RankedLine<'_>| matches!(line.report, LineReport::Added | LineReport::Removed);
     let mut distances = vec![usize::MAX; lines.len()];
     let mut distance = usize::MAX;
     for (line_idx, line) in lines.iter().enumerate() {

@@ -35,9 +35,9 @@ pub(super) struct OutputGap {
 
 impl OutputGap {
     /// Adds lines of one kind.
-    pub(super) fn add(&mut self, lines: u64, says: LineReport) {
+    pub(super) fn add(&mut self, lines: u64, report: LineReport) {
         self.lines += lines;
-        match says {
+        match report {
             LineReport::Nothing => {}
             LineReport::Error => self.errors += lines,
             LineReport::Warning => self.warnings += lines,
@@ -52,8 +52,8 @@ impl OutputGap {
     }
 
     /// Marker text without a line end.
-    pub(super) fn mark(&self) -> String {
-        let mut text = format!("{OPEN}{} left out", counted(self.lines, "line"));
+    pub(super) fn render(&self) -> String {
+        let mut text = format!("{OPEN}{} left out", format_count(self.lines, "line"));
         let kinds = [
             (self.errors, "error"),
             (self.warnings, "warning"),
@@ -63,7 +63,7 @@ impl OutputGap {
         let kinds = kinds.iter().filter(|(count, _)| *count > 0);
         for (kind_idx, (count, name)) in kinds.enumerate() {
             text.push_str(if kind_idx == 0 { ", among them " } else { ", " });
-            text.push_str(&counted(*count, name));
+            text.push_str(&format_count(*count, name));
         }
         text.push_str(CLOSE);
         text
@@ -72,7 +72,7 @@ impl OutputGap {
 
 /// Marker after a repeated line.
 pub(super) fn repeated(times: u64) -> String {
-    format!("{OPEN}the line above came {}{CLOSE}", counted(times, "more time"))
+    format!("{OPEN}the line above came {}{CLOSE}", format_count(times, "more time"))
 }
 
 /// Marker inside a truncated line or string.
@@ -92,6 +92,6 @@ pub(super) fn is_in(text: &str) -> bool {
 }
 
 /// A number and its noun.
-pub(super) fn counted(count: u64, noun: &str) -> String {
+pub(super) fn format_count(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

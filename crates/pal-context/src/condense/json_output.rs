@@ -8,16 +8,16 @@ use pal_model::{array_items, escape_into, object_fields, unescape};
 use serde::de::IgnoredAny;
 
 use super::CondensedOutput;
-use super::gap_marker::{counted, cut, note};
+use super::gap_marker::{cut, format_count, note};
 
 /// Maximum lines of a header before the first value.
-const MAX_HEADER_LINES: usize = 12;
+const HEADER_LINES_MAX: usize = 12;
 /// Maximum bytes of a header and a footer around the values.
-const MAX_AROUND: usize = 1_000;
+const AROUND_MAX: usize = 1_000;
 /// Values up to this many characters are written on one line.
 const INLINE: usize = 100;
 /// Maximum additional items kept because they report failures.
-const MAX_ALARMS: usize = 5;
+const ALARMS_MAX: usize = 5;
 
 /// Limits for arrays, objects and strings.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ const STEPS: [JsonLimits; 11] = [
 
 /// Condenses a text of one or more JSON values, possibly between a few lines of other text.
 pub(super) fn condense(text: &str, most: usize) -> Option<CondensedOutput> {
-    let start = start_of_json(text).filter(|start| *start <= MAX_AROUND)?;
+    let start = start_of_json(text).filter(|start| *start <= AROUND_MAX)?;
     let (header, rest) = text.split_at(start);
     let (values, footer) = values(rest)?;
     let room = most.saturating_sub(header.len() + footer.len()).max(1_000);
@@ -59,7 +59,7 @@ pub(super) fn condense(text: &str, most: usize) -> Option<CondensedOutput> {
 /// Offset of the first value, at the start of one of the first lines.
 fn start_of_json(text: &str) -> Option<usize> {
     let mut at = 0;
-    for line in text.split_inclusive('\n').take(MAX_HEADER_LINES) {
+    for line in text.split_inclusive('\n').take(HEADER_LINES_MAX) {
         let trimmed = line.trim_start();
         let opens = trimmed.strip_prefix(['{', '[']).map(str::trim_start);
         // A log's `[INFO]` or a shell's `{ echo` are no JSON.
@@ -91,7 +91,7 @@ fn values(text: &str) -> Option<(Vec<&str>, &str)> {
         from = end;
     }
     let footer = &text[from..];
-    (!values.is_empty() && footer.len() <= MAX_AROUND).then_some((values, footer))
+    (!values.is_empty() && footer.len() <= AROUND_MAX).then_some((values, footer))
 }
 
 /// Writes the values within limits; `None` if they take more than `most` characters.
@@ -150,7 +150,7 @@ impl JsonWriter {
     fn array(&mut self, json: &str, depth: usize) -> Option<()> {
         let items = array_items(json).ok()?;
         if depth >= self.limits.depth {
-            self.out.push_str(&note(&format!("an array of {}", counted(items.len() as u64, "item"))));
+            self.out.push_str(&note(&format!("an array of {}", format_count(items.len() as u64, "item"))));
             return Some(());
         }
         self.out.push_str("[\n");
@@ -165,7 +165,7 @@ impl JsonWriter {
         let (mut skipped, mut alarms) = (0, 0);
         for (item_idx, item) in items.iter().enumerate() {
             let is_first = item_idx < self.limits.items || items.len() <= self.limits.items + 1;
-            let is_alarm = !is_first && alarms < MAX_ALARMS && tells_of_failure(item);
+            let is_alarm = !is_first && alarms < ALARMS_MAX && tells_of_failure(item);
             if !is_first && !is_alarm {
                 skipped += 1;
                 continue;
@@ -183,7 +183,7 @@ impl JsonWriter {
     fn object(&mut self, json: &str, depth: usize) -> Option<()> {
         let members = object_fields(json).ok()?;
         if depth >= self.limits.depth {
-            self.out.push_str(&note(&format!("an object of {}", counted(members.len() as u64, "key"))));
+            self.out.push_str(&note(&format!("an object of {}", format_count(members.len() as u64, "key"))));
             return Some(());
         }
         self.out.push_str("{\n");
@@ -208,7 +208,7 @@ impl JsonWriter {
     fn skipped(&mut self, skipped: &mut u64, depth: usize, noun: &str) {
         if *skipped > 0 {
             self.line_start(depth);
-            self.out.push_str(&note(&format!("{} left out", counted(*skipped, noun))));
+            self.out.push_str(&note(&format!("{} left out", format_count(*skipped, noun))));
             self.out.push('\n');
             *skipped = 0;
         }

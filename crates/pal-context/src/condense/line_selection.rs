@@ -1,6 +1,6 @@
 //! Selection of lines by rank until the room is used, with a marker at each gap.
 //!
-//! Independent of formats: the recogniser ranked each line.
+//! Independent of formats: the recognizer ranked each line.
 
 use super::gap_marker::{LineReport, OutputGap, USUAL_LENGTH, cut, repeated};
 
@@ -38,7 +38,7 @@ pub(super) struct RankedLine<'a> {
     /// Importance.
     pub(super) rank: LineRank,
     /// Kind of the line, for the count at a gap.
-    pub(super) says: LineReport,
+    pub(super) report: LineReport,
     /// Number of direct repetitions.
     pub(super) more: u64,
 }
@@ -46,7 +46,7 @@ pub(super) struct RankedLine<'a> {
 impl<'a> RankedLine<'a> {
     /// Creates an unrepeated line that is not counted at a gap.
     pub(super) fn new(text: &'a str, rank: LineRank) -> RankedLine<'a> {
-        RankedLine { text, rank, says: LineReport::Nothing, more: 0 }
+        RankedLine { text, rank, report: LineReport::Nothing, more: 0 }
     }
 }
 
@@ -106,9 +106,9 @@ impl<'a, 'b> LineSelection<'a, 'b> {
         let own = length(line.text).min(self.line_length_most) + 1;
         let repeats = if line.more > 0 { USUAL_LENGTH } else { 0 };
         let is_taken = |line_idx: usize| self.taken.get(line_idx).copied().unwrap_or(true);
-        let neighbours =
+        let neighbors =
             [line_idx.wrapping_sub(1), line_idx + 1].map(|line_idx| isize::from(is_taken(line_idx)));
-        let marks = (1 - neighbours.iter().sum::<isize>()) * USUAL_LENGTH.cast_signed();
+        let marks = (1 - neighbors.iter().sum::<isize>()) * USUAL_LENGTH.cast_signed();
         (own + repeats).cast_signed() + marks
     }
 
@@ -159,10 +159,10 @@ impl<'a, 'b> LineSelection<'a, 'b> {
             while to < self.lines.len() && !self.taken[to] {
                 let line = &self.lines[to];
                 cost += length(line.text).min(self.line_length_most) + 1;
-                gap.add(line.more + 1, line.says);
+                gap.add(line.more + 1, line.report);
                 to += 1;
             }
-            if to > from && cost <= length(&gap.mark()) + 20 {
+            if to > from && cost <= length(&gap.render()) + 20 {
                 self.taken[from..to].fill(true);
             }
             from = to + 1;
@@ -178,11 +178,11 @@ impl<'a, 'b> LineSelection<'a, 'b> {
         };
         for (line, taken) in self.lines.iter().zip(&self.taken) {
             if !taken {
-                gap.add(line.more + 1, line.says);
+                gap.add(line.more + 1, line.report);
                 continue;
             }
             if gap.lines() > 0 {
-                add(&gap.mark());
+                add(&gap.render());
                 left_out += gap.lines();
                 gap = OutputGap::default();
             }
@@ -196,7 +196,7 @@ impl<'a, 'b> LineSelection<'a, 'b> {
             }
         }
         if gap.lines() > 0 {
-            add(&gap.mark());
+            add(&gap.render());
             left_out += gap.lines();
         }
         if !ends_line {

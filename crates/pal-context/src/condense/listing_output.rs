@@ -39,9 +39,9 @@ pub(super) fn lines<'a>(texts: &[&'a str]) -> Option<Vec<RankedLine<'a>>> {
             ListingLine::Break => LineRank::near(step(in_group)),
             ListingLine::Other if text.trim().is_empty() => LineRank::PLAIN,
             ListingLine::Other => {
-                let says = severity::says(text);
-                let rank = if says == LineReport::Nothing { LineRank::SUMMARY } else { LineRank::ERROR };
-                return RankedLine { says, ..RankedLine::new(text, rank) };
+                let report = severity::classify_line(text);
+                let rank = if report == LineReport::Nothing { LineRank::SUMMARY } else { LineRank::ERROR };
+                return RankedLine { report, ..RankedLine::new(text, rank) };
             }
             _ => {
                 in_group = if *entry == group { in_group + 1 } else { 0 };

@@ -17,12 +17,12 @@ const DETAILS: usize = 15;
 /// Number of locations kept with an alarm.
 const PLACES: usize = 4;
 /// Minimum run of similar lines whose middle is dropped first.
-const MIN_SIMILAR: usize = 6;
+const SIMILAR_MIN: usize = 6;
 /// Minimum run of similar lines in a known log whose middle is always dropped.
 const SIMILAR_MANY: usize = 30;
 
 /// Minimum routine lines of a build or test log.
-const MIN_NOISE: usize = 5;
+const NOISE_MIN: usize = 5;
 /// Sample size for recognition.
 const SAMPLE: usize = 4_000;
 
@@ -38,7 +38,7 @@ pub(super) enum LogHint {
 }
 
 /// Ranks the lines of a build, test or download log and names the format; `None` if it is none of these.
-pub(super) fn recognised<'a>(
+pub(super) fn recognized<'a>(
     lines: &[&'a str],
     hint: LogHint,
 ) -> Option<(Vec<RankedLine<'a>>, &'static str)> {
@@ -54,7 +54,7 @@ pub(super) fn recognised<'a>(
     }
     let noises = noises(lines);
     let counts = NoiseCounts::of(lines, &noises);
-    if counts.noise() < MIN_NOISE || counts.share() < share_least {
+    if counts.noise() < NOISE_MIN || counts.share() < share_least {
         return None;
     }
     let by = if counts.test * 4 >= counts.noise() {
@@ -147,8 +147,8 @@ fn first_rank(text: &str, noise: Option<NoiseKind>) -> RankedLine<'_> {
     if noise == Some(NoiseKind::Test) {
         return RankedLine::new(text, LineRank::NOISE);
     }
-    let says = severity::says(text);
-    let rank = match says {
+    let report = severity::classify_line(text);
+    let rank = match report {
         LineReport::Error => LineRank::ERROR,
         LineReport::Warning => LineRank::WARNING,
         _ if is_failure_head(text) => LineRank::ERROR,
@@ -156,7 +156,7 @@ fn first_rank(text: &str, noise: Option<NoiseKind>) -> RankedLine<'_> {
         _ if routine_lines::is_summary(text) => LineRank::SUMMARY,
         _ => LineRank::PLAIN,
     };
-    RankedLine { says, ..RankedLine::new(text, rank) }
+    RankedLine { report, ..RankedLine::new(text, rank) }
 }
 
 /// Returns true for lines that name a failing test without a failure word.
@@ -279,7 +279,7 @@ fn rank_similar(lines: &mut [RankedLine<'_>], similar: LineRank) {
             while to < lines.len() && lines[to].rank == LineRank::PLAIN && shape(lines[to].text) == first {
                 to += 1;
             }
-            if to - from >= MIN_SIMILAR {
+            if to - from >= SIMILAR_MIN {
                 let rank = if to - from >= SIMILAR_MANY { similar } else { LineRank::SIMILAR };
                 lines[from + 2..to - 1].iter_mut().for_each(|line| line.rank = rank);
             }

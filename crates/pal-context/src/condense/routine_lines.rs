@@ -1,4 +1,4 @@
-//! Routine lines of builds, test runs and downloads, recognised by their format.
+//! Routine lines of builds, test runs and downloads, recognized by their format.
 
 use super::line_prefix::{without_label, without_time};
 
@@ -48,7 +48,7 @@ pub(super) fn is_test_file(line: &str) -> bool {
         && [".test.", ".spec.", "_test.", "test_"].iter().any(|part| name.contains(part))
 }
 
-/// Returns true if a line summarises a run.
+/// Returns true if a line summarizes a run.
 pub(super) fn is_summary(line: &str) -> bool {
     let line = without_time(line).trim_start();
     let line = without_label(line).filter(|rest| starts_with_any(rest, &OPENS)).unwrap_or(line);

@@ -6,7 +6,7 @@
 use super::gap_marker::LineReport;
 
 /// Severity of a line.
-pub(super) fn says(line: &str) -> LineReport {
+pub(super) fn classify_line(line: &str) -> LineReport {
     let mut found = mark_of(line.trim_start());
     if found == LineReport::Error {
         return found;
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_and_warning_lines_are_recognised() {
+    fn error_and_warning_lines_are_recognized() {
         let errors = [
             "error[E0425]: cannot find value `x`",
             "src/a.ts(3,4): error TS2322: no",
@@ -175,12 +175,12 @@ mod tests {
             "time=\"x\" level=error msg=\"y\"",
         ];
         for line in errors {
-            assert_eq!(says(line), LineReport::Error, "{line}");
+            assert_eq!(classify_line(line), LineReport::Error, "{line}");
         }
         let warnings =
             ["warning: unused variable", "npm warn deprecated a@1", "WARN x", "⚠ careful", "1 warning"];
         for line in warnings {
-            assert_eq!(says(line), LineReport::Warning, "{line}");
+            assert_eq!(classify_line(line), LineReport::Warning, "{line}");
         }
         let neither = [
             "test result: ok. 3 passed; 0 failed; 0 ignored",
@@ -197,12 +197,12 @@ mod tests {
             "",
         ];
         for line in neither {
-            assert_eq!(says(line), LineReport::Nothing, "{line}");
+            assert_eq!(classify_line(line), LineReport::Nothing, "{line}");
         }
     }
 
     #[test]
-    fn location_lines_are_recognised() {
+    fn location_lines_are_recognized() {
         for line in [
             "  --> src/lib.rs:3:5",
             "    at run (/a/b.test.js:10:3)",

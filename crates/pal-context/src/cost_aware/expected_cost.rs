@@ -4,7 +4,7 @@ use pal_model::{ModelCard, TokenPrices};
 use pal_view::CacheTtl;
 
 use super::{SessionForecast, fitted_figures};
-use crate::break_price;
+use crate::break_cost;
 
 /// Prices per token by kind, in US dollars or any single unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,11 +25,11 @@ const STRIDES: u32 = 8;
 impl TokenRates {
     /// Prices of a model for a prompt of this size, in US dollars; typical proportions if the card has no
     /// prices.
-    pub fn for_prompt(card: &ModelCard, lifetime: CacheTtl, prompt_tokens: f64) -> TokenRates {
+    pub fn for_prompt(card: &ModelCard, ttl: CacheTtl, prompt_tokens: f64) -> TokenRates {
         const USUAL: TokenPrices =
             TokenPrices { input: 1.0, output: 5.0, write_5m: 1.25, write_1h: 2.0, read: 0.1 };
-        let prices = break_price::prices(card, prompt_tokens.max(0.0) as u64).unwrap_or(USUAL);
-        let write = match lifetime {
+        let prices = break_cost::prices(card, prompt_tokens.max(0.0) as u64).unwrap_or(USUAL);
+        let write = match ttl {
             CacheTtl::Hour1 => prices.write_1h,
             CacheTtl::Minutes5 | CacheTtl::Hour1ThenMinutes5 => prices.write_5m,
         };
@@ -74,36 +74,44 @@ pub struct ContextChange {
 
 impl ContextChange {
     /// No change.
-    pub fn nothing(stand: &CachedContext<'_>) -> ContextChange {
-        ContextChange { after: stand.size, unchanged: stand.size, asks_for: None, needed_again: 0.0 }
+    pub fn nothing(cached_context: &CachedContext<'_>) -> ContextChange {
+        ContextChange {
+            after: cached_context.size,
+            unchanged: cached_context.size,
+            asks_for: None,
+            needed_again: 0.0,
+        }
     }
 
     /// Clears `freed` tokens; everything behind the prefix is written again.
-    pub fn clearing(stand: &CachedContext<'_>, freed: f64, needed_again: f64) -> ContextChange {
-        let after = (stand.size - freed).max(stand.prefix);
-        ContextChange { after, unchanged: stand.prefix, asks_for: None, needed_again }
+    pub fn clearing(cached_context: &CachedContext<'_>, freed: f64, needed_again: f64) -> ContextChange {
+        let after = (cached_context.size - freed).max(cached_context.prefix);
+        ContextChange { after, unchanged: cached_context.prefix, asks_for: None, needed_again }
     }
 
     /// Compacts the conversation to a model's summary.
-    pub fn compaction(stand: &CachedContext<'_>, after: f64) -> ContextChange {
-        let left = (stand.size - after).max(0.0);
+    pub fn compaction(cached_context: &CachedContext<'_>, after: f64) -> ContextChange {
+        let left = (cached_context.size - after).max(0.0);
         ContextChange {
             after,
-            unchanged: stand.prefix,
+            unchanged: cached_context.prefix,
             asks_for: Some(fitted_figures::SUMMARY_TOKENS),
             needed_again: left * fitted_figures::COMPACTED_NEEDED,
         }
     }
 
     /// Compacts the conversation to its notes, without a model.
-    pub fn notes_compaction(stand: &CachedContext<'_>, after: f64) -> ContextChange {
-        ContextChange { asks_for: None, ..ContextChange::compaction(stand, after) }
+    pub fn notes_compaction(cached_context: &CachedContext<'_>, after: f64) -> ContextChange {
+        ContextChange { asks_for: None, ..ContextChange::compaction(cached_context, after) }
     }
 
     /// Folds a stretch into a model's short summary.
-    pub fn fold(stand: &CachedContext<'_>, freed: f64, text: f64) -> ContextChange {
+    pub fn fold(cached_context: &CachedContext<'_>, freed: f64, text: f64) -> ContextChange {
         let needed_again = freed * fitted_figures::COMPACTED_NEEDED;
-        ContextChange { asks_for: Some(text), ..ContextChange::clearing(stand, freed - text, needed_again) }
+        ContextChange {
+            asks_for: Some(text),
+            ..ContextChange::clearing(cached_context, freed - text, needed_again)
+        }
     }
 }
 
@@ -127,19 +135,21 @@ impl ExpectedCost {
 
 /// Prices a move over `horizon` requests; `weight` multiplies the losses.
 pub fn weigh(
-    stand: &CachedContext<'_>,
+    cached_context: &CachedContext<'_>,
     change: &ContextChange,
     forecast: &SessionForecast,
     horizon: f64,
     weight: f64,
 ) -> ExpectedCost {
-    let rates = |size: f64| TokenRates::for_prompt(stand.card, stand.ttl, size);
+    let rates = |size: f64| TokenRates::for_prompt(cached_context.card, cached_context.ttl, size);
     let at_hand = rates(change.after);
-    let read = stand.cached.min(change.unchanged).min(change.after);
+    let read = cached_context.cached.min(change.unchanged).min(change.after);
     let mut now = at_hand.read * read + at_hand.write * (change.after - read);
     if let Some(output) = change.asks_for {
-        let asked = rates(stand.size);
-        now += asked.read * stand.cached + asked.input * (stand.size - stand.cached) + asked.output * output;
+        let asked = rates(cached_context.size);
+        now += asked.read * cached_context.cached
+            + asked.input * (cached_context.size - cached_context.cached)
+            + asked.output * output;
     }
     // In steps, because the price may change with the size.
     let stride = horizon / f64::from(STRIDES);
@@ -148,9 +158,9 @@ pub fn weigh(
         let rates = rates(change.after + grown);
         // After a pause beyond the TTL everything is written again.
         let cold = forecast.pause_beyond_an_hour()
-            + if stand.ttl == CacheTtl::Hour1 { 0.0 } else { forecast.pause_within_an_hour() };
+            + if cached_context.ttl == CacheTtl::Hour1 { 0.0 } else { forecast.pause_within_an_hour() };
         let each = rates.read + cold * (rates.write - rates.read);
-        stride * (each * change.after + tier_surcharge(stand, change.after + grown) * grown)
+        stride * (each * change.after + tier_surcharge(cached_context, change.after + grown) * grown)
     };
     let later = (0..STRIDES).map(carried).sum();
     let calls = change.needed_again / fitted_figures::READ_AGAIN_TOKENS;
@@ -161,9 +171,9 @@ pub fn weigh(
 
 /// Surcharge on future tokens beyond the base price tier: growth is the same for every move, but costs more
 /// in a higher tier.
-fn tier_surcharge(stand: &CachedContext<'_>, size: f64) -> f64 {
-    let usual = TokenRates::for_prompt(stand.card, stand.ttl, 0.0);
-    (TokenRates::for_prompt(stand.card, stand.ttl, size).read - usual.read).max(0.0)
+fn tier_surcharge(cached_context: &CachedContext<'_>, size: f64) -> f64 {
+    let usual = TokenRates::for_prompt(cached_context.card, cached_context.ttl, 0.0);
+    (TokenRates::for_prompt(cached_context.card, cached_context.ttl, size).read - usual.read).max(0.0)
 }
 
 #[cfg(test)]
@@ -175,54 +185,56 @@ mod tests {
         ModelCatalog::built_in().find(model).card
     }
 
-    fn stand(card: &ModelCard, size: f64, cached: f64) -> CachedContext<'_> {
+    fn cached_context(card: &ModelCard, size: f64, cached: f64) -> CachedContext<'_> {
         CachedContext { card, ttl: CacheTtl::Minutes5, size, cached, prefix: 30_000.0 }
     }
 
     /// Cost difference to no change for the next request, in cents.
-    fn check(stand: &CachedContext<'_>, change: &ContextChange) -> i64 {
+    fn check(cached_context: &CachedContext<'_>, change: &ContextChange) -> i64 {
         let forecast = SessionForecast::from_activity(&ActivityStats::default());
-        let now = |change: &ContextChange| weigh(stand, change, &forecast, 0.0, 1.0).now;
-        ((now(change) - now(&ContextChange::nothing(stand))) * 100.0).round() as i64
+        let now = |change: &ContextChange| weigh(cached_context, change, &forecast, 0.0, 1.0).now;
+        ((now(change) - now(&ContextChange::nothing(cached_context))) * 100.0).round() as i64
     }
 
     #[test]
     fn a_clear_costs_when_warm_and_saves_when_cold() {
         // Per million: read 0.50, write 6.25, output 25.
         let card = card("claude-opus-5");
-        let clear = |stand: &CachedContext<'_>| ContextChange::clearing(stand, 40_000.0, 0.0);
+        let clear =
+            |cached_context: &CachedContext<'_>| ContextChange::clearing(cached_context, 40_000.0, 0.0);
         // Read 30 000, write 40 000, instead of read 109 000 and write 1 000.
-        let warm = stand(&card, 110_000.0, 109_000.0);
+        let warm = cached_context(&card, 110_000.0, 109_000.0);
         assert_eq!(check(&warm, &clear(&warm)), 20);
         // 40,000 fewer to write.
-        let cold = stand(&card, 110_000.0, 0.0);
+        let cold = cached_context(&card, 110_000.0, 0.0);
         assert_eq!(check(&cold, &clear(&cold)), -25);
     }
 
     #[test]
     fn compaction_pays_off_over_later_requests() {
         let card = card("claude-opus-5");
-        let stand = stand(&card, 150_000.0, 149_000.0);
+        let cached_context = cached_context(&card, 150_000.0, 149_000.0);
         let forecast = SessionForecast::from_activity(&ActivityStats::default());
-        let compact = ContextChange::compaction(&stand, 55_000.0);
+        let compact = ContextChange::compaction(&cached_context, 55_000.0);
         let pays = |horizon: f64| {
-            let total = |change: &ContextChange| weigh(&stand, change, &forecast, horizon, 1.0).total();
-            total(&compact) < total(&ContextChange::nothing(&stand))
+            let total =
+                |change: &ContextChange| weigh(&cached_context, change, &forecast, horizon, 1.0).total();
+            total(&compact) < total(&ContextChange::nothing(&cached_context))
         };
         assert!(!pays(2.0) && pays(40.0));
         // Notes need no model.
-        let notes = ContextChange::notes_compaction(&stand, 55_000.0);
-        let total = |change: &ContextChange| weigh(&stand, change, &forecast, 10.0, 1.0).total();
+        let notes = ContextChange::notes_compaction(&cached_context, 55_000.0);
+        let total = |change: &ContextChange| weigh(&cached_context, change, &forecast, 10.0, 1.0).total();
         assert!(total(&notes) < total(&compact));
     }
 
     #[test]
     fn reuse_is_priced_by_loss_weight() {
         let card = card("claude-opus-5");
-        let stand = stand(&card, 110_000.0, 0.0);
+        let cached_context = cached_context(&card, 110_000.0, 0.0);
         let forecast = SessionForecast::from_activity(&ActivityStats::default());
-        let clear = ContextChange::clearing(&stand, 40_000.0, 8_000.0);
-        let loss = |weight: f64| weigh(&stand, &clear, &forecast, 20.0, weight).loss;
+        let clear = ContextChange::clearing(&cached_context, 40_000.0, 8_000.0);
+        let loss = |weight: f64| weigh(&cached_context, &clear, &forecast, 20.0, weight).loss;
         assert_eq!(loss(0.0), 0.0);
         assert!(loss(1.0) > 0.0 && (loss(2.0) - 2.0 * loss(1.0)).abs() < 1e-12);
     }
@@ -234,9 +246,10 @@ mod tests {
         let without = ModelCard { price_tier: None, ..card.clone() };
         let forecast = SessionForecast::from_activity(&ActivityStats::default());
         let gain = |card: &ModelCard| {
-            let stand = stand(card, 98_000.0, 97_000.0);
-            let total = |change: &ContextChange| weigh(&stand, change, &forecast, 30.0, 1.0).total();
-            total(&ContextChange::nothing(&stand)) - total(&ContextChange::compaction(&stand, 50_000.0))
+            let cached_context = cached_context(card, 98_000.0, 97_000.0);
+            let total = |change: &ContextChange| weigh(&cached_context, change, &forecast, 30.0, 1.0).total();
+            total(&ContextChange::nothing(&cached_context))
+                - total(&ContextChange::compaction(&cached_context, 50_000.0))
         };
         assert!(gain(&card) > gain(&without) + 0.001, "{} {}", gain(&card), gain(&without));
     }

@@ -20,11 +20,11 @@ use crate::LayerContext;
 use crate::cache_ttl::latched_cache_ttl;
 
 /// Maximum keep-alive requests in one pause.
-pub const MAX_KEEPALIVES_PER_PAUSE: u64 = 2;
+pub const KEEPALIVES_PER_PAUSE_MAX: u64 = 2;
 /// Maximum share of the session's cost that all its keep-alive requests may take.
-const MAX_COST_SHARE: f64 = 0.05;
+const COST_SHARE_MAX: f64 = 0.05;
 /// Minimum ratio of value to price: forecasts of pauses and clearing are rough.
-const MIN_WORTH: f64 = 2.0;
+const WORTH_MIN: f64 = 2.0;
 /// Lead time before the cache expires.
 const AHEAD: Duration = Duration::from_secs(30);
 
@@ -50,18 +50,18 @@ impl KeepaliveVerdict {
 /// Time of the next keep-alive: shortly before the cached messages expire. `None` if they are not kept by
 /// five-minute breakpoints, or nothing is cached.
 pub fn keepalive_due(view: &View) -> Option<Timestamp> {
-    let lifetime = lifetime(view)?;
-    let lasts = Duration::from_millis(lifetime.milliseconds());
+    let ttl = keepalive_ttl(view)?;
+    let lasts = Duration::from_millis(ttl.milliseconds());
     Some(view.cache_touched_at()?.after(lasts - AHEAD))
 }
 
 /// TTL of the last request's messages, if it is five minutes.
-fn lifetime(view: &View) -> Option<CacheTtl> {
+fn keepalive_ttl(view: &View) -> Option<CacheTtl> {
     let card = &view.lens().card;
     let last = last_request(view).filter(|request| request.model == card.model)?;
     let latched = || latched_cache_ttl(view.state());
-    let lifetime = last.cache_ttl.as_deref().and_then(CacheTtl::from_name).or_else(latched)?;
-    (card.caching == CacheMode::Explicit && lifetime != CacheTtl::Hour1).then_some(lifetime)
+    let ttl = last.cache_ttl.as_deref().and_then(CacheTtl::from_name).or_else(latched)?;
+    (card.caching == CacheMode::Explicit && ttl != CacheTtl::Hour1).then_some(ttl)
 }
 
 /// Newest request of the conversation, if its content is unchanged.
@@ -80,8 +80,8 @@ pub(crate) fn evaluate_keepalive(context: &LayerContext<'_>, clearable: f64) -> 
     let Some(settings) = context.policy.cost_aware.filter(|settings| settings.cache_keepalive) else {
         return KeepaliveVerdict::no("cache keep-alive is switched off");
     };
-    let (Some(lifetime), Some(due), Some(last)) =
-        (lifetime(view), keepalive_due(view), view.last_request_at())
+    let (Some(ttl), Some(due), Some(last)) =
+        (keepalive_ttl(view), keepalive_due(view), view.last_request_at())
     else {
         return KeepaliveVerdict::no("no messages are cached with a five-minute TTL");
     };
@@ -92,24 +92,24 @@ pub(crate) fn evaluate_keepalive(context: &LayerContext<'_>, clearable: f64) -> 
         return KeepaliveVerdict::no("the cache has already expired");
     }
     let pings = view.state().keepalive;
-    if pings.in_pause >= MAX_KEEPALIVES_PER_PAUSE {
+    if pings.in_pause >= KEEPALIVES_PER_PAUSE_MAX {
         return KeepaliveVerdict::no(format!(
-            "at most {MAX_KEEPALIVES_PER_PAUSE} keep-alive requests per pause"
+            "at most {KEEPALIVES_PER_PAUSE_MAX} keep-alive requests per pause"
         ));
     }
-    let stake = KeepaliveStake::of(context, settings, lifetime, clearable);
-    let most = MAX_COST_SHARE * (view.state().totals.cost - pings.cost);
+    let stake = KeepaliveStake::of(context, settings, ttl, clearable);
+    let most = COST_SHARE_MAX * (view.state().totals.cost - pings.cost);
     if pings.cost + stake.price > most {
         return KeepaliveVerdict::no(format!(
             "with ${:.2} for this one, keep-alive requests would exceed {:.0}% of the session's cost",
             stake.price,
-            100.0 * MAX_COST_SHARE
+            100.0 * COST_SHARE_MAX
         ));
     }
     let idle = since(last, context.now);
     let lost_at = since(last, due.after(AHEAD));
-    let saves = stake.saves(idle, lost_at, MAX_KEEPALIVES_PER_PAUSE - pings.in_pause);
-    let is_worth_it = saves > (MIN_WORTH - 1.0) * stake.price;
+    let saves = stake.saves(idle, lost_at, KEEPALIVES_PER_PAUSE_MAX - pings.in_pause);
+    let is_worth_it = saves > (WORTH_MIN - 1.0) * stake.price;
     let chance = stake.chance(idle, lost_at);
     let reason = format!(
         "after {} minutes the next request comes in time with {:.0}% probability and would then save ${:.2}: {} a \
@@ -142,16 +142,16 @@ impl KeepaliveStake {
     fn of(
         context: &LayerContext<'_>,
         settings: CostAwareSettings,
-        lifetime: CacheTtl,
+        ttl: CacheTtl,
         clearable: f64,
     ) -> KeepaliveStake {
         let view = context.view;
         let size = context.size as f64;
         let forecast = SessionForecast::from_activity(&view.state().activity);
-        let rates = TokenRates::for_prompt(&view.lens().card, lifetime, size);
+        let rates = TokenRates::for_prompt(&view.lens().card, ttl, size);
         let cached = view.size().anchor.map_or(0.0, |anchor| anchor.usage.prompt_tokens() as f64).min(size);
         // The prefix may have a longer TTL than the messages.
-        let lost = match lifetime {
+        let lost = match ttl {
             CacheTtl::Hour1ThenMinutes5 => (cached - view.fixed_tokens()).max(0.0),
             CacheTtl::Minutes5 | CacheTtl::Hour1 => cached,
         };
@@ -165,7 +165,7 @@ impl KeepaliveStake {
         KeepaliveStake {
             price: rates.read * cached + rates.input * (size - cached) + rates.output,
             gain: cold - warm,
-            lasts: Duration::from_millis(lifetime.milliseconds()),
+            lasts: Duration::from_millis(ttl.milliseconds()),
             forecast,
         }
     }

@@ -42,7 +42,7 @@ pub struct PolicyChoice {
 /// Minimum and maximum planning horizon, in requests.
 const CYCLE: (f64, f64) = (10.0, 200.0);
 /// Minimum share of the context that a move must free.
-const MIN_FREED: f64 = 0.05;
+const FREED_MIN: f64 = 0.05;
 
 /// Results worth clearing.
 pub(crate) struct ClearableTokens {
@@ -54,7 +54,7 @@ pub(crate) struct ClearableTokens {
 
 /// Inputs for comparing moves.
 struct MoveComparison<'a> {
-    stand: CachedContext<'a>,
+    cached_context: CachedContext<'a>,
     forecast: SessionForecast,
     weight: f64,
     /// Tokens left by a compaction.
@@ -72,7 +72,7 @@ pub(crate) fn choose(
     clearable: impl FnOnce(&dyn Fn(f64, f64) -> bool) -> ClearableTokens,
 ) -> PolicyChoice {
     let weighing = MoveComparison::of(context, settings);
-    let nothing = weighing.weigh(&ContextChange::nothing(&weighing.stand));
+    let nothing = weighing.weigh(&ContextChange::nothing(&weighing.cached_context));
     let rent = weighing.rent(context);
     let is_cold = context.is_cold();
     let is_paid = rent >= fitted_figures::RENT * weighing.price;
@@ -96,14 +96,14 @@ pub(crate) fn choose(
     let mut acts = vec![(PolicyMove::Nothing, nothing)];
     if context.may_rewrite() {
         let found = clearable(&|tokens, needed| worth(&weighing, is_cold, tokens, needed));
-        if found.freed > MIN_FREED * weighing.stand.size {
-            let change = ContextChange::clearing(&weighing.stand, found.freed, found.needed);
+        if found.freed > FREED_MIN * weighing.cached_context.size {
+            let change = ContextChange::clearing(&weighing.cached_context, found.freed, found.needed);
             acts.push((PolicyMove::Clear, weighing.weigh(&change)));
         }
     }
     let may_compact = context.limits.auto_compact.is_some() && context.blocked_by.is_none();
-    if may_compact && is_paid && weighing.compacted < (1.0 - MIN_FREED) * weighing.stand.size {
-        let change = ContextChange::compaction(&weighing.stand, weighing.compacted);
+    if may_compact && is_paid && weighing.compacted < (1.0 - FREED_MIN) * weighing.cached_context.size {
+        let change = ContextChange::compaction(&weighing.cached_context, weighing.compacted);
         acts.push((PolicyMove::Compact, weighing.weigh(&change)));
     }
     let cheapest = acts.into_iter().min_by(|one, other| one.1.total().total_cmp(&other.1.total()));
@@ -136,12 +136,12 @@ pub(crate) fn worth_clearing(
 
 /// Returns true if carrying a result costs more than the expected cost of reading it again.
 fn worth(weighing: &MoveComparison<'_>, is_cold: bool, tokens: f64, needed: f64) -> bool {
-    let stand = &weighing.stand;
-    let rates = TokenRates::for_prompt(stand.card, stand.ttl, stand.size);
+    let cached_context = &weighing.cached_context;
+    let rates = TokenRates::for_prompt(cached_context.card, cached_context.ttl, cached_context.size);
     let carry = rates.read * weighing.horizon;
     let saved = tokens * (carry + if is_cold { rates.write } else { 0.0 });
     let again = tokens * (rates.write + carry / 2.0)
-        + rates.read * stand.size
+        + rates.read * cached_context.size
         + rates.output * fitted_figures::CALL_TOKENS;
     saved > weighing.weight * needed * again
 }
@@ -149,15 +149,16 @@ fn worth(weighing: &MoveComparison<'_>, is_cold: bool, tokens: f64, needed: f64)
 impl<'a> MoveComparison<'a> {
     fn of(context: &LayerContext<'a>, settings: CostAwareSettings) -> MoveComparison<'a> {
         let view = context.view;
-        let stand = stand(context);
+        let cached_context = cached_context(context);
         let forecast = SessionForecast::from_activity(&view.state().activity);
         let weight = settings.weight();
-        let compacted = compacted(context, &stand);
-        let rates = TokenRates::for_prompt(stand.card, stand.ttl, stand.size);
-        let change = ContextChange::compaction(&stand, compacted);
+        let compacted = compacted(context, &cached_context);
+        let rates = TokenRates::for_prompt(cached_context.card, cached_context.ttl, cached_context.size);
+        let change = ContextChange::compaction(&cached_context, compacted);
         let beyond = |horizon: f64| {
-            let nothing = weigh(&stand, &ContextChange::nothing(&stand), &forecast, 0.0, weight);
-            let compaction = weigh(&stand, &change, &forecast, 0.0, weight);
+            let nothing =
+                weigh(&cached_context, &ContextChange::nothing(&cached_context), &forecast, 0.0, weight);
+            let compaction = weigh(&cached_context, &change, &forecast, 0.0, weight);
             let again = weight * change.needed_again * rates.read * horizon / 2.0;
             (compaction.total() + again - nothing.total()).max(0.0)
         };
@@ -169,35 +170,37 @@ impl<'a> MoveComparison<'a> {
         };
         let price = beyond(cycle(beyond(0.0)));
         let horizon = forecast.requests_within(cycle(price));
-        MoveComparison { stand, forecast, weight, compacted, price, horizon }
+        MoveComparison { cached_context, forecast, weight, compacted, price, horizon }
     }
 
     fn weigh(&self, change: &ContextChange) -> ExpectedCost {
-        weigh(&self.stand, change, &self.forecast, self.horizon, self.weight)
+        weigh(&self.cached_context, change, &self.forecast, self.horizon, self.weight)
     }
 
     /// Cost since the last compaction of carrying more tokens than a compaction would leave.
     fn rent(&self, context: &LayerContext<'_>) -> f64 {
         let rhythm = &context.view.state().activity;
         let carried = rhythm.prompt_tokens as f64 - rhythm.prompts as f64 * self.compacted;
-        TokenRates::for_prompt(self.stand.card, self.stand.ttl, self.stand.size).read * carried.max(0.0)
+        TokenRates::for_prompt(self.cached_context.card, self.cached_context.ttl, self.cached_context.size)
+            .read
+            * carried.max(0.0)
     }
 }
 
 /// Cache state before the current request.
-fn stand<'a>(context: &LayerContext<'a>) -> CachedContext<'a> {
+fn cached_context<'a>(context: &LayerContext<'a>) -> CachedContext<'a> {
     let view = context.view;
-    let lifetime = latched_cache_ttl(view.state()).unwrap_or_default();
+    let ttl = latched_cache_ttl(view.state()).unwrap_or_default();
     let size = context.size as f64;
     // The opening context has its own breakpoint only if its TTL is longer than the messages'.
-    let prefix = match lifetime {
+    let prefix = match ttl {
         CacheTtl::Hour1ThenMinutes5 => view.fixed_tokens(),
         CacheTtl::Minutes5 | CacheTtl::Hour1 => view.tokens_before_messages(),
     };
     let prefix = prefix.min(size);
     let known = view.size();
     let cached = match known.anchor {
-        _ if context.is_cold() => match lifetime {
+        _ if context.is_cold() => match ttl {
             CacheTtl::Hour1ThenMinutes5 if context.idle() <= Some(HOUR) => prefix,
             _ => 0.0,
         },
@@ -206,20 +209,20 @@ fn stand<'a>(context: &LayerContext<'a>) -> CachedContext<'a> {
         Some(anchor) => anchor.usage.prompt_tokens() as f64,
         None => 0.0,
     };
-    CachedContext { card: &view.lens().card, ttl: lifetime, size, cached: cached.min(size), prefix }
+    CachedContext { card: &view.lens().card, ttl, size, cached: cached.min(size), prefix }
 }
 
 const HOUR: std::time::Duration = std::time::Duration::from_secs(60 * 60);
 
 /// Tokens left by a compaction: those of the last one, or the usual number.
-fn compacted(context: &LayerContext<'_>, stand: &CachedContext<'_>) -> f64 {
+fn compacted(context: &LayerContext<'_>, cached_context: &CachedContext<'_>) -> f64 {
     let last = match context.view.boundary().map(|entry| &entry.body) {
         Some(EntryBody::Boundary(boundary)) => boundary.tokens_after,
         _ => None,
     };
     let usual =
         context.view.fixed_tokens() + context.budgets().scale(fitted_figures::COMPACTED_TOKENS as u64) as f64;
-    last.map_or(usual, |tokens| tokens as f64).min(stand.size)
+    last.map_or(usual, |tokens| tokens as f64).min(cached_context.size)
 }
 
 fn percent(part: f64, whole: f64) -> u64 {

@@ -67,7 +67,7 @@ impl FileActivity {
 }
 
 /// Minimum changes of a file that is being worked on.
-const MIN_CHANGES: usize = 2;
+const CHANGES_MIN: usize = 2;
 
 /// Files of results, visited from the newest to the oldest.
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl FileHistory {
             ToolKind::Read => {
                 let since = match newer.shows_all || newer.reads.iter().any(|other| other == input) {
                     true => FileActivity::ShownAgain,
-                    false if newer.changes >= MIN_CHANGES => FileActivity::Changed,
+                    false if newer.changes >= CHANGES_MIN => FileActivity::Changed,
                     false => FileActivity::Nothing,
                 };
                 let members = object_fields(input).unwrap_or_default();

@@ -106,11 +106,11 @@ pub(crate) fn cheapest_ttl(
     let size = prefix + fitted_figures::COMPACTED_TOKENS + forecast.growth * HORIZON / 2.0;
     let costs = pause_costs(card, prefix, size, &forecast, settings);
     let lasting = costs.into_iter().filter_map(|keeping| match keeping.strategy {
-        PauseStrategy::Ttl(lifetime) => Some((lifetime, keeping.cost)),
+        PauseStrategy::Ttl(ttl) => Some((ttl, keeping.cost)),
         PauseStrategy::Keepalives(_) | PauseStrategy::CompactedBefore => None,
     });
-    let (lifetime, _) = lasting.min_by(|one, other| one.1.total_cmp(&other.1))?;
-    let what = match lifetime {
+    let (ttl, _) = lasting.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    let what = match ttl {
         CacheTtl::Minutes5 => "five minutes",
         CacheTtl::Hour1 => "an hour",
         CacheTtl::Hour1ThenMinutes5 => "an hour before the messages and five minutes in them",
@@ -121,7 +121,7 @@ pub(crate) fn cheapest_ttl(
         percent(forecast.pause_within_an_hour() + forecast.pause_beyond_an_hour()),
         percent(forecast.pause_beyond_an_hour()),
     );
-    Some((lifetime, reason))
+    Some((ttl, reason))
 }
 
 #[cfg(test)]

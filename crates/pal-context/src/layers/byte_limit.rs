@@ -12,7 +12,7 @@ use pal_model::text::count_noun;
 pub(crate) struct BytesLayer;
 
 /// Maximum bytes of a request: the provider's limit of 32 MB, less a margin for approximate sizes.
-const MAX_BYTES: usize = 30_000_000;
+const BYTES_MAX: usize = 30_000_000;
 /// Target size when media are removed, so that not every request removes some.
 const BYTES_GOAL: usize = 24_000_000;
 
@@ -25,11 +25,11 @@ impl Layer for BytesLayer {
 
     fn act(&self, context: &LayerContext<'_>) -> LayerAction {
         let bytes = bytes_of(context.view);
-        if bytes <= MAX_BYTES {
+        if bytes <= BYTES_MAX {
             return LayerAction::nothing(format!(
                 "{} MB, acts from {}",
                 bytes / 1_000_000,
-                MAX_BYTES / 1_000_000
+                BYTES_MAX / 1_000_000
             ));
         }
         let over = format!("{} MB are more than a request may have", bytes / 1_000_000);
@@ -41,7 +41,7 @@ impl Layer for BytesLayer {
         }
         let media = oldest_media(context.view, bytes - BYTES_GOAL);
         let stripped: usize = media.iter().map(|(_, bytes)| bytes).sum();
-        if bytes.saturating_sub(stripped) > MAX_BYTES {
+        if bytes.saturating_sub(stripped) > BYTES_MAX {
             return compact(context, &format!("{over}, even without pictures and documents"));
         }
         let reason =

@@ -75,7 +75,7 @@ pub(super) fn percent_of(tokens: u64, percent: u64) -> u64 {
     (tokens as f64 * percent as f64 / 100.0) as u64
 }
 
-/// Information for a model to summarise a stretch at the end of the whole conversation.
+/// Information for a model to summarize a stretch at the end of the whole conversation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoldQuestion {
     /// Beginning of the first message of the stretch.
@@ -88,7 +88,7 @@ pub struct FoldQuestion {
 
 /// Describes a stretch for a model; `None` if the view no longer shows it.
 pub fn fold_question(view: &View, stretch: FoldRange, budgets: WindowBudgets) -> Option<FoldQuestion> {
-    let shown = fold_range::shown(view, stretch)?;
+    let shown = fold_range::folded_entries(view, stretch)?;
     let line = |at: Option<&pal_view::VisibleEntry<'_>>| at.map(fold_text::first_line).unwrap_or_default();
     Some(FoldQuestion {
         begins: line(shown.first()),
@@ -97,11 +97,11 @@ pub fn fold_question(view: &View, stretch: FoldRange, budgets: WindowBudgets) ->
     })
 }
 
-/// Summarises a stretch without a model, from its facts. Empty if the view no longer shows the stretch.
+/// Summarizes a stretch without a model, from its facts. Empty if the view no longer shows the stretch.
 pub fn extractive_fold(view: &View, stretch: FoldRange) -> String {
     // Excess is cut off afterwards, by tokens.
     const ROOM: usize = TEXT_TOKENS as usize * 3;
-    let Some(shown) = fold_range::shown(view, stretch) else { return String::new() };
+    let Some(shown) = fold_range::folded_entries(view, stretch) else { return String::new() };
     let facts = ConversationFacts::from_entries(shown.iter().map(|one| one.entry));
     pal_extract::short_summary(&facts, ROOM)
 }
@@ -115,7 +115,7 @@ pub fn fold_decision(
     budgets: WindowBudgets,
     place: &SessionPaths,
 ) -> Option<Decision> {
-    let shown = fold_range::shown(view, stretch)?;
+    let shown = fold_range::folded_entries(view, stretch)?;
     let text = fold_text::fitted(view, &shown, summary, budgets.scale(TEXT_TOKENS), |summary| {
         fold_text(stretch.head, stretch.tail, summary, &place.transcript)
     });

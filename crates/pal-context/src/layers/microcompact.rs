@@ -22,9 +22,9 @@ use pal_model::text::{count_noun, group_digits};
 pub(crate) struct MicrocompactLayer;
 
 /// Minimum tokens of clearable results for a clear under pressure, on a full window.
-const MIN_CLEARABLE: u64 = 40_000;
+const CLEARABLE_MIN: u64 = 40_000;
 /// Minimum tokens that a clear under pressure must free, on a full window.
-const MIN_FREED: u64 = 20_000;
+const FREED_MIN: u64 = 20_000;
 
 impl Layer for MicrocompactLayer {
     fn name(&self) -> &'static str {
@@ -141,7 +141,7 @@ fn pressure(context: &LayerContext<'_>) -> LayerAction {
     let memories = old_memories(context);
     let of_memories = context.view.estimator().total(memories.iter().map(|(_, tokens)| tokens).sum());
     let (clearable, freed) = (old.clearable + of_memories, old.freed + of_memories);
-    if clearable < budgets.scale(MIN_CLEARABLE) || freed < budgets.scale(MIN_FREED) {
+    if clearable < budgets.scale(CLEARABLE_MIN) || freed < budgets.scale(FREED_MIN) {
         return LayerAction::nothing(format!(
             "under pressure, but old results have only {} tokens, {} to be freed",
             group_digits(clearable),

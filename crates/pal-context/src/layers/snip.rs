@@ -18,7 +18,7 @@ use redundant_calls::{RedundancyReason, redundant};
 pub(crate) struct SnipLayer;
 
 /// Minimum tokens that a snip must free, on a full window.
-const MIN_FREED: u64 = 5_000;
+const FREED_MIN: u64 = 5_000;
 
 impl Layer for SnipLayer {
     fn name(&self) -> &'static str {
@@ -85,7 +85,7 @@ fn snip(context: &LayerContext<'_>, moment: &str) -> LayerAction {
     drafts.add(DecisionKind::Snip { entries: hidden.entries }, reason.clone());
     let proposals = drafts.finish();
     let freed: u64 = proposals.iter().map(|proposal| proposal.decision.cost.tokens_freed).sum();
-    let least = context.budgets().scale(MIN_FREED);
+    let least = context.budgets().scale(FREED_MIN);
     if freed < least {
         return LayerAction::nothing(format!(
             "{moment}, but redundant calls have only {} tokens, acts from {}",

@@ -3,7 +3,7 @@
 use pal_model::{BreakCause, CacheBreak, ModelCard, RequestSource, Timestamp, Usage};
 use smol_str::SmolStr;
 
-use crate::break_price::price_of_break;
+use crate::break_cost::price_of_break;
 use crate::cache::{self, CacheBaseline, ExpectedDrop, cache_read_drop, cache_ttl_ms, diagnose_drop};
 
 const MINUTE_MS: u64 = 60_000;

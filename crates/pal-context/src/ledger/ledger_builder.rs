@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use super::cache_lane::{BOUNDARY, CacheLane, LaneRequest};
-use super::ledger_row::{fall, paid};
+use super::ledger_row::{find_cache_drop, paid};
 use super::{CostLedger, CostTotals, DecisionSaving, LedgerCompaction, LedgerRow};
-use crate::break_price::prices;
+use crate::break_cost::prices;
 use crate::cache;
 
 /// State of the pass.
@@ -149,7 +149,7 @@ impl<'a> LedgerBuilder<'a> {
             by_category: if is_conversation { self.view.by_category() } else { Vec::new() },
             layers: request.map_or(Vec::new(), |request| request.layers),
             decisions: std::mem::take(&mut self.decisions),
-            drop: fall(response, judged, &card),
+            drop: find_cache_drop(response, judged, &card),
             ..paid(response, model, &card)
         };
         if is_conversation {

@@ -4,7 +4,7 @@ use pal_model::{CacheBreak, ModelCard, ResponseRecord, Usage};
 use smol_str::SmolStr;
 
 use super::{LedgerDrop, LedgerRow, PromptTokens};
-use crate::break_price::{cost_without_cache, price_of_break};
+use crate::break_cost::{cost_without_cache, price_of_break};
 
 /// Builds the part of a row that follows from the response.
 pub(super) fn paid(response: &ResponseRecord, model: SmolStr, card: &ModelCard) -> LedgerRow {
@@ -48,7 +48,7 @@ fn tokens_beside(usage: &Usage) -> u64 {
 }
 
 /// The recorded drop, else the inferred one, with its price.
-pub(super) fn fall(
+pub(super) fn find_cache_drop(
     response: &ResponseRecord,
     judged: Option<CacheBreak>,
     card: &ModelCard,

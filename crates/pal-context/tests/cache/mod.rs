@@ -377,10 +377,10 @@ fn scopes_follow_the_tools() {
     };
     assert_eq!(scopes(&parts), [(BreakpointPosition::System(0), Some(CacheScope::Global))]);
     parts.tools.push(parts.tools[0].replace("Bash", "mcp__server__tool"));
-    let organisation = Some(CacheScope::Organisation);
+    let organization = Some(CacheScope::Organisation);
     assert_eq!(
         scopes(&parts),
-        [(BreakpointPosition::System(0), organisation), (BreakpointPosition::System(1), organisation)]
+        [(BreakpointPosition::System(0), organization), (BreakpointPosition::System(1), organization)]
     );
 }
 
@@ -388,16 +388,16 @@ fn scopes_follow_the_tools() {
 fn ttl_is_latched() {
     let mut state = SessionSnapshot::default();
     let hour = HourTtlEligibility { is_wanted: true, is_in_overage: false };
-    let (lifetime, decision) = latched_ttl(&state, &RequestSource::main(), hour);
-    assert_eq!(lifetime, CacheTtl::Hour1);
+    let (ttl, decision) = latched_ttl(&state, &RequestSource::main(), hour);
+    assert_eq!(ttl, CacheTtl::Hour1);
     let Some(pal_model::DecisionKind::Latch { name, value }) = decision.map(|decision| decision.kind) else {
         panic!("it is latched")
     };
     state.latches.insert(name, value);
     // The latch wins over later settings.
-    let (lifetime, decision) =
+    let (ttl, decision) =
         latched_ttl(&state, &RequestSource::from_name("compact"), HourTtlEligibility::default());
-    assert_eq!((lifetime, decision), (CacheTtl::Hour1, None));
+    assert_eq!((ttl, decision), (CacheTtl::Hour1, None));
     assert_eq!(latched_ttl(&state, &RequestSource::from_name("notes"), hour).0, CacheTtl::Minutes5);
     let overage = HourTtlEligibility { is_wanted: true, is_in_overage: true };
     assert_eq!(

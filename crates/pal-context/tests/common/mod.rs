@@ -75,7 +75,7 @@ impl LayerFixture {
     }
 
     /// Carries out what a layer does, as entries of the log.
-    pub(crate) fn carry_out(&mut self, act: &LayerAction) {
+    pub(crate) fn apply_action(&mut self, act: &LayerAction) {
         let ActionKind::Decide(proposals) = &act.kind else { return };
         for proposal in proposals {
             let at = self.view.branch().last().map_or(self.now, |entry| entry.at);
@@ -137,7 +137,7 @@ pub(crate) fn check(layer: &str, mut setting: LayerFixture, expected: &[&str]) -
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines, expected);
     let size = setting.view.estimate();
-    setting.carry_out(&act);
+    setting.apply_action(&act);
     assert!(setting.view.estimate() <= size, "it grew");
     if matches!(act.kind, ActionKind::Decide(_)) {
         let again = setting.act(layer);

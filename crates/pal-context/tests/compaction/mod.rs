@@ -22,7 +22,7 @@ use proptest::test_runner::{Config, RngSeed};
 use crate::common::{LayerFixture, OPTIONS, spelled_out};
 
 /// More summary requests than any compaction makes.
-const MAX_QUESTIONS: usize = 6;
+const QUESTIONS_MAX: usize = 6;
 
 /// Model's response to a summary request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +81,7 @@ fn carried_through(
         match compaction.next(&setting.view) {
             CompactionStep::Ask(question) => {
                 n_asked += 1;
-                assert!(n_asked <= MAX_QUESTIONS, "asked again and again");
+                assert!(n_asked <= QUESTIONS_MAX, "asked again and again");
                 assert!(question.method.uses_model());
                 compaction.receive_reply(&setting.view, voice.reply());
             }

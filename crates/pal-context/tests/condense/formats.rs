@@ -1,4 +1,4 @@
-//! Sample output of many programs: recognised format, and lines that stay or go.
+//! Sample output of many programs: recognized format, and lines that stay or go.
 
 use pal_context::{CondensedOutput, OutputOrigin, condense_output};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pal_context::cost_aware::{CostAwareSettings, KeepaliveVerdict, MAX_KEEPALIVES_PER_PAUSE};
+use pal_context::cost_aware::{CostAwareSettings, KEEPALIVES_PER_PAUSE_MAX, KeepaliveVerdict};
 use pal_context::{ContextPolicy, judge_keepalive};
 use pal_model::{
     CacheMode, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog, RequestRecord,
@@ -24,16 +24,16 @@ struct PausedSession {
     entries: Vec<LogEntry>,
     now: i64,
     card: ModelCard,
-    lifetime: CacheTtl,
+    ttl: CacheTtl,
     /// Cost of each request.
     cost: f64,
 }
 
 impl PausedSession {
-    fn new(lifetime: CacheTtl) -> PausedSession {
+    fn new(ttl: CacheTtl) -> PausedSession {
         let card = ModelCatalog::built_in().find("claude-opus-4-6").card;
         let now = 1_800_000_000_000;
-        PausedSession { ids: IdSource::seeded(4), entries: Vec::new(), now, card, lifetime, cost: 0.5 }
+        PausedSession { ids: IdSource::seeded(4), entries: Vec::new(), now, card, ttl, cost: 0.5 }
     }
 
     fn push(&mut self, draft: EntryDraft) {
@@ -46,7 +46,7 @@ impl PausedSession {
     fn asked(&mut self, source: RequestSource, cost: f64) {
         let last = self.entries.last().map(|entry| entry.id);
         let request = RequestRecord {
-            cache_ttl: Some(SmolStr::new_static(self.lifetime.name())),
+            cache_ttl: Some(SmolStr::new_static(self.ttl.name())),
             ..RequestRecord::new(source.clone(), last, self.card.model.clone())
         };
         self.push(EntryDraft::request(&request));
@@ -128,7 +128,7 @@ fn keepalive_does_not_pay_for_short_or_long_pauses() {
 #[test]
 fn at_most_two_keepalives_per_pause() {
     let mut rested = usual();
-    for sent in 0..MAX_KEEPALIVES_PER_PAUSE {
+    for sent in 0..KEEPALIVES_PER_PAUSE_MAX {
         assert!(rested.judged().is_worth_it, "after {sent}");
         rested = rested.pinged(0.05);
     }

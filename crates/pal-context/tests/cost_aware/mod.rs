@@ -30,10 +30,9 @@ fn session(model: &str, calls: usize, tokens: u64) -> LayerFixture {
     session_of(model, calls, 20_000, tokens)
 }
 
-fn latched(mut setting: LayerFixture, lifetime: CacheTtl) -> LayerFixture {
-    let kind =
-        DecisionKind::Latch { name: SmolStr::new_static(TTL_LATCH), value: lifetime.name().to_owned() };
-    setting.carry_out(&LayerAction::decide(
+fn latched(mut setting: LayerFixture, ttl: CacheTtl) -> LayerFixture {
+    let kind = DecisionKind::Latch { name: SmolStr::new_static(TTL_LATCH), value: ttl.name().to_owned() };
+    setting.apply_action(&LayerAction::decide(
         vec![Decision { kind, reason: String::from("test"), cost: Default::default() }],
         "test",
     ));
@@ -69,7 +68,7 @@ fn results_are_cleared_after_the_ttl_expired() {
     assert_eq!(cleared(&act), 5, "{}", act.reason);
     assert!(act.reason.starts_with("cold after 6 minutes: clearing old results costs "), "{}", act.reason);
     let before = cold.view.size().tokens;
-    cold.carry_out(&act);
+    cold.apply_action(&act);
     assert!(cold.view.size().tokens < before * 2 / 3);
     assert_eq!(cleared(&cold.act("microcompact")), 0, "once is enough");
     // Content carried for long is compacted instead, if the provider has to read all of it anyway.
@@ -141,6 +140,6 @@ fn ttl_is_chosen_by_price_unless_in_overage() {
     assert_eq!(choose_ttl(&setting.view, &ContextPolicy::threshold(), wanted, None).0, CacheTtl::Hour1);
     // A latched value stays.
     let latched = latched(setting, CacheTtl::Hour1);
-    let (lifetime, decision) = choose_ttl(&latched.view, &policy, wanted, None);
-    assert!(lifetime == CacheTtl::Hour1 && decision.is_none());
+    let (ttl, decision) = choose_ttl(&latched.view, &policy, wanted, None);
+    assert!(ttl == CacheTtl::Hour1 && decision.is_none());
 }

@@ -100,7 +100,7 @@ fn folding_repeats_until_it_fits_and_avoids_compaction() {
             &setting.place,
         )
         .unwrap();
-        setting.carry_out(&pal_context::LayerAction::decide(vec![decision.clone()], ""));
+        setting.apply_action(&pal_context::LayerAction::decide(vec![decision.clone()], ""));
         folds.push(decision);
         setting.checked_body();
         assert!(folds.len() < 20);

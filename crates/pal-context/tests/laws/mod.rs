@@ -21,7 +21,7 @@ const EVERYTHING: RandomLogOptions =
     RandomLogOptions { steps: 40, decisions: true, boundaries: true, rewinds: false, prefixes: true };
 
 /// More consecutive actions than any layer needs.
-const MAX_ACTS: usize = 60;
+const ACTS_MAX: usize = 60;
 
 fn config(usual: u32) -> Config {
     Config { cases: cases(usual), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
@@ -76,7 +76,7 @@ fn run(setting: &mut LayerFixture) -> Result<usize, TestCaseError> {
                 ActionKind::Decide(_) => act,
                 _ => break,
             };
-            prop_assert!(round < MAX_ACTS, "{} does not end: {act:?}", layer.name());
+            prop_assert!(round < ACTS_MAX, "{} does not end: {act:?}", layer.name());
             step(setting, layer.name(), &act)?;
             n_acts += 1;
         }
@@ -96,7 +96,7 @@ fn step(setting: &mut LayerFixture, layer: &str, act: &LayerAction) -> Result<()
             prop_assert!(!settled.contains(id), "{id} is spilled after it was decided about");
         }
     }
-    setting.carry_out(act);
+    setting.apply_action(act);
     let after = &setting.view;
     prop_assert!(
         after.estimate() <= before.estimate() + 1e-6,
@@ -200,7 +200,7 @@ proptest! {
         let (head, tail) = (shown[ends[0].min(ends[1])], shown[ends[0].max(ends[1])]);
         let before = setting.view.render(OPTIONS).body();
         let kind = DecisionKind::Fold { head, tail, text: "short".into() };
-        setting.carry_out(&LayerAction::decide(vec![Decision { kind, reason: "law".into(), cost: Default::default() }], ""));
+        setting.apply_action(&LayerAction::decide(vec![Decision { kind, reason: "law".into(), cost: Default::default() }], ""));
         undo_newest(&mut setting.view);
         prop_assert_eq!(before, setting.view.render(OPTIONS).body());
     }

@@ -78,11 +78,11 @@ fn provider_clear_request_is_stable() {
         act.reason,
         "149,016 tokens, the provider clears from 157,000 on: the newest 3 results, about 40,000 tokens, will stay"
     );
-    full.carry_out(&act);
+    full.apply_action(&act);
     let full = check("microcompact", full, &[&asked("3", r#""all""#)]);
     // After an hour without a request the thinking of old turns goes, and stays away.
     let mut idle = full.with_policy(|policy| policy.cold_clear = false).later(70);
-    idle.carry_out(&idle.act("microcompact"));
+    idle.apply_action(&idle.act("microcompact"));
     let turn = r#"{"type":"thinking_turns","value":1}"#;
     check("microcompact", idle, &[&asked("3", turn)]);
 }

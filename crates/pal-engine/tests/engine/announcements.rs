@@ -84,7 +84,7 @@ fn behind_a_compaction_everything_but_skills_is_told_again() {
         if by_engine {
             let known = played.view().state().announced.iter().filter(|(what, _)| *what == "skills");
             let known = known.map(|(what, names)| (what.clone(), names.clone())).collect();
-            played.desk.announcement = due(&known, &offer);
+            played.host.announcement = due(&known, &offer);
         }
         let compacted = played.compact(by_hand(CompactionRange::Whole, Some(SummaryMethod::Extractive)));
         assert!(matches!(compacted, CompactionResult::Done { .. }), "{compacted:?}");

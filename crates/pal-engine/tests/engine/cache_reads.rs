@@ -14,7 +14,7 @@ use crate::simulated_session::SimulatedSession;
 
 /// The share of all prompt tokens that came from the cache.
 fn share(simulated: &SimulatedSession) -> f64 {
-    let usages = simulated.desk.answers.iter().map(|(finished, _)| &finished.usage);
+    let usages = simulated.host.answers.iter().map(|(finished, _)| &finished.usage);
     let (read, all) = usages.fold((0, 0), |(read, all), usage| {
         (read + usage.cache_read_input_tokens, all + usage.prompt_tokens())
     });
@@ -69,7 +69,7 @@ fn a_compaction_reads_what_the_conversation_wrote_and_its_fall_is_expected() {
     };
     let now = simulated.now.after(Duration::from_secs(5));
     let (engine, mut session) = (simulated.engine.clone(), simulated.session.take().unwrap());
-    let compacted = session.compact(order, &engine, now, &mut simulated.desk).unwrap();
+    let compacted = session.compact(order, &engine, now, &mut simulated.host).unwrap();
     assert!(matches!(compacted, CompactionResult::Done { .. }), "{compacted:?}");
     simulated.session = Some(session);
     let fork = simulated.usage(190);
@@ -85,7 +85,7 @@ fn a_compaction_reads_what_the_conversation_wrote_and_its_fall_is_expected() {
     let messages = |body: &str| {
         body[body.find("\"messages\"").unwrap()..].replace(r#","cache_control":{"type":"ephemeral"}"#, "")
     };
-    let (parent, fork) = (messages(&simulated.desk.bodies[189]), messages(&simulated.desk.bodies[190]));
+    let (parent, fork) = (messages(&simulated.host.bodies[189]), messages(&simulated.host.bodies[190]));
     let shared = parent.strip_suffix("]}]}").unwrap();
     assert!(fork.starts_with(shared), "the fork repeats what was sent");
     let booked = simulated.session().view().branch().iter().rev().find_map(|entry| match &entry.body {
@@ -107,7 +107,7 @@ fn a_pause_longer_than_the_cache_is_named_and_priced() {
     let found = sent.cache_break.unwrap();
     assert_eq!(found.cause, BreakCause::Expired { idle_ms: 420_000, lifetime_ms: 300_000 });
     assert!(found.cost.unwrap() > 0.0 && found.diff.is_none());
-    assert!(simulated.desk.answers.last().unwrap().1.lapsed, "the simulator's own record says so, too");
+    assert!(simulated.host.answers.last().unwrap().1.lapsed, "the simulator's own record says so, too");
 }
 
 /// Takes another prefix into the session: the one in force with something changed.
@@ -132,7 +132,7 @@ fn after(change: impl Fn(&mut SimulatedSession)) -> (BreakCause, PromptDifferenc
     (0..12).for_each(|_| drop(simulated.turn()));
     change(&mut simulated);
     let sent = simulated.turn();
-    let story = simulated.desk.answers.last().unwrap().1;
+    let story = simulated.host.answers.last().unwrap().1;
     let found = sent.cache_break.expect("reads fell");
     let said = sent.answered.cache_miss.unwrap_or_default().to_string();
     (found.cause, story.differs.expect("the simulator saw a difference"), said)

@@ -15,7 +15,7 @@ const TEN_WINDOWS: usize = 10 * WINDOW as usize * 4;
 fn goes_on(played: &mut PlayedSession) {
     played.say("And now the next step, please.");
     played.turn().unwrap();
-    assert!(played.desk.sent.last().unwrap().contains("And now the next step, please."));
+    assert!(played.host.sent.last().unwrap().contains("And now the next step, please."));
     played.restart();
 }
 
@@ -28,8 +28,8 @@ fn a_tool_result_of_ten_windows() {
         played.tool("big", name, &prose(TEN_WINDOWS));
         let sent = played.turn().unwrap();
         assert_eq!(sent.rejected, 0, "{name}");
-        assert!(played.desk.asked.is_empty(), "{name}: a long result is no reason for a summary");
-        let body = played.desk.sent.last().unwrap();
+        assert!(played.host.asked.is_empty(), "{name}: a long result is no reason for a summary");
+        let body = played.host.sent.last().unwrap();
         assert!(body.contains("tool-results/big.txt"), "{name}: the model is told where the rest is");
         let file = played.log.parent().unwrap().join("tool-results/big.txt");
         assert_eq!(std::fs::read_to_string(file).unwrap(), prose(TEN_WINDOWS), "{name}");
@@ -45,8 +45,8 @@ fn a_tool_result_of_ten_windows_that_no_disk_takes() {
     played.turn().unwrap();
     played.tool("big", "Bash", &prose(TEN_WINDOWS));
     played.turn().unwrap();
-    assert!(played.desk.was_told("the text stays whole"), "{:?}", played.desk.notices);
-    assert!(played.boundaries() == 1 && played.desk.sent.last().unwrap().contains("Look at everything."));
+    assert!(played.host.was_told("the text stays whole"), "{:?}", played.host.notices);
+    assert!(played.boundaries() == 1 && played.host.sent.last().unwrap().contains("Look at everything."));
     goes_on(&mut played);
 }
 
@@ -55,7 +55,7 @@ fn a_paste_of_ten_windows() {
     let mut played = PlayedSession::new(card(WINDOW));
     played.say(&format!("This is my log:\n{}", prose(TEN_WINDOWS)));
     assert_eq!(played.turn().unwrap().rejected, 0);
-    assert!(played.desk.sent.last().unwrap().contains("This is my log:"));
+    assert!(played.host.sent.last().unwrap().contains("This is my log:"));
     goes_on(&mut played);
 }
 
@@ -72,9 +72,9 @@ fn a_log_of_hundreds_of_windows_that_was_never_compacted() {
     assert!(played.body().contains(first), "what people said is in sight");
     played.say("And now?");
     assert_eq!(played.turn().unwrap().rejected, 0);
-    assert!(played.desk.asked.is_empty(), "no model is asked to summarise what no window holds");
+    assert!(played.host.asked.is_empty(), "no model is asked to summarise what no window holds");
     assert_eq!(played.boundaries(), 1);
-    let sent = played.desk.sent.last().unwrap();
+    let sent = played.host.sent.last().unwrap();
     assert!(sent.contains(first) && sent.contains("And now?"), "{}", &sent[..sent.len().min(4_000)]);
     // From now on it is a session like any other: a resume begins where this request did.
     let body = played.body();
@@ -88,14 +88,14 @@ fn a_log_of_hundreds_of_windows_that_was_never_compacted() {
 fn five_thousand_tiny_messages() {
     for summaries in [SummaryQuality::Good, SummaryQuality::Errors] {
         let mut played = PlayedSession::new(card(WINDOW));
-        played.desk.summaries = summaries;
+        played.host.summaries = summaries;
         for number in 0..5_000 {
             played.say(&format!("word {number}"));
             if number % 50 == 49 {
                 assert_eq!(played.turn().unwrap().rejected, 0);
             }
         }
-        assert!(played.boundaries() > 0 && played.desk.sent.last().unwrap().contains("word 4999"));
+        assert!(played.boundaries() > 0 && played.host.sent.last().unwrap().contains("word 4999"));
         let audits = played.entries().into_iter().filter_map(|entry| match entry.body {
             EntryBody::Boundary(boundary) => boundary.audit,
             _ => None,
@@ -137,7 +137,7 @@ fn pictures_of_forty_megabytes() {
     }
     played.say("What do they show?");
     assert_eq!(played.turn().unwrap().rejected, 0);
-    let body = played.desk.sent.last().unwrap();
+    let body = played.host.sent.last().unwrap();
     assert!(body.len() < 32_000_000 && body.len() > 15_000_000, "{} bytes", body.len());
     assert!(body.contains("Picture or document left out") && played.boundaries() == 0);
     goes_on(&mut played);
@@ -155,7 +155,7 @@ fn words_of_forty_megabytes() {
         played.tool(&format!("t{number}"), "Bash", &prose(1_000_000));
     }
     assert_eq!(played.turn().unwrap().rejected, 0);
-    assert!(played.desk.sent.last().unwrap().len() < 32_000_000);
+    assert!(played.host.sent.last().unwrap().len() < 32_000_000);
     goes_on(&mut played);
 }
 
@@ -174,7 +174,7 @@ fn a_provider_that_ignores_what_it_is_asked_to_clear() {
         played.tool(&format!("t{number}"), "Bash", &prose(6_000));
         assert_eq!(played.turn().unwrap().rejected, 0, "question {number}");
     }
-    let asked = played.desk.sent.iter().filter(|body| body.contains("clear_tool_uses")).count();
+    let asked = played.host.sent.iter().filter(|body| body.contains("clear_tool_uses")).count();
     assert!(asked > 0, "it was never asked");
     assert!(played.boundaries() > 0, "what is not cleared is compacted");
     goes_on(&mut played);
@@ -188,24 +188,24 @@ fn a_provider_that_finds_everything_too_long() {
         played.tool(&format!("t{number}"), "Bash", &prose(3_000));
         played.turn().unwrap();
     }
-    played.desk.mood = ProviderMood::TooLong;
+    played.host.mood = ProviderMood::TooLong;
     played.say("Question 6");
-    let n_sent = played.desk.sent.len();
+    let n_sent = played.host.sent.len();
     let error = played.turn().unwrap_err();
     assert!(matches!(error, EngineError::TooLong { .. }), "{error}");
     for expected in ["prompt is too long", "nothing is lost", "Compact", "larger window", "new session"] {
         assert!(error.to_string().contains(expected), "{expected}: {error}");
     }
-    assert_eq!(played.desk.sent.len() - n_sent, 3, "one request and two more, each after a compaction");
-    assert!(played.desk.was_told("compacting without a model"), "{:?}", played.desk.notices);
+    assert_eq!(played.host.sent.len() - n_sent, 3, "one request and two more, each after a compaction");
+    assert!(played.host.was_told("compacting without a model"), "{:?}", played.host.notices);
     // Nothing is lost, and the same prompt is answered when the provider has recovered.
     played.restart();
     let said: String = played.entries().iter().map(|entry| entry.line.to_string()).collect();
     assert!((0..7).all(|number| said.contains(&format!("Question {number}"))));
     assert!(played.turn().is_err());
-    played.desk.mood = ProviderMood::Answers;
+    played.host.mood = ProviderMood::Answers;
     assert_eq!(played.turn().unwrap().rejected, 0);
-    assert!(played.desk.sent.last().unwrap().contains("Question 6"));
+    assert!(played.host.sent.last().unwrap().contains("Question 6"));
     goes_on(&mut played);
 }
 
@@ -222,7 +222,7 @@ fn a_window_that_the_instructions_fill_ends_the_turn_with_an_error_that_says_so(
     played.say("Hello?");
     let error = played.turn().unwrap_err().to_string();
     assert!(error.contains("the context is full") && error.contains("shorten the instructions"), "{error}");
-    assert!(played.desk.sent.is_empty(), "what cannot be answered does not leave");
+    assert!(played.host.sent.is_empty(), "what cannot be answered does not leave");
     // Shorter instructions, and it goes on.
     let prefix = pal_model::PromptPrefix { system: pal_model::SharedText::from("[]"), ..prefix };
     played.append(EntryDraft::prefix(&prefix));
@@ -232,7 +232,7 @@ fn a_window_that_the_instructions_fill_ends_the_turn_with_an_error_that_says_so(
 #[test]
 fn a_manual_compaction_works_after_failures() {
     let mut played = PlayedSession::new(card(WINDOW));
-    played.desk.summaries = SummaryQuality::Errors;
+    played.host.summaries = SummaryQuality::Errors;
     for number in 0..5 {
         played.say(&format!("Question {number}"));
         played.tool(&format!("t{number}"), "Bash", &prose(3_000));

@@ -26,22 +26,22 @@ fn began(log_bytes: usize) -> PlayedSession {
 }
 
 #[test]
-fn what_the_disk_does_not_take_stays_whole_for_good() {
+fn result_that_cannot_be_spilled_stays_whole() {
     let mut played = began(90_000);
     let folder = played.log.parent().unwrap().join("tool-results");
     std::fs::write(&folder, "a file where the folder should be").unwrap();
     played.turn().unwrap();
-    assert!(played.desk.was_told("tool-results/log.txt cannot be written"), "{:?}", played.desk.notices);
+    assert!(played.host.was_told("tool-results/log.txt cannot be written"), "{:?}", played.host.notices);
     assert!(spilled_to(&played).is_empty());
     let last_line = prose(90_000).lines().last().unwrap().to_owned();
-    assert!(played.desk.sent.last().unwrap().contains(&last_line), "the result is whole");
+    assert!(played.host.sent.last().unwrap().contains(&last_line), "the result is whole");
     // Once sent it stays as it is, though the disk has room again.
     std::fs::remove_file(&folder).unwrap();
     played.restart();
     let before = played.body();
     played.say("Go on.");
     played.turn().unwrap();
-    assert!(spilled_to(&played).is_empty() && played.desk.sent.last().unwrap().contains(&last_line));
+    assert!(spilled_to(&played).is_empty() && played.host.sent.last().unwrap().contains(&last_line));
     let messages =
         |body: &str| body.split("\"messages\":").nth(1).unwrap().chars().take(50_000).collect::<String>();
     assert_eq!(messages(&played.body()), messages(&before));
@@ -54,9 +54,9 @@ fn a_paste_that_the_disk_does_not_take_stays_whole() {
     let paste = prose(230_000);
     played.say(&paste);
     played.turn().unwrap();
-    assert!(played.desk.was_told("the text stays whole"), "{:?}", played.desk.notices);
+    assert!(played.host.was_told("the text stays whole"), "{:?}", played.host.notices);
     assert!(spilled_to(&played).is_empty());
-    assert!(played.desk.sent.last().unwrap().contains(paste.lines().last().unwrap()));
+    assert!(played.host.sent.last().unwrap().contains(paste.lines().last().unwrap()));
 }
 
 #[test]

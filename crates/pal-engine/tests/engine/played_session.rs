@@ -170,7 +170,7 @@ pub(crate) struct PlayedSession {
     pub(crate) log: PathBuf,
     session: Option<Session>,
     pub(crate) engine: SessionConfig,
-    pub(crate) desk: PlayedHost,
+    pub(crate) host: PlayedHost,
     now: Timestamp,
     restarts: u64,
 }
@@ -196,7 +196,7 @@ impl PlayedSession {
             8_000,
         );
         let session = Some(Session::create(&log, lens, IdSource::seeded(0)).unwrap());
-        let desk = PlayedHost {
+        let host = PlayedHost {
             card,
             mood: ProviderMood::Answers,
             summaries: SummaryQuality::Good,
@@ -206,7 +206,7 @@ impl PlayedSession {
             announcement: None,
         };
         let now = Timestamp::from_milliseconds(1_800_000_000_000);
-        PlayedSession { _folder: folder, log, session, engine, desk, now, restarts: 0 }
+        PlayedSession { _folder: folder, log, session, engine, host, now, restarts: 0 }
     }
 
     pub(crate) fn session(&mut self) -> &mut Session {
@@ -241,7 +241,7 @@ impl PlayedSession {
             r#"[{{"type":"tool_use","id":"{id}","name":"{name}","input":{{"file_path":"/src/{id}.rs"}}}}]"#
         );
         let response = ResponseId::from(format!("msg_of_{id}").as_str());
-        let model = self.desk.card.model.clone();
+        let model = self.host.card.model.clone();
         self.append(EntryDraft::assistant(Some(&response), Some(&model), &call));
         let mut text = String::new();
         escape_into(&mut text, returns);
@@ -252,8 +252,8 @@ impl PlayedSession {
     /// Sends a request and appends what came back.
     pub(crate) fn turn(&mut self) -> Result<RequestResult, EngineError> {
         self.now = self.now.after(Duration::from_secs(1));
-        let PlayedSession { session, engine, desk, now, .. } = self;
-        let sent = session.as_mut().unwrap().send(engine, *now, desk)?;
+        let PlayedSession { session, engine, host, now, .. } = self;
+        let sent = session.as_mut().unwrap().send(engine, *now, host)?;
         let answered = &sent.answered;
         let blocks: Vec<&str> = answered.blocks.iter().map(|block| block.raw().as_str()).collect();
         let content = format!("[{}]", blocks.join(","));
@@ -272,8 +272,8 @@ impl PlayedSession {
 
     pub(crate) fn compact(&mut self, order: CompactionRequest) -> CompactionResult {
         self.now = self.now.after(Duration::from_secs(1));
-        let PlayedSession { session, engine, desk, now, .. } = self;
-        session.as_mut().unwrap().compact(order, engine, *now, desk).unwrap()
+        let PlayedSession { session, engine, host, now, .. } = self;
+        session.as_mut().unwrap().compact(order, engine, *now, host).unwrap()
     }
 
     /// Takes the last compaction back.

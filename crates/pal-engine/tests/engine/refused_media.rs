@@ -13,22 +13,22 @@ fn a_picture_that_is_refused_is_left_out_for_good_and_the_session_goes_on() {
     let mut played = PlayedSession::new(card(200_000));
     played.say("Begin.");
     played.turn().unwrap();
-    played.desk.mood = ProviderMood::RefusesPictures;
+    played.host.mood = ProviderMood::RefusesPictures;
     played.append(EntryDraft::user(
         MessageOrigin::Person,
         &format!(r#"[{{"type":"text","text":"What is this?"}},{PICTURE}]"#),
     ));
     played.turn().unwrap();
-    let [.., refused, answered] = played.desk.sent.as_slice() else { panic!() };
+    let [.., refused, answered] = played.host.sent.as_slice() else { panic!() };
     assert!(refused.contains("image/png") && !answered.contains("image/png"));
     assert!(
         answered.contains("What is this?") && answered.contains("The provider refused it: image exceeds")
     );
-    assert!(played.desk.was_told("image exceeds"));
+    assert!(played.host.was_told("image exceeds"));
     played.say("And now?");
     played.restart();
     played.turn().unwrap();
-    assert!(!played.desk.sent.last().unwrap().contains("image/png"), "a restart does not bring it back");
+    assert!(!played.host.sent.last().unwrap().contains("image/png"), "a restart does not bring it back");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_picture_that_was_taken_before_is_not_blamed() {
     let mut played = PlayedSession::new(card(200_000));
     played.append(EntryDraft::user(MessageOrigin::Person, &format!("[{PICTURE}]")));
     played.turn().unwrap();
-    played.desk.mood = ProviderMood::RefusesPictures;
+    played.host.mood = ProviderMood::RefusesPictures;
     played.say("And now?");
     let error = played.turn().unwrap_err();
     assert!(matches!(&error, EngineError::Provider(why) if why.contains("image")), "{error}");

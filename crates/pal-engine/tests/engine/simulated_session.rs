@@ -134,7 +134,7 @@ pub(crate) struct SimulatedSession {
     _folder: tempfile::TempDir,
     pub(crate) session: Option<Session>,
     pub(crate) engine: SessionConfig,
-    pub(crate) desk: SimulatedHost,
+    pub(crate) host: SimulatedHost,
     pub(crate) now: Timestamp,
     restarts: u64,
 }
@@ -153,9 +153,9 @@ impl SimulatedSession {
             .append(EntryDraft::user(MessageOrigin::Person, r#""Read every part of the program.""#), now)
             .unwrap();
         let simulator = SimulatedProvider::new(SimSettings::plain(), Box::new(WorkingModel { calls: 0 }));
-        let desk = SimulatedHost { simulator, answers: Vec::new(), bodies: Vec::new() };
+        let host = SimulatedHost { simulator, answers: Vec::new(), bodies: Vec::new() };
         let engine = engine(&card);
-        SimulatedSession { _folder: folder, session: Some(session), engine, desk, now, restarts: 0 }
+        SimulatedSession { _folder: folder, session: Some(session), engine, host, now, restarts: 0 }
     }
 
     pub(crate) fn session(&mut self) -> &mut Session {
@@ -167,7 +167,7 @@ impl SimulatedSession {
         self.now = self.now.after(Duration::from_secs(20));
         let now = self.now;
         let session = self.session.as_mut().unwrap();
-        let sent = session.send(&self.engine, now, &mut self.desk).unwrap();
+        let sent = session.send(&self.engine, now, &mut self.host).unwrap();
         let answered = &sent.answered;
         let raw: Vec<&str> = answered.blocks.iter().map(|block| block.raw().as_str()).collect();
         let content = format!("[{}]", raw.join(","));
@@ -202,7 +202,7 @@ impl SimulatedSession {
     }
 
     pub(crate) fn usage(&self, at: usize) -> &pal_model::Usage {
-        &self.desk.answers[at].0.usage
+        &self.host.answers[at].0.usage
     }
 }
 

@@ -16,7 +16,7 @@ fn until_compacted(played: &mut PlayedSession, times: usize) {
         if played.boundaries() >= times {
             return;
         }
-        let id = format!("t{}", played.desk.sent.len());
+        let id = format!("t{}", played.host.sent.len());
         played.say(&format!("Question {id}"));
         played.tool(&id, "Edit", &prose(6_000));
         played.turn().unwrap();
@@ -36,30 +36,30 @@ fn three_failures_and_no_model_is_asked_until_one_by_hand_works() {
     use SummaryQuality::{CallsATool, Empty, Endless, Errors, FindsTooLong, Refuses};
     for summaries in [Errors, Empty, Refuses, CallsATool, FindsTooLong, Endless] {
         let mut played = PlayedSession::new(card(WINDOW));
-        played.desk.summaries = summaries;
+        played.host.summaries = summaries;
         for times in 1..=3 {
-            let n_asked = played.desk.asked.len();
+            let n_asked = played.host.asked.len();
             until_compacted(&mut played, times);
-            let n_asked = played.desk.asked.len() - n_asked;
+            let n_asked = played.host.asked.len() - n_asked;
             assert!((1..=6).contains(&n_asked), "{summaries:?}: asked {n_asked} times");
             assert_eq!(last_boundary(&played).method, SummaryMethod::Extractive.name(), "{summaries:?}");
             // What is known of failures outlives the process.
             played.restart();
         }
-        let n_asked = played.desk.asked.len();
-        played.desk.notices.clear();
+        let n_asked = played.host.asked.len();
+        played.host.notices.clear();
         until_compacted(&mut played, 5);
-        assert_eq!(played.desk.asked.len(), n_asked, "{summaries:?}: the breaker is out");
-        assert!(played.desk.was_told("no model is asked"), "{summaries:?}: {:?}", played.desk.notices);
+        assert_eq!(played.host.asked.len(), n_asked, "{summaries:?}: the breaker is out");
+        assert!(played.host.was_told("no model is asked"), "{summaries:?}: {:?}", played.host.notices);
         // By hand it is tried again, and what works counts.
-        played.desk.summaries = SummaryQuality::Good;
+        played.host.summaries = SummaryQuality::Good;
         played.say("One more question.");
         let compacted = played.compact(by_hand(CompactionRange::Whole, None));
         assert!(matches!(compacted, CompactionResult::Done { .. }), "{compacted:?}");
-        assert!(played.desk.asked.len() > n_asked);
-        let n_asked = played.desk.asked.len();
+        assert!(played.host.asked.len() > n_asked);
+        let n_asked = played.host.asked.len();
         until_compacted(&mut played, 7);
-        assert!(played.desk.asked.len() > n_asked, "{summaries:?}: the model is asked again");
+        assert!(played.host.asked.len() > n_asked, "{summaries:?}: the model is asked again");
         assert_ne!(last_boundary(&played).method, SummaryMethod::Extractive.name());
     }
 }
@@ -104,10 +104,10 @@ fn a_compaction_that_cannot_help_asks_a_bounded_number_of_times() {
         played.turn().unwrap();
         played.restart();
     }
-    let n_asked = played.desk.asked.len();
-    assert!((1..=3 * 6).contains(&n_asked), "asked {n_asked} times: {:#?}", played.desk.notices);
+    let n_asked = played.host.asked.len();
+    assert!((1..=3 * 6).contains(&n_asked), "asked {n_asked} times: {:#?}", played.host.notices);
     assert_eq!(played.boundaries(), 0, "what does not help is not done");
-    assert!(played.desk.was_told("still be over the threshold"), "{:?}", played.desk.notices);
+    assert!(played.host.was_told("still be over the threshold"), "{:?}", played.host.notices);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn notes_take_the_place_of_a_summary_and_no_model_is_asked() {
     let compacted =
         played.compact(pal_context::CompactionRequest { notes, ..by_hand(CompactionRange::Whole, None) });
     let CompactionResult::Done { boundary, .. } = compacted else { panic!("{compacted:?}") };
-    assert!(played.desk.asked.is_empty() && boundary.method == SummaryMethod::Notes.name());
+    assert!(played.host.asked.is_empty() && boundary.method == SummaryMethod::Notes.name());
     assert!(boundary.tokens_after.unwrap() < before);
     let body = played.body();
     assert!(body.contains("The parser is half done.") && body.contains("Write its tests."));
@@ -178,5 +178,5 @@ fn notes_that_would_not_help_are_refused_and_a_model_is_asked() {
         attempts.iter().any(|why| why.starts_with("notes: ") && why.contains("threshold")),
         "{attempts:?}"
     );
-    assert_eq!(played.desk.asked.len(), 1);
+    assert_eq!(played.host.asked.len(), 1);
 }

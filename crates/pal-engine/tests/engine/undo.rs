@@ -105,7 +105,7 @@ fn conversation(turns: usize) -> PlayedSession {
 }
 
 #[test]
-fn a_compaction_comes_back_whatever_it_reached() {
+fn every_compaction_can_be_undone() {
     for turns in [3, 8] {
         let mut played = conversation(turns);
         let middle = played.view().visible_entries().filter(|shown| shown.is_from_person()).nth(turns / 2);

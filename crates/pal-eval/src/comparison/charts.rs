@@ -1,4 +1,4 @@
-//! The charts: what each policy costs, and what it costs against how much it loses sight of.
+//! Charts: the cost of each policy, and cost against page faults.
 
 use crate::comparison::policy_comparison::{AHEAD, EvalTable, EvalTotals, ForecastQuality, PolicyComparison};
 use crate::comparison::policy_rows::THRESHOLD;

@@ -1,4 +1,4 @@
-//! The report: Markdown for people, JSON for programs, charts for both.
+//! Report of an evaluation: Markdown, JSON and charts.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

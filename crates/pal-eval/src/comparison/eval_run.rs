@@ -1,4 +1,4 @@
-//! The bench: every row over every session, model and window, on all cores; each session is read once.
+//! Runs an evaluation: every row over every session, model and window, on all cores. Each session is read once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use pal_model::{ActivityStats, ModelCard, ModelCatalog};
 use rustc_hash::FxHashMap;
 
 use crate::comparison::eval_plan::{EvalPlan, EvalSetup};
-use crate::comparison::file_touches::{FileTouch, find_touches};
+use crate::comparison::file_touches::{RecordedFileTouch, find_touches};
 use crate::comparison::line_uses::{LineUses, count_line_uses};
 use crate::comparison::loss_model::LossModel;
 use crate::comparison::offline_optimum::{OfflineOptimum, offline_optimum};
@@ -81,7 +81,7 @@ struct EvalSession {
     name: String,
     /// By model: prices, what was used, and its calls while nothing was dropped.
     whole: Vec<(Option<TraceRates>, EvalSetup, Vec<SessionObservation>)>,
-    touches: Vec<FileTouch>,
+    touches: Vec<RecordedFileTouch>,
     cells: BTreeMap<(EvalSetup, &'static str), EvalCell>,
     /// Sizes that compactions left.
     left: FxHashMap<EvalSetup, Vec<CompactionResidue>>,

@@ -1,4 +1,4 @@
-//! What the recorded agent read and edited, call by call, and where it had seen it before.
+//! Files that the recorded agent read and edited, call by call, with the earlier call that showed the same content.
 
 use pal_context::VisibleCall;
 use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, ToolKind, ToolUseId};
@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 /// Lines that a read shows when it does not say how many.
 const LINES: u64 = 2_000;
 /// Earlier copies of a file that are looked for.
-const COPIES_MOST: usize = 8;
+const COPIES_MAX: usize = 8;
 
 /// A file that an answer reads or edits.
 #[derive(Clone, Debug)]
-pub(crate) struct FileTouch {
+pub(crate) struct RecordedFileTouch {
     /// Which call of the recording has that answer, counted from 0.
     pub(crate) call: usize,
     pub(crate) path: String,
@@ -36,7 +36,7 @@ pub(crate) struct ShownFile {
 }
 
 /// All of them, in order.
-pub(crate) fn find_touches(entries: &[LogEntry]) -> Vec<FileTouch> {
+pub(crate) fn find_touches(entries: &[LogEntry]) -> Vec<RecordedFileTouch> {
     let characters = results(entries);
     let mut shown: FxHashMap<String, Vec<ShownFile>> = FxHashMap::default();
     let mut touches = Vec::new();
@@ -60,7 +60,7 @@ fn touched(
     call: usize,
     characters: &FxHashMap<&ToolUseId, u64>,
     shown: &mut FxHashMap<String, Vec<ShownFile>>,
-) -> Option<FileTouch> {
+) -> Option<RecordedFileTouch> {
     if block.kind() != BlockType::ToolUse {
         return None;
     }
@@ -80,7 +80,7 @@ fn touched(
     let wanted = if is_read { lines } else { whole };
     let overlaps = |copy: &&ShownFile| copy.lines.0 < wanted.1 && wanted.0 < copy.lines.1;
     let mut earlier: Vec<ShownFile> =
-        copies.iter().rev().filter(overlaps).take(COPIES_MOST).cloned().collect();
+        copies.iter().rev().filter(overlaps).take(COPIES_MAX).cloned().collect();
     earlier.reverse();
     let read = characters.get(id).copied().unwrap_or(0);
     if kind != ToolKind::Edit && (!is_read || read > 0) {
@@ -88,7 +88,7 @@ fn touched(
         copies.push(ShownFile { call, id: id.clone(), is_read, lines, characters: read });
     }
     // Writing a whole file needs nothing of it.
-    (kind != ToolKind::Write).then(|| FileTouch {
+    (kind != ToolKind::Write).then(|| RecordedFileTouch {
         call,
         path,
         is_read,

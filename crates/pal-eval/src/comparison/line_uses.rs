@@ -1,8 +1,8 @@
-//! Which lines of tool results are used again, and which of them condensing leaves out.
+//! Lines of tool results that the agent uses again, and how many of them condensing drops.
 //!
-//! A line is *used again* when a telling word of it (a path, a number, an identifier) appears in what the agent says or calls
-//! within the next messages, and the conversation knew that word from nowhere else. A condenser should keep such lines; the
-//! figures say by kind of text how many characters are saved, and how many used lines that costs.
+//! A line is *used again* if one of its distinctive words (a path, a number, an identifier) appears in the agent's text or calls within
+//! the next messages, and the conversation contains that word nowhere else. A condenser should keep such lines. The figures give, per
+//! kind of text, the characters saved and the used lines lost.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Messages of the agent in which a line must be used again to count.
 const MESSAGES: usize = 60;
 /// Characters that a telling word has at least.
-const WORD_LEAST: usize = 6;
+const WORD_MIN: usize = 6;
 /// Target sizes of a condensed result: half the default, the default, and twice that.
 const AIMS: [usize; 3] = [AIM / 2, AIM, AIM * 2];
 /// Default target size.
@@ -103,7 +103,7 @@ pub(crate) fn count_line_uses(entries: &[LogEntry]) -> LineUses {
     let mut first: FxHashMap<&str, usize> = FxHashMap::default();
     let mut said: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
     for (at, message) in messages.iter().enumerate() {
-        for word in words(&message.text) {
+        for word in distinctive_words(&message.text) {
             first.entry(word).or_insert(at);
             if message.is_agents {
                 said.entry(word).or_default().push(at);
@@ -121,7 +121,7 @@ pub(crate) fn count_line_uses(entries: &[LogEntry]) -> LineUses {
         let used_lines: Vec<(u64, Vec<&str>)> = message
             .text
             .lines()
-            .map(|line| (characters(line) + 1, words(line).filter(is_used).collect::<Vec<_>>()))
+            .map(|line| (characters(line) + 1, distinctive_words(line).filter(is_used).collect::<Vec<_>>()))
             .filter(|(_, used)| !used.is_empty())
             .collect();
         let left_out = |kept: &FxHashSet<&str>| {
@@ -140,7 +140,7 @@ pub(crate) fn count_line_uses(entries: &[LogEntry]) -> LineUses {
         };
         for aim in AIMS {
             let Some(condensed) = condense_output(asked, &message.text, aim) else { continue };
-            let kept: FxHashSet<&str> = words(&condensed.text).collect();
+            let kept: FxHashSet<&str> = distinctive_words(&condensed.text).collect();
             let (after, left_out) = (characters(&condensed.text), left_out(&kept));
             if aim == AIM {
                 of_tool.characters.1 = after;
@@ -213,14 +213,14 @@ fn unescaped(json: &str) -> String {
 }
 
 /// The telling words of a text: paths, numbers, identifiers, nothing that prose is made of.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn distinctive_words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/');
     let words = text.split(move |letter| !is_part(letter)).map(|word| word.trim_matches(['.', '-', '/']));
     words.filter(|word| {
         let inner = |letter: char| {
             letter.is_ascii_digit() || matches!(letter, '/' | '_' | '.') || letter.is_uppercase()
         };
-        word.len() >= WORD_LEAST && word.chars().skip(1).any(inner)
+        word.len() >= WORD_MIN && word.chars().skip(1).any(inner)
     })
 }
 
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn telling_words_are_paths_numbers_and_identifiers() {
         let text = "see src/lib.rs:42, the value parse_line of HttpServer was 123456. Nothing more.";
-        let found: Vec<&str> = words(text).collect();
+        let found: Vec<&str> = distinctive_words(text).collect();
         assert_eq!(found, ["src/lib.rs", "parse_line", "HttpServer", "123456"]);
     }
 

@@ -1,12 +1,11 @@
-//! What lost content costs: the agent reads part of it again.
+//! Cost of lost content: the agent reads part of it again.
 //!
-//! Measured on recorded sessions of Claude Code: a compaction takes the context from 155 K to 54 K tokens (medians), and in
-//! its next 30 calls the agent reads 31 K characters again, where it would have read 5 K. So of what is dropped a certain
-//! share comes back. Which share depends on how old it is: of the characters of files that an agent has read, 56 % are used
-//! within 30 calls (the file is read again or edited) right after they were shown, 35 % when 8 calls have passed, 18 % after
-//! 32, 14 % after 64. The curve through these figures, scaled so that a compaction of 100 calls gives the first one, says
-//! what is read again. It is written to the cache like any other result, carried along for a while, and asked for with a
-//! call of a tool. A drop near the end of a session costs less: what would be read behind the end is not read.
+//! Measured on recorded sessions of Claude Code: a compaction takes the context from 155 K to 54 K tokens (medians), and in the next 30
+//! calls the agent reads 31 K characters again, compared with 5 K otherwise. The share that is read again depends on age: of the
+//! characters of files that an agent has read, 56 % are used within 30 calls (the file is read again or edited) right after they were
+//! shown, 35 % after 8 calls, 18 % after 32, 14 % after 64. The model is the curve through these figures, scaled so that a compaction of
+//! 100 calls gives the first one. Content read again costs a tool call, a cache write, and cache reads for a while. A drop near the end of
+//! a session costs less, because reads after the end do not happen.
 
 use crate::comparison::trace_rates::TraceRates;
 
@@ -39,7 +38,7 @@ impl LossModel {
 
     /// Share of content shown N calls ago that is read again when it is dropped.
     pub fn share(&self, age: usize) -> f64 {
-        self.fresh * wanted(age)
+        self.fresh * reuse_share(age)
     }
 
     /// Cost of re-reading a token in US dollars, with N calls to come.
@@ -54,14 +53,14 @@ impl LossModel {
 }
 
 /// Relative demand for content of an age, against content that was just shown.
-const fn wanted(age: usize) -> f64 {
+const fn reuse_share(age: usize) -> f64 {
     1.0 / (1.0 + age as f64 / HALF)
 }
 
 const fn wanted_on_average(calls: usize) -> f64 {
     let (mut sum, mut age) = (0.0, 0);
     while age < calls {
-        sum += wanted(age);
+        sum += reuse_share(age);
         age += 1;
     }
     sum / calls as f64
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_comes_back_by_its_age_and_less_near_the_end() {
+    fn reread_share_falls_with_age_and_near_the_end() {
         let share = |age| LossModel::CALIBRATED.share(age);
         // As measured, against what was just shown: 0.62 after 8 calls, 0.32 after 32, 0.24 after 64.
         for (age, measured) in [(8, 0.62), (32, 0.32), (64, 0.24)] {

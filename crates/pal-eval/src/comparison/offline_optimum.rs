@@ -1,18 +1,17 @@
-//! The offline optimum: the cheapest way through a recorded session with knowledge of its future.
+//! The offline optimum: the lowest cost of a recorded session with knowledge of its future.
 //!
-//! A session is a row of calls. Before each call something joins the context, and part of that are tool results that may be
-//! cleared later. What is dropped is always what is oldest, so the context of a call follows from two numbers: the *cut*,
-//! before which a summary stands for everything, and the *clearing*, before which results are gone. Before each call one may
+//! A session is a sequence of calls. Before each call content is added to the context, part of it tool results that may be cleared later.
+//! The oldest content is always dropped first, so two numbers describe the context of a call: the *cut*, before which a summary replaces
+//! everything, and the *clearing*, before which results are cleared. The choices before each call:
 //!
-//! - do nothing, and after a long gap pay for the whole prompt or, before, for pings that kept the cache warm;
-//! - clear results up to any call: what stands behind the first of them is written anew;
-//! - compact up to any call: the prompt is read once more, a summary is written, and the rest is written anew.
+//! - do nothing, and after a long pause pay for the whole prompt, or for keepalives during the pause;
+//! - clear results up to any call: everything after the first of them is written again;
+//! - compact up to any call: the prompt is read once more, a summary is written, and the rest is written again.
 //!
-//! Whether the cache keeps for five minutes or for an hour is chosen once. Each call pays for what it reads, writes and
-//! answers; each token that is dropped pays the expected price of reading it again ([`crate::comparison::LossModel`]); each page fault pays
-//! what the caller asks for, which is how the frontier of cost and faults is found. The dynamic programme goes through the
-//! calls with the best way to each pair of cut and clearing: O(n³) steps, exact, because both kinds of drop cost a sum of
-//! one term of where they come from and one of where they lead.
+//! The TTL of five minutes or one hour is chosen once. Each call pays for its reads, writes and output; each dropped token pays its
+//! expected cost of being read again ([`crate::comparison::LossModel`]); each page fault pays a penalty set by the caller, which yields
+//! the frontier of cost and faults. The dynamic program keeps the cheapest path to each pair of cut and clearing: O(n³) steps, and
+//! exact, because the cost of a drop is the sum of one term for its start and one for its end.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +21,7 @@ use crate::comparison::session_trace::{SessionTrace, TraceCall};
 use crate::comparison::trace_rates::{TraceRates, TtlCost};
 
 /// Sessions with more calls than this have no limit: it would take minutes.
-const CALLS_MOST: usize = 1_000;
+const CALLS_MAX: usize = 1_000;
 
 /// The best that can be had.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
@@ -53,7 +52,7 @@ pub fn offline_optimum(
     loss: &LossModel,
     fault_usd: f64,
 ) -> Option<OfflineOptimum> {
-    if trace.calls.is_empty() || trace.calls.len() > CALLS_MOST {
+    if trace.calls.is_empty() || trace.calls.len() > CALLS_MAX {
         return None;
     }
     let lifetimes = rates.lifetimes();

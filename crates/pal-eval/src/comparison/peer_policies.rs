@@ -1,4 +1,4 @@
-//! Other agents' ways that none of our layers can be set to, as layers of their own. For comparison only.
+//! Layers that imitate other agents where no configuration of this project's layers does. For comparison only.
 
 use pal_context::{Layer, LayerAction, LayerContext, VisibleCall};
 use pal_model::{Decision, DecisionCost, DecisionKind, EntryId, ToolUseId};

@@ -1,4 +1,4 @@
-//! What came out, as figures: one cell for each session, row, model and window, and the sums.
+//! Results of an evaluation: one cell for each session, row, model and window, and the totals.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

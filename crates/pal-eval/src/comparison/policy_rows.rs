@@ -1,4 +1,4 @@
-//! The policies that are compared, by name: ours, and those of other agents from the constants that they publish.
+//! Compared policies by name: those of this project, and those of other agents, rebuilt from the constants they publish.
 
 use crate::replay::{ExtraLayer, ReplayOptions};
 use pal_context::ContextPolicy;

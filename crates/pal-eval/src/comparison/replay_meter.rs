@@ -1,4 +1,4 @@
-//! One replay, measured: what every call took, what was dropped before it, which content was missing.
+//! Measures one replay: the cost of each call, the content dropped before it, and the page faults.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use pal_context::VisibleCall;
 use pal_model::{ActivityStats, BlockType, ContentBlock, EntryBody, EntryId, Usage};
 use pal_view::View;
 
-use crate::comparison::file_touches::FileTouch;
+use crate::comparison::file_touches::RecordedFileTouch;
 use crate::comparison::loss_model::{CALLS, LossModel};
 use crate::comparison::session_observation::{CompactionResidue, SessionObservation};
 use crate::comparison::session_trace::SessionTrace;
@@ -38,7 +38,7 @@ pub(crate) struct PolicyMeasurement {
 /// Replays a recording and measures it.
 pub(crate) fn measure(
     recorded: &RecordedSession,
-    touches: &[FileTouch],
+    touches: &[RecordedFileTouch],
     options: &ReplayOptions,
 ) -> Result<PolicyMeasurement, ReplayError> {
     let start = Instant::now();
@@ -58,7 +58,7 @@ pub(crate) fn measure(
 
 #[derive(Default)]
 struct ReplayMeter<'a> {
-    touches: &'a [FileTouch],
+    touches: &'a [RecordedFileTouch],
     seen: Vec<SessionObservation>,
     faults: u64,
     fault_characters: u64,

@@ -1,4 +1,4 @@
-//! Sizes that the provider counted in a replay: of each call, and of what a compaction left.
+//! Sizes counted by the provider in a replay: of each call, and of the context after a compaction.
 
 /// A call as the provider counted it.
 #[derive(Clone, Copy, Debug, Default)]

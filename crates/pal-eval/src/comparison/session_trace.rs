@@ -1,8 +1,8 @@
-//! A session as the offline optimum sees it: what joined the context before each call, and which content each call used.
+//! Input of the offline optimum: the content added before each call of a session, and the content each call used.
 //!
-//! Sizes are those that the provider counted while everything was sent and nothing was dropped.
+//! Sizes are the provider's counts from a replay in which nothing was dropped.
 
-use crate::comparison::file_touches::FileTouch;
+use crate::comparison::file_touches::RecordedFileTouch;
 use crate::comparison::session_observation::{CompactionResidue, SessionObservation};
 use crate::comparison::trace_rates::{MINUTES_5, TraceRates, TtlCost};
 
@@ -71,7 +71,7 @@ impl SessionTrace {
     /// A session of which nothing was dropped.
     pub(crate) fn new(
         seen: &[SessionObservation],
-        touches: &[FileTouch],
+        touches: &[RecordedFileTouch],
         rates: &TraceRates,
         window: u64,
         left: CompactionResidue,
@@ -132,7 +132,7 @@ impl SessionTrace {
 }
 
 /// The use of earlier content that a touch is, if it is one.
-fn used(touch: &FileTouch, touches: &[FileTouch]) -> Option<ContentUse> {
+fn used(touch: &RecordedFileTouch, touches: &[RecordedFileTouch]) -> Option<ContentUse> {
     let newest = touch.earlier.last()?;
     // A cut puts the files back that were read last before it.
     let mut others: Vec<&str> = Vec::new();

@@ -1,8 +1,8 @@
-//! Pictures as SVG, light or dark as the reader's screen is.
+//! SVG drawing with styles for light and dark screens.
 
 use std::fmt::Write;
 
-/// Colours of all classes, on light and on dark ground.
+/// Colors of all classes, on light and on dark ground.
 const STYLE: &str = "\
 .ground{fill:#ffffff}.ink{fill:#1f2328}.faint{fill:#656d76}.grid{stroke:#d8dee4}.axis{stroke:#8c959f}\
 .ours{fill:#0969da}.peers{fill:#8c959f}.lost{fill:#cf222e}.limit{stroke:#1a7f37;fill:none}.limited{fill:#1a7f37}\

@@ -1,10 +1,10 @@
-//! Whether content that the recorded agent had seen is in sight of the model now.
+//! Tests whether content that the recorded agent has seen is still visible to the model.
 
 use pal_model::{ContentBlock, DecisionKind, EntryBody, ToolUseId};
 use pal_view::View;
 use rustc_hash::FxHashSet;
 
-use crate::comparison::file_touches::FileTouch;
+use crate::comparison::file_touches::RecordedFileTouch;
 
 /// Content that a view shows whole.
 pub(crate) struct VisibleContent<'a> {
@@ -35,7 +35,7 @@ impl<'a> VisibleContent<'a> {
     }
 
     /// True if what an answer touches is out of sight although it was shown before.
-    pub(crate) fn lacks(&self, touch: &FileTouch) -> bool {
+    pub(crate) fn lacks(&self, touch: &RecordedFileTouch) -> bool {
         if touch.earlier.is_empty() {
             return false;
         }

@@ -1,6 +1,6 @@
-//! What a summary kept of what it stands for.
+//! Independent audit of summaries: what a summary kept of the messages it replaces.
 //!
-//! A judge from outside: it reads the entries and the summary and knows nothing of how summaries are made.
+//! It reads only entries and summaries and shares no code with the summarizer.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Marks as another client sets them.
+//! Cache breakpoints at the positions where another client sets them.
 
 use pal_model::{ModelCard, Role};
 use pal_view::{BreakpointPosition, CacheBreakpoint, CacheTtl, Request};

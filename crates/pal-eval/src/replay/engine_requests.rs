@@ -1,4 +1,4 @@
-//! The way through a recording under a policy of our own: the engine decides what is sent.
+//! Replays a recording under one of this project's policies: the engine decides what each request contains.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::replay::recorded_session::RecordedCall;
 use crate::replay::replay_host::ReplayHost;
 use crate::replay::replay_options::ExtraLayer;
 use crate::replay::replay_provider::ReplayResponse;
-use crate::replay::replay_report::CompactionReport;
+use crate::replay::replay_report::ReplayedCompaction;
 use crate::replay::replay_state::ReplayRun;
 use crate::replay::replay_step::ReplayStep;
 
@@ -30,7 +30,7 @@ impl ReplayRun<'_> {
         let mut with_notes = None;
         if let Some(keeper) = &mut self.keeper {
             let with_notes = with_notes.insert(called.clone());
-            keeper.asking(&mut self.session, &mut with_notes.answer, called.started)?;
+            keeper.answer_request(&mut self.session, &mut with_notes.answer, called.started)?;
         }
         let called = with_notes.as_ref().unwrap_or(called);
         let mut desk = ReplayHost {
@@ -135,7 +135,7 @@ impl ReplayRun<'_> {
             }
             let said = self.recorded.entries().get(..at).unwrap_or_default();
             let audit = AuditTotals::of_view(self.session.view(), said, &boundary);
-            self.report.compactions.push(CompactionReport {
+            self.report.compactions.push(ReplayedCompaction {
                 trigger: boundary.trigger.to_string(),
                 how: boundary.method.to_string(),
                 before: boundary.tokens_before.unwrap_or_default(),

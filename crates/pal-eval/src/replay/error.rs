@@ -1,4 +1,4 @@
-//! Why a recording could not be replayed.
+//! Reasons why a recording cannot be replayed.
 
 use std::path::PathBuf;
 

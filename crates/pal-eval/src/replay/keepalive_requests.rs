@@ -1,8 +1,7 @@
-//! Pings in a replay (§10.5): what the agent would send in a pause to keep the cache warm, judged as it would judge it, paid
-//! for, and put into the log.
+//! Keepalive requests in a replay (§10.5): decided as the agent would decide, charged, and appended to the log.
 //!
-//! A pause is walked before anything that ends it is known. Behind its last answer a recording is taken to have been left open:
-//! what is sent there is paid for and good for nothing.
+//! A pause is simulated without knowing when it ends. After the last answer the session counts as left open, so keepalives sent there
+//! cost money and save nothing.
 
 use pal_model::{RequestSource, ResponseId, ResponseRecord, Timestamp};
 use pal_sim::ModelOutput;

@@ -1,4 +1,4 @@
-//! User messages that cannot be found any more.
+//! User messages that are neither visible nor referenced after a compaction.
 
 use std::path::Path;
 

@@ -1,9 +1,8 @@
-//! Notes in a replay (§7.1–7.2): kept as the agent would keep them, by a fork of the conversation or by the agent in passing,
-//! and paid for.
+//! Session notes in a replay (§7.1–7.2): updated by a fork or by the agent itself, and charged like any request.
 //!
-//! The text is taken from the conversation ([`ExtractiveNotes`]); when, with which directive, what a fork sees and what a
-//! compaction makes of it is the engine's own. A fork is taken to write sixty tokens a second, so that notes may come too late
-//! for a compaction, which waits for fifteen seconds.
+//! The text comes from the conversation ([`ExtractiveNotes`]). The engine decides when notes are written, with which directive, what the
+//! fork sees and how a compaction uses them. A fork is assumed to write 60 tokens per second, so notes may arrive too late for a
+//! compaction, which waits 15 seconds.
 
 mod extractive_notes;
 
@@ -91,21 +90,21 @@ impl ReplayNoteKeeper {
         provider: &mut ReplayProvider,
         now: Timestamp,
     ) -> Option<ReplayTotals> {
-        self.take_in(now);
+        self.apply_finished_notes(now);
         if self.taking.by != ReplayNoteWriter::Fork || !self.is_due(session) || self.running.is_some() {
             return None;
         }
-        let mut aside = session.fork(engine, now);
-        let covers = NotesCoverage { last: aside.newest()?, tokens: session.view().size().tokens };
+        let mut fork = session.fork(engine, now);
+        let covers = NotesCoverage { last: fork.newest()?, tokens: session.view().size().tokens };
         let estimator = session.view().estimator();
         let directive = notes_directive(NOTES_DIRECTIVE, PATH, &self.written.text(), estimator);
         let stretch = stretch(session.view(), self.noted, covers);
         let (next, edits) = self.written.grown(&stretch, estimator, self.taking.writes_whole);
-        aside.say(&directive);
-        let request = aside.request(OUTPUT_TOKENS.min(card.max_output));
-        let call = provider.call(&request, aside.betas(), card);
+        fork.push_user_message(&directive);
+        let request = fork.request(OUTPUT_TOKENS.min(card.max_output));
+        let call = provider.call(&request, fork.betas(), card);
         let body = call.body.to_joined_string();
-        let blocks = edits.iter().map(|input| said(None, input, self.taking.writes_whole)).collect();
+        let blocks = edits.iter().map(|input| edit_block(None, input, self.taking.writes_whole)).collect();
         let replied = provider.ask(now, &call, &body, Some(ModelOutput { blocks, stop: None }));
         let exchange = replied.exchange?;
         let mut took = ReplayTotals::default();
@@ -118,7 +117,7 @@ impl ReplayNoteKeeper {
     }
 
     /// Takes in what a fork has written by now.
-    fn take_in(&mut self, now: Timestamp) {
+    fn apply_finished_notes(&mut self, now: Timestamp) {
         if let Some((_, covers, written)) = self.running.take_if(|(until, ..)| *until <= now) {
             self.keep(covers, written);
         }
@@ -132,7 +131,7 @@ impl ReplayNoteKeeper {
 
     /// A request is about to leave: the agent is reminded if it is to write notes itself, and writes them with an answer that
     /// makes calls anyway.
-    pub(crate) fn asking(
+    pub(crate) fn answer_request(
         &mut self,
         session: &mut Session,
         answer: &mut ModelOutput,
@@ -142,7 +141,7 @@ impl ReplayNoteKeeper {
             // The answer that was to write them never came.
             self.running = None;
         }
-        self.take_in(now);
+        self.apply_finished_notes(now);
         if self.taking.by != ReplayNoteWriter::Main {
             return Ok(());
         }
@@ -177,7 +176,7 @@ impl ReplayNoteKeeper {
                 blocks.push(ContentBlock::parse(SharedText::from(format!(
                     r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{input}}}"#
                 ))));
-                answer.blocks.push(said(Some(id), input, self.taking.writes_whole));
+                answer.blocks.push(edit_block(Some(id), input, self.taking.writes_whole));
             }
             self.passing = Some(blocks);
             self.running = Some((now, covers, next));
@@ -207,7 +206,7 @@ impl ReplayNoteKeeper {
 
     /// The notes as a compaction gets them.
     pub(crate) fn for_compaction(&mut self, now: Timestamp) -> Option<SessionNotes> {
-        self.take_in(now.after(WAIT));
+        self.apply_finished_notes(now.after(WAIT));
         self.taken.late += u64::from(self.running.is_some());
         let noted = self.noted?;
         Some(SessionNotes { text: self.written.text(), path: PATH.to_owned(), last_covered: noted.last })
@@ -268,6 +267,6 @@ fn tool(writes_whole: bool) -> &'static str {
     if writes_whole { "Write" } else { "Edit" }
 }
 
-fn said(id: Option<String>, input: &SharedText, writes_whole: bool) -> OutputBlock {
+fn edit_block(id: Option<String>, input: &SharedText, writes_whole: bool) -> OutputBlock {
     OutputBlock::ToolUse { id, name: tool(writes_whole).to_owned(), input: input.clone() }
 }

@@ -1,7 +1,7 @@
-//! Notices that say the same are told once.
+//! Groups notices that differ only in numbers, so that each is reported once.
 
 /// Kinds of notices that are told.
-const NOTICES_MOST: usize = 40;
+const NOTICES_MAX: usize = 40;
 
 /// Notices in the order of their first, those that differ only in numbers as one: the first of them, and how many more
 /// there are.
@@ -14,7 +14,7 @@ pub fn group_notices(notices: Vec<String>) -> Vec<String> {
             None => groups.push((shape, notice, 0)),
         }
     }
-    let told = groups.into_iter().take(NOTICES_MOST).map(|(_, first, more)| match more {
+    let told = groups.into_iter().take(NOTICES_MAX).map(|(_, first, more)| match more {
         0 => first,
         more => format!("{first} (and {more} more like it)"),
     });
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_in_numbers_only_is_told_once() {
+    fn notices_that_differ_only_in_numbers_are_grouped() {
         let told =
             |notices: &[&str]| group_notices(notices.iter().map(|notice| (*notice).to_owned()).collect());
         assert_eq!(told(&[]), [""; 0]);
@@ -59,6 +59,6 @@ mod tests {
         );
         assert_eq!(told(&["a 1 b", "a b", "a 1 1 b"]).len(), 3, "numbers are not just left out");
         let kinds = (0..100).map(|kind| "x".repeat(kind)).collect();
-        assert_eq!(group_notices(kinds).len(), NOTICES_MOST);
+        assert_eq!(group_notices(kinds).len(), NOTICES_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! The model of a replay: it says what it was handed, and where that is nothing, what it finds in the request.
+//! Model of a replay: returns the recorded answer, or one derived from the request if none was recorded.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

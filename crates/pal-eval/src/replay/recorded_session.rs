@@ -1,4 +1,4 @@
-//! A recorded session, read: what was said, and which request was answered with what.
+//! A recorded session: its messages, and the answer to each request.
 
 use pal_model::{
     BlockType, Content, ContentBlock, EntryBody, LogEntry, MessageOrigin, ResponseId, ResponseRecord,

@@ -1,4 +1,4 @@
-//! Where the cache was lost: reads that fell, and why.
+//! Cache breaks of a replay: cache-read drops and their causes.
 
 use pal_model::{BreakCause, CacheBreak};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Errands of the engine in a replay: the simulator is the provider, the recording is the disk.
+//! Engine host of a replay: model calls go to the simulator, file reads to the recording.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub(crate) struct ReplayHost<'a> {
     /// Whole summaries of the ranges that notes stand for.
     pub(crate) full: Vec<Boundary>,
     /// Sent requests, in order.
-    pub(crate) exchanges: Vec<SentRequest>,
+    pub(crate) exchanges: Vec<ReplayedRequest>,
     /// Notices for the user.
     pub(crate) notices: Vec<String>,
     /// Time that the provider took.
@@ -51,7 +51,7 @@ pub(crate) struct ReplayHost<'a> {
 }
 
 /// A request that left, and what came back.
-pub(crate) struct SentRequest {
+pub(crate) struct ReplayedRequest {
     pub(crate) body: String,
     pub(crate) replied: ReplayResponse,
 }
@@ -69,7 +69,7 @@ impl ReplayHost<'_> {
         let start = Instant::now();
         let (replied, read) = self.provider.ask_and_read(now, &call, &body, answer);
         self.waited += start.elapsed();
-        self.exchanges.push(SentRequest { body, replied: replied.clone() });
+        self.exchanges.push(ReplayedRequest { body, replied: replied.clone() });
         (replied, read)
     }
 

@@ -1,4 +1,4 @@
-//! The models of a replay: the recording's own or another one, with cards even for unknown ones.
+//! Models of a replay: the recorded one or a replacement, each with a model card.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How a recording is replayed.
+//! Options of a replay.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The provider of a replay: the simulator, asked in the dialect of the model's vendor.
+//! Provider of a replay: the simulator, called in the dialect of the model's vendor.
 
 use pal_model::{
     CacheMode, ChunkedText, ContentBlock, ModelCard, ModelCatalog, Timestamp, member, object_fields,

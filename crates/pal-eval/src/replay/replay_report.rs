@@ -1,4 +1,4 @@
-//! What a replay came to.
+//! Report of one replay: totals, compactions, cache breaks, and content that was lost.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct ReplayReport {
     /// Layers that shortened the context, by name.
     pub layers: BTreeMap<String, ReplayLayerReport>,
     /// Where the view began anew.
-    pub compactions: Vec<CompactionReport>,
+    pub compactions: Vec<ReplayedCompaction>,
     /// Results of session notes; none if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<NotesReport>,
@@ -63,7 +63,7 @@ pub struct ReplayLayerReport {
 
 /// A compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CompactionReport {
+pub struct ReplayedCompaction {
     /// Trigger.
     pub trigger: String,
     /// Summary method.

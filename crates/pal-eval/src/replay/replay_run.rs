@@ -1,4 +1,4 @@
-//! The way through a recording: what was said is copied, what was asked is asked anew.
+//! Replays a recording: copies its messages into a new log and sends its requests again.
 
 use pal_context::cache::SentRequest;
 use pal_engine::AnsweredRequest;
@@ -20,10 +20,10 @@ use crate::replay::replay_host::MARKED_MESSAGES;
 use crate::replay::replay_models::lens;
 use crate::replay::replay_options::{ReplayOptions, ReplayPolicy};
 use crate::replay::replay_provider::{CacheReading, ReplayResponse};
-use crate::replay::replay_report::{CompactionReport, EngineTimes, ReplayReport};
+use crate::replay::replay_report::{EngineTimes, ReplayReport, ReplayedCompaction};
 use crate::replay::replay_state::ReplayRun;
 use crate::replay::replay_step::ReplayStep;
-use crate::replay::session_setup::{MAX_TOKENS, session_config};
+use crate::replay::session_setup::{TOKENS_MAX, session_config};
 use crate::replay::unseen_prefix;
 
 /// Replays a recording.
@@ -111,10 +111,10 @@ impl<'a> ReplayRun<'a> {
             return Ok(());
         }
         let kept = boundary.preserved.as_ref().map(|kept| kept.head);
-        let stretch = self.recorded.entries().get(self.progress.unsummarised..at).unwrap_or_default();
+        let stretch = self.recorded.entries().get(self.progress.unsummarized..at).unwrap_or_default();
         let end = kept.and_then(|head| stretch.iter().position(|entry| entry.id == head));
         let stretch = stretch.get(..end.unwrap_or(stretch.len())).unwrap_or_default();
-        self.report.compactions.push(CompactionReport {
+        self.report.compactions.push(ReplayedCompaction {
             trigger: boundary.trigger.to_string(),
             how: boundary.method.to_string(),
             before: self.progress.context_tokens,
@@ -123,7 +123,7 @@ impl<'a> ReplayRun<'a> {
             audit: AuditTotals::of(&boundary.summary, stretch),
         });
         // The summary is a source of the next one.
-        self.progress.unsummarised = at;
+        self.progress.unsummarized = at;
         self.progress.was_cut = true;
         Ok(())
     }
@@ -146,7 +146,7 @@ impl<'a> ReplayRun<'a> {
         if self.options.policy != ReplayPolicy::None {
             return self.send_by_engine(at, called, request, watch);
         }
-        let max_tokens = MAX_TOKENS.min(self.card.max_output);
+        let max_tokens = TOKENS_MAX.min(self.card.max_output);
         let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
         let betas = self.engine.cache.betas.clone();
         let (rendered, call) = self.timed(|run| {
@@ -212,7 +212,7 @@ impl<'a> ReplayRun<'a> {
             entry,
             source: &request.source,
             asked,
-            lifetime: called.lifetime,
+            ttl: called.lifetime,
             started: called.started,
             response: &ResponseId::from(exchange.response.as_str()),
             usage: &exchange.usage,

@@ -25,7 +25,7 @@ use crate::replay::session_setup::session_config;
 use crate::replay::unseen_prefix;
 
 /// Refusals that are told word for word.
-const REJECTIONS_MOST: usize = 5;
+const REJECTIONS_MAX: usize = 5;
 
 /// A replay in progress.
 pub(crate) struct ReplayRun<'a> {
@@ -58,7 +58,7 @@ pub(crate) struct ReplayProgress {
     /// The size of the newest context.
     pub(crate) context_tokens: u64,
     /// Where the entries that the next summary stands for begin.
-    pub(crate) unsummarised: usize,
+    pub(crate) unsummarized: usize,
     /// Since when every request is answered, while keeping the cache warm may pay.
     pub(crate) rests_since: Option<Timestamp>,
 }
@@ -155,7 +155,7 @@ impl<'a> ReplayRun<'a> {
         });
         let has_read = called.usage.as_ref().is_some_and(|usage| usage.cache_read_input_tokens > 0);
         let Some(prefix) = self.shared.as_ref().filter(|_| is_cold && has_read) else { return };
-        let Some(view) = unseen_prefix::alone(prefix, self.session.view().lens()) else { return };
+        let Some(view) = unseen_prefix::prefix_view(prefix, self.session.view().lens()) else { return };
         let options = RenderOptions { max_tokens: 1, stream: true, spell_out_unseen: true };
         let request = mark_as_client(view.render(options), &self.card, 0, called.lifetime);
         let betas = self.engine.cache.betas.clone();
@@ -171,7 +171,7 @@ impl<'a> ReplayRun<'a> {
 
     pub(crate) fn refuse(&mut self, status: u16, message: String) {
         self.report.rejected += 1;
-        if self.report.rejections.len() < REJECTIONS_MOST {
+        if self.report.rejections.len() < REJECTIONS_MAX {
             let request = self.progress.call;
             self.report.rejections.push(Rejection { request, status, message });
         }

@@ -1,4 +1,4 @@
-//! One request of a replay, as an observer sees it.
+//! One request of a replay, for observers.
 
 use std::time::Duration;
 

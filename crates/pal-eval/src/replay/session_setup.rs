@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use crate::replay::replay_options::ReplayOptions;
 
 /// Most tokens that an answer may have: enough for what was recorded.
-pub(crate) const MAX_TOKENS: u64 = 64_000;
+pub(crate) const TOKENS_MAX: u64 = 64_000;
 
 /// Configuration of a session of this model.
 pub(crate) fn session_config(options: &ReplayOptions, card: &ModelCard, lifetime: CacheTtl) -> SessionConfig {
@@ -33,6 +33,6 @@ pub(crate) fn session_config(options: &ReplayOptions, card: &ModelCard, lifetime
     };
     // The same path wherever the replay keeps its files.
     let log = std::path::Path::new("session/log.jsonl");
-    let config = SessionConfig::for_log(log, options.layers.clone(), limits, MAX_TOKENS).with_cache(cache);
+    let config = SessionConfig::for_log(log, options.layers.clone(), limits, TOKENS_MAX).with_cache(cache);
     if options.may_compact { config } else { config.without_summaries() }
 }

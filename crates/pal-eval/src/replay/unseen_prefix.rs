@@ -1,10 +1,8 @@
-//! The part of a prompt that a transcript does not hold, as large as it was for the provider and divided as the
-//! recording's client divided it.
+//! The part of a prompt that a transcript does not contain, with the size the provider counted and the division the recorded client used.
 //!
-//! Clients mark the end of what all their sessions share, and not the end of what stands before the messages: the
-//! rest (environment, instruction files) is cached with the messages, and written again behind a compaction. Where that
-//! end was, the recorded reads tell; the view's own stand-in then takes the shared part, and the rest stands before the
-//! first message.
+//! Clients set a breakpoint after the part that all their sessions share, not at the end of the prefix. The rest (environment,
+//! instruction files) is cached with the messages and written again after a compaction. The recorded cache reads tell where the shared
+//! part ends; it becomes the view's placeholder prefix, and the rest precedes the first message.
 
 use pal_model::{
     Content, ContentBlock, EntryBody, EntryDraft, IdSource, LogEntry, ModelCard, PromptPrefix, SharedText,
@@ -64,7 +62,7 @@ fn counted_share(lens: &Lens, provider: &mut ReplayProvider) -> f64 {
         notes: Default::default(),
     };
     let options = RenderOptions { max_tokens: 1, stream: false, spell_out_unseen: true };
-    let Some(view) = alone(&prefix, lens) else { return 1.0 };
+    let Some(view) = prefix_view(&prefix, lens) else { return 1.0 };
     let request = view.render(options);
     let texts = request
         .system_blocks()
@@ -75,7 +73,7 @@ fn counted_share(lens: &Lens, provider: &mut ReplayProvider) -> f64 {
 }
 
 /// A view of nothing but a prefix.
-pub(crate) fn alone(prefix: &PromptPrefix, lens: &Lens) -> Option<View> {
+pub(crate) fn prefix_view(prefix: &PromptPrefix, lens: &Lens) -> Option<View> {
     let at = Timestamp::default();
     let entry = EntryDraft::prefix(prefix).into_entry(IdSource::seeded(0).next_id(at), None, at);
     entry.ok().map(|entry| View::from_branch(lens.clone(), [entry]))

@@ -1,4 +1,4 @@
-//! The lab over made sessions whose figures are known, and over a few recorded ones.
+//! Policy comparison over synthetic sessions with known figures, and over a few recorded ones.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -1,4 +1,4 @@
-//! A few recorded sessions: every row lives, and what is reported hangs together. `PAL_LAB_OUT=DIR` measures them all and
+//! Comparisons over a few recorded sessions: every row runs, and the report is consistent. `PAL_LAB_OUT=DIR` measures all sessions and
 //! writes the report there.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Sessions made up for what they show.
+//! Comparisons over synthetic sessions, each built to show one effect.
 
 use pal_eval::comparison::{EvalPlan, POLICY_ROWS, PolicyComparison, find_policy_row, run_evaluation};
 use pal_eval::replay::RecordedSession;

@@ -1,6 +1,6 @@
-//! **No fall of the cache without its true cause.** Over replays of every recorded session, with the recording's own
-//! decisions and under the threshold policy: every fall of the reads gets a cause, the simulator's own record of the request
-//! confirms it, and what the provider says aloud does not speak against it.
+//! **Every cache-read drop gets its true cause.** In replays of every recorded session, with the recorded decisions and under the
+//! threshold policy, every drop has a cause, the simulator's own record of the request confirms it, and the provider's reported reason
+//! does not contradict it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

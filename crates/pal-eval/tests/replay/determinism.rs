@@ -1,14 +1,12 @@
-//! **What is sent is a function of what was said, and of nothing else.** Every request of every recorded session, the
-//! requests for summaries included, is the same byte for byte whether the session runs through, runs a second time, or
-//! is killed and resumed from its log on disk before any of its requests.
+//! **Requests are a pure function of the conversation.** Every request of every recorded session, summary requests included, has the
+//! same bytes whether the session runs through, runs a second time, or is killed and resumed from its log before any of its requests.
 //!
-//! Three things rest on this. The prompt cache: one byte of difference early in a request, and all behind it is paid for
-//! again. Undo and resume: a session that was killed goes on as the one that was not, because the log holds every
-//! decision and the view invents none. And every other test here: a replay that differed from run to run would measure
-//! chance.
+//! Three things depend on this. The prompt cache: one byte of difference early in a request, and everything after it is paid for again.
+//! Undo and resume: a killed session continues exactly like one that was not, because the log has every decision and the view invents
+//! none. And every other test here: a replay that differed from run to run would measure chance.
 //!
-//! So clocks, random numbers, the order of hash maps, state that lives in memory only, and anything that a resumed
-//! session reads differently from a live one show up here, as the number of the first request that differs.
+//! So clocks, random numbers, the order of hash maps, state that exists in memory only, and anything that a resumed session reads
+//! differently from a live one show up here, as the number of the first request that differs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

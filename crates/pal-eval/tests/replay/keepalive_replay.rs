@@ -1,4 +1,4 @@
-//! Requests that only keep the cache warm: what they cost and save.
+//! Costs and savings of keepalive requests.
 
 use std::path::PathBuf;
 

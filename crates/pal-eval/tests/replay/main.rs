@@ -1,4 +1,4 @@
-//! Recorded sessions, replayed: that nothing depends on restarts, and that the simulator does what the provider did.
+//! Replays of recorded sessions: restarts change nothing, and the simulator agrees with the provider.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

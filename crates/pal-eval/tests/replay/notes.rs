@@ -1,5 +1,5 @@
-//! Recorded sessions with notes, kept by a fork and by the agent in passing: compactions take them, nothing is lost by it, and
-//! what notes lose against a whole summary of the same stretch is known.
+//! Recorded sessions with notes, written by a fork and by the agent itself: compactions use them, lose no user message, and the
+//! content lost compared with a full summary is measured.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,9 @@ const WINDOW: u64 = 200_000;
 /// Number of of the longest sessions are replayed with notes that the agent writes itself.
 const SESSIONS: usize = 4;
 /// Bars for notes by a fork: compactions without a model call, share of cache reads, and maximum cost.
-const FREE_LEAST: f64 = 0.9;
-const CACHED_LEAST: f64 = 0.95;
-const COST_MOST: f64 = 0.08;
+const FREE_MIN: f64 = 0.9;
+const CACHED_MIN: f64 = 0.95;
+const COST_MAX: f64 = 0.08;
 
 fn with_notes(by: ReplayNoteWriter) -> ReplayOptions {
     let notes = ReplayNotes { by, writes_whole: false, cadence: NotesCadence::default() };
@@ -85,13 +85,13 @@ fn recorded_sessions_compact_by_notes_of_a_fork() {
     }
     check(ReplayNoteWriter::Fork, &reports);
     let (all, free) = compactions(&reports);
-    assert!(free as f64 >= FREE_LEAST * all as f64, "{free} of {all}");
+    assert!(free as f64 >= FREE_MIN * all as f64, "{free} of {all}");
     let (whole, forks, ..) = sums(&reports);
-    assert!(forks.cache_hit_ratio >= CACHED_LEAST, "{:.4} cached", forks.cache_hit_ratio);
+    assert!(forks.cache_hit_ratio >= CACHED_MIN, "{:.4} cached", forks.cache_hit_ratio);
     let own = forks.cost_usd.unwrap();
     let share = own / (whole.cost_usd.unwrap() - own);
     println!("{:.2} % cached, {:.2} % of the cost", 100.0 * forks.cache_hit_ratio, 100.0 * share);
-    assert!(share <= COST_MOST, "{:.4} of the cost", share);
+    assert!(share <= COST_MAX, "{:.4} of the cost", share);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The simulator held against reality: for every recorded call, the shares of the prompt that were read from the cache
-//! and written to it, as the provider reported them and as the simulator does.
+//! Compares the simulator with the real provider: for every recorded call, the shares of the prompt read from the cache and written to
+//! it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Recorded sessions, read.
+//! Reads the recorded sessions.
 
 use std::path::Path;
 

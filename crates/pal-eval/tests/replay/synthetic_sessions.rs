@@ -1,4 +1,4 @@
-//! Recordings made up for what they show.
+//! Synthetic recordings, each built to show one behavior.
 
 use pal_eval::replay::{RecordedSession, ReplayError, ReplayOptions, RestartPoint, replay, replay_watched};
 use pal_model::{
@@ -161,7 +161,7 @@ fn a_restart_between_any_two_turns_changes_no_byte() {
 }
 
 #[test]
-fn what_was_cached_expires_by_the_recorded_clock() {
+fn cache_expires_by_the_recorded_clock() {
     let mut made = Made::new(12_000);
     made.person("Go on.");
     made.turn(2_000);

@@ -1,8 +1,8 @@
-//! **Every recorded session lives through every window.** At the window of its own model, at 200 000, 60 000 and 30 000
-//! tokens, under the threshold policy: the provider refuses nothing, no context outgrows the window, nothing that a person
-//! said is lost from the log, and after every compaction all their words are in sight or pointed to.
+//! **Every recorded session survives every window.** At its own model's window and at 200,000, 60,000 and 30,000 tokens, under the
+//! threshold policy: the provider refuses no request, no context exceeds the window, no user message is lost from the log, and after
+//! every compaction all user messages are visible or referenced.
 //!
-//! What the layers freed and what the audits found is printed, a line for each session and one for each window.
+//! Prints the savings of the layers and the findings of the audits, one line per session and one per window.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

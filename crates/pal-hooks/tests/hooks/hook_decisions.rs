@@ -133,7 +133,7 @@ fn plain_text_is_for_the_model_where_the_contract_says_so() {
 }
 
 #[test]
-fn json_is_read_whatever_the_exit_code() {
+fn json_output_is_read_for_any_exit_code() {
     let output = json!({"systemMessage": "still here"});
     let outcome = HookFixture::new().run(&stop(), &[&format!("{}\nexit 7", printing(&output))]);
     assert_eq!(outcome.system_messages, ["still here"]);

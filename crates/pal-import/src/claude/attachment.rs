@@ -60,7 +60,7 @@ fn text(kind: &str, raw: &str) -> Option<String> {
         "hook_success" | "hook_additional_context" | "hook_blocking_error" => {
             let name = field(raw, "hookName").unwrap_or("hook".into());
             let [content, error] = pick_or_none(raw, &["content", "blockingError"]);
-            let text = words(content).or_else(|| words(error))?;
+            let text = decoded_text(content).or_else(|| decoded_text(error))?;
             Some(format!("The hook {name} reported:\n{text}"))
         }
         "queued_command" => Some(format!("This came in while you were working:\n{}", field(raw, "prompt")?)),
@@ -71,7 +71,7 @@ fn text(kind: &str, raw: &str) -> Option<String> {
 /// Unknown kind: its first text field, if any.
 fn other(kind: &str, raw: &str) -> Option<String> {
     let fields = pick_or_none(raw, &["content", "text", "snippet", "prompt", "message", "memories"]);
-    let text = fields.into_iter().find_map(words)?;
+    let text = fields.into_iter().find_map(decoded_text)?;
     match kind {
         "total_tokens_reminder" => Some(text),
         _ => Some(format!("{}:\n{text}", kind.replace(['_', '-'], " "))),
@@ -83,14 +83,14 @@ fn field(raw: &str, name: &str) -> Option<String> {
 }
 
 /// Text of a raw value: a string, a list of strings, or JSON; `None` if empty.
-fn words(raw: Option<&str>) -> Option<String> {
+fn decoded_text(raw: Option<&str>) -> Option<String> {
     let raw = raw?.trim();
     if raw.starts_with('"') {
         return unescape(raw).filter(|text| !text.trim().is_empty()).map(Into::into);
     }
     if raw.starts_with('[') {
         let items = array_items(raw).ok()?;
-        let texts: Vec<String> = items.into_iter().filter_map(|item| words(Some(item))).collect();
+        let texts: Vec<String> = items.into_iter().filter_map(|item| decoded_text(Some(item))).collect();
         return (!texts.is_empty()).then(|| texts.join("\n"));
     }
     (raw.starts_with('{') && raw != "{}").then(|| raw.to_owned())
@@ -101,7 +101,7 @@ fn file(kind: &str, raw: &str) -> Option<String> {
     let name = string(name).unwrap_or("a file".into());
     let [file] = pick_or_none(content.unwrap_or("{}"), &["file"]);
     let [text] = pick_or_none(file.unwrap_or("{}"), &["content"]);
-    let text = words(text).or_else(|| words(content)).unwrap_or_default();
+    let text = decoded_text(text).or_else(|| decoded_text(content)).unwrap_or_default();
     let intro = if kind == "file" { "The content of" } else { "Already read, and unchanged:" };
     Some(format!("{intro} {name}:\n{text}"))
 }
@@ -122,12 +122,12 @@ fn image(raw: &str) -> Option<String> {
 fn delta(intro: &str, raw: &str, added: &[&str; 2], removed: &str) -> Option<String> {
     let mut text = String::new();
     // Lines are preferred over names.
-    let found = pick_or_none(raw, added).into_iter().find_map(words);
+    let found = pick_or_none(raw, added).into_iter().find_map(decoded_text);
     if let Some(added) = found {
         let _ = write!(text, "{intro}:\n{added}");
     }
     let [gone] = pick_or_none(raw, &[removed]);
-    if let Some(gone) = words(gone) {
+    if let Some(gone) = decoded_text(gone) {
         let _ = write!(text, "{}No longer there:\n{gone}", if text.is_empty() { "" } else { "\n" });
     }
     (!text.is_empty()).then_some(text)

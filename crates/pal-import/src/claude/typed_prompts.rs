@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_prompts_are_recognised() {
+    fn typed_prompts_are_recognized() {
         let cases = [
             ("fix it", true),
             ("<div> is not closed", true),

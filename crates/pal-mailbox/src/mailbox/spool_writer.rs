@@ -46,7 +46,7 @@ impl<D: MailboxDisk> SpoolWriter<D> {
     }
 
     fn post_locked(&mut self, message: &Envelope) -> Result<PostOutcome, PostError> {
-        let (mut index, torn_bytes) = self.look().map_err(|error| fault(&self.disk, "read", error))?;
+        let (mut index, torn_bytes) = self.read_index().map_err(|error| fault(&self.disk, "read", error))?;
         let posted = match index.known.status(message.id) {
             IdStatus::Before => Ok(PostOutcome::Duplicate),
             IdStatus::Forgotten => Err(PostError::Forgotten { id: message.id }),
@@ -57,7 +57,7 @@ impl<D: MailboxDisk> SpoolWriter<D> {
     }
 
     /// Reads new lines; returns the index and the number of torn bytes after the last line end.
-    fn look(&mut self) -> io::Result<(SpoolIndex, u64)> {
+    fn read_index(&mut self) -> io::Result<(SpoolIndex, u64)> {
         let mut index = match self.index.take() {
             Some(index) if self.is_current(&index)? => index,
             _ => self.begin()?,

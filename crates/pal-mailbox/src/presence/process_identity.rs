@@ -20,7 +20,7 @@ impl ProcessIdentity {
 
     /// The running process with this PID, if any.
     pub fn of(pid: u32) -> Option<ProcessIdentity> {
-        began(pid).map(|began| ProcessIdentity { pid, began })
+        start_time(pid).map(|began| ProcessIdentity { pid, began })
     }
 
     /// Reports whether the process still runs.
@@ -31,7 +31,7 @@ impl ProcessIdentity {
 
 /// Start time in ticks since boot, and the boot id.
 #[cfg(target_os = "linux")]
-fn began(pid: u32) -> Option<String> {
+fn start_time(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let ticks = ticks_in(&stat)?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -49,7 +49,7 @@ fn ticks_in(stat: &str) -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn began(pid: u32) -> Option<String> {
+fn start_time(pid: u32) -> Option<String> {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
     match rustix::process::test_kill_process(pid) {
         Ok(()) | Err(rustix::io::Errno::PERM) => Some(String::new()),

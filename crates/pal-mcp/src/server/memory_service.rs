@@ -56,9 +56,9 @@ impl MemoryService {
     fn search(&self, asked: &MemorySearchInput) -> Result<String, String> {
         let most = asked.limit.unwrap_or(HITS_DEFAULT).clamp(1, HITS_MAX);
         let Some(mut memory) = self.existing()? else { return Ok(nothing_yet()) };
-        let found = memory.search(&asked.query, most, now()).map_err(words)?;
+        let found = memory.search(&asked.query, most, now()).map_err(error_text)?;
         if found.is_empty() {
-            let count = memory.list().map_err(words)?.len();
+            let count = memory.list().map_err(error_text)?.len();
             return Ok(format!("None of the {count} memories fits. Try other words."));
         }
         let line = |listed: &pal_memory::MemorySummary| {
@@ -72,11 +72,11 @@ impl MemoryService {
 
     fn read(&self, asked: &MemoryReadInput) -> Result<String, String> {
         let memory = self.existing()?.ok_or_else(nothing_yet)?;
-        let slug = memory.find(&asked.name).map_err(words)?;
-        let file = memory.read_file(&slug).map_err(words)?;
+        let slug = memory.find(&asked.name).map_err(error_text)?;
+        let file = memory.read_file(&slug).map_err(error_text)?;
         // Read-only access leaves no trace.
         if !self.is_read_only {
-            memory.note_used(&slug, now(), None).map_err(words)?;
+            memory.note_used(&slug, now(), None).map_err(error_text)?;
         }
         let end = file.floor_char_boundary(READ_BYTES_MAX.min(file.len()));
         let more = match file.len() - end {
@@ -96,11 +96,11 @@ impl MemoryService {
             ));
         }
         let by = Author::Named(format!("mcp {client}"));
-        let mut memory = self.memory.open(now()).map_err(words)?;
+        let mut memory = self.memory.open(now()).map_err(error_text)?;
         let (slug, head) = match &asked.replaces {
             Some(name) => {
-                let slug = memory.find(name).map_err(words)?;
-                let head = memory.read(&slug).map_err(words)?.head;
+                let slug = memory.find(name).map_err(error_text)?;
+                let head = memory.read(&slug).map_err(error_text)?.head;
                 (slug, head)
             }
             None => {
@@ -120,7 +120,7 @@ impl MemoryService {
             ..head
         };
         let topic = MemoryFile::new(head, format!("{}\n", asked.text.trim_end()));
-        let written = memory.write(&slug, &topic, &by, now()).map_err(words)?;
+        let written = memory.write(&slug, &topic, &by, now()).map_err(error_text)?;
         let masked = match written.masked.len() {
             0 => String::new(),
             count => format!(" Not written, because they look like secrets: {count}."),
@@ -136,7 +136,7 @@ impl MemoryService {
     }
 
     fn existing(&self) -> Result<Option<MemoryStore>, String> {
-        self.memory.open_existing(now()).map_err(words)
+        self.memory.open_existing(now()).map_err(error_text)
     }
 }
 
@@ -162,7 +162,7 @@ fn nothing_yet() -> String {
 }
 
 #[allow(clippy::needless_pass_by_value)]
-fn words(error: MemoryError) -> String {
+fn error_text(error: MemoryError) -> String {
     error.to_string()
 }
 

@@ -29,7 +29,7 @@ pub(super) struct CheckedMemory {
 impl CheckedMemory {
     pub(super) fn new(slug: &str, topic: MemoryFile) -> CheckedMemory {
         let text = format!("{}\n{}", topic.head.description, topic.body);
-        let words = words(&topic.body).collect();
+        let words = lowercase_words(&topic.body).collect();
         CheckedMemory { file: format!("{slug}.md"), claims: claims(&text), words, topic }
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn duplicates(subjects: &[CheckedMemory]) -> Vec<MemoryFinding> {
     let mut findings = Vec::new();
     for (one, other) in candidate_pairs(subjects) {
         let description =
-            |subject: &CheckedMemory| words(&subject.topic.head.description).collect::<Vec<_>>();
+            |subject: &CheckedMemory| lowercase_words(&subject.topic.head.description).collect::<Vec<_>>();
         let (mine, theirs) = (description(one), description(other));
         let why = match () {
             () if !mine.is_empty() && mine == theirs => "have the same description",
@@ -91,7 +91,8 @@ pub(super) fn contradictions(subjects: &[CheckedMemory]) -> Vec<MemoryFinding> {
 fn candidate_pairs(subjects: &[CheckedMemory]) -> Vec<(&CheckedMemory, &CheckedMemory)> {
     let mut by_word: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, subject) in subjects.iter().enumerate() {
-        let head = words(&subject.topic.head.description).chain(words(&subject.topic.head.name));
+        let head =
+            lowercase_words(&subject.topic.head.description).chain(lowercase_words(&subject.topic.head.name));
         for word in head.chain(subject.words.iter().cloned()).collect::<BTreeSet<_>>() {
             by_word.entry(word).or_default().push(at);
         }
@@ -142,7 +143,8 @@ fn claims(text: &str) -> Vec<MemoryClaim> {
     for sentence in text.split(['\n', '!', ';']).flat_map(|line| line.split(". ")) {
         let sentence = sentence.trim();
         if let Some(found) = RULE.as_ref().and_then(|rule| rule.captures(sentence)) {
-            let about: BTreeSet<String> = words(&found["about"]).filter(|word| !is_filler(word)).collect();
+            let about: BTreeSet<String> =
+                lowercase_words(&found["about"]).filter(|word| !is_filler(word)).collect();
             if !about.is_empty() {
                 let is_for = found.name("for").is_some() && !is_negated(&found["about"]);
                 claims.push(MemoryClaim::Rule {
@@ -152,7 +154,8 @@ fn claims(text: &str) -> Vec<MemoryClaim> {
                 });
             }
         } else if let Some(found) = VALUE.as_ref().and_then(|value| value.captures(sentence)) {
-            let key = words(&found[1]).filter(|word| !is_filler(word)).collect::<Vec<_>>().join(" ");
+            let key =
+                lowercase_words(&found[1]).filter(|word| !is_filler(word)).collect::<Vec<_>>().join(" ");
             if !key.is_empty() {
                 let value = found[2].trim_end_matches(['.', ',']).to_lowercase();
                 claims.push(MemoryClaim::Value { key, value });
@@ -163,7 +166,9 @@ fn claims(text: &str) -> Vec<MemoryClaim> {
 }
 
 fn is_negated(about: &str) -> bool {
-    words(about).next().is_some_and(|word| matches!(word.as_str(), "not" | "never" | "nicht" | "nie"))
+    lowercase_words(about)
+        .next()
+        .is_some_and(|word| matches!(word.as_str(), "not" | "never" | "nicht" | "nie"))
 }
 
 /// Words that do not count as the subject of a rule.
@@ -177,7 +182,7 @@ fn is_filler(word: &str) -> bool {
 }
 
 /// Lower-case words of a text.
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+fn lowercase_words(text: &str) -> impl Iterator<Item = String> + '_ {
     let parts = text.split(|c: char| !c.is_alphanumeric());
     parts.filter(|word| word.chars().count() > 1 || !word.is_ascii()).map(str::to_lowercase)
 }
@@ -247,7 +252,7 @@ pub(super) fn paths(subject: &CheckedMemory, is_there: &dyn Fn(&str) -> bool) ->
     })
 }
 
-/// Recognises host names, such as `example.com/page`.
+/// Recognizes host names, such as `example.com/page`.
 fn is_host(name: &str) -> bool {
     const ENDINGS: [&str; 9] = [".com", ".org", ".net", ".io", ".dev", ".de", ".ai", ".rs", ".app"];
     let first = name.split('/').next().unwrap_or("");

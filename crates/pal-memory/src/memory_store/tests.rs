@@ -1,4 +1,4 @@
-//! Behaviour that users rely on.
+//! Behavior that users rely on.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -17,7 +17,7 @@ pub(crate) const SHIPPED: &str = "as shipped: the same, varied";
 /// Results per question.
 const SHOWN: usize = 5;
 /// Maximum characters of a prompt and of an answer in a memory.
-const TEXT_MOST: usize = 2_000;
+const TEXT_MAX: usize = 2_000;
 
 /// Scores of all questions, by ranking.
 #[derive(Default)]
@@ -173,7 +173,7 @@ impl RepositoryMemory {
         let slug = self.memory.unused_slug(&name);
         let files: Vec<&str> = turn.files.iter().map(String::as_str).collect();
         let description = files.join(", ");
-        let cut = |text: &str| text.chars().take(TEXT_MOST).collect::<String>();
+        let cut = |text: &str| text.chars().take(TEXT_MAX).collect::<String>();
         let body =
             format!("{}\n\n{}\n\n{}\n", cut(&turn.prompt), cut(&turn.said), cut(&turn.commands.join("\n")));
         let head = MemoryHeader {

@@ -26,7 +26,7 @@ const TEMPLATE_TAGS: [&[&str]; 11] = [
 ];
 
 /// Maximum length of a control token's name.
-const MAX_TOKEN_NAME_CHARS: usize = 64;
+const TOKEN_NAME_CHARS_MAX: usize = 64;
 
 /// Returns true if the text after an opening bracket and its backslashes is a guarded tag, or the beginning of one that
 /// is cut off by the end of the text.
@@ -117,7 +117,7 @@ fn is_token(tag: &str, alphabet: TagAlphabet) -> bool {
             return length > 0 && letters.next().is_none_or(is_closer);
         }
         let is_of_name = letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':' | '/' | '▁');
-        if !is_of_name || length == MAX_TOKEN_NAME_CHARS {
+        if !is_of_name || length == TOKEN_NAME_CHARS_MAX {
             return false;
         }
         length += 1;

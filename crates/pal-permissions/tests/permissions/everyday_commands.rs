@@ -232,7 +232,7 @@ fn modes_differ_in_what_they_ask() {
 }
 
 #[test]
-fn read_only_commands_are_recognised() {
+fn read_only_commands_are_recognized() {
     for command in
         ["ls", "cat a | grep b", "git log -3 && git diff", "rg x; find . -name y", "cat < a", "timeout 5 ls"]
     {

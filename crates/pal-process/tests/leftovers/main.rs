@@ -116,7 +116,7 @@ fn nothing_that_a_command_started_outlives_it() {
     a_background_command_is_left_alone();
     a_session_ends_what_its_commands_left();
     the_program_ends_everything_below_it();
-    what_a_killed_program_left_is_found_by_its_mark();
+    leftovers_of_a_killed_program_are_found_by_their_tag();
     strangers_are_never_touched();
     the_same_holds_in_a_container();
 }
@@ -193,7 +193,7 @@ fn a_session_ends_what_its_commands_left() {
     let start = |session: &ProcessSession, time: &str| {
         let started = Command::new("setsid")
             .args(["-f", "sleep", time])
-            .env(SESSION_VARIABLE, session.mark())
+            .env(SESSION_VARIABLE, session.tag())
             .stdin(Stdio::null())
             .status();
         assert!(started.unwrap().success());
@@ -225,7 +225,7 @@ fn the_program_ends_everything_below_it() {
     assert_eq!(zombies(), 0);
 }
 
-fn what_a_killed_program_left_is_found_by_its_mark() {
+fn leftovers_of_a_killed_program_are_found_by_their_tag() {
     // A foreign process whose owner is gone: pid 1 of another boot.
     let stray = |mark: String, time: &str| {
         let mut command = Command::new("setsid");

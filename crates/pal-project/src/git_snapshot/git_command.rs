@@ -1,4 +1,4 @@
-//! Runs one git command, read-only and never longer than until its deadline.
+//! Runs one read-only git command with a deadline.
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What is read from git's configuration before anything else is asked, and what of it must not be obeyed.
+//! Reads git's configuration before any other git command, and finds the settings that must be overridden.
 
 use super::git_command::{GitCall, GitFailure, run_git};
 

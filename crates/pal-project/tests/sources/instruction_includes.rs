@@ -101,7 +101,7 @@ fn includes_end_at_a_depth_of_five() {
 }
 
 #[test]
-fn what_is_not_text_is_left_out() {
+fn non_text_includes_are_left_out() {
     check(
         "
         repo home/project

@@ -95,7 +95,7 @@ fn bare_and_off() {
 }
 
 #[test]
-fn what_is_no_file_is_left_out() {
+fn non_files_are_left_out() {
     let place = ProjectFixture::new(
         "
         repo home/project

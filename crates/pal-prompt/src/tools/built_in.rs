@@ -1,4 +1,4 @@
-//! The program's own tools: what the model is told of each.
+//! Definitions of the built-in tools, as the model sees them.
 
 use pal_model::SharedText;
 use smol_str::SmolStr;

@@ -1,11 +1,11 @@
-//! Tools: their definitions in a fixed order, rendered once, and those that are found when they are needed.
+//! Tool definitions in a fixed order, rendered once, and deferred tools, which the model looks up when it needs them.
 //!
-//! The tools come first in a request, so nothing that happens in a session may change their list. Deferred tools
-//! stand in it marked as such where the model's endpoint looks them up; elsewhere they stay out of it, a search
-//! tells the model their definitions, and one dispatcher calls them.
+//! Tools come first in a request, so nothing in a session may change their list. If the model's endpoint supports tool search, deferred
+//! tools are in the list and marked as such. Otherwise they are left out, a search tool returns their definitions, and one dispatcher
+//! calls them.
 
 mod built_in;
-mod tool_catalogue;
+mod tool_catalog;
 mod tool_schema;
 mod tool_search;
 mod wire_names;
@@ -14,7 +14,7 @@ use pal_model::SharedText;
 use smol_str::SmolStr;
 
 pub use built_in::{CALL_TOOL, TOOL_SEARCH, built_in_tools};
-pub use tool_catalogue::{CatalogueTool, ToolCatalogue};
+pub use tool_catalog::{CatalogTool, ToolCatalog};
 
 /// A tool as its owner describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]

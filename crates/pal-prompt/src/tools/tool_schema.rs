@@ -1,4 +1,4 @@
-//! Schemas: whether a provider takes one, and its one rendering.
+//! Tool schemas: the check that a provider accepts one, and its canonical rendering.
 
 use pal_model::{
     JsonField, SharedText, escape_into, escape_tags, member, object_fields, replace_lone_surrogates, unescape,
@@ -10,7 +10,7 @@ use crate::defused_text::one_line;
 const DEPTH_MAX: usize = 100;
 
 /// Most characters of a parameter's name.
-const KEY_MOST: usize = 64;
+const KEY_MAX: usize = 64;
 
 /// Members that providers refuse at the top of a schema.
 const REFUSED: [&str; 3] = ["oneOf", "anyOf", "allOf"];
@@ -41,7 +41,7 @@ fn find_refused_key(schema: &[JsonField<'_>]) -> Option<String> {
     let properties = object_fields(member(schema, "properties")?).ok()?;
     let is_taken = |key: &str| {
         let is_known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-        (1..=KEY_MOST).contains(&key.len()) && key.bytes().all(is_known)
+        (1..=KEY_MAX).contains(&key.len()) && key.bytes().all(is_known)
     };
     properties.into_iter().map(|(key, _)| key.into_owned()).find(|key| !is_taken(key))
 }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_provider_takes_has_a_reason() {
+    fn unsupported_schema_is_rejected_with_a_reason() {
         let deep = format!(r#"{{"type":"object","a":{}{}}}"#, "[".repeat(200), "]".repeat(200));
         for (schema, why) in [
             ("", "no JSON object"),

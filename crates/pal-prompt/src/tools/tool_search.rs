@@ -1,19 +1,19 @@
-//! Finding deferred tools, and what the search's result says.
+//! Search for deferred tools, and the text of its result.
 
 use pal_model::{Content, ContentBlock, ModelCard, SharedText, escape_into};
 
-use super::{CatalogueTool, ToolCatalogue};
+use super::{CatalogTool, ToolCatalog};
 
 /// Most tools that one search finds by words.
-const FOUND_MOST: usize = 5;
+const FOUND_MAX: usize = 5;
 
 /// Prefix of a query that names tools.
 const SELECT: &str = "select:";
 
-impl ToolCatalogue {
+impl ToolCatalog {
     /// The tools that a query is about: those that it names (`select:Name,Other`), or the deferred ones that its words
     /// fit best, at most five.
-    pub fn search(&self, query: &str) -> Vec<&CatalogueTool> {
+    pub fn search(&self, query: &str) -> Vec<&CatalogTool> {
         match query.trim().strip_prefix(SELECT) {
             Some(names) => self.select_by_name(names),
             None => self.rank_by_words(query),
@@ -21,14 +21,14 @@ impl ToolCatalogue {
     }
 
     /// Result of a search: references where the provider expands them, else the definitions.
-    pub fn render_search_result(&self, card: &ModelCard, tools: &[&CatalogueTool]) -> Content {
+    pub fn render_search_result(&self, card: &ModelCard, tools: &[&CatalogTool]) -> Content {
         if tools.is_empty() {
             let text = "No tool fits. Try other words, fewer of them, or a server's name.";
             return std::iter::once(ContentBlock::text(text)).collect();
         }
         // A reference names a tool of the list, which late ones never are.
         let is_late =
-            |tool: &&CatalogueTool| self.late_tools().iter().any(|late| late.wire_name == tool.wire_name);
+            |tool: &&CatalogTool| self.late_tools().iter().any(|late| late.wire_name == tool.wire_name);
         if card.can.tool_search && !tools.iter().any(is_late) {
             return tools.iter().map(|tool| reference(tool)).collect();
         }
@@ -41,9 +41,9 @@ impl ToolCatalogue {
         std::iter::once(ContentBlock::text(&text)).collect()
     }
 
-    fn select_by_name(&self, names: &str) -> Vec<&CatalogueTool> {
+    fn select_by_name(&self, names: &str) -> Vec<&CatalogTool> {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        let is_named = |tool: &&CatalogueTool| {
+        let is_named = |tool: &&CatalogTool| {
             names.iter().any(|name| {
                 tool.wire_name.eq_ignore_ascii_case(name) || tool.spec.name.eq_ignore_ascii_case(name)
             })
@@ -51,9 +51,9 @@ impl ToolCatalogue {
         self.all_tools().filter(is_named).collect()
     }
 
-    fn rank_by_words(&self, query: &str) -> Vec<&CatalogueTool> {
+    fn rank_by_words(&self, query: &str) -> Vec<&CatalogTool> {
         let wanted = split_words(query);
-        let mut scored: Vec<(usize, &CatalogueTool)> = self
+        let mut scored: Vec<(usize, &CatalogTool)> = self
             .hidden_tools()
             .map(|tool| (score(tool, &wanted), tool))
             .filter(|(score, _)| *score > 0)
@@ -62,12 +62,12 @@ impl ToolCatalogue {
         // Beside a tool that fits, one that only shares a word of everyday is noise.
         let least = scored.first().map_or(0, |(best, _)| best.div_ceil(3));
         scored.retain(|(score, _)| *score >= least);
-        scored.into_iter().take(FOUND_MOST).map(|(_, tool)| tool).collect()
+        scored.into_iter().take(FOUND_MAX).map(|(_, tool)| tool).collect()
     }
 }
 
 /// Match score: a word of the name counts most, then a part of one, then the server, then the description.
-fn score(tool: &CatalogueTool, wanted: &[String]) -> usize {
+fn score(tool: &CatalogTool, wanted: &[String]) -> usize {
     let name = split_words(&tool.spec.name);
     let server = split_words(tool.spec.origin.server().unwrap_or_default());
     let description = split_words(&tool.description);
@@ -104,7 +104,7 @@ fn split_words(text: &str) -> Vec<String> {
     words
 }
 
-fn reference(tool: &CatalogueTool) -> ContentBlock {
+fn reference(tool: &CatalogTool) -> ContentBlock {
     let mut json = String::from(r#"{"type":"tool_reference","tool_name":"#);
     escape_into(&mut json, &tool.wire_name);
     json.push('}');

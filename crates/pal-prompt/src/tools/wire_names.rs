@@ -1,4 +1,4 @@
-//! Names on the wire: letters, digits, `_` and `-`, at most 128, one for each tool.
+//! Tool names on the wire: letters, digits, `_` and `-`, at most 128 characters, unique.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{ToolOrigin, ToolSpec};
 
 /// Most characters of a name that providers take.
-const NAME_MOST: usize = 128;
+const NAME_MAX: usize = 128;
 
 /// The name that a tool would have if it were alone.
 pub(crate) fn plain_name(spec: &ToolSpec) -> String {
     match &spec.origin {
-        ToolOrigin::BuiltIn => sanitise_name(&spec.name),
+        ToolOrigin::BuiltIn => sanitize_name(&spec.name),
         ToolOrigin::Mcp { server } => {
-            format!("mcp__{}__{}", sanitise_name(server), sanitise_name(&spec.name))
+            format!("mcp__{}__{}", sanitize_name(server), sanitize_name(&spec.name))
         }
     }
 }
@@ -23,19 +23,19 @@ pub(crate) fn plain_name(spec: &ToolSpec) -> String {
 /// A name for a tool that no other has; none if even its fingerprint is taken.
 pub(crate) fn pick_free_name(spec: &ToolSpec, taken: &BTreeSet<SmolStr>) -> Option<SmolStr> {
     let plain = plain_name(spec);
-    if plain.len() <= NAME_MOST && !taken.contains(plain.as_str()) {
+    if plain.len() <= NAME_MAX && !taken.contains(plain.as_str()) {
         return Some(SmolStr::new(plain));
     }
     let server = spec.origin.server().unwrap_or_default();
     // The separator keeps (`a`, `bc`) and (`ab`, `c`) apart.
     let print = xxh3_64(format!("{server}\0{}", spec.name).as_bytes());
     let ending = format!("_{:08x}", print as u32);
-    let stem = &plain[..plain.len().min(NAME_MOST - ending.len())];
+    let stem = &plain[..plain.len().min(NAME_MAX - ending.len())];
     let name = SmolStr::new(format!("{stem}{ending}"));
     (!taken.contains(&name)).then_some(name)
 }
 
-fn sanitise_name(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     name.chars()
         .map(
             |letter| if letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-') { letter } else { '_' },

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pal_model::DecisionKind;
-use pal_prompt::{Announcement, Capability, CapabilityOffer, McpInstructions, ToolCatalogue, announce};
+use pal_prompt::{Announcement, Capability, CapabilityOffer, McpInstructions, ToolCatalog, announce};
 use proptest::prelude::*;
 use smol_str::SmolStr;
 
@@ -33,9 +33,9 @@ fn after(announced: &Announced, announcement: &Announcement) -> Announced {
 
 #[test]
 fn only_what_changed_is_told() {
-    let catalogue = ToolCatalogue::new(&[mcp("tracker", "create_issue", true), mcp("mail", "send", true)]);
+    let catalog = ToolCatalog::new(&[mcp("tracker", "create_issue", true), mcp("mail", "send", true)]);
     let mut offer = CapabilityOffer {
-        tools: catalogue.list_capabilities(),
+        tools: catalog.list_capabilities(),
         agents: vec![offered("reviewer", "Reads a diff.\nAnd more.")],
         skills: vec![offered("release", "")],
         servers: vec![server("mail", "Ask first.\nThen send.")],

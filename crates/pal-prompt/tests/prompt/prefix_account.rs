@@ -99,7 +99,7 @@ fn parts_stand_in_the_order_of_the_request_with_sizes_and_reasons() {
 }
 
 #[test]
-fn what_is_missing_is_reported() {
+fn missing_parts_are_reported() {
     let card = card("claude-opus-5-5");
     let mut session = full(&card, "word");
     session.git = GitState::Absent(String::from("not a repository"));

@@ -74,7 +74,7 @@ fn the_snapshot_is_framed_and_ends_the_prompt() {
 }
 
 #[test]
-fn how_clearing_works_depends_on_the_card() {
+fn clearing_section_depends_on_the_model_card() {
     let facts = SessionFacts { is_clearing: true, ..SessionFacts::default() };
     for (model, sign) in [
         ("claude-opus-5-5", "on the provider's side"),

@@ -16,7 +16,7 @@ fn static_part(assembly: &PrefixInputs<'_>) -> String {
 }
 
 #[test]
-fn the_static_part_is_the_same_whatever_the_session() {
+fn static_part_is_the_same_in_every_session() {
     let cards = ["claude-opus-5-5", "claude-haiku-4-5", "gpt-5.5-codex", "nobody-knows-it"].map(card);
     let expected = static_part(&PrefixInputs::for_card(&cards[0]));
     assert!(expected.len() > 10_000);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pal_model::{BlockType, SharedText, ToolKind, object_fields};
-use pal_prompt::{PrefixInputs, ToolCatalogue, ToolOrigin, ToolSpec, assemble, built_in_tools};
+use pal_prompt::{PrefixInputs, ToolCatalog, ToolOrigin, ToolSpec, assemble, built_in_tools};
 use proptest::prelude::*;
 
 use crate::common::{card, mcp, names};
@@ -21,9 +21,9 @@ fn session() -> Vec<ToolSpec> {
 
 #[test]
 fn deferred_tools_are_marked_or_stay_out() {
-    let catalogue = ToolCatalogue::new(&session());
+    let catalog = ToolCatalog::new(&session());
     assert_eq!(
-        names(&catalogue.render_tools(&card("claude-opus-5-5"))),
+        names(&catalog.render_tools(&card("claude-opus-5-5"))),
         [
             "Agent",
             "Bash",
@@ -50,7 +50,7 @@ fn deferred_tools_are_marked_or_stay_out() {
         ]
     );
     assert_eq!(
-        names(&catalogue.render_tools(&card("gpt-5.5-codex"))),
+        names(&catalog.render_tools(&card("gpt-5.5-codex"))),
         [
             "Agent",
             "Bash",
@@ -79,7 +79,7 @@ fn deferred_tools_are_marked_or_stay_out() {
 #[test]
 fn without_deferred_tools_there_is_no_search() {
     for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
-        let listed = names(&ToolCatalogue::new(&built_in_tools()).render_tools(&card(model)));
+        let listed = names(&ToolCatalog::new(&built_in_tools()).render_tools(&card(model)));
         assert_eq!(
             listed,
             [
@@ -106,28 +106,28 @@ fn without_deferred_tools_there_is_no_search() {
 }
 
 #[test]
-fn what_was_found_is_a_reference_or_a_definition() {
-    let catalogue = ToolCatalogue::new(&session());
-    let hits = catalogue.search("create an issue");
-    let found = catalogue.render_search_result(&card("claude-opus-5-5"), &hits[..1]);
+fn search_result_is_a_reference_or_a_definition() {
+    let catalog = ToolCatalog::new(&session());
+    let hits = catalog.search("create an issue");
+    let found = catalog.render_search_result(&card("claude-opus-5-5"), &hits[..1]);
     assert_eq!(
         found.blocks()[0].raw().as_str(),
         r#"{"type":"tool_reference","tool_name":"mcp__tracker__create_issue"}"#
     );
-    let found = catalogue.render_search_result(&card("gpt-5.5-codex"), &hits[..1]);
+    let found = catalog.render_search_result(&card("gpt-5.5-codex"), &hits[..1]);
     let text = found.blocks()[0].string("text").unwrap();
     let definition = text.lines().last().unwrap();
     assert!(
         object_fields(definition).is_ok() && definition.contains(r#""name":"mcp__tracker__create_issue""#)
     );
     assert!(text.contains("CallTool") && definition.contains("input_schema"));
-    let none = catalogue.render_search_result(&card("claude-opus-5-5"), &[]);
+    let none = catalog.render_search_result(&card("claude-opus-5-5"), &[]);
     assert_eq!(none.blocks()[0].kind(), BlockType::Text);
 }
 
 #[test]
 fn searches_find_by_words_and_by_name() {
-    let catalogue = ToolCatalogue::new(&session());
+    let catalog = ToolCatalog::new(&session());
     for (query, expected) in [
         ("create an issue", "mcp__tracker__create_issue mcp__tracker__listIssues"),
         ("issues", "mcp__tracker__create_issue mcp__tracker__listIssues"),
@@ -140,12 +140,12 @@ fn searches_find_by_words_and_by_name() {
         ("", ""),
         ("select:", ""),
     ] {
-        let hits = catalogue.search(query);
+        let hits = catalog.search(query);
         let hits: Vec<&str> = hits.iter().map(|tool| tool.wire_name.as_str()).collect();
         assert_eq!(hits.join(" "), expected, "{query}");
     }
     let many: Vec<ToolSpec> = (0..20).map(|n| mcp("s", &format!("thing_{n}"), true)).collect();
-    assert_eq!(ToolCatalogue::new(&many).search("thing").len(), 5);
+    assert_eq!(ToolCatalog::new(&many).search("thing").len(), 5);
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
         mcp("поиск", "файл", false),
         mcp("a", &long, false),
     ];
-    let catalogue = ToolCatalogue::new(&specs);
-    assert!(catalogue.left_out().is_empty());
-    let listed: BTreeSet<&str> = catalogue.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+    let catalog = ToolCatalog::new(&specs);
+    assert!(catalog.left_out().is_empty());
+    let listed: BTreeSet<&str> = catalog.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
     assert_eq!(listed.len(), specs.len());
     let fits = |name: &&str| {
         name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -173,12 +173,12 @@ fn names_fit_the_wire_and_collisions_are_resolved_and_reported() {
     let renamed: Vec<&str> =
         parts.iter().filter(|part| part.reason.contains("renamed")).map(|part| part.name.as_str()).collect();
     assert_eq!(renamed.len(), 4, "{renamed:?}");
-    let tool = catalogue.find_tool(renamed[0]).unwrap();
+    let tool = catalog.find_tool(renamed[0]).unwrap();
     assert!(specs.contains(&tool.spec));
 }
 
 #[test]
-fn what_no_provider_takes_is_left_out_with_a_reason() {
+fn unsupported_tool_is_left_out_with_a_reason() {
     let mut specs = built_in_tools();
     specs.push(ToolSpec { description: "zzz another one".into(), ..specs[0].clone() });
     specs.push(ToolSpec { name: "a b".into(), ..specs[0].clone() });
@@ -186,9 +186,9 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
     specs.push(ToolSpec { schema: SharedText::from("{"), ..mcp("s", "broken", false) });
     specs.push(mcp("s", "", false));
     specs.push(mcp("", "t", false));
-    let catalogue = ToolCatalogue::new(&specs);
+    let catalog = ToolCatalog::new(&specs);
     let reports: Vec<String> =
-        catalogue.left_out().iter().map(|left| format!("{}: {}", left.what, left.why)).collect();
+        catalog.left_out().iter().map(|left| format!("{}: {}", left.what, left.why)).collect();
     let starts = [
         "tool Agent: another tool of this name",
         "tool ToolSearch: its name is not one",
@@ -199,7 +199,7 @@ fn what_no_provider_takes_is_left_out_with_a_reason() {
     ];
     assert_eq!(reports.len(), starts.len(), "{reports:?}");
     assert!(reports.iter().zip(starts).all(|(report, start)| report.starts_with(start)), "{reports:?}");
-    assert_eq!(catalogue.tools().len(), 17);
+    assert_eq!(catalog.tools().len(), 17);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn built_in_tools_are_known_and_strict() {
     assert_eq!(known, ["Bash", "BashOutput", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]);
     let mut specs = built_in_tools();
     specs.push(mcp("s", "t", true));
-    let rendered = ToolCatalogue::new(&specs).render_tools(&card("gpt-5.5-codex"));
+    let rendered = ToolCatalog::new(&specs).render_tools(&card("gpt-5.5-codex"));
     let tools: Vec<serde_json::Value> = serde_json::from_str(&rendered).unwrap();
     for tool in &tools {
         let schema = &tool["input_schema"];
@@ -256,7 +256,7 @@ proptest! {
         (specs, shuffled) in prop::collection::vec(any_spec(), 0..12)
             .prop_flat_map(|specs| (Just(specs.clone()), Just(specs).prop_shuffle())),
     ) {
-        let (one, other) = (ToolCatalogue::new(&specs), ToolCatalogue::new(&shuffled));
+        let (one, other) = (ToolCatalog::new(&specs), ToolCatalog::new(&shuffled));
         prop_assert_eq!(&one, &other);
         prop_assert_eq!(one.tools().len() + one.left_out().len(), specs.len());
         for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
@@ -269,33 +269,33 @@ proptest! {
 }
 
 #[test]
-fn late_tools_never_stand_in_the_list_whatever_comes_and_goes() {
+fn late_tools_never_change_the_tool_list() {
     for model in ["claude-opus-5-5", "gpt-5.5-codex"] {
         let card = card(model);
-        let mut catalogue = ToolCatalogue::new(&built_in_tools()).expect_late_tools();
-        let listed = catalogue.render_tools(&card);
+        let mut catalog = ToolCatalog::new(&built_in_tools()).expect_late_tools();
+        let listed = catalog.render_tools(&card);
         assert!(
             names(&listed).contains(&String::from("CallTool"))
                 && names(&listed).contains(&String::from("ToolSearch"))
         );
-        catalogue.set_late_tools(&[
+        catalog.set_late_tools(&[
             mcp("tracker", "create_issue", true),
             mcp("mail", "send", true),
             mcp("mail", "send", true),
         ]);
-        assert_eq!(catalogue.render_tools(&card), listed);
+        assert_eq!(catalog.render_tools(&card), listed);
         let offered: Vec<String> =
-            catalogue.list_capabilities().iter().map(|tool| tool.name.to_string()).collect();
+            catalog.list_capabilities().iter().map(|tool| tool.name.to_string()).collect();
         assert_eq!(offered, ["mcp__mail__send", "mcp__tracker__create_issue"]);
-        let found = catalogue.search("create issue");
+        let found = catalog.search("create issue");
         assert_eq!(found.len(), 1);
-        let told = catalogue.render_search_result(&card, &found);
+        let told = catalog.render_search_result(&card, &found);
         assert_eq!(told.blocks()[0].kind(), BlockType::Text, "no reference leads to what is not in the list");
         assert!(told.blocks()[0].raw().contains("mcp__tracker__create_issue"));
-        assert!(catalogue.find_tool("mcp__mail__send").is_some());
-        catalogue.set_late_tools(&[mcp("mail", "receive", true)]);
-        assert_eq!(catalogue.render_tools(&card), listed);
-        assert!(catalogue.find_tool("mcp__mail__send").is_none() && catalogue.search("issue").is_empty());
+        assert!(catalog.find_tool("mcp__mail__send").is_some());
+        catalog.set_late_tools(&[mcp("mail", "receive", true)]);
+        assert_eq!(catalog.render_tools(&card), listed);
+        assert!(catalog.find_tool("mcp__mail__send").is_none() && catalog.search("issue").is_empty());
     }
 }
 
@@ -303,12 +303,12 @@ fn late_tools_never_stand_in_the_list_whatever_comes_and_goes() {
 fn a_late_tool_cannot_take_the_name_of_another() {
     let mut tools = built_in_tools();
     tools.push(mcp("a_b", "c", false));
-    let mut catalogue = ToolCatalogue::new(&tools).expect_late_tools();
-    catalogue.set_late_tools(&[mcp("a b", "c", true)]);
-    let late = catalogue.late_tools()[0].wire_name.clone();
+    let mut catalog = ToolCatalog::new(&tools).expect_late_tools();
+    catalog.set_late_tools(&[mcp("a b", "c", true)]);
+    let late = catalog.late_tools()[0].wire_name.clone();
     assert!(
         late.starts_with("mcp__a_b__c_")
-            && catalogue.find_tool("mcp__a_b__c").is_some_and(|tool| !tool.spec.is_deferred)
+            && catalog.find_tool("mcp__a_b__c").is_some_and(|tool| !tool.spec.is_deferred)
     );
 }
 

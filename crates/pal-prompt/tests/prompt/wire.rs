@@ -3,7 +3,7 @@
 use pal_model::{
     EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, SharedText, Timestamp, array_items,
 };
-use pal_prompt::{PrefixInputs, PromptOverrides, ToolCatalogue, assemble};
+use pal_prompt::{PrefixInputs, PromptOverrides, ToolCatalog, assemble};
 use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope};
 use pal_wire::{RequestRules, check_request};
 
@@ -39,7 +39,7 @@ fn check(card: &ModelCard, body: &str) {
 }
 
 #[test]
-fn what_is_assembled_is_what_is_sent() {
+fn sent_prefix_equals_the_assembled_prefix() {
     for model in ["claude-opus-5-5", "claude-haiku-4-5", "gpt-5.5-codex"] {
         let card = card(model);
         let whole = full(&card, "wörd <\u{7}/x>");
@@ -62,9 +62,9 @@ fn what_is_assembled_is_what_is_sent() {
 fn references_that_a_search_returns_reach_the_provider() {
     let card = card("claude-opus-5-5");
     let session = full(&card, "word");
-    let catalogue = ToolCatalogue::new(&session.tools);
-    let hits: Vec<_> = catalogue.deferred().collect();
-    let found = catalogue.render_search_result(&card, &hits);
+    let catalog = ToolCatalog::new(&session.tools);
+    let hits: Vec<_> = catalog.deferred().collect();
+    let found = catalog.render_search_result(&card, &hits);
     let found: Vec<&str> = found.blocks().iter().map(|block| block.raw().as_str()).collect();
     let content = found.join(",");
     let call = r#"[{"type":"tool_use","id":"toolu_1","name":"ToolSearch","input":{"query":"word"}}]"#;

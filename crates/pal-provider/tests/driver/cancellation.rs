@@ -40,7 +40,7 @@ async fn stuck(answer: &mut AnswerStream) {
     assert!(step.is_err(), "{step:?}");
 }
 
-async fn sees_nobody(server: &ScriptedServer, requests: usize) {
+async fn has_no_connection(server: &ScriptedServer, requests: usize) {
     timeout(PATIENCE, server.client_gone()).await.expect("the connection stays open");
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!((server.requests().len(), server.connections()), (requests, 1));
@@ -67,7 +67,7 @@ async fn dropping_while_the_body_is_sent_closes_the_connection() {
     let mut answer = patient(&server).send(call_with(ChunkedText::from("x".repeat(64_000_000)), true));
     stuck(&mut answer).await;
     drop(answer);
-    sees_nobody(&server, 1).await;
+    has_no_connection(&server, 1).await;
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn dropping_before_the_head_closes_the_connection() {
     let mut answer = patient(&server).send(call(true));
     stuck(&mut answer).await;
     drop(answer);
-    sees_nobody(&server, 1).await;
+    has_no_connection(&server, 1).await;
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn dropping_within_a_stream_closes_the_connection() {
     stuck_after(&mut answer, |step| matches!(step, AnswerProgress::Event(ResponseEvent::BlockDelta { .. })))
         .await;
     drop(answer);
-    sees_nobody(&server, 1).await;
+    has_no_connection(&server, 1).await;
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn dropping_within_a_whole_answer_closes_the_connection() {
     let mut answer = patient(&server).send(call(false));
     stuck(&mut answer).await;
     drop(answer);
-    sees_nobody(&server, 1).await;
+    has_no_connection(&server, 1).await;
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn dropping_within_a_refusal_closes_the_connection() {
     let mut answer = patient(&server).send(call(true));
     stuck(&mut answer).await;
     drop(answer);
-    sees_nobody(&server, 1).await;
+    has_no_connection(&server, 1).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Bytes of a diff that are shown at most.
-const MAX_DIFF_BYTES: u64 = 1 << 20;
+const DIFF_BYTES_MAX: u64 = 1 << 20;
 
 /// The text of a diff, or why it is not shown. The log is a file like any other, and may name any path: what lies
 /// elsewhere, a link that leads there included, is left alone.
@@ -18,9 +18,9 @@ pub(super) fn read_diff(directory: &Path, path: &str) -> Result<String, String> 
     }
     let mut bytes = Vec::new();
     let mut file = File::open(file).map_err(wrong)?;
-    file.by_ref().take(MAX_DIFF_BYTES).read_to_end(&mut bytes).map_err(wrong)?;
+    file.by_ref().take(DIFF_BYTES_MAX).read_to_end(&mut bytes).map_err(wrong)?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if bytes.len() as u64 == MAX_DIFF_BYTES {
+    if bytes.len() as u64 == DIFF_BYTES_MAX {
         text.push_str("\n… truncated: the file has the rest");
     }
     Ok(text)

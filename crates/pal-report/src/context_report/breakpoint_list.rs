@@ -10,21 +10,21 @@ use crate::units::format_tokens;
 pub(super) struct DescribedBreakpoint {
     pub(super) behind: String,
     pub(super) tokens: f64,
-    pub(super) mark: CacheBreakpoint,
+    pub(super) breakpoint: CacheBreakpoint,
 }
 
 /// Returns the breakpoints of the request, in order.
 pub(super) fn describe_breakpoints(report: &ContextReport) -> Vec<DescribedBreakpoint> {
     // A provider that also sets breakpoints itself accepts ours in messages only.
-    let is_sent = |mark: &&CacheBreakpoint| match report.view.lens().card.caching {
+    let is_sent = |breakpoint: &&CacheBreakpoint| match report.view.lens().card.caching {
         CacheMode::Explicit => true,
-        CacheMode::Hybrid => matches!(mark.position, BreakpointPosition::Block(_)),
+        CacheMode::Hybrid => matches!(breakpoint.position, BreakpointPosition::Block(_)),
         CacheMode::Automatic => false,
     };
-    let note = |mark: &CacheBreakpoint| DescribedBreakpoint {
-        behind: preceding_part(report, mark.position),
-        tokens: covered_tokens(report, mark.position),
-        mark: *mark,
+    let note = |breakpoint: &CacheBreakpoint| DescribedBreakpoint {
+        behind: preceding_part(report, breakpoint.position),
+        tokens: covered_tokens(report, breakpoint.position),
+        breakpoint: *breakpoint,
     };
     report.request.breakpoints().iter().filter(is_sent).map(note).collect()
 }
@@ -42,21 +42,21 @@ pub(super) fn explain_absence(report: &ContextReport) -> String {
 }
 
 /// Describes the lifetime and the scope of a breakpoint.
-pub(super) fn describe_lifetime(report: &ContextReport, mark: &CacheBreakpoint) -> String {
+pub(super) fn describe_ttl(report: &ContextReport, breakpoint: &CacheBreakpoint) -> String {
     if report.view.lens().card.caching == CacheMode::Hybrid {
         return String::from("cached for as long as the provider decides");
     }
-    let lifetime = match mark.ttl {
+    let ttl = match breakpoint.ttl {
         CacheTtl::Minutes5 => "5 minutes",
         CacheTtl::Hour1 => "1 hour",
         CacheTtl::Hour1ThenMinutes5 => "1 hour before the messages, 5 minutes in them",
     };
-    let scope = match mark.scope {
+    let scope = match breakpoint.scope {
         None => "",
         Some(CacheScope::Global) => ", shared by all users",
         Some(CacheScope::Organisation) => ", shared within the organisation",
     };
-    format!("cached for {lifetime}{scope}")
+    format!("cached for {ttl}{scope}")
 }
 
 fn preceding_part(report: &ContextReport, spot: BreakpointPosition) -> String {

@@ -33,7 +33,7 @@ pub(super) fn context_object(report: &ContextReport) -> Value {
             "files": context.files.iter().map(file).collect::<Vec<_>>(),
             "other_tokens": context.other_tokens.round(),
         },
-        "marks": describe_breakpoints(report).iter().map(mark).collect::<Vec<_>>(),
+        "marks": describe_breakpoints(report).iter().map(breakpoint).collect::<Vec<_>>(),
     });
     if let Some(members) = object.as_object_mut() {
         members.extend(report.outlook.as_ref().map(|next| (String::from("next"), Value::from(next.json()))));
@@ -99,18 +99,18 @@ fn file(file: &ReminderFile) -> Value {
     })
 }
 
-fn mark(noted: &DescribedBreakpoint) -> Value {
-    let (kind, at) = match noted.mark.position {
+fn breakpoint(noted: &DescribedBreakpoint) -> Value {
+    let (kind, at) = match noted.breakpoint.position {
         BreakpointPosition::Tool(at) => ("tool", at),
         BreakpointPosition::System(at) => ("system", at),
         BreakpointPosition::Block(at) => ("block", at),
     };
-    let scope = noted.mark.scope.map(|scope| match scope {
+    let scope = noted.breakpoint.scope.map(|scope| match scope {
         CacheScope::Global => "global",
         CacheScope::Organisation => "org",
     });
     json!({
         "on": kind, "index": at, "behind": noted.behind, "tokens": noted.tokens.round(),
-        "lifetime": noted.mark.ttl.name(), "scope": scope,
+        "lifetime": noted.breakpoint.ttl.name(), "scope": scope,
     })
 }

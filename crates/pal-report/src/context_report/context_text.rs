@@ -35,7 +35,7 @@ pub(super) fn write_text(
         if let ContextSubject::Planned(here) = &report.subject {
             lines.extend(page.around(here));
         }
-        lines.extend(page.marks());
+        lines.extend(page.breakpoint_lines());
     }
     for line in lines {
         writeln!(out, "{line}")?;
@@ -206,7 +206,7 @@ impl ContextPage<'_> {
     }
 
     /// Cache breakpoints, and the tokens that they cover.
-    fn marks(&self) -> Vec<String> {
+    fn breakpoint_lines(&self) -> Vec<String> {
         let noted = breakpoint_list::describe_breakpoints(self.report);
         if noted.is_empty() {
             return self.listed("cache breakpoints", vec![breakpoint_list::explain_absence(self.report)]);
@@ -218,7 +218,7 @@ impl ContextPage<'_> {
             lines.extend(self.row(
                 Some(extent),
                 &behind,
-                &breakpoint_list::describe_lifetime(self.report, &noted.mark),
+                &breakpoint_list::describe_ttl(self.report, &noted.breakpoint),
             ));
         }
         lines

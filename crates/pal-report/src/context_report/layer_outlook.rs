@@ -13,9 +13,9 @@ use crate::text_layout::clip_line;
 use crate::units::format_duration;
 
 /// Maximum number of results that are named.
-const MAX_NAMED_RESULTS: usize = 4;
+const NAMED_RESULTS_MAX: usize = 4;
 /// Maximum columns of a name.
-const MAX_NAME_COLUMNS: usize = 40;
+const NAME_COLUMNS_MAX: usize = 40;
 
 /// Forecast of what the layers would remove from the context next.
 pub struct LayerOutlook {
@@ -77,7 +77,7 @@ impl LayerOutlook {
         }
         let count = count_noun(one.results.len(), "result");
         let names = one.results.iter().filter_map(|id| self.calls.iter().find(|(known, _)| known == id));
-        let mut names: Vec<&str> = names.map(|(_, name)| name.as_str()).take(MAX_NAMED_RESULTS).collect();
+        let mut names: Vec<&str> = names.map(|(_, name)| name.as_str()).take(NAMED_RESULTS_MAX).collect();
         let more = format!("{} more", one.results.len().saturating_sub(names.len()));
         if one.results.len() > names.len() {
             names.push(&more);
@@ -136,5 +136,5 @@ fn describe_call(view: &View, id: &ToolUseId, describe_input: impl Fn(&str) -> S
     let block = view.call_block(id)?;
     let about = describe_input(block.field("input").unwrap_or("{}"));
     let name = block.string("name").unwrap_or_default();
-    Some(clip_line(format!("{name} {about}").trim_end(), MAX_NAME_COLUMNS))
+    Some(clip_line(format!("{name} {about}").trim_end(), NAME_COLUMNS_MAX))
 }

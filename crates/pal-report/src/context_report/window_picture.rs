@@ -1,7 +1,7 @@
 //! Picture of the context window: a bar of used, free and reserved tokens, the thresholds below it, and a legend. If little is
 //! used, a second bar shows used part, enlarged.
 //!
-//! With colours a cell shows two slices side by side in eighths; without colours each slice has its own pattern.
+//! With colors a cell shows two slices side by side in eighths; without colors each slice has its own pattern.
 
 use pal_model::text::group_digits;
 use pal_view::WindowLimits;
@@ -25,20 +25,20 @@ pub(super) fn picture_lines(
     slices: &[WindowSlice],
     limits: &WindowLimits,
     columns: usize,
-    colours: TextStyle,
+    colors: TextStyle,
 ) -> Vec<String> {
     let wide = columns.saturating_sub(INDENT).max(10);
     let used: f64 = slices.iter().map(|slice| slice.tokens).sum();
-    let window = WindowBar { slices, scale: wide as f64 / limits.window as f64, wide, colours };
+    let window = WindowBar { slices, scale: wide as f64 / limits.window as f64, wide, colors };
     let indented = |line: String| format!("{}{line}", " ".repeat(INDENT)).trim_end().to_owned();
     let mut lines = vec![indented(window.draw(Some(limits.effective)))];
-    lines.extend(threshold_lines(limits, wide, colours).into_iter().map(indented));
+    lines.extend(threshold_lines(limits, wide, colors).into_iter().map(indented));
     if used >= 1.0 && used < ENLARGED_BELOW * limits.window as f64 {
         let enlarged = WindowBar { scale: wide as f64 / used, ..window };
-        lines.push(colours.dim("used part, enlarged"));
+        lines.push(colors.dim("used part, enlarged"));
         lines.push(indented(enlarged.draw(None)));
     }
-    lines.extend(legend(slices, limits, colours).into_iter().map(indented));
+    lines.extend(legend(slices, limits, colors).into_iter().map(indented));
     lines
 }
 
@@ -48,10 +48,10 @@ struct WindowBar<'a> {
     /// Cells per token.
     scale: f64,
     wide: usize,
-    colours: TextStyle,
+    colors: TextStyle,
 }
 
-/// A cell: its character, and the codes of its colours.
+/// A cell: its character, and the codes of its colors.
 #[derive(Clone, PartialEq)]
 struct WindowCell {
     character: char,
@@ -68,13 +68,13 @@ impl WindowBar<'_> {
             let empty = if at as f64 + 0.5 >= reserved_from { RESERVED } else { FREE };
             let cell = self.cell(at, empty);
             if cell.style != style {
-                line.push_str(&self.colours.painted(&style, &run));
+                line.push_str(&self.colors.paint(&style, &run));
                 run.clear();
                 style = cell.style;
             }
             run.push(cell.character);
         }
-        line.push_str(&self.colours.painted(&style, &run));
+        line.push_str(&self.colors.paint(&style, &run));
         line
     }
 
@@ -89,7 +89,7 @@ impl WindowBar<'_> {
         });
         let nothing = WindowCell { character: empty, style: String::from("2") };
         let Some(slice) = largest else { return nothing };
-        if !self.colours.is_on() {
+        if !self.colors.is_on() {
             let shows = filled >= 4 || at == 0;
             return if shows {
                 WindowCell { character: slice.kind.pattern, style: String::new() }
@@ -99,10 +99,10 @@ impl WindowBar<'_> {
         }
         match inside.as_slice() {
             [(first, eighths), .., (last, _)] if filled == 8 => {
-                let style = format!("{};{}", first.kind.colour, last.kind.colour + 10);
+                let style = format!("{};{}", first.kind.color, last.kind.color + 10);
                 WindowCell { character: EIGHTHS[*eighths], style }
             }
-            _ => WindowCell { character: EIGHTHS[filled.max(1)], style: slice.kind.colour.to_string() },
+            _ => WindowCell { character: EIGHTHS[filled.max(1)], style: slice.kind.color.to_string() },
         }
     }
 
@@ -113,7 +113,7 @@ impl WindowBar<'_> {
     }
 }
 
-/// A threshold: its letter, its name, its tokens and its colour.
+/// A threshold: its letter, its name, its tokens and its color.
 type WindowThreshold = (char, &'static str, u64, &'static str);
 
 fn thresholds(limits: &WindowLimits) -> Vec<WindowThreshold> {
@@ -129,7 +129,7 @@ fn thresholds(limits: &WindowLimits) -> Vec<WindowThreshold> {
 }
 
 /// Draws the letters of the thresholds below the bar, stacked if they fall into one column, and then their names.
-fn threshold_lines(limits: &WindowLimits, wide: usize, colours: TextStyle) -> Vec<String> {
+fn threshold_lines(limits: &WindowLimits, wide: usize, colors: TextStyle) -> Vec<String> {
     let mut rows: Vec<Vec<Option<WindowThreshold>>> = Vec::new();
     let all = thresholds(limits);
     for threshold in &all {
@@ -143,14 +143,14 @@ fn threshold_lines(limits: &WindowLimits, wide: usize, colours: TextStyle) -> Ve
     }
     let drawn = |row: &Vec<Option<WindowThreshold>>| -> String {
         let letter = |cell: &Option<WindowThreshold>| match cell {
-            Some((letter, _, _, colour)) => colours.painted(colour, &letter.to_string()),
+            Some((letter, _, _, color)) => colors.paint(color, &letter.to_string()),
             None => String::from(" "),
         };
         row.iter().map(letter).collect()
     };
     let mut lines: Vec<String> = rows.iter().map(drawn).collect();
     let (mut line, mut taken) = (String::new(), 0);
-    for (letter, name, tokens, colour) in all {
+    for (letter, name, tokens, color) in all {
         let words = format!(" {name} {}", group_digits(tokens));
         let width = words.chars().count() + 1;
         if taken > 0 && taken + 3 + width > wide {
@@ -161,7 +161,7 @@ fn threshold_lines(limits: &WindowLimits, wide: usize, colours: TextStyle) -> Ve
             line.push_str("   ");
             taken += 3;
         }
-        line.push_str(&colours.painted(colour, &letter.to_string()));
+        line.push_str(&colors.paint(color, &letter.to_string()));
         line.push_str(&words);
         taken += width;
     }
@@ -170,16 +170,16 @@ fn threshold_lines(limits: &WindowLimits, wide: usize, colours: TextStyle) -> Ve
 }
 
 /// Draws the legend: tokens of each slice, their share of the used part and of the window.
-fn legend(slices: &[WindowSlice], limits: &WindowLimits, colours: TextStyle) -> Vec<String> {
+fn legend(slices: &[WindowSlice], limits: &WindowLimits, colors: TextStyle) -> Vec<String> {
     let (window, effective) = (limits.window as f64, limits.effective as f64);
     let used: f64 = slices.iter().map(|slice| slice.tokens).sum();
     let mut rows: Vec<(String, &str, f64, String)> = Vec::new();
     for slice in slices {
-        let sample = if colours.is_on() { '█' } else { slice.kind.pattern };
-        let sample = colours.painted(&slice.kind.colour.to_string(), &sample.to_string());
+        let sample = if colors.is_on() { '█' } else { slice.kind.pattern };
+        let sample = colors.paint(&slice.kind.color.to_string(), &sample.to_string());
         rows.push((sample, slice.kind.name, slice.tokens, format_percent(slice.tokens / used.max(1.0))));
     }
-    let empty = |sign: char| colours.dim(&sign.to_string());
+    let empty = |sign: char| colors.dim(&sign.to_string());
     rows.push((empty(FREE), "free", (effective - used).max(0.0), String::new()));
     rows.push((empty(RESERVED), "reserved for output", window - effective, String::new()));
     let width = rows.iter().map(|row| row.1.chars().count()).max().unwrap_or(0);
@@ -188,7 +188,7 @@ fn legend(slices: &[WindowSlice], limits: &WindowLimits, colours: TextStyle) -> 
         let of_window = format_percent(tokens / window);
         format!("{sample} {name:<width$}  {:>9}  {of_used:>7}  {of_window:>9}", format_tokens(*tokens))
     };
-    std::iter::once(colours.dim(&heading)).chain(rows.iter().map(row)).collect()
+    std::iter::once(colors.dim(&heading)).chain(rows.iter().map(row)).collect()
 }
 
 #[cfg(test)]
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_fits_whatever_is_used() {
+    fn picture_fits_every_width() {
         for model in ["claude-haiku-4-5", "claude-opus-5-5"] {
             let limits = limits(model);
             for tokens in [[0.0; 4], [1.0, 0.0, 0.0, 0.0], [5e3, 5e3, 5e5, 9e5], [9e5; 4]] {
@@ -245,9 +245,9 @@ mod tests {
                     let legend = 60;
                     let widest = plain.iter().map(|line| line.chars().count()).max().unwrap();
                     assert!(widest <= columns.max(legend), "{columns}: {widest}\n{}", plain.join("\n"));
-                    let coloured =
+                    let colored =
                         picture_lines(&sample_slices(tokens), &limits, columns, TextStyle::new(true));
-                    assert_eq!(coloured.len(), plain.len());
+                    assert_eq!(colored.len(), plain.len());
                     assert_eq!(plain[0].chars().count(), columns, "{}", plain[0]);
                 }
             }

@@ -14,10 +14,10 @@ pub(super) struct WindowSlice {
 /// Appearance of a slice. Categories of the cost chart look the same there.
 pub(super) struct SliceStyle {
     pub(super) name: &'static str,
-    /// Character that fills the slice without colours.
+    /// Character that fills the slice without colors.
     pub(super) pattern: char,
-    /// ANSI colour code.
-    pub(super) colour: u8,
+    /// ANSI color code.
+    pub(super) color: u8,
 }
 
 const TOOLS: SliceStyle = kind("tools", '░', 90);
@@ -34,8 +34,8 @@ const ASSISTANT: SliceStyle = kind("assistant", '▒', 36);
 const CALLS: SliceStyle = kind("tool calls", '▓', 33);
 const RESULTS: SliceStyle = kind("tool results", '█', 34);
 
-const fn kind(name: &'static str, pattern: char, colour: u8) -> SliceStyle {
-    SliceStyle { name, pattern, colour }
+const fn kind(name: &'static str, pattern: char, color: u8) -> SliceStyle {
+    SliceStyle { name, pattern, color }
 }
 
 /// Returns the slices of the wanted categories, without empty ones.

@@ -1,6 +1,6 @@
 //! Chart of the context by category over the requests: stacked columns, with marks for compactions and cache breaks below.
 //!
-//! With colours a cell shows two categories, one above the other in eighths; without colours each category has its own pattern.
+//! With colors a cell shows two categories, one above the other in eighths; without colors each category has its own pattern.
 //! No line is wider than the terminal: a column stands for several requests if there are more than fit.
 
 use pal_context::{CostLedger, LedgerRow};
@@ -21,16 +21,16 @@ const GUTTER: usize = 9;
 /// Lines of the chart.
 const HEIGHT: usize = 12;
 /// Maximum terminal columns per column of the chart.
-const MAX_COLUMN_WIDTH: usize = 4;
+const COLUMN_WIDTH_MAX: usize = 4;
 
 /// A group of categories that is drawn as one segment.
 struct ChartSegment {
     name: &'static str,
     categories: &'static [Category],
-    /// Character that fills the segment without colours.
+    /// Character that fills the segment without colors.
     pattern: char,
-    /// ANSI colour code.
-    colour: u8,
+    /// ANSI color code.
+    color: u8,
 }
 
 /// Segments from the bottom up, roughly in the order of a prompt.
@@ -39,22 +39,22 @@ const SEGMENTS: [ChartSegment; 8] = [
         name: "system and tools",
         categories: &[Category::SystemPrompt, Category::ToolSchemas, Category::UnseenPrefix],
         pattern: '░',
-        colour: 90,
+        color: 90,
     },
-    ChartSegment { name: "summaries", categories: &[Category::Summaries], pattern: '▚', colour: 35 },
-    ChartSegment { name: "user", categories: &[Category::UserText], pattern: '▌', colour: 32 },
-    ChartSegment { name: "reminders", categories: &[Category::Attachments], pattern: '▖', colour: 92 },
-    ChartSegment { name: "thinking", categories: &[Category::Thinking], pattern: '▞', colour: 95 },
-    ChartSegment { name: "assistant", categories: &[Category::AssistantText], pattern: '▒', colour: 36 },
-    ChartSegment { name: "tool calls", categories: &[Category::ToolCalls], pattern: '▓', colour: 33 },
-    ChartSegment { name: "tool results", categories: &[Category::ToolResults], pattern: '█', colour: 34 },
+    ChartSegment { name: "summaries", categories: &[Category::Summaries], pattern: '▚', color: 35 },
+    ChartSegment { name: "user", categories: &[Category::UserText], pattern: '▌', color: 32 },
+    ChartSegment { name: "reminders", categories: &[Category::Attachments], pattern: '▖', color: 92 },
+    ChartSegment { name: "thinking", categories: &[Category::Thinking], pattern: '▞', color: 95 },
+    ChartSegment { name: "assistant", categories: &[Category::AssistantText], pattern: '▒', color: 36 },
+    ChartSegment { name: "tool calls", categories: &[Category::ToolCalls], pattern: '▓', color: 33 },
+    ChartSegment { name: "tool results", categories: &[Category::ToolResults], pattern: '█', color: 34 },
 ];
 
 /// Lower eighths of a cell.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Draws the chart in lines of at most `width` columns; returns no lines for a session without context.
-pub fn chart_lines(ledger: &CostLedger, width: usize, colours: TextStyle) -> Vec<String> {
+pub fn chart_lines(ledger: &CostLedger, width: usize, colors: TextStyle) -> Vec<String> {
     let rows: Vec<&LedgerRow> = ledger.rows.iter().filter(|row| row.is_conversation()).collect();
     let room = width.saturating_sub(GUTTER).max(8);
     let columns = columns(ledger, &rows, room);
@@ -63,8 +63,8 @@ pub fn chart_lines(ledger: &CostLedger, width: usize, colours: TextStyle) -> Vec
         return Vec::new();
     }
     let chart =
-        ContextChart { wide: (room / columns.len()).clamp(1, MAX_COLUMN_WIDTH), columns, most, colours };
-    let mut lines = vec![String::new(), colours.bold(&clip_line(&chart.heading(rows.len()), width))];
+        ContextChart { wide: (room / columns.len()).clamp(1, COLUMN_WIDTH_MAX), columns, most, colors };
+    let mut lines = vec![String::new(), colors.bold(&clip_line(&chart.heading(rows.len()), width))];
     lines.extend((0..HEIGHT).rev().map(|level| chart.level(level)));
     lines.push(chart.axis(rows.len()));
     lines.extend(chart.below());
@@ -78,7 +78,7 @@ struct ContextChart {
     wide: usize,
     /// Tokens of the highest column.
     most: f64,
-    colours: TextStyle,
+    colors: TextStyle,
 }
 
 impl ContextChart {
@@ -98,8 +98,8 @@ impl ContextChart {
         let cells = self
             .columns
             .iter()
-            .map(|column| chart_cells::cell(column, level, self.most, self.colours.is_on()));
-        let line: String = chart_cells::painted(cells, self.wide, self.colours);
+            .map(|column| chart_cells::cell(column, level, self.most, self.colors.is_on()));
+        let line: String = chart_cells::paint(cells, self.wide, self.colors);
         format!("{label}{line}").trim_end().to_owned()
     }
 
@@ -121,21 +121,21 @@ impl ContextChart {
             any.then(|| self.spread(|column| marked(count(column), mark)))
         };
         if let Some(line) = marks(|column| column.compactions, '▼') {
-            lines.push(format!("{:>7}  {}", "compact", self.colours.painted("35", line.trim_end())));
+            lines.push(format!("{:>7}  {}", "compact", self.colors.paint("35", line.trim_end())));
         }
         if let Some(line) = marks(|column| column.breaks, '✗') {
-            lines.push(format!("{:>7}  {}", "breaks", self.colours.painted("31", line.trim_end())));
+            lines.push(format!("{:>7}  {}", "breaks", self.colors.paint("31", line.trim_end())));
         }
         if self.columns.iter().any(|column| column.prompt > 0) {
             let line =
                 self.bars(|column| (column.prompt > 0).then(|| column.read as f64 / column.prompt as f64));
-            lines.push(format!("{:>7}  {}", "cached", self.colours.painted("36", line.trim_end())));
+            lines.push(format!("{:>7}  {}", "cached", self.colors.paint("36", line.trim_end())));
         }
         let dearest = self.columns.iter().map(|column| column.cost).fold(0.0, f64::max);
         if dearest > 0.0 {
             let line = self.bars(|column| column.has_cost.then(|| column.cost / dearest));
-            lines.push(format!("{:>7}  {}", "cost", self.colours.painted("33", line.trim_end())));
-            let full = self.colours.dim(&format!("{:>7}  full: 100% cached, {}", "", format_usd(dearest)));
+            lines.push(format!("{:>7}  {}", "cost", self.colors.paint("33", line.trim_end())));
+            let full = self.colors.dim(&format!("{:>7}  full: 100% cached, {}", "", format_usd(dearest)));
             lines.push(full);
         }
         lines
@@ -170,8 +170,8 @@ impl ContextChart {
                 lines.push(std::mem::replace(&mut line, " ".repeat(GUTTER)).trim_end().to_owned());
                 taken = GUTTER;
             }
-            let sample = if self.colours.is_on() { '█' } else { kind.pattern };
-            line.push_str(&self.colours.painted(&kind.colour.to_string(), &sample.to_string()));
+            let sample = if self.colors.is_on() { '█' } else { kind.pattern };
+            line.push_str(&self.colors.paint(&kind.color.to_string(), &sample.to_string()));
             line.push_str(&words);
             line.push_str("  ");
             taken += wide;
@@ -261,7 +261,7 @@ mod tests {
     fn columns_are_as_high_as_their_contexts_and_show_their_shares() {
         let lines = chart_lines(&ledger(12), 80, TextStyle::new(false));
         let cells = |level: usize| lines[2 + HEIGHT - 1 - level].chars().skip(GUTTER).collect::<String>();
-        assert_eq!(cells(0).chars().filter(|cell| *cell == '░').count(), 12 * MAX_COLUMN_WIDTH);
+        assert_eq!(cells(0).chars().filter(|cell| *cell == '░').count(), 12 * COLUMN_WIDTH_MAX);
         assert_eq!(cells(11).trim_start(), "████", "only the last context reaches the top");
         assert_eq!(
             cells(8).trim_start(),

@@ -9,8 +9,11 @@ pub(super) fn cost_object(report: &CostReport<'_>) -> Value {
     let ledger = report.ledger;
     let sources: Map<String, Value> =
         ledger.by_source.iter().map(|(source, totals)| (source.as_str().to_owned(), sums(totals))).collect();
-    let causes: Map<String, Value> =
-        ledger.drops_by_cause().iter().map(|(name, totals)| ((*name).to_owned(), falls(totals))).collect();
+    let causes: Map<String, Value> = ledger
+        .drops_by_cause()
+        .iter()
+        .map(|(name, totals)| ((*name).to_owned(), cache_drops(totals)))
+        .collect();
     let models: Map<String, Value> =
         ledger.by_model.iter().map(|(model, totals)| (model.to_string(), sums(totals))).collect();
     json!({
@@ -43,7 +46,7 @@ fn prompt(tokens: &PromptTokens) -> Value {
     })
 }
 
-fn falls(totals: &DropTotals) -> Value {
+fn cache_drops(totals: &DropTotals) -> Value {
     json!({"falls": totals.drops, "tokens": totals.tokens, "cost": totals.cost, "unpriced": totals.unpriced})
 }
 
@@ -74,6 +77,6 @@ fn row(row: &LedgerRow) -> Value {
         "by_category": categories, "layers": row.layers,
         "decisions": row.decisions.iter().map(|(kind, freed)| json!({"kind": kind, "tokens_freed": freed}))
             .collect::<Vec<_>>(),
-        "fall": row.drop.as_ref().map(|fall| json!({"what": fall.cache_break, "recorded": fall.is_recorded})),
+        "fall": row.drop.as_ref().map(|cache_drop| json!({"what": cache_drop.cache_break, "recorded": cache_drop.is_recorded})),
     })
 }

@@ -43,12 +43,12 @@ fn events(ledger: &CostLedger, row: &LedgerRow) -> String {
         let freed = if *tokens > 0 { format!(" −{}", group_digits(*tokens)) } else { String::new() };
         words.push(format!("{}{freed}", kind.replace('_', " ")));
     }
-    if let Some(fall) = &row.drop {
-        let mark = if fall.cache_break.cause.is_expected() { "" } else { "✗ " };
+    if let Some(cache_drop) = &row.drop {
+        let mark = if cache_drop.cache_break.cause.is_expected() { "" } else { "✗ " };
         words.push(format!(
             "{mark}{} −{} read",
-            fall.cache_break.cause.name().replace('_', " "),
-            group_digits(fall.cache_break.tokens)
+            cache_drop.cache_break.cause.name().replace('_', " "),
+            group_digits(cache_drop.cache_break.tokens)
         ));
     }
     let repeats = ledger.rows.len() > 1 && words.len() > 6;

@@ -17,10 +17,10 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 /// Picture types that are embedded; others are only named.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Maximum columns of a heading.
-const MAX_HEADING_COLUMNS: usize = 120;
+const HEADING_COLUMNS_MAX: usize = 120;
 
 pub(super) fn write(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let name = escaped(&clip_line(&transcript.name, MAX_HEADING_COLUMNS));
+    let name = escaped(&clip_line(&transcript.name, HEADING_COLUMNS_MAX));
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n<ul class=\"facts\">"
@@ -109,7 +109,7 @@ fn call(call: &TranscriptCall, out: &mut dyn Write) -> io::Result<()> {
         (Some(_), true) => (" class=\"failed\"", " (failed)"),
         (Some(_), false) => ("", ""),
     };
-    let heading = escaped(&clip_line(&format!("{} {}", call.name, call.description), MAX_HEADING_COLUMNS));
+    let heading = escaped(&clip_line(&format!("{} {}", call.name, call.description), HEADING_COLUMNS_MAX));
     writeln!(
         out,
         "<details{class}><summary>{heading}{state}</summary>\n<pre>{}</pre>",
@@ -123,7 +123,7 @@ fn call(call: &TranscriptCall, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_collapsed(title: &str, parts: &[MessagePart], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<details><summary>{}</summary>", escaped(&clip_line(title, MAX_HEADING_COLUMNS)))?;
+    writeln!(out, "<details><summary>{}</summary>", escaped(&clip_line(title, HEADING_COLUMNS_MAX)))?;
     for part in parts {
         self::part(part, out)?;
     }
@@ -152,7 +152,7 @@ fn is_picture(media_type: &str, data: &str) -> bool {
     PICTURES.contains(&media_type) && data.bytes().all(is_data)
 }
 
-/// Writes the usage of a request; the bar shows the size of the prompt, its colours the cache reads and writes.
+/// Writes the usage of a request; the bar shows the size of the prompt, its colors the cache reads and writes.
 fn bar(row: &LedgerRow, largest: u64, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "<div class=\"paid\"><span class=\"bar\">")?;
     if let Some(prompt) = row.prompt.filter(|_| largest > 0) {

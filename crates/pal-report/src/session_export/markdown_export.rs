@@ -10,10 +10,10 @@ use crate::text_layout::clip_line;
 use crate::units::{format_percent, format_usd};
 
 /// Maximum columns of a heading.
-const MAX_HEADING_COLUMNS: usize = 100;
+const HEADING_COLUMNS_MAX: usize = 100;
 
 pub(super) fn write(transcript: &SessionTranscript<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "# {}\n", plain(&clip_line(&transcript.name, MAX_HEADING_COLUMNS)))?;
+    writeln!(out, "# {}\n", plain(&clip_line(&transcript.name, HEADING_COLUMNS_MAX)))?;
     for fact in facts(transcript) {
         writeln!(out, "- {}", plain(&fact))?;
     }
@@ -100,7 +100,7 @@ fn call(call: &TranscriptCall, out: &mut dyn Write) -> io::Result<()> {
         (Some(_), true) => " (failed)",
         (Some(_), false) => "",
     };
-    let heading = clip_line(&format!("{} {}", call.name, call.description), MAX_HEADING_COLUMNS);
+    let heading = clip_line(&format!("{} {}", call.name, call.description), HEADING_COLUMNS_MAX);
     writeln!(out, "\n<details><summary>{}{state}</summary>", escaped(&heading))?;
     write_fenced(&call.input, "json", out)?;
     parts_fenced(call.result.as_deref().unwrap_or_default(), out)?;
@@ -109,7 +109,7 @@ fn call(call: &TranscriptCall, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_collapsed(title: &str, parts: &[MessagePart], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n<details><summary>{}</summary>", escaped(&clip_line(title, MAX_HEADING_COLUMNS)))?;
+    writeln!(out, "\n<details><summary>{}</summary>", escaped(&clip_line(title, HEADING_COLUMNS_MAX)))?;
     parts_fenced(parts, out)?;
     writeln!(out, "\n</details>")?;
     Ok(())

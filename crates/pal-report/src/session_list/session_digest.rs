@@ -20,9 +20,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Bytes within which the kind of an entry appears: ids, offsets and times have a bounded length.
 const HEAD_BYTES: usize = 400;
 /// Prompts that are tried as a title.
-const MAX_TRIED_PROMPTS: usize = 20;
+const TRIED_PROMPTS_MAX: usize = 20;
 /// Maximum characters of a title.
-const MAX_TITLE_CHARS: usize = 200;
+const TITLE_CHARS_MAX: usize = 200;
 
 /// Summary of a session's log.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -120,7 +120,7 @@ impl LogScan<'_> {
         let kind = text_of(head, b"\"kind\":\"");
         let is_plain = line.starts_with(b"{\"v\":1,") && line.ends_with(b"}");
         let matters = match kind {
-            Some(b"user") => self.prompts < MAX_TRIED_PROMPTS && self.prompt.is_none(),
+            Some(b"user") => self.prompts < TRIED_PROMPTS_MAX && self.prompt.is_none(),
             Some(kind) => {
                 matches!(kind, b"session" | b"request" | b"response" | b"title" | b"model")
             }
@@ -206,5 +206,5 @@ fn text_of<'a>(head: &'a [u8], label: &[u8]) -> Option<&'a [u8]> {
 
 /// Returns a title in one line of bounded length.
 fn title_line(text: &str) -> String {
-    one_line(text).chars().take(MAX_TITLE_CHARS).collect()
+    one_line(text).chars().take(TITLE_CHARS_MAX).collect()
 }

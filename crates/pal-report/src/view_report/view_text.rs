@@ -13,25 +13,25 @@ use crate::text_style::TextStyle;
 use crate::units::format_tokens;
 
 impl ViewReport<'_> {
-    pub(super) fn print(&self, colours: TextStyle, out: &mut dyn Write) -> io::Result<()> {
-        self.print_head(colours, out)?;
+    pub(super) fn print(&self, colors: TextStyle, out: &mut dyn Write) -> io::Result<()> {
+        self.print_head(colors, out)?;
         let estimator = self.view.estimator();
         let mut stretch: Option<HiddenRange> = None;
         for (at, (shown, blocks)) in self.view.visible_blocks().enumerate() {
             let number = at + 1;
             if shown.visibility == Visibility::Visible {
-                self.end_stretch(stretch.take(), colours, out)?;
+                self.end_stretch(stretch.take(), colors, out)?;
                 let tokens = estimator.total(shown.tokens);
-                writeln!(out, "{}", self.line(number, &shown, &blocks, tokens, colours))?;
+                writeln!(out, "{}", self.line(number, &shown, &blocks, tokens, colors))?;
                 if self.is_full {
                     print_whole(&blocks, out)?;
                 }
-                self.print_margin(&self.margin.decisions_for(&shown), colours, out)?;
+                self.print_margin(&self.margin.decisions_for(&shown), colors, out)?;
                 continue;
             }
             let goes_on = stretch.as_ref().is_some_and(|stretch| stretch.continues_with(self, &shown));
             if !goes_on {
-                self.end_stretch(stretch.take(), colours, out)?;
+                self.end_stretch(stretch.take(), colors, out)?;
                 stretch = Some(HiddenRange::begin(self, number, &shown));
             }
             if let Some(stretch) = &mut stretch {
@@ -39,23 +39,23 @@ impl ViewReport<'_> {
                 stretch.bytes += shown.entry.line.len();
             }
         }
-        self.end_stretch(stretch, colours, out)?;
-        self.print_foot(colours, out)
+        self.end_stretch(stretch, colors, out)?;
+        self.print_foot(colors, out)
     }
 
-    fn print_head(&self, colours: TextStyle, out: &mut dyn Write) -> io::Result<()> {
+    fn print_head(&self, colors: TextStyle, out: &mut dyn Write) -> io::Result<()> {
         let size = self.view.size().tokens;
         let limits = &self.engine.limits;
         let left = limits.fill(size).percent_left;
         let title = format!("{} tokens for {}", group_digits(size), self.view.lens().card.model);
-        writeln!(out, "{}", colours.bold(&clip_line(&title, DEFAULT_COLUMNS)))?;
+        writeln!(out, "{}", colors.bold(&clip_line(&title, DEFAULT_COLUMNS)))?;
         let known = match self.view.size().anchor {
             Some(_) => "from reported usage",
             None => "estimated",
         };
         writeln!(out, "{known}; window {}, {left:.0}% left", group_digits(limits.window))?;
         writeln!(out)?;
-        writeln!(out, "{}", colours.bold(&format!("{:>5}  {:<9}  {:>7}", "#", "who", "tokens")))?;
+        writeln!(out, "{}", colors.bold(&format!("{:>5}  {:<9}  {:>7}", "#", "who", "tokens")))?;
         let ledger = self.view.breakdown();
         let of = |wanted: Category| {
             ledger
@@ -74,7 +74,7 @@ impl ViewReport<'_> {
             let tokens = of(category);
             if tokens > 0.0 {
                 let line = message_line("", "prefix", &format_tokens(tokens), str::to_owned, what);
-                writeln!(out, "{}", colours.dim(&line))?;
+                writeln!(out, "{}", colors.dim(&line))?;
             }
         }
         match &self.hidden {
@@ -86,7 +86,7 @@ impl ViewReport<'_> {
                     group_digits(*by_people as u64),
                     kilobytes(*bytes)
                 );
-                writeln!(out, "{}", colours.dim(&line))?;
+                writeln!(out, "{}", colors.dim(&line))?;
             }
         }
         Ok(())
@@ -98,23 +98,23 @@ impl ViewReport<'_> {
         shown: &VisibleEntry<'_>,
         blocks: &[ContentBlock],
         tokens: u64,
-        colours: TextStyle,
+        colors: TextStyle,
     ) -> String {
         let who = message_author(number, shown);
         let paint = |text: &str| match who {
-            "user" => colours.green(text),
-            "assistant" => colours.cyan(text),
-            "summary" | "restored" | "earlier" => colours.yellow(text),
+            "user" => colors.green(text),
+            "assistant" => colors.cyan(text),
+            "summary" | "restored" | "earlier" => colors.yellow(text),
             _ => text.to_owned(),
         };
         message_line(&number.to_string(), who, &group_digits(tokens), paint, &message_start(blocks))
     }
 
-    fn print_margin(&self, lines: &[String], colours: TextStyle, out: &mut dyn Write) -> io::Result<()> {
+    fn print_margin(&self, lines: &[String], colors: TextStyle, out: &mut dyn Write) -> io::Result<()> {
         for line in lines {
             for (at, part) in wrap_lines(line, DEFAULT_COLUMNS - 9).iter().enumerate() {
                 let sign = if at == 0 { "└" } else { " " };
-                writeln!(out, "       {}", colours.yellow(&format!("{sign} {part}")))?;
+                writeln!(out, "       {}", colors.yellow(&format!("{sign} {part}")))?;
             }
         }
         Ok(())
@@ -124,7 +124,7 @@ impl ViewReport<'_> {
     fn end_stretch(
         &self,
         stretch: Option<HiddenRange>,
-        colours: TextStyle,
+        colors: TextStyle,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let Some(stretch) = stretch else { return Ok(()) };
@@ -135,21 +135,21 @@ impl ViewReport<'_> {
         };
         let line =
             format!("{numbers:>5}  {} hidden ({})", count_noun(count, "message"), kilobytes(stretch.bytes));
-        writeln!(out, "{}", colours.dim(&line))?;
+        writeln!(out, "{}", colors.dim(&line))?;
         if let Some(text) = &stretch.text {
             let estimator = self.view.estimator();
             let tokens = group_digits(estimator.total(estimator.text(text)));
-            writeln!(out, "{}", message_line("", "fold", &tokens, |who| colours.yellow(who), text))?;
+            writeln!(out, "{}", message_line("", "fold", &tokens, |who| colors.yellow(who), text))?;
             if self.is_full {
                 writeln!(out, "{}", indented(text))?;
             }
         }
-        self.print_margin(&stretch.reasons, colours, out)
+        self.print_margin(&stretch.reasons, colors, out)
     }
 
-    fn print_foot(&self, colours: TextStyle, out: &mut dyn Write) -> io::Result<()> {
+    fn print_foot(&self, colors: TextStyle, out: &mut dyn Write) -> io::Result<()> {
         if !self.margin.others.is_empty() {
-            writeln!(out, "\n{}", colours.bold("Other decisions"))?;
+            writeln!(out, "\n{}", colors.bold("Other decisions"))?;
             for decision in &self.margin.others {
                 print_item("", &describe_decision(decision), out)?;
             }
@@ -158,7 +158,7 @@ impl ViewReport<'_> {
             let taken: u64 = self.pins.iter().map(|(_, tokens)| tokens).sum();
             let title =
                 format!("Pins: {} of {} tokens", group_digits(taken), group_digits(self.engine.pin_budget()));
-            writeln!(out, "\n{}", colours.bold(&title))?;
+            writeln!(out, "\n{}", colors.bold(&title))?;
             for (at, (text, tokens)) in self.pins.iter().enumerate() {
                 writeln!(
                     out,
@@ -169,7 +169,7 @@ impl ViewReport<'_> {
                 )?;
             }
         }
-        writeln!(out, "\n{}", colours.bold("Layer plan for the next request"))?;
+        writeln!(out, "\n{}", colors.bold("Layer plan for the next request"))?;
         for layer in &self.layers {
             print_item(&format!("{}: ", layer.name), &format!("{} – {}", layer.would, layer.reason), out)?;
         }

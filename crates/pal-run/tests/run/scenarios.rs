@@ -1,4 +1,4 @@
-//! Behaviour of a run, scenario by scenario.
+//! Behavior of a run, scenario by scenario.
 
 use pal_model::{Content, MessageOrigin, ToolUseId, UsageTotals};
 use pal_run::{BrokenAnswer, CallRuling, IncomingMessage, ModelAnswer, Run, RunInput, RunSettings};

@@ -35,24 +35,24 @@ struct LayerNorm<T> {
 
 impl<T> BertEncoder<T> {
     /// Loads all tensors by name and shape, in a fixed order.
-    pub(crate) fn taken(
+    pub(crate) fn load(
         config: &BertConfig,
         mut take: impl FnMut(&str, &[usize]) -> Result<T, EmbedError>,
     ) -> Result<BertEncoder<T>, EmbedError> {
         let width = config.width;
         let positions = take("embeddings.position_embeddings.weight", &[config.n_positions, width])?;
         let types = take("embeddings.token_type_embeddings.weight", &[config.n_types, width])?;
-        let norm = LayerNorm::taken("embeddings", width, &mut take)?;
+        let norm = LayerNorm::load("embeddings", width, &mut take)?;
         let mut layers = Vec::new();
         for at in 0..config.n_layers {
-            layers.push(EncoderLayer::taken(&format!("encoder.layer.{at}"), config, &mut take)?);
+            layers.push(EncoderLayer::load(&format!("encoder.layer.{at}"), config, &mut take)?);
         }
         Ok(BertEncoder { positions, types, norm, layers })
     }
 }
 
 impl<T> EncoderLayer<T> {
-    fn taken(
+    fn load(
         name: &str,
         config: &BertConfig,
         take: &mut impl FnMut(&str, &[usize]) -> Result<T, EmbedError>,
@@ -68,14 +68,14 @@ impl<T> EncoderLayer<T> {
         let attended = linear("attention.output.dense", [width, width])?;
         let widen = linear("intermediate.dense", [wide, width])?;
         let narrow = linear("output.dense", [width, wide])?;
-        let attended_norm = LayerNorm::taken(&format!("{name}.attention.output"), width, take)?;
-        let norm = LayerNorm::taken(&format!("{name}.output"), width, take)?;
+        let attended_norm = LayerNorm::load(&format!("{name}.attention.output"), width, take)?;
+        let norm = LayerNorm::load(&format!("{name}.output"), width, take)?;
         Ok(EncoderLayer { query, key, value, attended, attended_norm, widen, narrow, norm })
     }
 }
 
 impl<T> LayerNorm<T> {
-    fn taken(
+    fn load(
         name: &str,
         width: usize,
         take: &mut impl FnMut(&str, &[usize]) -> Result<T, EmbedError>,

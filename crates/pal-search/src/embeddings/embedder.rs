@@ -47,11 +47,11 @@ impl Embedder {
     pub fn open(folder: &Path) -> Result<Embedder, EmbedError> {
         let config = BertConfig::read(folder)?;
         let tensors = TensorFile::open(&folder.join("model.safetensors"))?;
-        let beginning = tensors.beginning(WORDS);
+        let beginning = tensors.name_prefix(WORDS);
         let words = format!("{beginning}{WORDS}");
         let words = tensors.place(&words, &[tensors.rows(&words, config.width)?, config.width])?;
         // Report missing tensors now instead of with the first text.
-        BertEncoder::taken(&config, |name, shape| tensors.place(&format!("{beginning}{name}"), shape))?;
+        BertEncoder::load(&config, |name, shape| tensors.place(&format!("{beginning}{name}"), shape))?;
         let folder = folder.to_owned();
         Ok(Embedder { folder, config, tensors, beginning, words, loaded: OnceLock::new() })
     }
@@ -103,7 +103,7 @@ impl Embedder {
             self.tensors.fill(&self.words, sample * n_rows / SAMPLES * self.config.width, &mut row)?;
             hash(&mut hasher, &row);
         }
-        let encoder = BertEncoder::taken(&self.config, |name, shape| {
+        let encoder = BertEncoder::load(&self.config, |name, shape| {
             let place = self.tensors.place(&format!("{}{name}", self.beginning), shape)?;
             let numbers = self.tensors.read(&place)?;
             hash(&mut hasher, &numbers);

@@ -73,7 +73,7 @@ impl TensorFile {
     }
 
     /// Prefix of the encoder's tensor names; some files hold it as part of a larger model.
-    pub(crate) fn beginning(&self, name: &str) -> String {
+    pub(crate) fn name_prefix(&self, name: &str) -> String {
         let beginning = self.table.keys().filter_map(|key| key.strip_suffix(name)).min();
         beginning.unwrap_or_default().to_owned()
     }

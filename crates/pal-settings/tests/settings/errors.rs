@@ -62,7 +62,7 @@ fn a_wrong_value_names_the_setting_and_what_it_wants() {
 }
 
 #[test]
-fn what_is_no_file_of_settings_is_an_error_and_not_a_wait() {
+fn pipe_or_directory_as_settings_file_is_an_error() {
     let broken = World::new().user("git = ").error();
     assert!(broken.starts_with("home/settings.toml: ") && broken.contains("line 1"), "{broken}");
     let world = World::new();

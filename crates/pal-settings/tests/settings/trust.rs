@@ -76,7 +76,7 @@ fn a_repository_widens_nothing_unless_it_is_trusted() {
 }
 
 #[test]
-fn what_narrows_counts_from_everywhere() {
+fn restricting_settings_apply_from_any_source() {
     let cases = [
         ("permissions.deny = [\"Bash\"]", "permissions.deny", json!(["Bash"])),
         ("permissions.ask = [\"Bash\"]", "permissions.ask", json!(["Bash"])),
@@ -182,7 +182,7 @@ fn a_link_to_a_project_is_the_project() {
 }
 
 #[test]
-fn what_was_allowed_when_somebody_was_asked_counts_in_any_project() {
+fn rules_allowed_by_the_user_apply_in_any_project() {
     let world = World::new().file("project/.pal/settings.toml", "permissions.allow = [\"Bash\"]");
     let file = world.path("home/allowed.toml");
     let rules = ["Bash(git push:*)", "Edit(a \"b\" \\c.rs)"];

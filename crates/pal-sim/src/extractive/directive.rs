@@ -20,7 +20,7 @@ pub(crate) enum ExtractionDirective {
     Progress,
 }
 
-/// A recognised directive.
+/// A recognized directive.
 #[derive(Clone, Debug)]
 pub(crate) struct DirectiveMatch {
     /// Kind of directive.
@@ -142,12 +142,12 @@ const RULES: &[DirectiveRule] = &[
 ];
 
 /// Maximum bytes of a system prompt that may itself be the directive; longer ones belong to agents.
-const SYSTEM_MOST: usize = 6_000;
+const SYSTEM_MAX: usize = 6_000;
 /// Bytes examined at the start and at the end of a directive.
 const LOOKED_AT: usize = 2_000;
 
-/// Recognises the directive of a request.
-pub(crate) fn recognise_directive(ask: &ModelPrompt<'_>) -> Option<DirectiveMatch> {
+/// Recognizes the directive of a request.
+pub(crate) fn recognize_directive(ask: &ModelPrompt<'_>) -> Option<DirectiveMatch> {
     if let Some(instructions) = &ask.compaction {
         return Some(DirectiveMatch {
             directive: ExtractionDirective::Summary,
@@ -172,7 +172,7 @@ pub(crate) fn recognise_directive(ask: &ModelPrompt<'_>) -> Option<DirectiveMatc
         return Some(DirectiveMatch { directive, words, at: Some((index, place)) });
     }
     let system_bytes: usize = ask.system.iter().map(|raw| raw.len()).sum();
-    if system_bytes > SYSTEM_MOST || !ask.tools.is_empty() {
+    if system_bytes > SYSTEM_MAX || !ask.tools.is_empty() {
         return None;
     }
     let system: String = ask
@@ -187,7 +187,7 @@ pub(crate) fn recognise_directive(ask: &ModelPrompt<'_>) -> Option<DirectiveMatc
     Some(DirectiveMatch { directive, words: system, at: None })
 }
 
-/// Recognises a directive in a text. Summaries of earlier parts mention summaries but are not directives.
+/// Recognizes a directive in a text. Summaries of earlier parts mention summaries but are not directives.
 pub(crate) fn directive_in_text(words: &str) -> Option<ExtractionDirective> {
     if is_summary(words) {
         return None;

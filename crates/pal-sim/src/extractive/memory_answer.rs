@@ -44,7 +44,7 @@ const KINDS: [MemoryCategory; 4] = [
 ];
 
 /// Maximum number of sentences kept.
-const KEPT_MOST: usize = 12;
+const KEPT_MAX: usize = 12;
 
 /// Answers a memory directive.
 pub(crate) fn answer(
@@ -53,7 +53,7 @@ pub(crate) fn answer(
     tools: &[Cow<'_, str>],
     room: usize,
 ) -> ModelOutput {
-    let Some((kind, kept)) = kept(facts) else {
+    let Some((kind, kept)) = find_memory(facts) else {
         return ModelOutput { blocks: vec![OutputBlock::Text("Nothing to keep.".to_owned())], stop: None };
     };
     let name = slug(&title(facts));
@@ -87,7 +87,7 @@ pub(crate) fn answer(
 }
 
 /// Sentences of the most frequent kind.
-fn kept(facts: &ConversationFacts) -> Option<(&'static str, Vec<String>)> {
+fn find_memory(facts: &ConversationFacts) -> Option<(&'static str, Vec<String>)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for words in &facts.words {
         for sentence in sentences(&words.text).filter(|sentence| (8..400).contains(&sentence.len())) {
@@ -101,7 +101,7 @@ fn kept(facts: &ConversationFacts) -> Option<(&'static str, Vec<String>)> {
     let count = |kind: usize| found.iter().filter(|(found, _)| *found == kind).count();
     let most = (0..KINDS.len()).rev().max_by_key(|kind| count(*kind)).filter(|kind| count(*kind) > 0)?;
     let sentences = found.into_iter().filter(|(kind, _)| *kind == most).map(|(_, sentence)| sentence);
-    Some((KINDS.get(most)?.name, sentences.take(KEPT_MOST).collect()))
+    Some((KINDS.get(most)?.name, sentences.take(KEPT_MAX).collect()))
 }
 
 /// True if a sentence seems to contain a secret; such sentences are never kept.

@@ -12,7 +12,7 @@ mod summary_answer;
 
 use crate::prompt_text;
 use crate::{ModelOutput, ModelPrompt, OutputBlock, SimulatedModel};
-pub(crate) use directive::{ExtractionDirective, recognise_directive};
+pub(crate) use directive::{ExtractionDirective, recognize_directive};
 use pal_extract::{ConversationFacts, MessageBlock, truncate};
 
 /// A deterministic model that extracts instead of generating.
@@ -22,21 +22,21 @@ pub struct ExtractiveModel;
 impl ExtractiveModel {
     /// True if a request is a directive that this model answers.
     pub fn is_directive(ask: &ModelPrompt<'_>) -> bool {
-        recognise_directive(ask).is_some()
+        recognize_directive(ask).is_some()
     }
 }
 
 /// Bytes that safely fit into a number of tokens.
 fn room(max_tokens: u64) -> usize {
     const BYTES_A_TOKEN: u64 = 2;
-    const MOST: u64 = 64_000;
-    usize::try_from(max_tokens.saturating_mul(BYTES_A_TOKEN).min(MOST)).unwrap_or(0)
+    const MAX: u64 = 64_000;
+    usize::try_from(max_tokens.saturating_mul(BYTES_A_TOKEN).min(MAX)).unwrap_or(0)
 }
 
 impl SimulatedModel for ExtractiveModel {
     fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
         let room = room(ask.max_tokens);
-        let Some(found) = recognise_directive(ask) else { return plain(ask, room) };
+        let Some(found) = recognize_directive(ask) else { return plain(ask, room) };
         let facts = conversation(ask, found.at);
         match found.directive {
             ExtractionDirective::Summary => text(summary_answer::answer(&facts, &found.words, room)),

@@ -45,7 +45,7 @@ const SECTIONS: [NotesSection; 10] = [
 ];
 
 /// Maximum bytes of a section.
-const SECTION_MOST: usize = 4_000;
+const SECTION_MAX: usize = 4_000;
 
 /// Answers a notes directive.
 pub(crate) fn answer(
@@ -54,7 +54,7 @@ pub(crate) fn answer(
     tools: &[Cow<'_, str>],
     room: usize,
 ) -> ModelOutput {
-    let each = (room / SECTIONS.len()).min(SECTION_MOST);
+    let each = (room / SECTIONS.len()).min(SECTION_MAX);
     let path = path_in(directive, |word| word.ends_with(".md"));
     let present = present(directive);
     if let (Some(path), Some(editor), false) = (path, FileTool::editor(tools), present.is_empty()) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::PromptMessage;
 
-const SUMMARISE: &str = "Your task is to create a detailed summary of the conversation so far. Do not call tools. \
+const SUMMARIZE: &str = "Your task is to create a detailed summary of the conversation so far. Do not call tools. \
     Wrap your draft in <analysis> tags and the result in <summary> tags.";
 
 fn said(role: Role, blocks: Value) -> PromptMessage<'static> {
@@ -103,9 +103,9 @@ fn answered(ask: &ModelPrompt<'_>) -> String {
 }
 
 #[test]
-fn directives_are_recognised_by_their_words() {
+fn directives_are_recognized_by_their_words() {
     let cases = [
-        (SUMMARISE, Some(ExtractionDirective::Summary)),
+        (SUMMARIZE, Some(ExtractionDirective::Summary)),
         (
             "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM.",
             Some(ExtractionDirective::Summary),
@@ -139,22 +139,22 @@ fn a_directive_is_found_where_clients_put_it() {
     let mut last = session();
     last.push(said(
         Role::User,
-        json!([{"type": "text", "text": "and now?"}, {"type": "text", "text": SUMMARISE}]),
+        json!([{"type": "text", "text": "and now?"}, {"type": "text", "text": SUMMARIZE}]),
     ));
-    let found = recognise_directive(&ask(last, &[])).unwrap();
+    let found = recognize_directive(&ask(last, &[])).unwrap();
     assert_eq!((found.directive, found.at), (ExtractionDirective::Summary, Some((6, 1))));
     let mut system = ask(with("(the transcript)"), &[]);
     system.system = vec![Cow::Owned(json!({"type": "text", "text": "You are tasked with summarizing conversations. Write a summary of the conversation."}).to_string())];
-    assert_eq!(recognise_directive(&system).unwrap().directive, ExtractionDirective::Summary);
+    assert_eq!(recognize_directive(&system).unwrap().directive, ExtractionDirective::Summary);
     let mut compaction = ask(session(), &[]);
     compaction.compaction = Some(Cow::Borrowed(""));
-    assert_eq!(recognise_directive(&compaction).unwrap().directive, ExtractionDirective::Summary);
-    assert!(recognise_directive(&ask(session(), &[])).is_none());
+    assert_eq!(recognize_directive(&compaction).unwrap().directive, ExtractionDirective::Summary);
+    assert!(recognize_directive(&ask(session(), &[])).is_none());
 }
 
 #[test]
 fn a_summary_keeps_what_an_agent_needs() {
-    let summary = answered(&ask(with(SUMMARISE), &[]));
+    let summary = answered(&ask(with(SUMMARIZE), &[]));
     let body = summary.split_once("<summary>\n").unwrap().1.strip_suffix("\n</summary>").unwrap();
     assert!(summary.starts_with("<analysis>"));
     for (at, (name, _)) in pal_extract::SECTIONS.iter().enumerate() {
@@ -183,7 +183,7 @@ fn a_summary_keeps_what_an_agent_needs() {
 
 #[test]
 fn later_summary_includes_the_earlier_one() {
-    let first = answered(&ask(with(SUMMARISE), &[]));
+    let first = answered(&ask(with(SUMMARIZE), &[]));
     let messages = vec![
         said(Role::User, format!("This session continues.\n\n{first}").into()),
         said(
@@ -194,7 +194,7 @@ fn later_summary_includes_the_earlier_one() {
             Role::User,
             json!([{"type": "tool_result", "tool_use_id": "u1", "content": "ok"}, {"type": "text", "text": "now tag it v0.4.2"}]),
         ),
-        said(Role::User, SUMMARISE.into()),
+        said(Role::User, SUMMARIZE.into()),
     ];
     let mut compaction = ask(messages[..3].to_vec(), &[]);
     compaction.compaction = Some(Cow::Borrowed("Keep paths."));
@@ -221,7 +221,7 @@ fn an_answer_fits_into_its_tokens() {
         messages.push(said(Role::User, format!("wish {at}: {}", "long words ".repeat(100)).into()));
         messages.push(said(Role::Assistant, format!("I decided {at} because {}.", "x ".repeat(80)).into()));
     }
-    messages.push(said(Role::User, SUMMARISE.into()));
+    messages.push(said(Role::User, SUMMARIZE.into()));
     for max_tokens in [0, 64, 1_000, 8_000, 32_000, u64::MAX] {
         let mut ask = ask(messages.clone(), &[]);
         ask.max_tokens = max_tokens;
@@ -356,7 +356,7 @@ proptest! {
         directive in 0usize..6, max_tokens in 0u64..4_000,
     ) {
         let directives = [
-            SUMMARISE, "Update the session notes file /a/b.md, each section.\n# Title\n_x_\n",
+            SUMMARIZE, "Update the session notes file /a/b.md, each section.\n# Title\n_x_\n",
             "Extract durable memories into the memory directory /m/memory.", "Write a short title for this session.",
             "3-5 words, present tense.", "hello",
         ];

@@ -40,14 +40,14 @@ pub(crate) fn insert_silence(reply: HttpReply, at: usize, length: Option<Duratio
 }
 
 /// Maximum size of randomly sized pieces, in bytes.
-const PIECE_MOST: usize = 48;
+const PIECE_MAX: usize = 48;
 
 /// Splits the reply into smaller chunks at arbitrary bytes, even inside a character or a line end.
 pub(crate) fn split(reply: HttpReply, size: Option<usize>, chance: &mut SeededRng) -> HttpReply {
     let mut chunks = Vec::new();
     for mut chunk in reply.chunks {
         while !chunk.bytes.is_empty() {
-            let wanted = size.unwrap_or_else(|| 1 + chance.below(PIECE_MOST));
+            let wanted = size.unwrap_or_else(|| 1 + chance.below(PIECE_MAX));
             let piece = chunk.bytes.split_to(wanted.min(chunk.bytes.len()));
             chunks.push(ReplyChunk { at: chunk.at, bytes: piece });
         }
@@ -55,7 +55,7 @@ pub(crate) fn split(reply: HttpReply, size: Option<usize>, chance: &mut SeededRn
     HttpReply { chunks, ..reply }
 }
 
-/// Merges chunks with their neighbours, all or at random.
+/// Merges chunks with their neighbors, all or at random.
 pub(crate) fn merge_chunks(reply: HttpReply, all: bool, chance: &mut SeededRng) -> HttpReply {
     let mut chunks: Vec<ReplyChunk> = Vec::new();
     let mut open: Option<(Duration, BytesMut)> = None;

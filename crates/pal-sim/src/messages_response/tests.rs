@@ -227,7 +227,7 @@ fn events_are_timed_by_their_content() {
 #[test]
 fn a_long_text_has_a_bounded_number_of_events() {
     let response = response(&[json!({"type": "text", "text": "漢".repeat(1_000_000)})]);
-    assert!(encode_events(&response).len() < PIECES_MOST + 10);
+    assert!(encode_events(&response).len() < PIECES_MAX + 10);
 }
 
 proptest! {

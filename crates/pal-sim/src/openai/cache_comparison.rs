@@ -8,7 +8,7 @@ use super::openai_cache::{OpenAiCacheLookup, RenderedRequest};
 use super::openai_request::{BlockPlacement, CacheParameters, OpenAiRequest};
 
 /// Maximum number of remembered responses.
-const REMEMBERED_MOST: usize = 64;
+const REMEMBERED_MAX: usize = 64;
 
 /// Requests of recent responses.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct RememberedResponse {
 impl RememberedResponses {
     /// Remembers the request of a response.
     pub(crate) fn push(&mut self, id: &str, turn: &OpenAiRequest, rendered: &RenderedRequest) {
-        if self.latest.len() >= REMEMBERED_MOST {
+        if self.latest.len() >= REMEMBERED_MAX {
             self.latest.pop_front();
         }
         self.latest.push_back(RememberedResponse {

@@ -35,7 +35,7 @@ use self::responses_response::ResponseEcho;
 use crate::block_facts::{BlockKind, BlockMemo};
 use crate::block_signatures::{BlockSigner, ThinkingClaims};
 use crate::fitted_answer::{FitLimits, FittedAnswer, fit_answer};
-use crate::http_request::{MAX_BODY_BYTES, authorize, json_reply};
+use crate::http_request::{BODY_BYTES_MAX, authorize, json_reply};
 use crate::id_generator::IdGenerator;
 use crate::messages_response;
 use crate::sim_settings::SimSettings;
@@ -87,9 +87,9 @@ fn is_models(path: &str) -> bool {
 
 impl OpenAiProvider {
     /// Answers a request, or returns its error as a reply.
-    pub(crate) fn handle(&mut self, desk: &mut ProviderParts<'_>, asked: NumberedRequest<'_>) -> HttpReply {
+    pub(crate) fn handle(&mut self, parts: &mut ProviderParts<'_>, asked: NumberedRequest<'_>) -> HttpReply {
         let mut reply =
-            self.route(desk, asked).unwrap_or_else(|refusal| json_reply(refusal.status, refusal.to_json()));
+            self.route(parts, asked).unwrap_or_else(|refusal| json_reply(refusal.status, refusal.to_json()));
         reply.headers.push(("x-request-id", asked.id.to_owned()));
         reply.headers.push(("openai-version", "2020-10-01".to_owned()));
         reply
@@ -97,7 +97,7 @@ impl OpenAiProvider {
 
     fn route(
         &mut self,
-        desk: &mut ProviderParts<'_>,
+        parts: &mut ProviderParts<'_>,
         asked: NumberedRequest<'_>,
     ) -> Result<HttpReply, OpenAiError> {
         let request = asked.request;
@@ -115,9 +115,9 @@ impl OpenAiProvider {
                 ..OpenAiError::invalid("", "", message)
             });
         }
-        let scope = authorize(request, desk.settings.keys.as_deref()).map_err(|_| unauthorized(request))?;
+        let scope = authorize(request, parts.settings.keys.as_deref()).map_err(|_| unauthorized(request))?;
         if let Some(rest) = path.strip_prefix("/v1/models") {
-            return models(&desk.settings.cards, rest.trim_start_matches('/'));
+            return models(&parts.settings.cards, rest.trim_start_matches('/'));
         }
         let body = read_body(request.body)?;
         let model = match body.get("model") {
@@ -125,23 +125,23 @@ impl OpenAiProvider {
             Some(Value::Null) | None => return Err(OpenAiError::missing("model")),
             Some(_) => return Err(OpenAiError::mistyped("model", "a string")),
         };
-        let card = find(&desk.settings.cards, model)?;
+        let card = find(&parts.settings.cards, model)?;
         let is_chat = path == "/v1/chat/completions";
         let turn = if is_chat {
             chat_request::read(&body, &card)?
         } else {
-            responses_request::read(&body, &card, desk.sealer)?
+            responses_request::read(&body, &card, parts.sealer)?
         };
         let job = OpenAiTurn { asked, scope, card: &card, turn: &turn, body: &body, is_chat };
-        self.answer(desk, &job)
+        self.answer(parts, &job)
     }
 
     fn answer(
         &mut self,
-        desk: &mut ProviderParts<'_>,
+        parts: &mut ProviderParts<'_>,
         job: &OpenAiTurn<'_>,
     ) -> Result<HttpReply, OpenAiError> {
-        let rendered = job.render(desk.memo);
+        let rendered = job.render(parts.memo);
         let limit = job.card.prompt_limit();
         if rendered.tokens > limit {
             return Err(job.too_long(rendered.tokens, limit));
@@ -154,7 +154,7 @@ impl OpenAiProvider {
                 self.cache.look_up_automatic(now, &rendered, job.turn, least)
             }
         };
-        let fitted = job.ask_model(desk, rendered.tokens);
+        let fitted = job.ask_model(parts, rendered.tokens);
         let thought = ThinkingClaims {
             id: 0,
             previous: 0,
@@ -166,10 +166,10 @@ impl OpenAiProvider {
         let comparison =
             job.body.pointer("/prompt_cache_options/comparison_response_id").and_then(Value::as_str);
         let outcome = OpenAiOutcome {
-            id: desk.ids.id(if job.is_chat { "chatcmpl" } else { "resp" }),
+            id: parts.ids.id(if job.is_chat { "chatcmpl" } else { "resp" }),
             model: job.card.model.to_string(),
             created: now.milliseconds().div_euclid(1_000),
-            items: items(&fitted, desk.ids, desk.sealer, thought),
+            items: items(&fitted, parts.ids, parts.sealer, thought),
             stop_reason: fitted.stop_reason.to_owned(),
             output_tokens: fitted.tokens(),
             reasoning_tokens: fitted.thinking_tokens(),
@@ -178,7 +178,7 @@ impl OpenAiProvider {
         };
         self.responses.push(&outcome.id, job.turn, &rendered);
         let served = &outcome.lookup;
-        let pace = desk.settings.pace;
+        let pace = parts.settings.pace;
         let start = pace.first_byte(served.uncached + outcome.written(), served.read);
         self.cache.write(now, now.after(start), &served.writes);
         Ok(job.encode_reply(&outcome, start, pace.output_time(outcome.output_tokens)))
@@ -232,13 +232,13 @@ impl OpenAiTurn<'_> {
     }
 
     /// Asks the model, within the limits of the request.
-    fn ask_model(&self, desk: &mut ProviderParts<'_>, prompt_tokens: u64) -> FittedAnswer {
+    fn ask_model(&self, parts: &mut ProviderParts<'_>, prompt_tokens: u64) -> FittedAnswer {
         if self.body.get("prewarm") == Some(&Value::Bool(true)) {
             return FittedAnswer { stop_reason: "end_turn", ..FittedAnswer::default() };
         }
         let turn = self.turn;
         let max_tokens = turn.max_tokens.unwrap_or(self.card.max_output).min(self.card.max_output);
-        let answer = desk.model.answer(&turn.to_model_prompt(max_tokens));
+        let answer = parts.model.answer(&turn.to_model_prompt(max_tokens));
         let stops: Vec<Cow<'_, str>> = turn.stops.iter().map(|stop| Cow::Borrowed(stop.as_str())).collect();
         let limits = FitLimits {
             max_tokens,
@@ -335,7 +335,7 @@ impl OpenAiTurn<'_> {
 }
 
 fn read_body(body: &[u8]) -> Result<Value, OpenAiError> {
-    if body.len() > MAX_BODY_BYTES {
+    if body.len() > BODY_BYTES_MAX {
         let message = "The request body is larger than this endpoint takes.";
         return Err(OpenAiError {
             status: 413,

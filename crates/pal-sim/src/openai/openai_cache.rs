@@ -16,13 +16,13 @@ use crate::cache_entries::CacheEntries;
 /// Step of the automatic cache, in tokens.
 const STEP_TOKENS: u64 = 128;
 /// Maximum breakpoints written per request.
-const WRITES_MOST: usize = 4;
+const WRITES_MAX: usize = 4;
 /// Maximum breakpoints looked up per request.
-const LOOKS_MOST: usize = 80;
+const LOOKS_MAX: usize = 80;
 /// Distance in bytes between two points of a long block at which the automatic cache distinguishes prompts.
 const STRIDE_BYTES: usize = 1024;
 /// Maximum number of entries.
-const ENTRIES_MOST: usize = 1 << 18;
+const ENTRIES_MAX: usize = 1 << 18;
 
 /// A point in a prompt at which its prefix is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(crate) struct OpenAiCache {
 
 impl Default for OpenAiCache {
     fn default() -> OpenAiCache {
-        OpenAiCache { entries: CacheEntries::new(ENTRIES_MOST) }
+        OpenAiCache { entries: CacheEntries::new(ENTRIES_MAX) }
     }
 }
 
@@ -156,14 +156,14 @@ impl OpenAiCache {
             .rev()
             .filter(|spot| spot.mark.is_some() || (turn.caching.is_implicit && spot.ends_item));
         let found = looks
-            .take(LOOKS_MOST)
+            .take(LOOKS_MAX)
             .find(|spot| spot.tokens >= least && self.entries.is_readable(now, spot.chain));
         let found = found.copied();
         if let Some(spot) = found {
             self.entries.refresh(now, spot.chain);
         }
         let read = found.map_or(0, |spot| spot.tokens);
-        let room = WRITES_MOST - usize::from(last.is_some());
+        let room = WRITES_MAX - usize::from(last.is_some());
         let mut wanted: Vec<(&PrefixPoint, OpenAiCacheTtl)> = rendered
             .spots
             .iter()

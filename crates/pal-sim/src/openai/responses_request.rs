@@ -13,7 +13,7 @@ use super::openai_request::{
 use crate::block_signatures::BlockSigner;
 
 /// Minimum of `max_output_tokens`.
-const OUTPUT_LEAST: u64 = 16;
+const OUTPUT_MIN: u64 = 16;
 
 /// Item types that are passed through unparsed.
 const OPAQUE: [&str; 9] = [
@@ -63,7 +63,7 @@ pub(crate) fn read(
     Ok(OpenAiRequest {
         model: card.model.to_string(),
         pieces,
-        max_tokens: count(body, "max_output_tokens", OUTPUT_LEAST)?,
+        max_tokens: count(body, "max_output_tokens", OUTPUT_MIN)?,
         streams: body.get("stream") == Some(&Value::Bool(true)),
         stops: Vec::new(),
         parameters: CacheParameters {

@@ -304,6 +304,6 @@ fn entries_are_bounded_and_the_newest_stay() {
         let at = Timestamp::from_milliseconds(number as i64);
         cache.write(at, at, &[(number, MessagesCacheTtl::FiveMinutes)]);
     }
-    assert!(cache.entries.len() <= super::MOST_ENTRIES);
+    assert!(cache.entries.len() <= super::ENTRIES_MAX);
     assert!(cache.entries.is_readable(400_000, 399_999));
 }

@@ -62,7 +62,7 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
     client.betas = ON_DEMAND.into();
     let body = conversation(&mut client, 3, 1);
     let messages = body["messages"].as_array().unwrap().clone();
-    // Everything up to the second result is summarised; the third call and its result are kept.
+    // Everything up to the second result is summarized; the third call and its result are kept.
     let mut early = body.clone();
     early["messages"] = json!(messages[..5]);
     let block = summarized(&mut client, &early)["content"][0].clone();
@@ -85,7 +85,7 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
     let mut other = kept(&block, &messages[5..]);
     other["system"] = json!("Other");
     client.refused(&other);
-    // A new turn of the same role as the last summarised one is merged with it: no retained thinking follows,
+    // A new turn of the same role as the last summarized one is merged with it: no retained thinking follows,
     // and the conversation continues.
     let mut next = kept(&block, &[user(json!([text("Go on")]))]);
     client.say(vec![OutputBlock::Thinking("After".into()), OutputBlock::Text("On".into())]);
@@ -97,7 +97,7 @@ fn thinking_in_turns_kept_after_a_summary_stays_valid() {
 }
 
 #[test]
-fn kept_message_of_the_last_summarised_role_is_merged_and_invalidates_thinking() {
+fn kept_message_of_the_last_summarized_role_is_merged_and_invalidates_thinking() {
     let mut client = TestClient::new();
     client.betas = ON_DEMAND.into();
     let early = request(json!([user(json!([text("Start")]))]));

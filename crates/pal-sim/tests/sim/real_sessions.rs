@@ -1,4 +1,4 @@
-//! Recorded sessions of other agents, replayed answer by answer and summarised.
+//! Recorded sessions of other agents, replayed answer by answer and summarized.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -54,7 +54,7 @@ pub(crate) fn lines(entries: &[LogEntry]) -> Vec<&str> {
     entries.iter().map(|entry| entry.line.as_str()).collect()
 }
 
-/// Runs this binary again with only the test `name`; `role` selects its child behaviour.
+/// Runs this binary again with only the test `name`; `role` selects its child behavior.
 pub(crate) fn child(name: &str, role: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);

@@ -1,4 +1,4 @@
-//! What was said, in the form that the conventions for generative AI give it. Only used where that was asked for.
+//! Conversation content in the format of the GenAI semantic conventions. Used only if the user opts in.
 
 use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry};
 use serde_json::{Value, json};

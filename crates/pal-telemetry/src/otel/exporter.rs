@@ -1,4 +1,4 @@
-//! The export thread. Recording never waits for it: spans go through a bounded queue, metrics into a table.
+//! Export thread. Recording never waits for it: spans go through a bounded queue, metrics into a table.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Figures since the start of the program, put together by instrument and attributes.
+//! Cumulative metrics since the start of the program, by instrument and attributes.
 
 use std::collections::BTreeMap;
 

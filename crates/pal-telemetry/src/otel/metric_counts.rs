@@ -1,4 +1,4 @@
-//! Which figures follow from what happened.
+//! Metrics derived from events.
 
 use std::time::Duration;
 

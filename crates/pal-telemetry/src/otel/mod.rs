@@ -1,4 +1,4 @@
-//! Spans and figures for a collector: events become both, a thread of its own sends them.
+//! OpenTelemetry export: events become spans and metrics, which a background thread sends to a collector.
 
 mod entry_text;
 mod exporter;

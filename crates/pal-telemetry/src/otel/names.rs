@@ -1,4 +1,4 @@
-//! The names that are exported, in one place: those of generative AI are still moving. `docs/telemetry.md` repeats them.
+//! Exported names in one place, because the GenAI conventions still change. `docs/telemetry.md` lists them.
 
 pub(super) const OPERATION: &str = "gen_ai.operation.name";
 pub(super) const PROVIDER: &str = "gen_ai.provider.name";

@@ -1,4 +1,4 @@
-//! Events become spans and figures. Of what was said nothing gets into them, unless that was asked for.
+//! Converts events into spans and metrics. Conversation content is recorded only if the user opts in.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Where an export goes, and as what.
+//! Export target: endpoint, headers and resource attributes.
 
 use std::net::IpAddr;
 

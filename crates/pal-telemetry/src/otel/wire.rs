@@ -1,4 +1,4 @@
-//! The messages of OTLP that we send, field by field as its protocol files number them. What we never set is left out.
+//! OTLP messages with the field numbers of its protocol files. Fields that are never set are left out.
 
 use prost::{Message, Oneof};
 

@@ -1,4 +1,4 @@
-//! Collectors that are away, refuse or keep silent: the session does not wait, and the user is told once.
+//! Collectors that are down, refuse or hang: the session does not wait, and the user is told once.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

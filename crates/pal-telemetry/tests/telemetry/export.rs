@@ -1,4 +1,4 @@
-//! What a collector gets of a prompt that was worked off.
+//! Exported spans and metrics of one finished prompt.
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;

@@ -1,4 +1,4 @@
-//! Exports as a collector gets them, read by what the makers of the protocol generate from it.
+//! Exports as a collector receives them, decoded with the official generated protocol types.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

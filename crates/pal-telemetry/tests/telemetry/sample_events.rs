@@ -1,4 +1,4 @@
-//! A prompt that was worked off, as events; a canary sits in everything that was said.
+//! Events of one finished prompt, with a canary string in all content.
 
 use std::time::Duration;
 

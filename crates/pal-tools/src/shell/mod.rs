@@ -133,7 +133,7 @@ impl Shell {
     ) -> Result<(Program, Option<PlaceholderGuard<'_>>), SandboxError> {
         let line = self.wrap_confined_parts(command, confinement)?;
         let mut environment = environment::changes(std::env::vars_os(), &self.hidden_variables);
-        environment.push((SESSION_VARIABLE.into(), Some(self.processes.mark().into())));
+        environment.push((SESSION_VARIABLE.into(), Some(self.processes.tag().into())));
         if confinement.level == SandboxLevel::ReadOnly {
             environment.extend(environment::read_only_changes());
         }

@@ -1,4 +1,4 @@
-//! Behaviour of tools that a model relies on.
+//! Behavior of tools that a model relies on.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a helper that fails is a test that fails")]
 

@@ -37,7 +37,7 @@ impl App {
             self.modes.changed();
         }
         if let AgentEvent::SessionStarted(began) = event {
-            self.modes.began(&began.permission_mode);
+            self.modes.start_session(&began.permission_mode);
             let title = format!("Palimpsest {}", sanitize_line(&began.version));
             let place = format!(" · {} · {}", sanitize_line(&began.model), sanitize_line(&began.cwd));
             let room = self.display.screen.columns().saturating_sub(title.len());

@@ -119,7 +119,7 @@ impl App {
     pub(super) fn suggest(&mut self) {
         self.completion.awaits_files = false;
         let text = self.input.editor.text();
-        let found = completion::wanted(text, self.input.editor.cursor()).map(|wanted| match wanted {
+        let found = completion::find_target(text, self.input.editor.cursor()).map(|wanted| match wanted {
             CompletionTarget::Command(range) => {
                 // MCP servers come and go, and so do their prompts.
                 self.completion.known_commands = self.commands.list();
@@ -127,13 +127,14 @@ impl App {
                 Suggestions { range, offered }
             }
             CompletionTarget::File(range) => {
-                let offered = completion::files(&text[range.clone()], &self.completion.files.known());
+                let offered = completion::files(&text[range.clone()], &self.completion.files.snapshot());
                 Suggestions { range, offered }
             }
         });
-        self.completion.awaits_files =
-            matches!(completion::wanted(text, self.input.editor.cursor()), Some(CompletionTarget::File(_)))
-                && self.completion.files.is_reading();
+        self.completion.awaits_files = matches!(
+            completion::find_target(text, self.input.editor.cursor()),
+            Some(CompletionTarget::File(_))
+        ) && self.completion.files.is_reading();
         let found = found.filter(|found| !found.offered.is_empty());
         if found.as_ref().map(|found| &found.offered)
             != self.completion.suggestions.as_ref().map(|known| &known.offered)

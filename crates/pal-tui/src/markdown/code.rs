@@ -1,5 +1,5 @@
 //! Simple syntax highlighting: comments, strings, numbers and common keywords. It knows no grammar; a wrong guess is only a
-//! wrong colour.
+//! wrong color.
 
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};

@@ -54,7 +54,7 @@ fn tool(id: &str, name: &str, input: &str, result: &str, is_error: bool) -> Vec<
     ]
 }
 
-fn talk() -> Vec<AgentEvent> {
+fn conversation() -> Vec<AgentEvent> {
     let mut events = vec![message(r#""kind":"user","origin":"person","content":"Fix the greeting.""#)];
     events.push(AgentEvent::Thinking(String::from("Look at the file first.")));
     events.extend(
@@ -88,14 +88,14 @@ fn shown(events: &[AgentEvent], width: usize) -> String {
 #[test]
 fn conversation_at_two_widths() {
     for width in [79, 199] {
-        compare(&format!("talk-{width}.txt"), &shown(&talk(), width));
+        compare(&format!("talk-{width}.txt"), &shown(&conversation(), width));
     }
 }
 
 #[test]
 fn live_lines_of_a_running_conversation() {
     let mut transcript = Transcript::new(79, Theme);
-    for event in &talk()[..6] {
+    for event in &conversation()[..6] {
         transcript.apply(event);
     }
     transcript
@@ -125,7 +125,7 @@ fn a_discarded_answer_is_removed_or_reported() {
 
 #[test]
 fn calls_without_a_result_are_marked() {
-    let mut events = talk();
+    let mut events = conversation();
     events.truncate(6);
     events.push(ended(PromptEnd::Interrupted));
     let text = shown(&events, 79);
@@ -141,7 +141,7 @@ fn unfold_prints_results_of_the_last_prompt_once() {
         let lines = transcript.take_finished();
         lines.iter().map(|line| format!("{line}\n")).collect::<String>()
     };
-    talk().iter().for_each(|event| transcript.apply(event));
+    conversation().iter().for_each(|event| transcript.apply(event));
     let text = unfolded(&mut transcript);
     let places = [
         "● Read src/main.rs",
@@ -152,7 +152,7 @@ fn unfold_prints_results_of_the_last_prompt_once() {
     let found: Vec<Option<usize>> = places.map(|place| text.find(place)).into();
     assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{text}");
     assert!(unfolded(&mut transcript).contains("all results are already shown"));
-    talk().iter().for_each(|event| transcript.apply(event));
+    conversation().iter().for_each(|event| transcript.apply(event));
     transcript.apply(&message(r#""kind":"user","origin":"person","content":"Thanks.""#));
     assert!(unfolded(&mut transcript).contains("all results are already shown"));
     let long: String = (0..1_000).map(|number| format!("line {number}\n")).collect();

@@ -67,7 +67,7 @@ impl Estimator {
         }
     }
 
-    /// Raw tokens of serialised JSON, such as the input of a tool.
+    /// Raw tokens of serialized JSON, such as the input of a tool.
     pub fn json(&self, json: &str) -> f64 {
         match self.rule {
             EstimationRule::Classic => json.len() as f64 / CLASSIC_BYTES_PER_JSON_TOKEN,
@@ -80,7 +80,7 @@ impl Estimator {
         MEDIA_TOKENS
     }
 
-    /// Raw tokens of a tool call: its name, its serialised input and the framing.
+    /// Raw tokens of a tool call: its name, its serialized input and the framing.
     ///
     /// The classic rule counts the name as text and adds no framing.
     pub fn call(&self, name: &str, input: &str) -> f64 {

@@ -59,7 +59,7 @@ pub(crate) fn checked(view: &View) -> Result<Request, String> {
 }
 
 /// A request with a breakpoint at every likely position.
-pub(crate) fn marked(request: &Request, lifetime: CacheTtl) -> Request {
+pub(crate) fn marked(request: &Request, ttl: CacheTtl) -> Request {
     let is_deferred = |tool: &SharedText| tool.contains(r#""defer_loading":true"#);
     let spots = [
         request.tools().iter().rposition(|tool| !is_deferred(tool)).map(BreakpointPosition::Tool),
@@ -67,11 +67,7 @@ pub(crate) fn marked(request: &Request, lifetime: CacheTtl) -> Request {
         request.last_cacheable_block(request.blocks_before_last_message()).map(BreakpointPosition::Block),
         request.last_cacheable_block(request.block_count()).map(BreakpointPosition::Block),
     ];
-    let marks = spots.into_iter().flatten().map(|spot| CacheBreakpoint {
-        position: spot,
-        ttl: lifetime,
-        scope: None,
-    });
+    let marks = spots.into_iter().flatten().map(|spot| CacheBreakpoint { position: spot, ttl, scope: None });
     request.clone().with_breakpoints(marks.collect())
 }
 

@@ -70,8 +70,8 @@ fn breakpoints_are_rendered_at_their_positions() {
         );
     }
     let request = checked(&View::from_branch(lens(ViewScope::Current), entries)).unwrap();
-    let marked = |spots: &[BreakpointPosition], lifetime| -> (usize, Vec<String>) {
-        let marks = spots.iter().map(|spot| CacheBreakpoint { position: *spot, ttl: lifetime, scope: None });
+    let marked = |spots: &[BreakpointPosition], ttl| -> (usize, Vec<String>) {
+        let marks = spots.iter().map(|spot| CacheBreakpoint { position: *spot, ttl, scope: None });
         let request = request.clone().with_breakpoints(marks.collect());
         let body: serde_json::Value = serde_json::from_str(&request.body()).unwrap();
         let ttl = |block: &serde_json::Value| block.get("cache_control").map(|mark| mark["ttl"].to_string());

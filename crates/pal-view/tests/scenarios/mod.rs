@@ -31,7 +31,7 @@ fn check(file: &str) {
 }
 
 #[test]
-fn normalisation() {
+fn normalization() {
     check("normalisation.md");
 }
 

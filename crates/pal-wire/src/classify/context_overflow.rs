@@ -5,7 +5,7 @@ use super::error_body::ErrorBody;
 use crate::FailureKind;
 
 /// Bytes of a message that are searched.
-const MAX_MESSAGE_BYTES: usize = 4 << 10;
+const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
 /// Meaning of a number in a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
         matches!(word.as_ref(), "context_length_exceeded" | "exceed_context_size_error" | "prompt_too_long")
     });
     let message = error.message.as_deref().or(error.plain).unwrap_or_default();
-    let message = byte_prefix(message, MAX_MESSAGE_BYTES).to_ascii_lowercase();
+    let message = byte_prefix(message, MESSAGE_BYTES_MAX).to_ascii_lowercase();
     let found = OVERFLOW_PATTERNS.iter().find_map(|pattern| match_pattern(&message, pattern));
     let is_matched = found.is_some() || OVERFLOW_PHRASES.iter().any(|words| message.contains(words));
     if !is_named && !is_matched {

@@ -1,28 +1,28 @@
 //! Display form of provider text: short, on one line, without markup and keys.
 
 /// Maximum length of a displayed message.
-const MAX_MESSAGE_CHARS: usize = 600;
+const MESSAGE_CHARS_MAX: usize = 600;
 /// Maximum length of a displayed code or id.
-const MAX_CODE_CHARS: usize = 96;
+const CODE_CHARS_MAX: usize = 96;
 /// Bytes of a body that are searched for text; HTML pages begin with long markup.
-const MAX_BODY_BYTES: usize = 16 << 10;
+const BODY_BYTES_MAX: usize = 16 << 10;
 /// Bytes of text that are searched for keys.
-const MAX_MASKED_BYTES: usize = 4 << 10;
+const MASKED_BYTES_MAX: usize = 4 << 10;
 
 /// Returns a message for display.
 pub(super) fn display_message(message: &str) -> String {
-    let line = collapse_whitespace(byte_prefix(message, MAX_BODY_BYTES));
-    truncate(&mask_keys(byte_prefix(&line, MAX_MASKED_BYTES)), MAX_MESSAGE_CHARS)
+    let line = collapse_whitespace(byte_prefix(message, BODY_BYTES_MAX));
+    truncate(&mask_keys(byte_prefix(&line, MASKED_BYTES_MAX)), MESSAGE_CHARS_MAX)
 }
 
 /// Returns a code or id for display.
 pub(super) fn display_code(word: &str) -> String {
-    truncate(&mask_keys(&collapse_whitespace(byte_prefix(word, MAX_MASKED_BYTES))), MAX_CODE_CHARS)
+    truncate(&mask_keys(&collapse_whitespace(byte_prefix(word, MASKED_BYTES_MAX))), CODE_CHARS_MAX)
 }
 
 /// Returns the display text of a body of unknown form: the title of an HTML page, or the text.
 pub(crate) fn display_body(body: &str) -> String {
-    let body = byte_prefix(body, MAX_BODY_BYTES);
+    let body = byte_prefix(body, BODY_BYTES_MAX);
     let lower = body.to_ascii_lowercase();
     let title = lower.find("<title>").map(|at| at + 7).and_then(|from| {
         let end = lower[from..].find("</title>")?;

@@ -52,7 +52,7 @@ pub(crate) fn read_complete(
     for (index, item) in items.iter().enumerate() {
         seen.note(item);
         events.push(ResponseEvent::BlockStart { index, kind: item.kind(), tool: item.tool() });
-        events.extend(item.shown().map(|delta| ResponseEvent::BlockDelta { index, delta }));
+        events.extend(item.visible_delta().map(|delta| ResponseEvent::BlockDelta { index, delta }));
         events.push(ResponseEvent::Block { index, block: item.block() });
     }
     whole.finished(seen)

@@ -56,9 +56,11 @@ impl<'a> ResponsesItem<'a> {
     }
 
     /// Returns the visible content as one delta.
-    pub(crate) fn shown(&self) -> Option<BlockDelta> {
+    pub(crate) fn visible_delta(&self) -> Option<BlockDelta> {
         let delta = match self.name.as_ref() {
-            "message" => BlockDelta::Text(self.words().iter().filter_map(|word| unescape(word)).collect()),
+            "message" => {
+                BlockDelta::Text(self.text_literals().iter().filter_map(|word| unescape(word)).collect())
+            }
             "function_call" => BlockDelta::Input(self.string("arguments")?.into_owned()),
             "custom_tool_call" => BlockDelta::Input(self.string("input")?.into_owned()),
             "reasoning" => BlockDelta::Thinking(self.thoughts()),
@@ -74,7 +76,7 @@ impl<'a> ResponsesItem<'a> {
         match self.name.as_ref() {
             "message" => {
                 json.push_str(r#"{"type":"text","text":""#);
-                json.extend(self.words().into_iter().map(literal_inner));
+                json.extend(self.text_literals().into_iter().map(literal_inner));
                 json.push('"');
             }
             "function_call" => {
@@ -96,7 +98,7 @@ impl<'a> ResponsesItem<'a> {
     }
 
     /// Returns the text or refusal of a message's parts, as string literals.
-    fn words(&self) -> Vec<&'a str> {
+    fn text_literals(&self) -> Vec<&'a str> {
         let words = |part: &Vec<JsonField<'a>>| text_of(part, "text").or_else(|| text_of(part, "refusal"));
         self.parts("content").iter().filter_map(words).collect()
     }

@@ -223,7 +223,7 @@ impl ResponsesStream {
         self.closed.insert(index);
         self.seen.note(item);
         if !was_shown {
-            events.extend(item.shown().map(|delta| ResponseEvent::BlockDelta { index, delta }));
+            events.extend(item.visible_delta().map(|delta| ResponseEvent::BlockDelta { index, delta }));
         }
         events.push(ResponseEvent::Block { index, block: item.block() });
         Ok(())

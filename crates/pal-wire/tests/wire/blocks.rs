@@ -3,7 +3,7 @@
 use pal_wire::{ApiVersion, Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
-use crate::{FINE, answered, check, check_all, said, talk, text, tool_result, tool_use, user};
+use crate::{FINE, answered, check, check_all, conversation, said, text, tool_result, tool_use, user};
 
 const EXTRA: &str = "Extra inputs are not permitted";
 
@@ -183,7 +183,7 @@ fn documents() {
 fn tool_use_fields() {
     let called = |call: &Value, id: &str| {
         let result = json!({"role": "user", "content": [tool_result(id)]});
-        talk(&json!([user("a"), {"role": "assistant", "content": [call]}, result]))
+        conversation(&json!([user("a"), {"role": "assistant", "content": [call]}, result]))
     };
     let with = |field: &str, value: Value| {
         let mut call = tool_use("toolu_1");
@@ -238,7 +238,7 @@ fn tool_result_contents() {
         let mut result = json!({"type": "tool_result", "tool_use_id": "toolu_1"});
         result.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let call = json!({"role": "assistant", "content": [tool_use("toolu_1")]});
-        talk(&json!([user("a"), call, {"role": "user", "content": [result]}]))
+        conversation(&json!([user("a"), call, {"role": "user", "content": [result]}]))
     };
     let at = "messages.2.content.0.tool_result";
     let search = json!({"type": "search_result", "source": "s", "title": "t", "content": [text("a")]});

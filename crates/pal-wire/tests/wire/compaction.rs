@@ -4,7 +4,7 @@ use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{
-    FINE, assistant, check, check_all, error_of, old_rules, request, talk, text, tool, tool_use, user,
+    FINE, assistant, check, check_all, conversation, error_of, old_rules, request, text, tool, tool_use, user,
 };
 
 fn summary() -> Value {
@@ -26,21 +26,21 @@ fn signed_blocks() {
     check_all(
         &RequestRules::newest(),
         &[
-            ("then the user", talk(&json!([first(), user("a")])), FINE),
-            ("then the answer", talk(&json!([first(), assistant("a"), user("b")])), FINE),
+            ("then the user", conversation(&json!([first(), user("a")])), FINE),
+            ("then the answer", conversation(&json!([first(), assistant("a"), user("b")])), FINE),
             (
                 "later",
-                talk(&json!([user("a"), first(), user("b")])),
+                conversation(&json!([user("a"), first(), user("b")])),
                 &format!("messages.1.content.0: {misplaced}"),
             ),
             (
                 "second",
-                talk(&json!([said_by_assistant(json!([threshold(), summary()])), user("b")])),
+                conversation(&json!([said_by_assistant(json!([threshold(), summary()])), user("b")])),
                 &format!("messages.0.content.1: {misplaced}"),
             ),
             (
                 "and another",
-                talk(&json!([
+                conversation(&json!([
                     first(),
                     user("b"),
                     said_by_assistant(json!([threshold(), text("c")])),
@@ -50,12 +50,12 @@ fn signed_blocks() {
             ),
             (
                 "by the user",
-                talk(&json!([{"role": "user", "content": [summary()]}])),
+                conversation(&json!([{"role": "user", "content": [summary()]}])),
                 "messages.0.content.0: `compaction` blocks can only be in `assistant` messages",
             ),
             (
                 "without words",
-                talk(&json!([
+                conversation(&json!([
                     said_by_assistant(json!([{"type": "compaction", "content": null, "signature": "s"}])),
                     user("b")
                 ])),
@@ -63,23 +63,26 @@ fn signed_blocks() {
             ),
             (
                 "two answers after it",
-                talk(&json!([first(), assistant("a"), assistant("b"), user("c")])),
+                conversation(&json!([first(), assistant("a"), assistant("b"), user("c")])),
                 "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"assistant\" roles in a row",
             ),
             (
                 "then a system message",
-                talk(&json!([first(), {"role": "system", "content": "a"}])),
+                conversation(&json!([first(), {"role": "system", "content": "a"}])),
                 "messages.1: role 'system' must follow a 'user' message or an 'assistant' message that ends in a server tool result",
             ),
         ],
     );
     let code = |body: &Value| error_of(body, &RequestRules::newest()).error_code;
-    assert_eq!(code(&talk(&json!([user("a"), first(), user("b")]))), Some("compaction_block_misplaced"));
+    assert_eq!(
+        code(&conversation(&json!([user("a"), first(), user("b")]))),
+        Some("compaction_block_misplaced")
+    );
     let threshold_only =
         RequestRules { betas: BetaSet::none().with(Beta::ThresholdCompaction), ..RequestRules::newest() };
     check(
         "without the beta",
-        &talk(&json!([first(), user("a")])),
+        &conversation(&json!([first(), user("a")])),
         &threshold_only,
         "messages.0.content.0.compaction.signature: Extra inputs are not permitted",
     );
@@ -87,16 +90,17 @@ fn signed_blocks() {
 
 #[test]
 fn threshold_blocks() {
-    let later = talk(&json!([user("a"), said_by_assistant(json!([threshold(), text("b")])), user("c")]));
+    let later =
+        conversation(&json!([user("a"), said_by_assistant(json!([threshold(), text("b")])), user("c")]));
     check("later", &later, &RequestRules::newest(), FINE);
     check(
         "paused",
-        &talk(&json!([user("a"), said_by_assistant(json!([threshold()]))])),
+        &conversation(&json!([user("a"), said_by_assistant(json!([threshold()]))])),
         &RequestRules::newest(),
         FINE,
     );
     let pieces =
-        talk(&json!([user("a"), said_by_assistant(json!([threshold()])), assistant("b"), user("c")]));
+        conversation(&json!([user("a"), said_by_assistant(json!([threshold()])), assistant("b"), user("c")]));
     check(
         "not merged with what follows",
         &pieces,
@@ -108,7 +112,7 @@ fn threshold_blocks() {
     let unsigned = json!({"type": "compaction", "content": "b"});
     check(
         "without the beta",
-        &talk(&json!([said_by_assistant(json!([unsigned])), user("c")])),
+        &conversation(&json!([said_by_assistant(json!([unsigned])), user("c")])),
         &on_demand_only,
         "messages.0.content.0.compaction.signature: Field required",
     );

@@ -92,18 +92,18 @@ fn request(fields: &Value) -> Value {
 }
 
 /// Returns a request with these messages.
-fn talk(messages: &Value) -> Value {
+fn conversation(messages: &Value) -> Value {
     request(&json!({"messages": messages}))
 }
 
 /// Returns a request with one user message of these blocks.
 fn said(blocks: &Value) -> Value {
-    talk(&json!([{"role": "user", "content": blocks}]))
+    conversation(&json!([{"role": "user", "content": blocks}]))
 }
 
 /// Returns a request in which an assistant message of these blocks is followed by a user message.
 fn answered(blocks: &Value) -> Value {
-    talk(&json!([user("hi"), {"role": "assistant", "content": blocks}, user("go on")]))
+    conversation(&json!([user("hi"), {"role": "assistant", "content": blocks}, user("go on")]))
 }
 
 fn user(text: &str) -> Value {

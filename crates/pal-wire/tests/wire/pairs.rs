@@ -3,7 +3,9 @@
 use pal_wire::RequestRules;
 use serde_json::{Value, json};
 
-use crate::{FINE, answered, check_all, counts_of, said, talk, text, thinking, tool_result, tool_use, user};
+use crate::{
+    FINE, answered, check_all, conversation, counts_of, said, text, thinking, tool_result, tool_use, user,
+};
 
 fn calls(blocks: Value) -> Value {
     json!({"role": "assistant", "content": blocks})
@@ -33,12 +35,12 @@ fn client_tools() {
         &[
             (
                 "parallel",
-                talk(&json!([user("x"), two, results(json!([tool_result("a"), tool_result("b")]))])),
+                conversation(&json!([user("x"), two, results(json!([tool_result("a"), tool_result("b")]))])),
                 FINE,
             ),
             (
                 "text after results",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     two,
                     results(json!([tool_result("a"), tool_result("b"), text("and")]))
@@ -47,7 +49,7 @@ fn client_tools() {
             ),
             (
                 "text before results",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     two,
                     results(json!([text("and"), tool_result("a"), tool_result("b")]))
@@ -56,13 +58,13 @@ fn client_tools() {
             ),
             (
                 "one missing",
-                talk(&json!([user("x"), two, results(json!([tool_result("a")]))])),
+                conversation(&json!([user("x"), two, results(json!([tool_result("a")]))])),
                 &missing(1, "b"),
             ),
-            ("both missing", talk(&json!([user("x"), two, user("y")])), &missing(1, "b, a")),
+            ("both missing", conversation(&json!([user("x"), two, user("y")])), &missing(1, "b, a")),
             (
                 "answered too late",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     two,
                     user("y"),
@@ -74,7 +76,7 @@ fn client_tools() {
             ("without a call", said(&json!([tool_result("a")])), &unexpected("messages.0.content.0", "a")),
             (
                 "of another message",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     two,
                     results(json!([tool_result("a"), tool_result("b")])),
@@ -85,7 +87,7 @@ fn client_tools() {
             ),
             (
                 "twice",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     two,
                     results(json!([tool_result("b"), tool_result("a"), tool_result("a")]))
@@ -95,7 +97,7 @@ fn client_tools() {
             ),
             (
                 "same id in one message",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     calls(json!([tool_use("a"), tool_use("a")])),
                     results(json!([tool_result("a")]))
@@ -104,7 +106,7 @@ fn client_tools() {
             ),
             (
                 "same id later",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     calls(json!([tool_use("a")])),
                     results(json!([tool_result("a")])),
@@ -115,7 +117,7 @@ fn client_tools() {
             ),
         ],
     );
-    let body = talk(&json!([user("x"), two, results(json!([tool_result("a"), tool_result("b")]))]));
+    let body = conversation(&json!([user("x"), two, results(json!([tool_result("a"), tool_result("b")]))]));
     let checked = counts_of(&body);
     assert_eq!((checked.tool_uses, checked.tool_results, checked.thinking), (2, 2, 1));
 }
@@ -163,10 +165,14 @@ fn server_tools() {
                 answered(&json!([search, found, found])),
                 &orphan("messages.1.content.2", "web_search_tool_result"),
             ),
-            ("mixed turn", talk(&json!([user("x"), mixed, results(json!([tool_result("a")]))])), FINE),
+            (
+                "mixed turn",
+                conversation(&json!([user("x"), mixed, results(json!([tool_result("a")]))])),
+                FINE,
+            ),
             (
                 "mixed turn, finished",
-                talk(&json!([
+                conversation(&json!([
                     user("x"),
                     mixed,
                     results(json!([tool_result("a")])),
@@ -177,7 +183,7 @@ fn server_tools() {
             ),
             (
                 "mixed turn with text",
-                talk(&json!([user("x"), mixed, results(json!([tool_result("a"), text("y")]))])),
+                conversation(&json!([user("x"), mixed, results(json!([tool_result("a"), text("y")]))])),
                 open,
             ),
             (

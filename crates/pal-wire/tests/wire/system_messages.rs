@@ -4,7 +4,8 @@ use pal_wire::{Beta, BetaSet, RequestRules};
 use serde_json::{Value, json};
 
 use crate::{
-    FINE, assistant, check, check_all, error_of, request, talk, text, tool, tool_result, tool_use, user,
+    FINE, assistant, check, check_all, conversation, error_of, request, text, tool, tool_result, tool_use,
+    user,
 };
 
 fn system(content: Value) -> Value {
@@ -25,46 +26,46 @@ fn placement() {
     check_all(
         &RequestRules::newest(),
         &[
-            ("last", talk(&json!([user("a"), note()])), FINE),
-            ("before an answer", talk(&json!([user("a"), note(), assistant("b"), user("c")])), FINE),
-            ("two", talk(&json!([user("a"), note(), note()])), FINE),
-            ("after a server result", talk(&json!([user("a"), searched, note()])), FINE),
+            ("last", conversation(&json!([user("a"), note()])), FINE),
+            ("before an answer", conversation(&json!([user("a"), note(), assistant("b"), user("c")])), FINE),
+            ("two", conversation(&json!([user("a"), note(), note()])), FINE),
+            ("after a server result", conversation(&json!([user("a"), searched, note()])), FINE),
             (
                 "after a server result, answered",
-                talk(&json!([user("a"), searched, note(), assistant("b"), user("c")])),
+                conversation(&json!([user("a"), searched, note(), assistant("b"), user("c")])),
                 FINE,
             ),
-            ("first", talk(&json!([note(), user("a")])), &format!("messages.0: {follow}")),
+            ("first", conversation(&json!([note(), user("a")])), &format!("messages.0: {follow}")),
             (
                 "after an answer",
-                talk(&json!([user("a"), assistant("b"), note()])),
+                conversation(&json!([user("a"), assistant("b"), note()])),
                 &format!("messages.2: {follow}"),
             ),
             (
                 "before a user",
-                talk(&json!([user("a"), note(), user("b")])),
+                conversation(&json!([user("a"), note(), user("b")])),
                 &format!("messages.1: {precede}"),
             ),
             (
                 "two before a user",
-                talk(&json!([user("a"), note(), note(), user("b")])),
+                conversation(&json!([user("a"), note(), note(), user("b")])),
                 &format!("messages.2: {precede}"),
             ),
             (
                 "between call and result",
-                talk(&json!([user("a"), call, note(), result])),
+                conversation(&json!([user("a"), call, note(), result])),
                 &format!("messages.2: {follow}"),
             ),
             (
                 "empty",
-                talk(&json!([user("a"), system(json!([]))])),
+                conversation(&json!([user("a"), system(json!([]))])),
                 "messages.1: all messages must have non-empty content except for the optional final assistant message",
             ),
         ],
     );
     check(
         "older model",
-        &talk(&json!([user("a"), note()])),
+        &conversation(&json!([user("a"), note()])),
         &RequestRules { system_messages: false, ..RequestRules::newest() },
         "messages: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, \
          not \"system\" as an input message role.",
@@ -76,10 +77,10 @@ fn blocks() {
     check_all(
         &RequestRules::newest(),
         &[
-            ("text", talk(&json!([user("a"), system(json!([text("b")]))])), FINE),
+            ("text", conversation(&json!([user("a"), system(json!([text("b")]))])), FINE),
             (
                 "call",
-                talk(&json!([user("a"), system(json!([tool_use("b")]))])),
+                conversation(&json!([user("a"), system(json!([tool_use("b")]))])),
                 "messages.1.content.0: `tool_use` blocks can only be in `assistant` messages",
             ),
         ],
@@ -89,7 +90,9 @@ fn blocks() {
 #[test]
 fn turn_scope() {
     let scoped = |content: Value| {
-        talk(&json!([user("a"), {"role": "system", "content": content, "clear_at": "next_user_message"}]))
+        conversation(
+            &json!([user("a"), {"role": "system", "content": content, "clear_at": "next_user_message"}]),
+        )
     };
     let mark = json!({"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}});
     let removal = json!({"type": "tool_removal", "tool": {"type": "tool_reference", "name": "a"}});
@@ -110,12 +113,12 @@ fn turn_scope() {
             ),
             (
                 "value",
-                talk(&json!([user("a"), {"role": "system", "content": "b", "clear_at": "never"}])),
+                conversation(&json!([user("a"), {"role": "system", "content": "b", "clear_at": "never"}])),
                 "messages.1.clear_at: Input should be 'next_user_message'",
             ),
             (
                 "of a user",
-                talk(&json!([{"role": "user", "content": "b", "clear_at": "next_user_message"}])),
+                conversation(&json!([{"role": "user", "content": "b", "clear_at": "next_user_message"}])),
                 "messages.0.clear_at: Extra inputs are not permitted",
             ),
         ],
@@ -137,36 +140,36 @@ fn effort() {
     check_all(
         &RequestRules::newest(),
         &[
-            ("last", talk(&json!([user("a"), switch()])), FINE),
-            ("first", talk(&json!([switch(), user("a")])), FINE),
-            ("before a user", talk(&json!([user("a"), assistant("b"), switch(), user("c")])), FINE),
+            ("last", conversation(&json!([user("a"), switch()])), FINE),
+            ("first", conversation(&json!([switch(), user("a")])), FINE),
+            ("before a user", conversation(&json!([user("a"), assistant("b"), switch(), user("c")])), FINE),
             (
                 "between users",
-                talk(&json!([user("a"), switch(), user("c")])),
+                conversation(&json!([user("a"), switch(), user("c")])),
                 "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"user\" roles in a row",
             ),
             (
                 "with words, before a user",
-                talk(
+                conversation(
                     &json!([user("a"), {"role": "system", "content": "b", "output_config": {"effort": "low"}}, user("c")]),
                 ),
                 "messages.1: role 'system' must precede an 'assistant' message or end the array",
             ),
             (
                 "between call and result",
-                talk(&json!([user("a"), call, switch(), result])),
+                conversation(&json!([user("a"), call, switch(), result])),
                 "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a. Each \
              `tool_use` block must have a corresponding `tool_result` block in the next message.",
             ),
-            ("alone", talk(&json!([switch()])), "messages: at least one message is required"),
+            ("alone", conversation(&json!([switch()])), "messages: at least one message is required"),
             (
                 "after an answer, last",
-                talk(&json!([user("a"), assistant("b"), switch()])),
+                conversation(&json!([user("a"), assistant("b"), switch()])),
                 "This model does not support assistant message prefill. The conversation must end with a user message.",
             ),
             (
                 "value",
-                talk(&json!([user("a"), {"role": "system", "content": [], "output_config": {}}])),
+                conversation(&json!([user("a"), {"role": "system", "content": [], "output_config": {}}])),
                 "messages.1.output_config.effort: Field required",
             ),
         ],
@@ -177,7 +180,7 @@ fn effort() {
     };
     check(
         "without the beta",
-        &talk(&json!([user("a"), switch()])),
+        &conversation(&json!([user("a"), switch()])),
         &plain,
         "messages.1.output_config: Extra inputs are not permitted",
     );

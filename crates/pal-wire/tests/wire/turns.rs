@@ -3,7 +3,9 @@
 use pal_wire::RequestRules;
 use serde_json::json;
 
-use crate::{FINE, answered, assistant, check, check_all, counts_of, old_rules, said, talk, text, user};
+use crate::{
+    FINE, answered, assistant, check, check_all, conversation, counts_of, old_rules, said, text, user,
+};
 
 const PREFILL: &str = "This model does not support assistant message prefill. \
                        The conversation must end with a user message.";
@@ -13,39 +15,39 @@ fn roles() {
     check_all(
         &RequestRules::newest(),
         &[
-            ("one", talk(&json!([user("a")])), FINE),
-            ("three", talk(&json!([user("a"), assistant("b"), user("c")])), FINE),
-            ("none", talk(&json!([])), "messages: at least one message is required"),
+            ("one", conversation(&json!([user("a")])), FINE),
+            ("three", conversation(&json!([user("a"), assistant("b"), user("c")])), FINE),
+            ("none", conversation(&json!([])), "messages: at least one message is required"),
             (
                 "assistant first",
-                talk(&json!([assistant("a"), user("b")])),
+                conversation(&json!([assistant("a"), user("b")])),
                 "messages: first message must use the \"user\" role",
             ),
             (
                 "two users",
-                talk(&json!([user("a"), assistant("b"), user("c"), user("d")])),
+                conversation(&json!([user("a"), assistant("b"), user("c"), user("d")])),
                 "messages.3: roles must alternate between \"user\" and \"assistant\", but found multiple \"user\" roles in a row",
             ),
             (
                 "two assistants",
-                talk(&json!([user("a"), assistant("b"), assistant("c"), user("d")])),
+                conversation(&json!([user("a"), assistant("b"), assistant("c"), user("d")])),
                 "messages.2: roles must alternate between \"user\" and \"assistant\", but found multiple \"assistant\" roles in a row",
             ),
             (
                 "unknown role",
-                talk(&json!([{"role": "tool", "content": "a"}])),
+                conversation(&json!([{"role": "tool", "content": "a"}])),
                 "messages.0.role: Input should be 'user', 'assistant' or 'system'",
             ),
-            ("no role", talk(&json!([{"content": "a"}])), "messages.0.role: Field required"),
-            ("no content", talk(&json!([{"role": "user"}])), "messages.0.content: Field required"),
+            ("no role", conversation(&json!([{"content": "a"}])), "messages.0.role: Field required"),
+            ("no content", conversation(&json!([{"role": "user"}])), "messages.0.content: Field required"),
             (
                 "content type",
-                talk(&json!([{"role": "user", "content": 5}])),
+                conversation(&json!([{"role": "user", "content": 5}])),
                 "messages.0.content: Input should be a valid list",
             ),
             (
                 "extra field",
-                talk(&json!([{"role": "user", "content": "a", "id": "x"}])),
+                conversation(&json!([{"role": "user", "content": "a", "id": "x"}])),
                 "messages.0.id: Extra inputs are not permitted",
             ),
         ],
@@ -59,10 +61,14 @@ fn empty_messages() {
     check_all(
         &RequestRules::newest(),
         &[
-            ("string", talk(&json!([user("a"), assistant(""), user("b")])), &format!("messages.1: {empty}")),
+            (
+                "string",
+                conversation(&json!([user("a"), assistant(""), user("b")])),
+                &format!("messages.1: {empty}"),
+            ),
             ("list", said(&json!([])), &format!("messages.0: {empty}")),
             ("text", said(&json!([text("")])), "messages: text content blocks must be non-empty"),
-            ("blank string", talk(&json!([user(" \t")])), blank),
+            ("blank string", conversation(&json!([user(" \t")])), blank),
             ("blank text", said(&json!([text("\u{2003}\n")])), blank),
             ("blank answer", answered(&json!([text("\n\n")])), blank),
             ("text with white space", said(&json!([text("\n a\n")])), FINE),
@@ -75,23 +81,25 @@ fn the_last_message() {
     let paused = json!([
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     ]);
-    let prefilled = talk(&json!([user("a"), assistant("b")]));
+    let prefilled = conversation(&json!([user("a"), assistant("b")]));
     check("prefill", &prefilled, &RequestRules::newest(), PREFILL);
     check("prefill, old", &prefilled, &old_rules(), FINE);
-    check("empty prefill, old", &talk(&json!([user("a"), assistant("")])), &old_rules(), FINE);
+    check("empty prefill, old", &conversation(&json!([user("a"), assistant("")])), &old_rules(), FINE);
     check(
         "prefill with a trailing blank",
-        &talk(&json!([user("a"), {"role": "assistant", "content": [text("b ")]}])),
+        &conversation(&json!([user("a"), {"role": "assistant", "content": [text("b ")]}])),
         &old_rules(),
         "messages: final assistant content cannot end with trailing whitespace",
     );
-    let pause = talk(&json!([user("a"), {"role": "assistant", "content": paused}]));
+    let pause = conversation(&json!([user("a"), {"role": "assistant", "content": paused}]));
     check("pause_turn", &pause, &RequestRules::newest(), FINE);
 }
 
 #[test]
 fn counts() {
-    let body = talk(&json!([user("a"), assistant("b"), {"role": "user", "content": [text("c"), text("d")]}]));
+    let body = conversation(
+        &json!([user("a"), assistant("b"), {"role": "user", "content": [text("c"), text("d")]}]),
+    );
     let checked = counts_of(&body);
     assert_eq!((checked.messages, checked.blocks, checked.bytes), (3, 4, body.to_string().len()));
 }

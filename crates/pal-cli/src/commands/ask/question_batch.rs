@@ -20,7 +20,7 @@ use crate::notices::print_notice;
 use crate::terminal_style::bold;
 
 /// Maximum questions in flight: more would exceed the rate limits of most accounts.
-const MAX_IN_FLIGHT: usize = 8;
+const IN_FLIGHT_MAX: usize = 8;
 
 impl QuestionBatch<'_> {
     /// Asks all questions and shows each answer as soon as those before it are shown. A failed question does not stop the others.
@@ -31,7 +31,7 @@ impl QuestionBatch<'_> {
         json: bool,
         out: &mut dyn Write,
     ) -> Result<ExitCode, Failure> {
-        let (stagger, slots) = (RequestStagger::default(), Arc::new(Semaphore::new(MAX_IN_FLIGHT)));
+        let (stagger, slots) = (RequestStagger::default(), Arc::new(Semaphore::new(IN_FLIGHT_MAX)));
         let mut asked = JoinSet::new();
         for (at, call) in calls.into_iter().enumerate() {
             let (client, stagger, slots) = (client.clone(), stagger.clone(), Arc::clone(&slots));
@@ -56,7 +56,7 @@ impl QuestionBatch<'_> {
         if !json {
             total.print_totals();
         }
-        Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
     }
 
     /// Returns the fingerprint of the prefix that a question shares with others and its lifetime; none if it is not cached.

@@ -72,7 +72,7 @@ pub(super) fn check_log(
     if !is_well && !arguments.json {
         print_notice(format_args!("`pal check {} --repair` repairs it by appending", arguments.subject));
     }
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
 }
 
 fn print(path: &Path, found: &LogCheck, is_repaired: bool, out: &mut dyn Write) -> Result<(), Failure> {

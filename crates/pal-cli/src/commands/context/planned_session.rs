@@ -10,7 +10,7 @@ use pal_view::Estimator;
 use crate::arguments::ContextArgs;
 use crate::failure::Failure;
 use crate::open_session::now;
-use crate::session_start::{SessionStart, assembly, gather_project, memory_location};
+use crate::session_start::{SessionStartInputs, assembly, gather_project, memory_location};
 use crate::settings::Settings;
 
 /// Stand-in for the first message.
@@ -26,7 +26,7 @@ pub(super) fn gather(
     let directory = directory(given)?;
     let added = arguments.added.iter().map(|added| self::directory(added));
     let added = added.collect::<Result<Vec<PathBuf>, Failure>>()?;
-    let start = SessionStart {
+    let start = SessionStartInputs {
         directory: &directory,
         added: &added,
         is_bare: arguments.bare,

@@ -14,7 +14,7 @@ const LABEL: usize = 10;
 /// Prints the narration, unless it is quiet.
 pub(super) struct Narrator<'a> {
     pub(super) out: &'a mut dyn Write,
-    pub(super) colours: TextStyle,
+    pub(super) colors: TextStyle,
     pub(super) columns: usize,
     /// Print nothing.
     pub(super) is_quiet: bool,
@@ -24,7 +24,7 @@ impl Narrator<'_> {
     /// Prints the title of a chapter.
     pub(super) fn chapter(&mut self, number: usize, title: &str) -> Result<(), Failure> {
         self.line("")?;
-        self.line(&self.colours.bold(&format!("{number}. {title}")))
+        self.line(&self.colors.bold(&format!("{number}. {title}")))
     }
 
     /// Prints a paragraph.
@@ -42,8 +42,8 @@ impl Narrator<'_> {
         for (at, line) in wrap_lines(what, narrow.max(8)).iter().enumerate() {
             let (who, remark) = if at == 0 { (who, remark) } else { ("", "") };
             let gap = room.saturating_sub(line.chars().count() + remark.chars().count());
-            let who = self.colours.cyan(&format!("{who:<LABEL$}"));
-            let remark = self.colours.dim(remark);
+            let who = self.colors.cyan(&format!("{who:<LABEL$}"));
+            let remark = self.colors.dim(remark);
             self.line(format!("{MARGIN}{who}{line}{}{remark}", " ".repeat(gap)).trim_end())?;
         }
         Ok(())
@@ -53,7 +53,7 @@ impl Narrator<'_> {
     pub(super) fn decision(&mut self, word: &str, text: &str) -> Result<(), Failure> {
         for (at, line) in wrap_lines(text, self.columns - MARGIN.len() - LABEL - 1).iter().enumerate() {
             let word = if at == 0 { word } else { "" };
-            let word = self.colours.yellow(&format!("{word:<LABEL$}"));
+            let word = self.colors.yellow(&format!("{word:<LABEL$}"));
             self.line(&format!("{MARGIN}{word}{line}"))?;
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Narrator<'_> {
 
     /// Prints the result of a check.
     pub(super) fn check(&mut self, is_so: bool, text: &str) -> Result<(), Failure> {
-        let mark = if is_so { self.colours.green("✓") } else { self.colours.painted("31", "✗") };
+        let mark = if is_so { self.colors.green("✓") } else { self.colors.paint("31", "✗") };
         for (at, line) in wrap_lines(text, self.columns - MARGIN.len() - 3).iter().enumerate() {
             let mark = if at == 0 { mark.as_str() } else { " " };
             self.line(&format!("{MARGIN}{mark} {line}"))?;

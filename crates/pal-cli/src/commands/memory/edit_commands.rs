@@ -89,8 +89,8 @@ impl MemoryCommandRun<'_> {
             writeln!(
                 self.out,
                 "{done}: {}  {}",
-                self.colours.cyan(&written.slug),
-                self.colours.dim(&format!("(change {}; undo with `pal memory undo`)", written.point))
+                self.colors.cyan(&written.slug),
+                self.colors.dim(&format!("(change {}; undo with `pal memory undo`)", written.point))
             )?;
         }
         Ok(ExitCode::SUCCESS)

@@ -39,8 +39,8 @@ impl MemoryCommandRun<'_> {
             let time: String = change.at.to_string().replace('T', " ").chars().take(16).collect();
             let rest = columns().saturating_sub(wide + 19);
             let said = format!("{}  {}  {}", change.what.name(), files(change), change.by);
-            let number = self.colours.cyan(&format!("{:>wide$}", change.id));
-            writeln!(self.out, "{number}  {}  {}", self.colours.dim(&time), clip_line(&said, rest))?;
+            let number = self.colors.cyan(&format!("{:>wide$}", change.id));
+            writeln!(self.out, "{number}  {}  {}", self.colors.dim(&time), clip_line(&said, rest))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -70,7 +70,7 @@ impl MemoryCommandRun<'_> {
         }
         self.print(&differences)?;
         let back = format!("(change {}; undo with `pal memory undo {before}`)", written.point);
-        writeln!(self.out, "restored to change {to}  {}", self.colours.dim(&back))?;
+        writeln!(self.out, "restored to change {to}  {}", self.colors.dim(&back))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -80,7 +80,7 @@ impl MemoryCommandRun<'_> {
             writeln!(self.out, "{}", Value::from(list))?;
             return Ok(ExitCode::SUCCESS);
         }
-        print_diff(differences, self.colours, self.out)?;
+        print_diff(differences, self.colors, self.out)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -88,16 +88,16 @@ impl MemoryCommandRun<'_> {
 /// Prints differences in the format of `diff -u`.
 pub(crate) fn print_diff(
     differences: &[FileDiff],
-    colours: TextStyle,
+    colors: TextStyle,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     for difference in differences {
         for line in sanitize_lines(&difference.unified()).lines() {
             let line = match line.as_bytes().first() {
-                _ if line.starts_with("+++") || line.starts_with("---") => colours.bold(line),
-                Some(b'+') => colours.green(line),
-                Some(b'-') => colours.painted("31", line),
-                Some(b'@') => colours.cyan(line),
+                _ if line.starts_with("+++") || line.starts_with("---") => colors.bold(line),
+                Some(b'+') => colors.green(line),
+                Some(b'-') => colors.paint("31", line),
+                Some(b'@') => colors.cyan(line),
                 _ => line.to_owned(),
             };
             writeln!(out, "{line}")?;

@@ -17,7 +17,7 @@ use crate::terminal_style::columns;
 
 /// Time limit for computing embeddings during a search. Memories without one are found by their words; the next search or
 /// session continues.
-const EMBEDDING_MOST: Duration = Duration::from_secs(1);
+const EMBEDDING_MAX: Duration = Duration::from_secs(1);
 
 impl MemoryCommandRun<'_> {
     pub(super) fn list(&mut self) -> Result<ExitCode, Failure> {
@@ -57,7 +57,7 @@ impl MemoryCommandRun<'_> {
         self.place = with_embeddings(self.place.clone(), self.settings, self.notices);
         let mut found = Vec::new();
         for mut memory in self.open_all()? {
-            let until = Instant::now() + EMBEDDING_MOST;
+            let until = Instant::now() + EMBEDDING_MAX;
             if let Err(error) = memory.embed_missing(|| Instant::now() >= until) {
                 self.notices.add(error);
             }
@@ -82,14 +82,14 @@ impl MemoryCommandRun<'_> {
         }
         let wide = listed.iter().map(|memory| memory.slug.chars().count()).max().unwrap_or(0).clamp(4, 32);
         let heading = format!("{:<wide$}  {:<9}  {:<10}  {:>4}  about", "name", "type", "changed", "used");
-        writeln!(self.out, "{}", self.colours.bold(&heading))?;
+        writeln!(self.out, "{}", self.colors.bold(&heading))?;
         let room = columns().saturating_sub(wide + 31).max(20);
         for memory in listed {
             let slug = format!("{:<wide$}", clip_line(&memory.slug, wide));
             writeln!(
                 self.out,
                 "{}  {:<9}  {:<10}  {:>4}  {}",
-                self.colours.cyan(&slug),
+                self.colors.cyan(&slug),
                 memory.head.kind.name(),
                 day(memory.changed),
                 memory.uses.count,
@@ -112,14 +112,14 @@ impl MemoryCommandRun<'_> {
                 Value::from(findings.iter().map(|finding| json!(finding)).collect::<Vec<_>>())
             )?;
         } else if findings.is_empty() {
-            writeln!(self.out, "{}", self.colours.green("No problems found."))?;
+            writeln!(self.out, "{}", self.colors.green("No problems found."))?;
         } else {
             for finding in &findings {
                 self.finding(finding)?;
             }
-            writeln!(self.out, "{}", self.colours.bold(&count_noun(findings.len(), "finding")))?;
+            writeln!(self.out, "{}", self.colors.bold(&count_noun(findings.len(), "finding")))?;
         }
-        Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::exit_codes::ERROR) })
     }
 
     fn finding(&mut self, finding: &MemoryFinding) -> Result<(), Failure> {
@@ -135,10 +135,10 @@ impl MemoryCommandRun<'_> {
         };
         let text = format!("{kind}: {}", sanitize(&finding.what));
         for line in wrap_lines(&text, columns()) {
-            writeln!(self.out, "{}", self.colours.yellow(&line))?;
+            writeln!(self.out, "{}", self.colors.yellow(&line))?;
         }
         for line in wrap_lines(&sanitize(&finding.advice), columns().saturating_sub(2)) {
-            writeln!(self.out, "  {}", self.colours.dim(&line))?;
+            writeln!(self.out, "  {}", self.colors.dim(&line))?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use pal_report::format_age;
 const ID_CHARACTERS: usize = 13;
 
 pub(super) struct PassageList {
-    pub(super) colours: TextStyle,
+    pub(super) colors: TextStyle,
     pub(super) columns: usize,
     pub(super) now: Timestamp,
     /// Show the directory of each session.
@@ -25,7 +25,7 @@ impl PassageList {
     pub(super) fn write(&self, found: &RecallResults, out: &mut dyn Write) -> Result<(), Failure> {
         if found.is_partial {
             let words = "No passage contains all the words; these contain some of them.";
-            writeln!(out, "{}\n", self.colours.yellow(words))?;
+            writeln!(out, "{}\n", self.colors.yellow(words))?;
         }
         let mut last = None;
         for place in &found.passages {
@@ -37,7 +37,7 @@ impl PassageList {
         }
         let count = count_noun(found.passages.len(), "passage");
         let advice = "`pal view ID` shows a session, `pal -r ID` resumes it";
-        writeln!(out, "{}", self.colours.dim(&format!("{count} · {advice}")))?;
+        writeln!(out, "{}", self.colors.dim(&format!("{count} · {advice}")))?;
         Ok(())
     }
 
@@ -46,10 +46,10 @@ impl PassageList {
         let ago = place.at.map_or(String::new(), |at| format_age(at, self.now));
         let room = self.columns.saturating_sub(id.chars().count() + ago.chars().count() + 4).max(20);
         let title = clip_line(place.description.title().unwrap_or("(no prompt yet)"), room);
-        let (id, title) = (self.colours.cyan(&id), self.colours.bold(&title));
-        writeln!(out, "{id}  {title}  {}", self.colours.dim(&ago))?;
+        let (id, title) = (self.colors.cyan(&id), self.colors.bold(&title));
+        writeln!(out, "{id}  {title}  {}", self.colors.dim(&ago))?;
         if let Some(directory) = place.description.directory.as_ref().filter(|_| self.is_all) {
-            writeln!(out, "  {}", self.colours.dim(&clip_line(directory, self.columns.saturating_sub(2))))?;
+            writeln!(out, "  {}", self.colors.dim(&clip_line(directory, self.columns.saturating_sub(2))))?;
         }
         Ok(())
     }
@@ -62,13 +62,13 @@ impl PassageList {
         writeln!(
             out,
             "  {}{agent}{}",
-            self.colours.green(&place.speaker.to_string()),
-            self.colours.dim(&(at + &entry))
+            self.colors.green(&place.speaker.to_string()),
+            self.colors.dim(&(at + &entry))
         )?;
         let stands = format!("{}:{}", sanitize(&place.file.to_string_lossy()), place.line);
-        writeln!(out, "  {}", self.colours.dim(&stands))?;
+        writeln!(out, "  {}", self.colors.dim(&stands))?;
         for line in self.lines(&place.passage) {
-            writeln!(out, "  {} {line}", self.colours.dim("│"))?;
+            writeln!(out, "  {} {line}", self.colors.dim("│"))?;
         }
         writeln!(out)?;
         Ok(())
@@ -82,7 +82,7 @@ impl PassageList {
             // Matches never overlap.
             let Some(before) = passage.text.get(from..mark.start) else { continue };
             painted.push_str(&sanitize_lines(&before.replace("\r\n", "\n")));
-            painted.push_str(&self.colours.painted("1;33", &sanitize(&passage.text[mark.clone()])));
+            painted.push_str(&self.colors.paint("1;33", &sanitize(&passage.text[mark.clone()])));
             from = mark.end;
         }
         painted.push_str(&sanitize_lines(&passage.text[from..].replace("\r\n", "\n")));

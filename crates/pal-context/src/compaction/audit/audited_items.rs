@@ -119,7 +119,7 @@ fn same(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// Normalises a text for comparison: lower case, single spaces, no final stop.
+/// Normalizes a text for comparison: lower case, single spaces, no final stop.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").trim_end_matches(['.', ':', ';']).to_lowercase()

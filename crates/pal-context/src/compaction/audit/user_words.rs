@@ -45,7 +45,7 @@ pub(super) fn check(input: &AuditInput<'_>) -> WordsCheck {
         verbatim: 0,
         repaired: 0,
         by_pointer: pointed,
-        carried: carried(&messages, pointed, input),
+        carried: prior_messages(&messages, pointed, input),
         repairs: String::new(),
     };
     let is_kept: Vec<bool> =
@@ -70,7 +70,7 @@ pub(super) fn check(input: &AuditInput<'_>) -> WordsCheck {
             }
             MessageTreatment::Beginning => {
                 checked.by_pointer += 1;
-                let beginning = beginning(message, input.transcript);
+                let beginning = truncated_message(message, input.transcript);
                 if !input.summary.contains(&beginning) {
                     lines.push_str(&beginning);
                 }
@@ -139,7 +139,7 @@ fn whole(texts: &[&str]) -> String {
     texts.iter().map(|text| format!("<user_message>\n{text}\n</user_message>\n")).collect()
 }
 
-fn beginning(message: &AuditedMessage<'_>, transcript: &str) -> String {
+fn truncated_message(message: &AuditedMessage<'_>, transcript: &str) -> String {
     let entry = message.entry.map_or(String::new(), |entry| format!(" (entry {entry})"));
     format!(
         "A message of the user{entry} is too long to be repeated here; it stands whole in the transcript at \
@@ -201,7 +201,7 @@ fn fates<'a>(
             let whole = whole(&message.texts);
             if (input.estimate)(&whole) <= budget {
                 if fits(&whole) { MessageTreatment::Guaranteed } else { MessageTreatment::Pointed }
-            } else if fits(&beginning(message, input.transcript)) {
+            } else if fits(&truncated_message(message, input.transcript)) {
                 MessageTreatment::Beginning
             } else {
                 MessageTreatment::Pointed
@@ -213,7 +213,11 @@ fn fates<'a>(
 }
 
 /// Messages for the next boundary: the newest that fit the budget, visible or not.
-fn carried(messages: &[AuditedMessage<'_>], pointed: u64, input: &AuditInput<'_>) -> PriorUserMessages {
+fn prior_messages(
+    messages: &[AuditedMessage<'_>],
+    pointed: u64,
+    input: &AuditInput<'_>,
+) -> PriorUserMessages {
     let fates = fates(messages.iter().map(|message| (message, true)), pointed, input);
     let mut carried = PriorUserMessages { messages: Vec::new(), omitted: pointed };
     for (message, fate) in messages.iter().zip(fates) {

@@ -136,7 +136,7 @@ fn summary_message_round_trips() {
     assert!(!text.contains(GO_ON_ALONE) && !given(None, false, true).contains(GO_ON));
     assert!(given(None, false, false).ends_with(GO_ON_ALONE));
     assert!(given(Some("said freely"), true, true).contains("# Summary\n\nsaid freely"));
-    // The next summary recognises it in either format.
+    // The next summary recognizes it in either format.
     for text in [text.as_str(), &given(Some("said freely"), true, true), &given(None, true, true)] {
         let raw = ContentBlock::text(text).raw().to_string();
         let facts = ConversationFacts::from_messages([(Role::User, [MessageBlock::parse(&raw)])]);

@@ -7,11 +7,11 @@ use pal_view::{View, Visibility, VisibleEntry};
 use rustc_hash::FxHashSet;
 
 use super::TEXT_TOKENS;
-use super::fold_text::words;
+use super::fold_text::entry_text;
 use crate::{FoldRange, LayerContext};
 
 /// Minimum tokens of a stretch on a full window, and the multiple of it that is the maximum.
-const MIN_TOKENS: u64 = 10_000;
+const TOKENS_MIN: u64 = 10_000;
 const TOKENS_TIMES: f64 = 3.0;
 /// Share at the end of the view that is never folded.
 const FRESH_SHARE: f64 = 0.2;
@@ -22,7 +22,7 @@ pub(super) fn oldest(context: &LayerContext<'_>) -> Option<(EntryId, EntryId, u6
     let shown: Vec<VisibleEntry<'_>> = view.visible_entries().collect();
     let end = old_end(&shown);
     let estimator = view.estimator();
-    let least = context.budgets().scale(MIN_TOKENS) as f64 / estimator.scale();
+    let least = context.budgets().scale(TOKENS_MIN) as f64 / estimator.scale();
     // Half of the fold's text is for the user's words.
     let words_most = context.budgets().scale(TEXT_TOKENS) as f64 / estimator.scale() / 2.0;
     let answered = answered(&shown);
@@ -39,7 +39,7 @@ pub(super) fn oldest(context: &LayerContext<'_>) -> Option<(EntryId, EntryId, u6
 }
 
 /// Entries of a stretch; `None` unless the view shows all of them unfolded.
-pub(super) fn shown(view: &View, stretch: FoldRange) -> Option<Vec<VisibleEntry<'_>>> {
+pub(super) fn folded_entries(view: &View, stretch: FoldRange) -> Option<Vec<VisibleEntry<'_>>> {
     let shown: Vec<VisibleEntry<'_>> = view.visible_entries().collect();
     let head = shown.iter().position(|one| one.entry.id == stretch.head)?;
     let tail = shown.iter().position(|one| one.entry.id == stretch.tail)?;
@@ -185,7 +185,7 @@ impl<'a> StretchState<'a> {
 
     fn takes_words(&mut self, view: &View, one: &VisibleEntry<'_>) -> bool {
         let blocks = one.content().map_or(&[][..], |content| content.blocks());
-        self.room -= view.lens().estimator.text(&words(one));
+        self.room -= view.lens().estimator.text(&entry_text(one));
         self.room >= 0.0
             && blocks.iter().all(|block| matches!(block.kind(), BlockType::Text | BlockType::ToolResult))
     }

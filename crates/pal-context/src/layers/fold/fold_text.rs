@@ -11,7 +11,7 @@ const WORDS_HEADING: &str = "\n[In it the user said, word for word:]\n";
 const LINE_BYTES: usize = 160;
 
 /// Text of a person in an entry.
-pub(super) fn words(one: &VisibleEntry<'_>) -> String {
+pub(super) fn entry_text(one: &VisibleEntry<'_>) -> String {
     let blocks = one.content().map_or(&[][..], |content| content.blocks());
     let texts: Vec<_> = blocks
         .iter()
@@ -30,7 +30,7 @@ pub(super) fn fitted(
     most: u64,
     wrapped: impl Fn(&str) -> String,
 ) -> String {
-    let said: Vec<String> = shown.iter().filter(|one| one.is_from_person()).map(words).collect();
+    let said: Vec<String> = shown.iter().filter(|one| one.is_from_person()).map(entry_text).collect();
     let said: Vec<&String> = said.iter().filter(|text| !text.is_empty()).collect();
     let mut end = String::new();
     if !said.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn first_line(one: &VisibleEntry<'_>) -> String {
     let line = blocks.iter().find_map(|block| match block.kind() {
         BlockType::Text => block.string("text").map(|text| one_line(&text)),
         BlockType::ToolUse => VisibleCall::read(block).map(|call| called(&call)),
-        BlockType::ToolResult => block.content().blocks().first().and_then(said),
+        BlockType::ToolResult => block.content().blocks().first().and_then(block_text),
         _ => None,
     });
     line.unwrap_or_default()
@@ -72,7 +72,7 @@ fn called(call: &VisibleCall<'_>) -> String {
     format!("{} {}", call.name, about.unwrap_or_else(|| one_line(call.input)))
 }
 
-fn said(block: &ContentBlock) -> Option<String> {
+fn block_text(block: &ContentBlock) -> Option<String> {
     let text = block.string("text")?;
     let line = one_line(&text);
     (!line.is_empty()).then_some(line)

@@ -27,10 +27,10 @@ const TRIGGER_MAX: u64 = 180_000;
 /// Tokens of the newest results to keep, on a full window.
 const KEEP_TOKENS: u64 = 40_000;
 /// Minimum number of results to keep, and the number while their size is unknown.
-const MIN_KEEP: usize = 3;
+const KEEP_MIN: usize = 3;
 const KEEP_UNKNOWN: &str = "20";
 /// Minimum tokens that a clear must free, on a full window.
-const MIN_CLEAR: u64 = 20_000;
+const CLEAR_MIN: u64 = 20_000;
 /// Idle time after which old thinking is no longer worth its room, in seconds.
 const THINKING_IDLE: u64 = 60 * 60;
 
@@ -69,7 +69,7 @@ pub(super) fn foresee(layer: &'static str, context: &LayerContext<'_>) -> Option
     let mut results: Vec<_> = older.cloned().collect();
     results.reverse();
     let tokens = results.iter().filter_map(|id| view.result(id)).map(|result| result.tokens).sum();
-    let (tokens, least) = (view.estimator().total(tokens), context.budgets().scale(MIN_CLEAR));
+    let (tokens, least) = (view.estimator().total(tokens), context.budgets().scale(CLEAR_MIN));
     let reason = match tokens < least {
         true => format!(
             "nothing yet: the provider leaves out all but the newest {keep} results, once the older ones have {} tokens; they \
@@ -123,7 +123,7 @@ fn latch_thinking(context: &LayerContext<'_>) -> Option<LayerAction> {
 /// Latches the number of results to keep shortly before the provider clears for the first time.
 fn latch_keep(context: &LayerContext<'_>, trigger: u64) -> Option<LayerAction> {
     let budgets = context.budgets();
-    if context.size < trigger.saturating_sub(budgets.scale(MIN_CLEAR))
+    if context.size < trigger.saturating_sub(budgets.scale(CLEAR_MIN))
         || latched(context, KEEP_LATCH).is_some()
     {
         return None;
@@ -147,7 +147,7 @@ fn keep_of(context: &LayerContext<'_>) -> usize {
         tokens += view.result(id).map_or(0.0, |result| result.tokens);
         estimator.total(tokens) <= context.budgets().scale(KEEP_TOKENS)
     });
-    newest.count().max(MIN_KEEP)
+    newest.count().max(KEEP_MIN)
 }
 
 /// Builds the edits as raw JSON. The provider requires thinking first.
@@ -166,7 +166,7 @@ fn edits(context: &LayerContext<'_>, trigger: u64, keep: &str) -> String {
         };
         json.push_str(&format!(r#"{{"type":"{CLEAR_THINKING}","keep":{keep}}},"#));
     }
-    let at_least = context.budgets().scale(MIN_CLEAR);
+    let at_least = context.budgets().scale(CLEAR_MIN);
     json.push_str(&format!(
         r#"{{"type":"{CLEAR_USES}","trigger":{{"type":"input_tokens","value":{trigger}}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":{at_least}}},"exclude_tools":{},"clear_tool_inputs":{}}}]}}"#,
         list(other),

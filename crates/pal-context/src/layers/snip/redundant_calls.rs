@@ -40,7 +40,7 @@ impl RedundancyReason {
 }
 
 /// Minimum length of a polling run.
-const MIN_RUN: usize = 3;
+const RUN_MIN: usize = 3;
 /// Below this many tokens a read may be a note that nothing changed, not the file.
 const STUB_TOKENS: f64 = 100.0;
 
@@ -65,7 +65,7 @@ fn polls(list: &[CallPair<'_>]) -> impl Iterator<Item = usize> {
     list.chunk_by(is_same_call).flat_map(move |run| {
         let from = start;
         start += run.len();
-        let n_polls = if run.len() >= MIN_RUN { run.len() - 1 } else { 0 };
+        let n_polls = if run.len() >= RUN_MIN { run.len() - 1 } else { 0 };
         from..from + n_polls
     })
 }

@@ -1,7 +1,7 @@
-//! The limit against all ways there are, on sessions small enough for that, and against policies on larger ones.
+//! Compares the offline optimum with exhaustive search on small sessions, and with policies on larger ones.
 //!
-//! What a way costs is reckoned here in another manner than the programme does: a prompt is a list of pieces, and what the
-//! cache holds of it is how far two lists agree.
+//! Costs are computed independently of the dynamic program: a prompt is a list of pieces, and the cached part is the common prefix of
+//! two lists.
 
 use proptest::prelude::*;
 
@@ -264,7 +264,7 @@ fn by_rule(trace: &SessionTrace, from: f64, way: i32) -> Vec<BruteForceAction> {
 }
 
 #[test]
-fn what_the_future_holds_decides() {
+fn optimum_depends_on_future_uses() {
     let call = |gap: i64| TraceCall {
         gap_milliseconds: gap,
         grown: 2_000.0,

@@ -1,4 +1,4 @@
-//! What the provider does by itself, end to end: its own summaries, its own clearing.
+//! End-to-end tests of provider-side context management: the provider's own summaries and clears.
 
 use std::path::Path;
 
@@ -139,7 +139,7 @@ fn log(folder: &Path) -> Vec<LogEntry> {
 }
 
 #[test]
-fn the_provider_summarises_again_and_again_and_takes_every_request() {
+fn the_provider_summarizes_again_and_again_and_takes_every_request() {
     for model in ["claude-opus-5-5", "claude-opus-4-6"] {
         let recorded = MadeSession::session(model, 26, 4, 1_000);
         let mut options = options(48_000);
@@ -197,7 +197,7 @@ fn a_model_that_cannot_read_the_block_gets_its_words() {
 }
 
 #[test]
-fn what_the_provider_clears_is_logged_once() {
+fn provider_clears_are_logged_once() {
     let recorded = MadeSession::session("claude-opus-5-5", 3, 12, 4_000);
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

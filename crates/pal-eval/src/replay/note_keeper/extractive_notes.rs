@@ -1,7 +1,7 @@
-//! The text of notes in a replay: what a writer could have taken verbatim from the conversation.
+//! Text of notes in a replay: lines that a writer could have taken verbatim from the conversation.
 //!
-//! Each update adds lines to the sections of the template, of a stretch of conversation only what it holds that is new, and at
-//! most so much as real writers of notes write. A section that has grown over its limit loses its oldest lines.
+//! Each update adds the new lines of a range of the conversation to the sections of the template, at most as many as real note writers
+//! add. A section over its limit loses its oldest lines.
 
 use pal_context::NOTES_TEMPLATE;
 use pal_extract::ConversationFacts;
@@ -10,10 +10,10 @@ use pal_view::Estimator;
 use serde_json::json;
 
 /// Most tokens of a section, and of all together, as the template's limits are; what is over it is condensed to three quarters.
-const SECTION_MOST: u64 = 2_000;
-const NOTES_MOST: u64 = 12_000;
+const SECTION_MAX: u64 = 2_000;
+const NOTES_MAX: u64 = 12_000;
 /// Most lines that one update adds to a section, and most bytes of each.
-const LINES_MOST: usize = 6;
+const LINES_MAX: usize = 6;
 const LINE_BYTES: usize = 320;
 /// Most bytes of a message of the user: their words matter most.
 const WORDS_BYTES: usize = 1_600;
@@ -92,11 +92,11 @@ impl ExtractiveNotes {
                     section.lines.extend(new);
                 }
             }
-            if estimator.total(estimator.text(&section.body())) > SECTION_MOST {
-                section.condense(SECTION_MOST * 3 / 4, estimator);
+            if estimator.total(estimator.text(&section.body())) > SECTION_MAX {
+                section.condense(SECTION_MAX * 3 / 4, estimator);
             }
         }
-        while estimator.total(estimator.text(&next.text())) > NOTES_MOST {
+        while estimator.total(estimator.text(&next.text())) > NOTES_MAX {
             let longest = next.sections.iter_mut().max_by_key(|section| section.body().len());
             let Some(section) = longest.filter(|section| section.lines.len() > 1) else { break };
             let tokens = estimator.total(estimator.text(&section.body()));
@@ -133,7 +133,7 @@ impl ExtractiveNotes {
 /// Additions of a range to a section.
 fn added(heading: &str, facts: &ConversationFacts) -> Vec<String> {
     let sentences = |words: &[&str]| {
-        facts.sentences_with(words, LINES_MOST / 2).into_iter().map(|found| format!("- {found}")).collect()
+        facts.sentences_with(words, LINES_MAX / 2).into_iter().map(|found| format!("- {found}")).collect()
     };
     let lines: Vec<String> = match heading {
         "# Title" => facts.words.first().map(|words| shortened(&words.text, 80)).into_iter().collect(),
@@ -165,7 +165,7 @@ fn added(heading: &str, facts: &ConversationFacts) -> Vec<String> {
 
 /// The newest of some lines, in order.
 fn newest(lines: Vec<String>) -> Vec<String> {
-    let from = lines.len().saturating_sub(LINES_MOST);
+    let from = lines.len().saturating_sub(LINES_MAX);
     lines.into_iter().skip(from).collect()
 }
 
@@ -220,9 +220,9 @@ mod tests {
             written = next;
         }
         let tokens = |text: &str| estimator.total(estimator.text(text));
-        assert!(tokens(&written.text()) <= NOTES_MOST);
+        assert!(tokens(&written.text()) <= NOTES_MAX);
         for section in &written.sections {
-            assert!(tokens(&section.body()) <= SECTION_MOST, "{}", section.heading);
+            assert!(tokens(&section.body()) <= SECTION_MAX, "{}", section.heading);
         }
         assert!(written.text().contains("Wish 39") && !written.text().contains("Wish 3:"), "the newest stay");
         let (_, whole) = written.grown(&[], estimator, true);

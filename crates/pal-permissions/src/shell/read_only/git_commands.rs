@@ -288,7 +288,7 @@ const LIST_OPTIONS: [&str; 37] = [
     "tags",
 ];
 
-/// Options that summarise changes without file content.
+/// Options that summarize changes without file content.
 const SUMMARIES: [&str; 8] =
     ["stat", "name-only", "name-status", "numstat", "shortstat", "summary", "dirstat", "no-patch"];
 

@@ -1,4 +1,4 @@
-//! Cells of the stacked columns: the character and the colours for the segments that a cell covers.
+//! Cells of the stacked columns: the character and the colors for the segments that a cell covers.
 
 use crate::bar_cells::cell_eighths;
 use crate::text_style::TextStyle;
@@ -6,7 +6,7 @@ use crate::text_style::TextStyle;
 use super::chart_columns::ChartColumn;
 use super::{EIGHTHS, HEIGHT, SEGMENTS};
 
-/// A cell: its character, and the codes of its colours.
+/// A cell: its character, and the codes of its colors.
 #[derive(Clone, PartialEq)]
 pub(super) struct ChartCell {
     character: char,
@@ -14,9 +14,9 @@ pub(super) struct ChartCell {
 }
 
 /// The cell of a column at a level, counted from the bottom.
-pub(super) fn cell(column: &ChartColumn, level: usize, most: f64, with_colours: bool) -> ChartCell {
+pub(super) fn cell(column: &ChartColumn, level: usize, most: f64, with_colors: bool) -> ChartCell {
     let inside = eighths(column, level, most);
-    if with_colours { coloured(&inside) } else { plain(&inside, column, level) }
+    if with_colors { colored(&inside) } else { plain(&inside, column, level) }
 }
 
 /// Eighths of a cell that each kind takes, from the bottom up; only those that take any.
@@ -27,21 +27,21 @@ fn eighths(column: &ChartColumn, level: usize, most: f64) -> Vec<(usize, usize)>
 }
 
 /// Two kinds at most: the lowest in the foreground, the largest of the others behind it.
-fn coloured(inside: &[(usize, usize)]) -> ChartCell {
+fn colored(inside: &[(usize, usize)]) -> ChartCell {
     let filled: usize = inside.iter().map(|(_, eighths)| eighths).sum();
     let Some(&(lowest, lowest_eighths)) = inside.first() else {
         return ChartCell { character: ' ', style: String::new() };
     };
-    let colour = |kind: usize| SEGMENTS[kind].colour;
+    let color = |kind: usize| SEGMENTS[kind].color;
     let others = inside.iter().skip(1).max_by_key(|(_, eighths)| *eighths);
     match others {
         Some(&(other, _)) if filled == 8 => {
-            let style = format!("{};{}", colour(lowest), colour(other) + 10);
+            let style = format!("{};{}", color(lowest), color(other) + 10);
             ChartCell { character: EIGHTHS[lowest_eighths], style }
         }
         _ => {
             let largest = inside.iter().max_by_key(|(_, eighths)| *eighths).map_or(lowest, |(kind, _)| *kind);
-            ChartCell { character: EIGHTHS[filled], style: colour(largest).to_string() }
+            ChartCell { character: EIGHTHS[filled], style: color(largest).to_string() }
         }
     }
 }
@@ -61,23 +61,23 @@ fn plain(inside: &[(usize, usize)], column: &ChartColumn, level: usize) -> Chart
     ChartCell { character: kind.map_or(' ', |kind| SEGMENTS[kind].pattern), style: String::new() }
 }
 
-/// Joins cells into a line, each `wide` columns wide; neighbours of one style share its codes.
-pub(super) fn painted(cells: impl Iterator<Item = ChartCell>, wide: usize, colours: TextStyle) -> String {
+/// Joins cells into a line, each `wide` columns wide; neighbors of one style share its codes.
+pub(super) fn paint(cells: impl Iterator<Item = ChartCell>, wide: usize, colors: TextStyle) -> String {
     let mut line = String::new();
     let mut run = String::new();
     let mut style = String::new();
     for cell in cells {
         if cell.style != style {
-            line.push_str(&styled(&style, &run, colours));
+            line.push_str(&styled(&style, &run, colors));
             run.clear();
             style = cell.style;
         }
         run.extend(std::iter::repeat_n(cell.character, wide));
     }
-    line.push_str(&styled(&style, &run, colours));
+    line.push_str(&styled(&style, &run, colors));
     line
 }
 
-fn styled(style: &str, run: &str, colours: TextStyle) -> String {
-    if style.is_empty() { run.to_owned() } else { colours.painted(style, run) }
+fn styled(style: &str, run: &str, colors: TextStyle) -> String {
+    if style.is_empty() { run.to_owned() } else { colors.paint(style, run) }
 }

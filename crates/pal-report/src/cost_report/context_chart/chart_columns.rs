@@ -27,8 +27,9 @@ impl ChartColumn {
         if row.context_tokens() > self.tokens() {
             self.parts = parts(row);
         }
-        self.breaks +=
-            usize::from(row.drop.as_ref().is_some_and(|fall| !fall.cache_break.cause.is_expected()));
+        self.breaks += usize::from(
+            row.drop.as_ref().is_some_and(|cache_drop| !cache_drop.cache_break.cause.is_expected()),
+        );
         self.cost += row.cost.unwrap_or(0.0);
         self.has_cost |= row.cost.is_some();
         let prompt = row.prompt.unwrap_or_default();

@@ -34,7 +34,7 @@ fn messages_error(kind: &str, message: &str) -> String {
 }
 
 #[test]
-fn prompt_too_long_is_recognised_for_every_provider() {
+fn prompt_too_long_is_recognized_for_every_provider() {
     let invalid = |message: &str| messages_error("invalid_request_error", message);
     let openai = |message: &str| {
         format!(

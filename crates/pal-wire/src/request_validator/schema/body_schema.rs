@@ -1,7 +1,7 @@
 //! Schema of the body: top-level fields, messages, and everything except blocks and tools.
 
-use crate::request_check::request_rules::Beta;
-use crate::request_check::value_shape::{
+use crate::request_validator::request_rules::Beta;
+use crate::request_validator::value_shape::{
     FieldGate, FieldRule, ObjectShape, ShapeTag, TaggedUnion, ValueKind, optional, required,
 };
 

@@ -1,7 +1,9 @@
 //! Schema of text, image and document blocks and their sources.
 
-use crate::request_check::text_format::TextFormat;
-use crate::request_check::value_shape::{FieldRule, ObjectShape, TaggedUnion, ValueKind, optional, required};
+use crate::request_validator::text_format::TextFormat;
+use crate::request_validator::value_shape::{
+    FieldRule, ObjectShape, TaggedUnion, ValueKind, optional, required,
+};
 
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 

@@ -17,7 +17,7 @@ use pal_tui::{CommandInfo, SlashOutcome};
 
 use crate::agent::options_at;
 use crate::arguments::{
-    AcpArgs, AgentArgs, ColourArg, ModelArgs, PermissionArgs, PermissionModeArg, SessionArgs,
+    AcpArgs, AgentArgs, ColorArg, ModelArgs, PermissionArgs, PermissionModeArg, SessionArgs,
 };
 use crate::commands::session_rows_of;
 use crate::failure::Failure;
@@ -189,8 +189,8 @@ impl SlashSession<'static> for EditorSession<'_> {
         self.settings
     }
 
-    fn colour(&self) -> ColourArg {
-        ColourArg::Never
+    fn color(&self) -> ColorArg {
+        ColorArg::Never
     }
 
     fn log(&self) -> Option<PathBuf> {

@@ -134,7 +134,7 @@ impl ObjectShape {
 }
 
 /// Maximum fields per table.
-const MAX_FIELDS: usize = 32;
+const FIELDS_MAX: usize = 32;
 
 /// `cache_control`, wherever it is accepted.
 static MARK: ValueKind = ValueKind::Tagged(&TaggedUnion {
@@ -309,7 +309,7 @@ fn check_fields(
     at: &JsonPath<'_>,
     rules: &RequestRules,
 ) -> Result<(), ApiError> {
-    let mut found: [Option<JsonNode<'_>>; MAX_FIELDS] = [None; MAX_FIELDS];
+    let mut found: [Option<JsonNode<'_>>; FIELDS_MAX] = [None; FIELDS_MAX];
     let mut mark = None;
     let mut tag = None;
     let mut extra: Option<NodeText<'_>> = None;

@@ -9,7 +9,7 @@ use super::json_path::JsonPath;
 use super::request_view::{BlockTag, RequestView};
 
 /// Maximum cache breakpoints per request, including the automatic one.
-const MAX_BREAKPOINTS: usize = 4;
+const BREAKPOINTS_MAX: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BreakpointTtl {
@@ -57,9 +57,9 @@ pub(crate) fn check_breakpoints(request: &RequestView<'_>) -> Result<usize, ApiE
     }
     let automatic = BreakpointTtl::of(request.body);
     let n_marks = breakpoints.len() + usize::from(automatic.is_some());
-    if n_marks > MAX_BREAKPOINTS {
+    if n_marks > BREAKPOINTS_MAX {
         return Err(invalid(format!(
-            "A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {n_marks}."
+            "A maximum of {BREAKPOINTS_MAX} blocks with cache_control may be provided. Found {n_marks}."
         )));
     }
     if let Some(ttl) = automatic {

@@ -1,8 +1,8 @@
 //! Schema of content blocks: in messages, inside tool results, in the system prompt.
 
-use crate::request_check::request_rules::Beta;
-use crate::request_check::text_format::TextFormat;
-use crate::request_check::value_shape::{
+use crate::request_validator::request_rules::Beta;
+use crate::request_validator::text_format::TextFormat;
+use crate::request_validator::value_shape::{
     FieldGate, FieldRule, ObjectShape, TaggedUnion, ValueKind, optional, required,
 };
 

@@ -1,4 +1,4 @@
-//! Normalisation of one turn: the model's response and the entries that follow it, or the entries before the
+//! Normalization of one turn: the model's response and the entries that follow it, or the entries before the
 //! first response.
 //!
 //! The branch is cut into turns where a request left or another response began, and the result for a turn
@@ -36,7 +36,7 @@ const NOTHING_SAID: &str = "[An empty message.]";
 const INTERRUPTED: &str = "[This tool call was interrupted before it returned a result.]";
 
 /// Turns nodes into blocks of a rope.
-pub(crate) struct TurnNormaliser<'a> {
+pub(crate) struct TurnNormalizer<'a> {
     pub(crate) cleaner: BlockCleaner<'a>,
     pub(crate) effects: &'a DecisionEffects,
     /// Ids of the calls that earlier turns made.
@@ -73,7 +73,7 @@ struct PendingResult {
     reminders: Vec<WireBlock>,
 }
 
-impl TurnNormaliser<'_> {
+impl TurnNormalizer<'_> {
     /// Adds a turn to the rope and returns the calls that it made.
     pub(crate) fn add_turn<'n>(
         &self,

@@ -5,15 +5,15 @@ use super::json_path::JsonPath;
 use super::request_view::{BlockTag, CheckedMessage, CheckedRole, RequestView};
 
 /// Maximum messages per request.
-const MAX_MESSAGES: usize = 100_000;
+const MESSAGES_MAX: usize = 100_000;
 
 pub(crate) fn check_turns(request: &RequestView<'_>) -> Result<(), ApiError> {
     let messages = JsonPath::ROOT.key("messages");
     match request.messages.len() {
         0 => return Err(messages.invalid("at least one message is required")),
-        n_messages if n_messages > MAX_MESSAGES => {
+        n_messages if n_messages > MESSAGES_MAX => {
             return Err(messages.invalid(format_args!(
-                "List should have at most {MAX_MESSAGES} items after validation, not {n_messages}"
+                "List should have at most {MESSAGES_MAX} items after validation, not {n_messages}"
             )));
         }
         _ => {}

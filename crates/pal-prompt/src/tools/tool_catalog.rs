@@ -1,4 +1,4 @@
-//! The catalogue: a session's tools in their fixed order, and the block that is sent.
+//! Tool catalog: a session's tools in their fixed order, and the rendered block of a request.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use smol_str::SmolStr;
 use super::built_in::{call_tool, tool_search};
 use super::wire_names::{pick_free_name, plain_name};
 use super::{ToolOrigin, ToolSpec, tool_schema};
-use crate::defused_text::{NAME_MOST, defuse_block, one_line, split_at_chars};
+use crate::defused_text::{NAME_MAX, defuse_block, one_line, split_at_chars};
 use crate::prefix_parts::{PrefixOmission, PrefixPart, PrefixPartKind};
 
 /// Most characters of a description that a server gives.
-const DESCRIPTION_MOST: usize = 10_000;
+const DESCRIPTION_MAX: usize = 10_000;
 
 /// A tool that has a name on the wire and a schema that providers take.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CatalogueTool {
+pub struct CatalogTool {
     /// Its name on the wire.
     pub wire_name: SmolStr,
     /// As it was described.
@@ -30,23 +30,23 @@ pub struct CatalogueTool {
 /// A session's tools: built-in ones by name, then those of servers by server and name. Behind them are late ones, which
 /// come and go while the session runs: no request lists them, they are found and called like deferred ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ToolCatalogue {
-    tools: Vec<CatalogueTool>,
-    search: Option<CatalogueTool>,
-    dispatcher: Option<CatalogueTool>,
-    late: Vec<CatalogueTool>,
+pub struct ToolCatalog {
+    tools: Vec<CatalogTool>,
+    search: Option<CatalogTool>,
+    dispatcher: Option<CatalogTool>,
+    late: Vec<CatalogTool>,
     /// Lists the tools that reach deferred tools, even if there are none yet.
     expects_late: bool,
     left_out: Vec<PrefixOmission>,
 }
 
-impl ToolCatalogue {
+impl ToolCatalog {
     /// Sorts and names the tools, and leaves out what no provider would take. The order that they are given in does not
     /// matter.
-    pub fn new(specs: &[ToolSpec]) -> ToolCatalogue {
+    pub fn new(specs: &[ToolSpec]) -> ToolCatalog {
         let mut sorted: Vec<&ToolSpec> = specs.iter().collect();
         sorted.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
-        let mut catalogue = ToolCatalogue::default();
+        let mut catalog = ToolCatalog::default();
         // The two tools that reach deferred ones are ours; another tool with such a name does not replace them.
         let (search, dispatcher) = (tool_search(), call_tool());
         let mut taken: BTreeSet<SmolStr> = [search.name, dispatcher.name].into();
@@ -54,23 +54,23 @@ impl ToolCatalogue {
         for spec in sorted {
             let is_repeated = before.is_some_and(|before| is_same(before, spec));
             before = Some(spec);
-            match CatalogueTool::new(spec, is_repeated, &taken) {
+            match CatalogTool::new(spec, is_repeated, &taken) {
                 Ok(tool) => {
                     taken.insert(tool.wire_name.clone());
-                    catalogue.tools.push(tool);
+                    catalog.tools.push(tool);
                 }
-                Err(why) => catalogue.left_out.push(PrefixOmission { what: describe_tool(spec), why }),
+                Err(why) => catalog.left_out.push(PrefixOmission { what: describe_tool(spec), why }),
             }
         }
-        if catalogue.deferred().next().is_some() {
-            catalogue.add_search_tools();
+        if catalog.deferred().next().is_some() {
+            catalog.add_search_tools();
         }
-        catalogue
+        catalog
     }
 
     /// The same for a session whose servers may offer tools at any time. The ways to them stand in the list from the beginning,
     /// so that it stays as it is whatever servers do.
-    pub fn expect_late_tools(mut self) -> ToolCatalogue {
+    pub fn expect_late_tools(mut self) -> ToolCatalog {
         self.add_search_tools();
         self.expects_late = true;
         self
@@ -87,45 +87,45 @@ impl ToolCatalogue {
         self.late.clear();
         for spec in sorted {
             // Tools that providers would refuse are left out.
-            let Ok(tool) = CatalogueTool::new(spec, false, &taken) else { continue };
+            let Ok(tool) = CatalogTool::new(spec, false, &taken) else { continue };
             taken.insert(tool.wire_name.clone());
             self.late.push(tool);
         }
     }
 
     /// The tools that servers offer now.
-    pub fn late_tools(&self) -> &[CatalogueTool] {
+    pub fn late_tools(&self) -> &[CatalogTool] {
         &self.late
     }
 
     fn add_search_tools(&mut self) {
-        let own = |spec: &ToolSpec| CatalogueTool::new(spec, false, &BTreeSet::new()).ok();
+        let own = |spec: &ToolSpec| CatalogTool::new(spec, false, &BTreeSet::new()).ok();
         self.search = own(&tool_search());
         self.dispatcher = own(&call_tool());
     }
 
     /// All tools, in order, without late ones and the two that lead to deferred ones.
-    pub fn tools(&self) -> &[CatalogueTool] {
+    pub fn tools(&self) -> &[CatalogTool] {
         &self.tools
     }
 
     /// The tools that a model learns of only when it looks for them.
-    pub fn deferred(&self) -> impl Iterator<Item = &CatalogueTool> {
+    pub fn deferred(&self) -> impl Iterator<Item = &CatalogTool> {
         self.tools.iter().filter(|tool| tool.spec.is_deferred)
     }
 
     /// The tool with this name on the wire.
-    pub fn find_tool(&self, wire_name: &str) -> Option<&CatalogueTool> {
+    pub fn find_tool(&self, wire_name: &str) -> Option<&CatalogTool> {
         self.all_tools().find(|tool| tool.wire_name == wire_name)
     }
 
     /// All tools, late ones last.
-    pub(crate) fn all_tools(&self) -> impl Iterator<Item = &CatalogueTool> {
+    pub(crate) fn all_tools(&self) -> impl Iterator<Item = &CatalogTool> {
         self.tools.iter().chain(&self.late)
     }
 
     /// Those that a model learns of only when it looks for them, late ones last.
-    pub(crate) fn hidden_tools(&self) -> impl Iterator<Item = &CatalogueTool> {
+    pub(crate) fn hidden_tools(&self) -> impl Iterator<Item = &CatalogTool> {
         self.deferred().chain(&self.late)
     }
 
@@ -142,26 +142,26 @@ impl ToolCatalogue {
 
     /// Rendered tools.
     pub(crate) fn parts(&self, card: &ModelCard) -> Vec<PrefixPart> {
-        let part = |tool: &CatalogueTool| {
+        let part = |tool: &CatalogTool| {
             PrefixPart::new(PrefixPartKind::Tool, &tool.wire_name, &tool.listing(card), &tool.reason())
         };
         self.listed(card).map(part).collect()
     }
 
     /// The tools that the block lists, in order. Where deferred tools cannot be marked as such they stay out of it.
-    fn listed(&self, card: &ModelCard) -> impl Iterator<Item = &CatalogueTool> {
+    fn listed(&self, card: &ModelCard) -> impl Iterator<Item = &CatalogTool> {
         let marks = card.can.tool_search;
         let calls = self.expects_late || !marks;
         let own = self.search.iter().chain(self.dispatcher.iter().filter(move |_| calls));
-        let mut listed: Vec<&CatalogueTool> =
+        let mut listed: Vec<&CatalogTool> =
             self.tools.iter().filter(move |tool| marks || !tool.spec.is_deferred).chain(own).collect();
         listed.sort_by(|one, other| sort_key(&one.spec).cmp(&sort_key(&other.spec)));
         listed.into_iter()
     }
 }
 
-impl CatalogueTool {
-    fn new(spec: &ToolSpec, is_repeated: bool, taken: &BTreeSet<SmolStr>) -> Result<CatalogueTool, String> {
+impl CatalogTool {
+    fn new(spec: &ToolSpec, is_repeated: bool, taken: &BTreeSet<SmolStr>) -> Result<CatalogTool, String> {
         if is_repeated {
             return Err(String::from("another tool of this name is there"));
         }
@@ -173,7 +173,7 @@ impl CatalogueTool {
         if spec.origin == ToolOrigin::BuiltIn && wire_name != spec.name {
             return Err(String::from("its name is not one that providers take, or is taken"));
         }
-        Ok(CatalogueTool { wire_name, spec: spec.clone(), description: description(spec), schema })
+        Ok(CatalogTool { wire_name, spec: spec.clone(), description: description(spec), schema })
     }
 
     /// The definition, as JSON.
@@ -203,7 +203,7 @@ impl CatalogueTool {
     fn reason(&self) -> String {
         let origin = match self.spec.origin.server() {
             None => String::from("built in"),
-            Some(server) => format!("of the MCP server {}", one_line(server, NAME_MOST)),
+            Some(server) => format!("of the MCP server {}", one_line(server, NAME_MAX)),
         };
         let renamed = match plain_name(&self.spec) == self.wire_name.as_str() {
             true => "",
@@ -219,7 +219,7 @@ fn description(spec: &ToolSpec) -> String {
     if spec.origin == ToolOrigin::BuiltIn {
         return spec.description.trim().to_owned();
     }
-    let (words, is_cut) = split_at_chars(&spec.description, DESCRIPTION_MOST);
+    let (words, is_cut) = split_at_chars(&spec.description, DESCRIPTION_MAX);
     let cut = if is_cut { " […]" } else { "" };
     format!("{}{cut}", defuse_block(words))
 }
@@ -234,9 +234,9 @@ fn is_same(one: &ToolSpec, other: &ToolSpec) -> bool {
 }
 
 fn describe_tool(spec: &ToolSpec) -> String {
-    let name = one_line(&spec.name, NAME_MOST);
+    let name = one_line(&spec.name, NAME_MAX);
     match spec.origin.server() {
         None => format!("tool {name}"),
-        Some(server) => format!("tool {name} of the MCP server {}", one_line(server, NAME_MOST)),
+        Some(server) => format!("tool {name} of the MCP server {}", one_line(server, NAME_MAX)),
     }
 }

@@ -1,4 +1,4 @@
-//! Where instruction files are looked for. All places come in as values; nothing here reads the environment.
+//! Locations of instruction files. All paths are arguments; nothing here reads the environment.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

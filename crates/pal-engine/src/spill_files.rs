@@ -1,4 +1,4 @@
-//! Files in the session's directory.
+//! Writes files into the session's directory: spilled tool results, and diffs of cache breaks.
 
 use std::path::{Component, Path};
 

@@ -1,9 +1,9 @@
-//! Which instruction files a session begins with, and which join it as files are touched.
+//! Finds the instruction files that a session starts with, and those that join it when files are touched.
 //!
-//! Far to near: the machine's owner, the user, the project from its top down to the working directory, directories
-//! that were added. In each directory of the project `CLAUDE.md`, `AGENTS.md`, `.claude/CLAUDE.md`, the rules in
-//! `.claude/rules` and `.pal/rules` with all folders below them, by name, and `CLAUDE.local.md`. In the folders of the
-//! owner and the user: `CLAUDE.md`, `AGENTS.md`, `rules` and `.claude/rules`.
+//! From general to specific: the machine's administrator, the user, the project from its root down to the working directory, added
+//! directories. In each directory of the project: `CLAUDE.md`, `AGENTS.md`, `.claude/CLAUDE.md`, the rules in `.claude/rules` and
+//! `.pal/rules` with all folders below them, by name, and `CLAUDE.local.md`. In the folders of the administrator and the user:
+//! `CLAUDE.md`, `AGENTS.md`, `rules` and `.claude/rules`.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use pal_prompt::{InstructionFile, InstructionScope, PrefixOmission};
 use serde::Serialize;
 
 use crate::display_text::{display_path, source_note};
+use crate::instruction_locations::InstructionSearch;
 use crate::instruction_rule::InstructionRule;
-use crate::instruction_search::InstructionSearch;
 use crate::instruction_walk::{IncludeQuestion, InstructionCandidate, InstructionWalk, WalkFindings};
 use crate::project_bounds::{is_injected, list_directories_between, resolve_links};
 use crate::rule_files::visit_rules;

@@ -1,8 +1,8 @@
 //! Schema of tool definitions: client tools, and those that the provider defines.
 
-use crate::request_check::request_rules::Beta;
-use crate::request_check::text_format::TextFormat;
-use crate::request_check::value_shape::{
+use crate::request_validator::request_rules::Beta;
+use crate::request_validator::text_format::TextFormat;
+use crate::request_validator::value_shape::{
     FieldRule, ObjectShape, ShapeTag, TaggedUnion, ValueKind, optional, required,
 };
 

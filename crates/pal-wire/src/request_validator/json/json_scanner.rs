@@ -3,7 +3,7 @@
 //! It has its own stack, so a body of ten million brackets is an error, not a crash.
 
 /// Maximum nesting depth; the same as that of `serde_json`.
-const MAX_DEPTH: usize = 127;
+const DEPTH_MAX: usize = 127;
 
 /// Byte range of a value, and the index of the span after it. Keys have their own spans, before their values.
 #[derive(Clone, Copy)]
@@ -83,7 +83,7 @@ impl JsonScanner<'_> {
     fn value(&mut self, byte: u8) -> Result<JsonScanState, JsonSyntaxError> {
         match byte {
             b'{' | b'[' => {
-                if self.open.len() >= MAX_DEPTH {
+                if self.open.len() >= DEPTH_MAX {
                     return Err(self.error("nesting is too deep"));
                 }
                 self.open.push(self.entries.len());
