@@ -49,12 +49,13 @@ const LINE_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) struct Elapsed {
     what: String,
     is_terminal: bool,
-    told: Duration,
+    reported_at: Duration,
 }
 
 impl Elapsed {
     pub(crate) fn new(what: String) -> Elapsed {
-        let elapsed = Elapsed { what, is_terminal: std::io::stderr().is_terminal(), told: Duration::ZERO };
+        let elapsed =
+            Elapsed { what, is_terminal: std::io::stderr().is_terminal(), reported_at: Duration::ZERO };
         if !elapsed.is_terminal {
             eprintln!("pal: {}", elapsed.what);
         }
@@ -72,10 +73,10 @@ impl Elapsed {
     }
 
     fn line(&mut self, elapsed: Duration, characters: usize) -> Option<String> {
-        if !self.is_terminal && elapsed < self.told + LINE_INTERVAL {
+        if !self.is_terminal && elapsed < self.reported_at + LINE_INTERVAL {
             return None;
         }
-        self.told = elapsed;
+        self.reported_at = elapsed;
         let came = match characters {
             0 => String::from("nothing yet"),
             _ => format!("{} characters so far", group_digits(characters as u64)),
@@ -99,21 +100,21 @@ pub(crate) struct BytesProgress {
     what: &'static str,
     is_terminal: bool,
     begun: Instant,
-    told: Option<Instant>,
+    reported_at: Option<Instant>,
 }
 
 impl BytesProgress {
     pub(crate) fn new(what: &'static str) -> BytesProgress {
         let is_terminal = std::io::stderr().is_terminal();
-        BytesProgress { what, is_terminal, begun: Instant::now(), told: None }
+        BytesProgress { what, is_terminal, begun: Instant::now(), reported_at: None }
     }
 
     /// Shows the bytes read, if a line is due. Returns true, which continues the operation.
     pub(crate) fn show(&mut self, done: u64, total: u64) -> bool {
         let every = if self.is_terminal { PROGRESS_DELAY / 5 } else { LINE_INTERVAL };
-        let is_time = self.told.is_none_or(|told| told.elapsed() >= every);
+        let is_time = self.reported_at.is_none_or(|reported_at| reported_at.elapsed() >= every);
         if self.begun.elapsed() >= PROGRESS_DELAY && is_time {
-            self.told = Some(Instant::now());
+            self.reported_at = Some(Instant::now());
             let line = format!("{}: {} of {} MB", self.what, megabytes(done), megabytes(total));
             match self.is_terminal {
                 true => eprint!("\r\x1b[2K{line} …"),
@@ -125,7 +126,7 @@ impl BytesProgress {
 
     /// Clears the line.
     pub(crate) fn end(&self) {
-        if self.is_terminal && self.told.is_some() {
+        if self.is_terminal && self.reported_at.is_some() {
             eprint!("\r\x1b[2K");
         }
     }
@@ -178,19 +179,20 @@ mod tests {
 
     /// Seconds with a line, when asked each second for two minutes.
     fn seconds_with_a_line(is_terminal: bool) -> Vec<u64> {
-        let mut elapsed = Elapsed { what: String::from("writing"), is_terminal, told: Duration::ZERO };
+        let mut elapsed = Elapsed { what: String::from("writing"), is_terminal, reported_at: Duration::ZERO };
         (1..=120).filter(|&second| elapsed.line(Duration::from_secs(second), 7).is_some()).collect()
     }
 
     #[test]
     fn a_line_is_shown_at_least_every_half_minute() {
-        let gaps = |told: Vec<u64>| {
-            let ends: Vec<u64> = [0].into_iter().chain(told).collect();
+        let gaps = |reported_at: Vec<u64>| {
+            let ends: Vec<u64> = [0].into_iter().chain(reported_at).collect();
             ends.windows(2).map(|pair| pair[1] - pair[0]).max()
         };
         assert_eq!(gaps(seconds_with_a_line(true)), Some(1), "each second on a terminal");
         assert!(gaps(seconds_with_a_line(false)) <= Some(30) && seconds_with_a_line(false).len() < 12);
-        let mut elapsed = Elapsed { what: String::from("writing"), is_terminal: true, told: Duration::ZERO };
+        let mut elapsed =
+            Elapsed { what: String::from("writing"), is_terminal: true, reported_at: Duration::ZERO };
         assert_eq!(
             elapsed.line(Duration::from_secs(61), 4_200).as_deref(),
             Some("writing: 61 s, 4,200 characters so far")

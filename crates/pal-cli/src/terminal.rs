@@ -23,7 +23,7 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Reports a crash to the terminal when the agent's thread unwinds.
 struct CrashReport {
-    told: Sender<UiEvent>,
+    event_sender: Sender<UiEvent>,
     live: LiveSessionCell,
 }
 
@@ -34,7 +34,7 @@ impl Drop for CrashReport {
             Some(id) => format!("the agent thread crashed; your session is saved: `pal --resume {id}`"),
             None => String::from("the agent thread crashed before a session was open"),
         };
-        let _ = self.told.send(UiEvent::Closed(Some(why)));
+        let _ = self.event_sender.send(UiEvent::Closed(Some(why)));
     }
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
     let directory = directory.map_err(|error| Failure::new(format!("the current directory: {error}")))?;
     // `--resume` without an id: the session is chosen from a list before one is opened.
     let is_chosen = args.session.resume.as_deref() == Some("");
-    let (told, news) = channel();
-    signals::forward(told.clone());
+    let (event_sender, event_receiver) = channel();
+    signals::forward(event_sender.clone());
     let (wishes, wished) = channel();
     let live = LiveSessionCell::default();
     let history = settings.home.as_ref().map(|home| home.join("prompts.jsonl"));
@@ -66,14 +66,14 @@ pub(crate) fn run_terminal(args: &AgentArgs, settings: &Settings) -> Result<Exit
     let resume = args.session.resume.clone().filter(|name| !name.is_empty());
     let first_args = AgentArgs { session: SessionArgs { resume, ..args.session.clone() }, ..args.clone() };
     let left = std::thread::scope(|scope| {
-        let crash_report = CrashReport { told: told.clone(), live: live.clone() };
+        let crash_report = CrashReport { event_sender: event_sender.clone(), live: live.clone() };
         let worker = scope.spawn(move || {
             let _crash_report = crash_report;
-            agent_thread::run(first_args, settings, &live, &wished, &told, is_chosen);
+            agent_thread::run(first_args, settings, &live, &wished, &event_sender, is_chosen);
         });
         let run = if args.plain { run_plain } else { run };
-        let left = run(start, UiChannels { events: news, actions: wishes });
-        // The agent was told to stop; wait until its log is written.
+        let left = run(start, UiChannels { events: event_receiver, actions: wishes });
+        // The agent is stopping; wait until its log is written.
         drop(worker.join());
         left
     });

@@ -44,7 +44,7 @@ pub trait TurnHooks {
     fn check_stop(&mut self, session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String>;
 }
 
-/// Delivers what happens outside of the run's thread.
+/// Delivers inputs from outside of the run's thread.
 pub trait RunInbox {
     /// Waits for the next input: a call returns, a message arrives, the user interrupts.
     fn wait(&mut self) -> RunInput;

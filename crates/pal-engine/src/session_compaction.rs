@@ -66,7 +66,7 @@ impl Session {
         host: &mut dyn SessionHost,
     ) -> Result<CompactionResult, EngineError> {
         let order = CompactionRequest {
-            sources: sources,
+            sources,
             methods: Some(vec![SummaryMethod::Extractive]),
             ..config.compaction_request(CompactionTrigger::Manual)
         };

@@ -13,12 +13,12 @@ pub trait FileReader {
     fn read_file(&mut self, wanted: &FileRequest) -> RestoredFile;
 }
 
-/// Tells the user what happens.
+/// Notifies the user.
 pub trait Notifier {
     /// Shows one line to the user.
     fn notice(&mut self, line: &str);
 
-    /// Withdraws what was shown of the current answer: another one takes its place.
+    /// Withdraws the visible part of the current answer; another attempt replaces it.
     fn discard_answer(&mut self) {}
 }
 

@@ -8,10 +8,10 @@ use std::path::{Component, Path};
 use pal_model::split_front_matter;
 use serde::Deserialize;
 
-/// A rule's text and what its front matter says.
+/// Text and front matter of a rule.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct RuleText {
-    /// The text behind the front matter.
+    /// Text after the front matter.
     pub(crate) text: String,
     /// The patterns of `paths:`; empty if the rule is for all files.
     pub(crate) patterns: Vec<String>,
@@ -97,7 +97,7 @@ fn patterns_of(paths: Option<RulePaths>) -> Vec<String> {
     texts.iter().flat_map(|text| split_at_commas(text)).filter(|pattern| !pattern.is_empty()).collect()
 }
 
-/// Splits at commas that do not stand in braces.
+/// Splits at commas outside of braces.
 fn split_at_commas(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0_usize;

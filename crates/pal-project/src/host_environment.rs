@@ -21,7 +21,7 @@ pub fn read_environment(directory: &Path, added: &[PathBuf], shell: Option<&str>
     }
 }
 
-/// The version of the operating system, where a file tells it.
+/// Version of the operating system, read from a file if there is one.
 fn platform_version() -> Option<String> {
     if cfg!(target_os = "macos") {
         let list = read_text(Path::new("/System/Library/CoreServices/SystemVersion.plist")).ok()?;

@@ -17,13 +17,13 @@ const WORD_BYTES_MAX: usize = 4_096;
 /// The most words that begin between two white spaces, as in `(@a.md,@b.md)`.
 const WORDS_TOGETHER_MAX: usize = 16;
 
-/// The most signs behind a path that are taken away in search of a file.
+/// Maximum trailing characters that are stripped from a word to find a file.
 const TRAILING_MAX: usize = 8;
 
 /// Characters that may follow a path without belonging to it.
 const TRAILING: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '*', '_', '>', '|', '`'];
 
-/// The words behind `@` in the text of a Markdown document, in order, each once.
+/// Words after `@` in the text of a Markdown document, in order, without duplicates.
 pub(crate) fn find_references(markdown: &str) -> Vec<String> {
     if !markdown.contains('@') {
         return Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn find_references(markdown: &str) -> Vec<String> {
     found
 }
 
-/// The paths that a word may mean, the longest first: what stands behind it may be punctuation or a heading's name.
+/// Candidate paths of a word, longest first: its end may be punctuation or a heading anchor.
 pub(crate) fn list_path_readings(word: &str) -> Vec<&str> {
     let mut readings = vec![word];
     let mut rest = word;

@@ -83,7 +83,7 @@ impl InstructionSet {
             .collect()
     }
 
-    /// Reads everything again and tells what is different.
+    /// Reads all files again and returns the differences.
     fn renew(&mut self, search: &InstructionSearch, how: &str) -> Vec<InstructionNotice> {
         let mut fresh = discover_instructions(search);
         // An included file comes with its includer, if that still includes it.

@@ -23,7 +23,7 @@ use crate::token_limit::{apply_limit, truncate_omissions};
 /// Folders of other people's code: a dependency does not instruct the agent that looks at it.
 const FOREIGN: &[&str] = &[".git", "node_modules", "site-packages"];
 
-/// Instruction files of a session, and what was left out.
+/// Instruction files of a session, and those that were left out.
 #[derive(Clone, Debug, Serialize)]
 pub struct InstructionSet {
     /// The files that the session begins with, far to near.
@@ -50,7 +50,7 @@ pub struct InstructionSet {
     /// Directories whose files were read.
     #[serde(skip)]
     pub(crate) directories: HashSet<PathBuf>,
-    /// Those of them that the session came to because of a touch, in that order.
+    /// Directories that joined the session because a file in them was touched, in that order.
     #[serde(skip)]
     pub(crate) entered: Vec<PathBuf>,
 }
@@ -106,7 +106,7 @@ impl InstructionSet {
         joining
     }
 
-    /// Takes what a walk found into the session.
+    /// Adds the findings of a walk to the session.
     pub(crate) fn absorb(&mut self, mut findings: WalkFindings) {
         self.left_out.append(&mut findings.left_out);
         truncate_omissions(&mut self.left_out, &mut self.untold);
@@ -117,7 +117,7 @@ impl InstructionSet {
         self.joined.append(&mut findings.files);
     }
 
-    /// Takes the refusals that the user was not told of yet.
+    /// Takes the refusals that were not reported to the user yet.
     pub fn take_refusals(&mut self) -> Vec<String> {
         std::mem::take(&mut self.refusals)
     }
@@ -159,7 +159,7 @@ impl InstructionSet {
         self.walk.touched = None;
     }
 
-    /// Reads the files of a directory that the session came to, unless it did so before.
+    /// Reads the instruction files of a touched directory once.
     pub(crate) fn enter(&mut self, directory: &Path, scope: InstructionScope, findings: &mut WalkFindings) {
         if self.directories.contains(directory) {
             return;

@@ -9,7 +9,7 @@ use pal_permissions::RuleSet;
 /// Default size of instructions that brings a warning, in tokens.
 pub const INSTRUCTION_TOKENS_MAX: u64 = 40_000;
 
-/// Where to look for instruction files, and what is allowed.
+/// Locations of instruction files, and permissions to read them.
 #[derive(Clone, Debug)]
 pub struct InstructionSearch {
     /// Folders of the machine's owner, such as those of [`managed_folders`].
@@ -27,7 +27,7 @@ pub struct InstructionSearch {
     pub added: Vec<PathBuf>,
     /// Files outside of the project, or folders of them, that the user allowed to be read.
     pub allowed: Vec<PathBuf>,
-    /// Files outside of the project, or folders of them, that the user does not want to be asked for again.
+    /// Files or folders outside of the project that the user refused for good.
     pub refused: Vec<PathBuf>,
     /// Permission rules that included files are judged by, like calls of `Read`.
     pub rules: RuleSet,
@@ -39,7 +39,7 @@ pub struct InstructionSearch {
     pub limit: InstructionLimit,
 }
 
-/// Size limit, and what happens beyond it.
+/// Size limit, and the handling of longer files.
 #[derive(Clone)]
 pub struct InstructionLimit {
     /// Tokens of all instruction files together.

@@ -30,7 +30,7 @@ pub enum InstructionChange {
     Added,
 }
 
-/// A change that the model is told of.
+/// A change that is announced to the model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct InstructionNotice {
     /// The file.

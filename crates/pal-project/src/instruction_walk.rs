@@ -28,7 +28,7 @@ const TOTAL_BYTES_MAX: usize = 10_000_000;
 /// Minimum size that a file counts, so that many small ones end too.
 const FILE_BYTES_MIN: usize = 4_096;
 
-/// The most words behind `@` that are looked up. Each asks the disk a few times.
+/// Maximum words after `@` that are looked up. Each costs a few disk accesses.
 const LOOKUPS_MAX: usize = 10_000;
 
 /// The most characters of a word that leads nowhere.
@@ -37,7 +37,7 @@ const WORD_SHOWN_MAX: usize = 200;
 /// A file outside of the project, or a folder of rules, that the user has to allow before it is read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct IncludeQuestion {
-    /// The file or folder, with all links followed: what an answer goes into `InstructionSearch::allowed`.
+    /// File or folder with links resolved. If allowed, it is added to `InstructionSearch::allowed`.
     pub path: String,
     /// The file that includes it, or the link that leads to it.
     pub asked_by: String,
@@ -79,7 +79,7 @@ impl InstructionCandidate {
     }
 }
 
-/// A walk over instruction files, with what it has seen.
+/// State of a walk over instruction files.
 #[derive(Clone, Debug)]
 pub(crate) struct InstructionWalk {
     pub(crate) search: InstructionSearch,
@@ -93,7 +93,7 @@ pub(crate) struct InstructionWalk {
     seen: HashMap<PathBuf, String>,
     texts: HashMap<String, String>,
     open: Vec<PathBuf>,
-    asked: HashSet<PathBuf>,
+    reported_paths: HashSet<PathBuf>,
     bytes: usize,
     lookups: usize,
 }
@@ -109,7 +109,7 @@ impl InstructionWalk {
             seen: HashMap::new(),
             texts: HashMap::new(),
             open: Vec::new(),
-            asked: HashSet::new(),
+            reported_paths: HashSet::new(),
             bytes: 0,
             lookups: 0,
         }
@@ -124,7 +124,7 @@ impl InstructionWalk {
         }
     }
 
-    /// Notes what a path looks like now. Says whether there is anything.
+    /// Records the stamp of a path. Returns true if it exists.
     pub(crate) fn stamp(&mut self, path: &Path) -> bool {
         let stamp = stamp_of(path);
         if stamp.is_some() || self.notes_missing {
@@ -232,7 +232,7 @@ impl InstructionWalk {
 
     fn ask(&mut self, candidate: &InstructionCandidate, real: PathBuf, findings: &mut WalkFindings) {
         let path = display_path(&real);
-        if self.asked.insert(real) {
+        if self.reported_paths.insert(real) {
             let asked_by = candidate.included_by.clone().unwrap_or_else(|| display_path(&candidate.path));
             findings.refusals.push(format!(
                 "{} includes {}, which is not read: it lies outside of the project; to allow it, add it to `allow_includes` in \
@@ -296,7 +296,7 @@ impl InstructionWalk {
         }
     }
 
-    /// Takes a text: first what it includes, then itself, unless it is already there.
+    /// Adds the includes of a text, then the text, unless it was added before.
     fn take(
         &mut self,
         candidate: &InstructionCandidate,
@@ -372,7 +372,7 @@ impl InstructionWalk {
         self.visit(&candidate, findings);
     }
 
-    /// The file that a word behind `@` means, if there is one.
+    /// File that a word after `@` refers to, if it exists.
     fn included_path(&mut self, includer: &Path, word: &str) -> Option<PathBuf> {
         // Two slashes begin the name of another machine, and asking for it would already speak to that machine.
         if word.starts_with("//") || word.starts_with("\\\\") {

@@ -64,7 +64,7 @@ impl ProjectBounds {
         self.allowed.iter().any(|allowed| real.starts_with(allowed))
     }
 
-    /// True if the user does not want to be asked for a file outside.
+    /// True if the user refused a file outside of the project, or a folder above it.
     pub(crate) fn refuses(&self, real: &Path) -> bool {
         self.refused.iter().any(|refused| real.starts_with(refused))
     }

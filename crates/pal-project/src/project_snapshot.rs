@@ -13,7 +13,7 @@ use crate::instruction_locations::InstructionSearch;
 /// Inputs of the gathering.
 #[derive(Clone, Debug)]
 pub struct ProjectQuery {
-    /// Where instruction files are looked for, and where the session works.
+    /// Locations of instruction files, and the working directory.
     pub search: InstructionSearch,
     /// Timeout for git; none to skip git.
     pub git_time: Option<Duration>,
@@ -36,7 +36,7 @@ pub struct ProjectSnapshot {
     pub took_with_git: Duration,
 }
 
-/// Gathers what is around a session.
+/// Collects the project context of a session.
 pub fn take_project_snapshot(request: &ProjectQuery) -> ProjectSnapshot {
     let begin = Instant::now();
     let search = &request.search;

@@ -15,7 +15,7 @@ use crate::project_bounds::{is_injected, resolve_links};
 /// The most rule files of one folder.
 const RULES_MAX: usize = 1_000;
 
-/// The most files and folders of any kind that are looked at in search of rules.
+/// Maximum files and folders visited in a search for rules.
 const ENTRIES_MAX: usize = 10_000;
 
 /// Maximum depth of directories with rules.
@@ -48,7 +48,7 @@ pub(crate) fn visit_rules(
 #[derive(Default)]
 struct RuleCollector {
     rules: Vec<PathBuf>,
-    /// Folders that were looked into, with all links followed.
+    /// Visited folders, with links resolved.
     folders: HashSet<PathBuf>,
     entries: usize,
     /// True if there were more rules.

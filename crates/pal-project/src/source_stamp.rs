@@ -13,7 +13,7 @@ pub(crate) struct SourceStamp {
     inode: (u64, i64, i64),
 }
 
-/// The stamp of what a path leads to, if it leads anywhere.
+/// Stamp of the target of a path, if it exists.
 pub(crate) fn stamp_of(path: &Path) -> Option<SourceStamp> {
     let metadata = path.metadata().ok()?;
     Some(SourceStamp {

@@ -9,7 +9,7 @@ use crate::instruction_walk::WalkFindings;
 /// Number of the largest files that a warning names.
 const NAMED_MAX: usize = 3;
 
-/// The most rows that tell what is left out.
+/// Maximum rows that report omissions.
 const LEFT_OUT_MAX: usize = 200;
 
 /// Keeps a readable number of rows, with one more for the rest. `untold` is how many were left out

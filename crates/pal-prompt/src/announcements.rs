@@ -19,7 +19,7 @@ use crate::tools::{CatalogTool, ToolCatalog};
 
 /// Most characters of one announcement.
 const CHARACTERS_MAX: usize = 12_000;
-/// Most characters of a name, of what is said about it, and of a server's instructions.
+/// Maximum characters of a name, of a description, and of a server's instructions.
 const NAME_MAX: usize = 200;
 const ABOUT_MAX: usize = 240;
 const SERVER_WORDS_MAX: usize = 4_000;
@@ -132,14 +132,14 @@ const SERVERS: AnnouncementHeadings = AnnouncementHeadings {
     gone: "MCP servers that are no longer there; what they said no longer counts:",
 };
 
-/// One sort of things: under the key that is logged, the name that is shown and what is told of it.
+/// One kind of capability: its key in the log, its heading, and its announced items.
 struct AnnouncementGroup {
     what: &'static str,
     headings: AnnouncementHeadings,
     now: BTreeMap<SmolStr, AnnouncementRow>,
 }
 
-/// Something that is told: its name in our text, and what it says of itself, if anything.
+/// An announced item: its name, and its own description, if it has one.
 #[derive(Clone)]
 struct AnnouncementRow {
     name: String,
@@ -184,7 +184,7 @@ impl AnnouncementGroup {
         AnnouncementGroup { what: "servers", headings: SERVERS, now: told.collect() }
     }
 
-    /// Tells what is new and what is gone; the decision that it was told, if there was anything.
+    /// Announces additions and removals. Returns the decision that records them, if there are any.
     fn announce_changes(&self, before: &BTreeSet<SmolStr>, page: &mut AnnouncementPage) -> Option<Decision> {
         let new = self.now.iter().filter(|(key, _)| !before.contains(*key));
         let names = page.list_names(self.headings.new, new.map(|(key, row)| (key, row.clone())));
@@ -224,7 +224,7 @@ fn is_plain_name(name: &str) -> bool {
 /// Separator between a server's name and the fingerprint of its instructions.
 const PRINT: char = '\u{1f}';
 
-/// The name in what is logged as announced.
+/// Name of an item in the logged announcement.
 fn name_of(key: &SmolStr) -> &str {
     key.rsplit_once(PRINT).map_or(key.as_str(), |(name, _)| name)
 }

@@ -9,7 +9,7 @@ use crate::prefix_parts::PrefixOmission;
 use crate::prompt_inputs::{McpInstructions, PromptMode};
 use crate::tools::ToolCatalog;
 
-/// Most characters of what one server says about itself.
+/// Maximum characters of one server's instructions.
 const SERVER_WORDS_MAX: usize = 4_000;
 
 /// Most characters of a style's description.

@@ -27,7 +27,7 @@ pub struct PrefixInputs<'a> {
     pub git: GitState,
     /// The instruction files, far to near.
     pub instructions: Vec<InstructionFile>,
-    /// Indexes of what is remembered of earlier sessions.
+    /// Memory indexes that the prompt includes.
     pub memory: Vec<MemoryIndex>,
     /// The date, as it is shown to the model.
     pub date: Option<String>,

@@ -87,10 +87,10 @@ pub enum PromptMode {
     Headless,
 }
 
-/// Facts about one session; the model is told only those that are given.
+/// Facts about one session. Missing ones are left out of the prompt.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SessionFacts {
-    /// Sentences of the program about this session, such as what its user permits. They are not defused.
+    /// Sentences of the program about this session, such as its permissions. Trusted, so they are not defused.
     pub guidance: Vec<String>,
     /// The language to answer in.
     pub language: Option<String>,
@@ -112,7 +112,7 @@ pub struct SessionFacts {
     pub cache_breaker: Option<String>,
 }
 
-/// A way of writing answers, as its author describes it.
+/// An output style, as its author describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OutputStyle {
     /// Its name.
@@ -130,7 +130,7 @@ pub struct McpInstructions {
     pub text: String,
 }
 
-/// The index of what is remembered; not defused.
+/// Memory index. Trusted, so it is not defused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryIndex {
     /// Its path, as it is shown to the model.

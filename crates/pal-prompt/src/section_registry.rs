@@ -25,7 +25,7 @@ pub struct DefaultSection {
 enum SectionSource {
     /// The same text for everybody.
     Fixed(&'static str),
-    /// Made of what is known of the session; none if there is nothing to say.
+    /// Built from session data; none if there is no data.
     Made(SectionRenderer),
 }
 
@@ -67,11 +67,11 @@ pub const DEFAULT_SECTIONS: &[DefaultSection] = &[
 /// Explanation of reminders, in every prompt except an override.
 pub(crate) const REMINDERS: DefaultSection = fixed_section("reminders", include_str!("texts/reminders.md"));
 
-/// Where the session works: said in every prompt but an override.
+/// Environment of the session: in every prompt except an override.
 pub(crate) const ENVIRONMENT: DefaultSection =
     rendered_section("environment", SectionPlacement::Dynamic, dynamic_sections::environment);
 
-/// Where memories are kept: said in every prompt but an override.
+/// Location of memories: in every prompt except an override.
 pub(crate) const MEMORY: DefaultSection =
     rendered_section("memory place", SectionPlacement::Dynamic, dynamic_sections::memory);
 
@@ -88,7 +88,7 @@ impl DefaultSection {
         }
     }
 
-    /// The section as it stands in a session's prompt; none if there is nothing to say.
+    /// Renders the section for a session; none if it is empty.
     pub(crate) fn render(
         &self,
         material: &SectionInputs<'_>,

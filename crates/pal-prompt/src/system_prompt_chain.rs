@@ -42,9 +42,9 @@ pub(crate) fn system_blocks(
 
 /// The prompt that applies.
 enum PromptChoice<'a> {
-    /// Nothing stands beside it.
+    /// Replaces the whole system prompt.
     Alone(&'a str),
-    /// It has a name and stands in place of the default.
+    /// A named prompt that replaces the default.
     Replacing(&'static str, &'a str),
     /// The default, and what follows it.
     Default { follower: Option<&'a str> },

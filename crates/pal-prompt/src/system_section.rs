@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 /// Separator between two sections of a block.
 const JOINT: &str = "\n\n";
 
-/// Where a section stands in the default prompt, in this order.
+/// Position of a section in the default prompt, in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SectionPlacement {
     /// Attribution of the program; constant within a session.
@@ -87,7 +87,7 @@ pub(crate) fn default_blocks(sections: Vec<SystemSection>) -> Vec<SystemBlock> {
     ]
 }
 
-/// The blocks as the wire has them, and what they are made of. Blocks without words are left out.
+/// Blocks of the request, with their sections. Empty blocks are left out.
 pub(crate) fn render_blocks(mut blocks: Vec<SystemBlock>) -> (SharedText, Vec<SystemBlockNote>) {
     for block in &mut blocks {
         block.sections.retain(|section| !section.text.is_empty());

@@ -33,7 +33,7 @@ pub fn allow(path: &Path, rule: &str) -> Result<(), String> {
     fs::rename(&part, path).map_err(failed)
 }
 
-/// Keeps a rule in a project's file, if there is one to keep it in; what the user is told of it.
+/// Stores a rule in a project's file, if it has one. Returns the notice for the user.
 pub fn allow_and_tell(path: Option<&Path>, rule: &str) -> String {
     let done = match path {
         Some(path) => allow(path, rule),

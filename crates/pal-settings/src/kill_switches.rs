@@ -66,17 +66,17 @@ switches! {
     Background = "background",
     /// Agents are sent.
     Agents = "agents",
-    /// The small model says what agents do.
+    /// Progress lines of agents by the small model.
     Progress = "progress",
     /// MCP servers are started.
     Mcp = "mcp",
     /// Skills are offered.
     Skills = "skills",
-    /// The model is told of tools, agents, skills and servers that came or went.
+    /// Announcements of tools, agents, skills and servers that were added or removed.
     Announcements = "announcements",
-    /// The model is reminded of what it has on its list.
+    /// Reminders of the todo list.
     Reminders = "reminders",
-    /// Reads from the provider's cache that fell are explained.
+    /// Causes of cache-read drops.
     BreakDetector = "break_detector",
     /// Requests are marked for the provider's cache.
     CacheBreakpoints = "cache_breakpoints",
@@ -203,7 +203,7 @@ impl KillSwitches {
         KillSwitches { fixed: Arc::new(fixed), frozen: None, watched: Arc::new(watched) }
     }
 
-    /// Nothing is switched off, and no file is looked at.
+    /// No kill switch is set, and no file is watched.
     pub fn none() -> KillSwitches {
         KillSwitches::new(Vec::new(), None)
     }

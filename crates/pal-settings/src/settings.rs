@@ -42,11 +42,11 @@ pub struct Settings {
     pub background_tokens_daily: u64,
     /// Extraction and consolidation of memories.
     pub memory: MemorySettings,
-    /// Every how often the small model says what agents do.
+    /// Interval of progress lines of agents by the small model.
     pub progress_interval: Duration,
     /// Reasoning effort; none for the model's default.
     pub effort: Option<SmolStr>,
-    /// For how long the provider's cache is asked to keep what is marked.
+    /// TTL of cache breakpoints.
     pub cache_ttl: CacheTtl,
     /// Maximum retries of a request that failed before its response began.
     pub max_retries: u32,
@@ -107,7 +107,7 @@ pub struct Settings {
     entries: Vec<SettingEntry>,
 }
 
-/// A way to estimate tokens.
+/// Token estimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EstimatorSetting {
     /// Weights fitted to real sessions, per model generation.
@@ -509,7 +509,7 @@ fn response_limits(values: &SettingValues<'_>) -> ResponseLimits {
     }
 }
 
-/// Hooks of each place; what they hold that we cannot run is told of.
+/// Hooks of each source. Unsupported ones are reported.
 fn hooks(
     values: &SettingValues<'_>,
     warnings: &mut Vec<String>,

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The largest file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The text of a file. What came with a repository may be a link to something that never ends.
+/// Reads a text file up to a limit: a file of a repository may be a link to an endless device.
 pub(crate) fn text_of(path: &Path) -> Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "this is no regular file"));

@@ -48,10 +48,10 @@ impl TrustRequirement {
     }
 }
 
-/// Files of a project that can run commands or widen rights: trust is in what they say, not in where they are.
+/// Files of a project that can run commands or widen permissions. Trust is bound to their content, not to their path.
 pub const TRUSTED_FILES: [&str; 3] = [".pal/settings.toml", ".pal/settings.local.toml", ".mcp.json"];
 
-/// The file of our home that keeps what was trusted.
+/// File in the home directory that records trusted content.
 const RECORD: &str = "trust.json";
 
 /// The user's trust in a project.
@@ -96,7 +96,7 @@ pub(crate) fn trust_of(
     }
 }
 
-/// Keeps what the files of a project say now as what the user trusts.
+/// Records the current content of a project's files as trusted.
 pub fn record_trust(home: &Path, project: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut record = read_record(home);

@@ -183,7 +183,7 @@ pub(crate) fn faults(table: &EvalTable) -> Option<String> {
     Some(picture.finish())
 }
 
-/// Dots on a diagonal, if the forecast was right: how likely something was said to be, and how often it came.
+/// Reliability diagram: predicted against observed frequency. Dots of a good forecast lie on the diagonal.
 pub(crate) fn forecast(forecast: &ForecastQuality) -> String {
     let mut picture = SvgPicture::new(WIDTH, 420.0);
     picture.text("ink title", TextAnchor::Start, (24.0, 32.0), "How well the future is guessed");

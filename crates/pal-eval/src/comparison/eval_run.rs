@@ -79,7 +79,7 @@ pub fn run_evaluation(
 /// A session, measured.
 struct EvalSession {
     name: String,
-    /// By model: prices, what was used, and its calls while nothing was dropped.
+    /// By model: prices, used content, and calls of a replay in which nothing was dropped.
     whole: Vec<(Option<TraceRates>, EvalSetup, Vec<SessionObservation>)>,
     touches: Vec<RecordedFileTouch>,
     cells: BTreeMap<(EvalSetup, &'static str), EvalCell>,

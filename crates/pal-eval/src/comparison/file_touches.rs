@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// Lines that a read shows when it does not say how many.
 const LINES: u64 = 2_000;
-/// Earlier copies of a file that are looked for.
+/// Maximum earlier copies of a file that are searched.
 const COPIES_MAX: usize = 8;
 
 /// A file that an answer reads or edits.
@@ -17,7 +17,7 @@ pub(crate) struct RecordedFileTouch {
     pub(crate) path: String,
     /// True if it reads; else it edits.
     pub(crate) is_read: bool,
-    /// Characters of what it wants to see: the result of a read, or what an edit had read before.
+    /// Characters it needs: the result of a read, or the text that an edit had read before.
     pub(crate) characters: u64,
     /// Where it was shown before, oldest first; empty if it never was.
     pub(crate) earlier: Vec<ShownFile>,
@@ -26,7 +26,7 @@ pub(crate) struct RecordedFileTouch {
 /// Where a file was shown whole, or in part.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownFile {
-    /// The call whose answer asked for it; the next one shows it.
+    /// Call whose answer requested it; the next call shows it.
     pub(crate) call: usize,
     pub(crate) id: ToolUseId,
     /// True if a result shows it; else the call that wrote it does.

@@ -33,7 +33,7 @@ pub struct CondenseLoss {
     pub used: (u64, u64),
 }
 
-/// Contents of results of one kind of tool, and what is left of them at the default target size.
+/// Results of one kind of tool, before and after condensing to the default target size.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ToolLines {
     /// Results.
@@ -89,7 +89,7 @@ impl CondenseLoss {
     }
 }
 
-/// One message: what the agent said and called, or something else.
+/// One message: text and calls of the agent, or other content.
 struct TraceMessage<'a> {
     is_agents: bool,
     text: String,

@@ -13,19 +13,19 @@ use crate::comparison::trace_rates::TraceRates;
 const READ_AGAIN: f64 = 31_000.0 - 5_000.0;
 const DROPPED: f64 = (155_000.0 - 54_000.0) * CHARACTERS_A_TOKEN;
 const CHARACTERS_A_TOKEN: f64 = 2.75;
-/// Calls that such a compaction stands for.
+/// Calls that such a compaction replaces.
 const COMPACTED: usize = 100;
 /// Calls after which content is wanted half as much.
 const HALF: f64 = 14.0;
 /// Calls over which it is read again, and for which it is carried then.
 pub(crate) const CALLS: usize = 30;
-/// Tokens of a call that asks for something, for each token of what it gets: 150 for a result of 2 500.
+/// Tokens of a tool call per token of its result: 150 for a result of 2,500.
 const ASKED: f64 = 0.06;
 
 /// Cost of lost content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossModel {
-    /// The share of what was just shown that is read again when it is dropped.
+    /// Share of just-shown content that is read again after it is dropped.
     pub fresh: f64,
 }
 

@@ -23,7 +23,7 @@ use crate::comparison::trace_rates::{TraceRates, TtlCost};
 /// Sessions with more calls than this have no limit: it would take minutes.
 const CALLS_MAX: usize = 1_000;
 
-/// The best that can be had.
+/// Lowest possible cost of a session.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
 pub struct OfflineOptimum {
     /// US dollars, without what lost content costs.
@@ -70,7 +70,7 @@ pub fn offline_optimum(
     })
 }
 
-/// The best way to a state.
+/// Cheapest path to a state.
 #[derive(Clone, Copy, Debug)]
 struct OptimumCell {
     /// Objective: money, and the price of faults.
@@ -117,7 +117,7 @@ struct OptimumTables {
     grown_before: Vec<f64>,
     /// Tokens that can be cleared of what joined before a call.
     clearable_before: Vec<f64>,
-    /// The first call at or behind one that has something to clear.
+    /// First call, at or after a given one, that has something to clear.
     next_clearable: Vec<usize>,
 }
 

@@ -4,14 +4,14 @@ use pal_context::{Layer, LayerAction, LayerContext, VisibleCall};
 use pal_model::{Decision, DecisionCost, DecisionKind, EntryId, ToolUseId};
 use pal_view::Visibility;
 
-/// Clears old results behind the newest ones, when a turn of the user opens.
+/// Clears all but the newest results when a user turn starts.
 pub(crate) static PRUNE: PruneLayer = PruneLayer { protected: 40_000, least: 20_000 };
 /// Drops the oldest rounds.
 pub(crate) static SLIDE: SlidingWindowLayer = SlidingWindowLayer { from: SLIDE_FROM, to: 70_000 };
 /// Tokens from which on rounds are dropped.
 pub(crate) const SLIDE_FROM: u64 = 100_000;
 
-/// Clears results behind the newest N tokens of results, if that frees enough.
+/// Clears results older than the newest N tokens of results, if that frees enough.
 pub(crate) struct PruneLayer {
     protected: u64,
     least: u64,

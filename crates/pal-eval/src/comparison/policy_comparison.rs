@@ -29,7 +29,7 @@ pub struct EvalCell {
     pub page_faults: u64,
     /// Characters of that content.
     pub fault_characters: u64,
-    /// Characters of it that were read again in the 30 calls behind a compaction.
+    /// Characters of it that were read again within 30 calls after a compaction.
     pub again_characters: u64,
     /// Requests that were refused.
     pub refused: u64,
@@ -71,7 +71,7 @@ impl EvalCell {
 pub(crate) struct OptimumResult {
     /// Lost content costs nothing.
     pub(crate) plain: OfflineOptimum,
-    /// It costs what it costs, and page faults cost more and more.
+    /// Points of the frontier, with an increasing penalty per page fault.
     pub(crate) frontier: Vec<OfflineOptimum>,
     /// Cost of dropping nothing, by the same rules.
     pub(crate) kept_usd: f64,
@@ -120,7 +120,7 @@ pub struct CondensingRow {
     pub sum: CondenseLoss,
 }
 
-/// Quality of a forecast: bins of the predicted share, with what happened.
+/// Reliability of a forecast: bins of the predicted share, with the observed share.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ForecastQuality {
     /// That a session continues for N requests.
@@ -156,7 +156,7 @@ pub struct EvalTable {
     pub rows: Vec<EvalTotals>,
     /// The least that is possible, if lost content costs nothing.
     pub limit_plain_usd: f64,
-    /// The least that is possible, and what its page faults cost it.
+    /// The offline optimum, and the cost of its page faults.
     pub frontier: Vec<FrontierPoint>,
     /// Cost of dropping nothing by the optimum's rules, relative to `birth` where that was replayed.
     pub kept_usd: f64,
@@ -195,7 +195,7 @@ pub struct EvalTotals {
     pub name: &'static str,
     /// Description.
     pub about: &'static str,
-    /// True if it is one of ours.
+    /// True if it is a policy of this project.
     pub is_ours: bool,
     /// US dollars.
     pub cost_usd: f64,
@@ -215,9 +215,9 @@ pub struct EvalTotals {
     pub compactions: u64,
     /// Page faults.
     pub page_faults: u64,
-    /// Characters of what was missing.
+    /// Characters of missing content.
     pub fault_characters: u64,
-    /// Of these, read again in the 30 calls behind a compaction.
+    /// Of these, read again within 30 calls after a compaction.
     pub again_characters: u64,
     /// Requests that were refused.
     pub refused: u64,

@@ -15,7 +15,7 @@ pub struct PolicyRow {
     pub name: &'static str,
     /// Description in a few words.
     pub about: &'static str,
-    /// True if it is one of ours.
+    /// True if it is a policy of this project.
     pub is_ours: bool,
     settle: fn(&mut ReplayOptions),
     /// Tokens from which on it may do something that `none` does not do, at a window; none if it may at any size.
@@ -30,7 +30,7 @@ pub(crate) const THRESHOLD: &str = "threshold";
 /// Tokens at which some compact or clear, whatever the window.
 const EARLY: u64 = 100_000;
 
-/// All of them, in the order in which they are told.
+/// All rows, in the order of the report.
 pub const POLICY_ROWS: &[PolicyRow] = &[
     PolicyRow {
         name: NONE,

@@ -23,13 +23,13 @@ pub(crate) struct PolicyMeasurement {
     /// The calls that were answered, by their number in the recording; those that were not are empty.
     pub(crate) seen: Vec<SessionObservation>,
     pub(crate) faults: u64,
-    /// Characters of what was missing.
+    /// Characters of missing content.
     pub(crate) fault_characters: u64,
-    /// Of these, read again within some calls behind a compaction.
+    /// Of these, read again within some calls after a compaction.
     pub(crate) again_characters: u64,
     /// Activity statistics of the session at each of its calls.
     pub(crate) rhythms: Vec<ActivityStats>,
-    /// Compactions: the call before which, and what the model wrote.
+    /// Compactions: the call that each precedes, and the text of the model.
     compactions: Vec<(usize, f64)>,
     /// Time that the whole replay took.
     pub(crate) took: Duration,
@@ -194,7 +194,7 @@ fn clearable(view: &View) -> (f64, usize) {
     (view.estimator().total(tokens) as f64, count)
 }
 
-/// Tokens of a first prompt that stand before its messages.
+/// Tokens of a first prompt before its messages.
 fn before_messages(view: &View, prompt: f64) -> f64 {
     let said: f64 = view.visible_entries().map(|shown| shown.tokens).sum();
     (prompt - view.estimator().total(said) as f64).max(0.0)

@@ -8,7 +8,7 @@ use crate::comparison::trace_rates::{MINUTES_5, TraceRates, TtlCost};
 
 /// Files that a compaction puts back.
 const FILES_RESTORED: usize = 5;
-/// Tokens of what stands in place of a cleared result.
+/// Tokens of the placeholder for a cleared result.
 const PLACEHOLDER: f64 = 40.0;
 
 /// A session, call by call.
@@ -18,7 +18,7 @@ pub struct SessionTrace {
     pub prefix: f64,
     /// Of these, tokens that a compaction leaves in the cache.
     pub prefix_cached: f64,
-    /// Tokens that a compaction puts in place of what it drops: summary and restored files.
+    /// Tokens that a compaction adds for what it drops: summary and restored files.
     pub summary: f64,
     /// Tokens that the model writes for it.
     pub summary_output: f64,
@@ -54,7 +54,7 @@ pub struct TraceCall {
 pub struct ContentUse {
     /// The call whose prompt showed it first, of its newest copy.
     pub shown_at: usize,
-    /// The first cut behind which it is neither kept nor put back.
+    /// First cut after which it is neither kept nor restored.
     pub gone_at_cut: usize,
     /// True if it is a result that may be cleared.
     pub is_clearable: bool,

@@ -11,7 +11,7 @@ const STYLE: &str = "\
 .ours{fill:#4493f8}.peers{fill:#6e7681}.lost{fill:#f85149}.limit{stroke:#3fb950;fill:none}.limited{fill:#3fb950}}\
 text{font:13px system-ui,sans-serif}.title{font-size:17px;font-weight:600}.small{font-size:11px}";
 
-/// Where a text stands at its point.
+/// Alignment of a text at its point.
 #[derive(Clone, Copy)]
 pub(crate) enum TextAnchor {
     Start,

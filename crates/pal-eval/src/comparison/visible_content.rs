@@ -11,7 +11,7 @@ pub(crate) struct VisibleContent<'a> {
     view: &'a View,
     /// Results that show themselves.
     results: FxHashSet<&'a ToolUseId>,
-    /// Of these, what the provider has cleared: it tells how many tokens, oldest first.
+    /// Of these, the ones that the provider cleared. It reports a number of tokens, oldest first.
     cleared: FxHashSet<&'a ToolUseId>,
     /// Files that the newest boundary restored.
     restored: Vec<String>,
@@ -34,7 +34,7 @@ impl<'a> VisibleContent<'a> {
         }
     }
 
-    /// True if what an answer touches is out of sight although it was shown before.
+    /// True if an answer touches content that was shown before and is no longer visible.
     pub(crate) fn lacks(&self, touch: &RecordedFileTouch) -> bool {
         if touch.earlier.is_empty() {
             return false;

@@ -13,20 +13,20 @@ use serde::Serialize;
 
 use crate::replay::recorded_session::texts;
 
-/// Audit of a summary against what it stands for.
+/// Audit of a summary against the messages it replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditTotals {
-    /// Messages of people that it stands for.
+    /// User messages that it replaces.
     pub user_messages: u64,
-    /// Those of them that stand in it word for word.
+    /// Those it contains verbatim.
     pub user_messages_verbatim: u64,
-    /// Those of them that it names by where they stand in the log, by the engine's own count.
+    /// Those it references by their position in the log, as counted by the engine.
     pub user_messages_by_pointer: u64,
     /// Files that calls named, or, where the engine made the summary, edited.
     pub paths: u64,
     /// Those of them that it names.
     pub paths_kept: u64,
-    /// Files that it names and that occur nowhere in what it stands for.
+    /// Files that it names and that occur nowhere in the replaced messages.
     pub invented: u64,
 }
 
@@ -109,7 +109,7 @@ fn tail(path: &str) -> &str {
     }
 }
 
-/// The names of files that stand in a text with a folder before them.
+/// File names in a text that include a folder.
 fn named_files(text: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '@' | '+' | '~' | ':');
     let words = text.split(|c: char| !is_part(c)).filter(|word| !word.contains("//"));

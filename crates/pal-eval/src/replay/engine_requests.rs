@@ -17,7 +17,7 @@ use crate::replay::replay_state::ReplayRun;
 use crate::replay::replay_step::ReplayStep;
 
 impl ReplayRun<'_> {
-    /// Lets the engine decide what is sent.
+    /// Sends the request that the engine prepares.
     pub(crate) fn send_by_engine(
         &mut self,
         at: usize,
@@ -146,7 +146,7 @@ impl ReplayRun<'_> {
         }
     }
 
-    /// Changes of the cache by what the provider cleared since an entry.
+    /// Cache changes caused by provider-side clears since an entry.
     fn note_cleared(&mut self, since: Option<EntryId>) {
         let newest = self.session.view().branch().iter().rev().take_while(|entry| Some(entry.id) != since);
         let is_clear =

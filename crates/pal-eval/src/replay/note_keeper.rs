@@ -46,7 +46,7 @@ pub(crate) struct ReplayNoteKeeper {
     written: ExtractiveNotes,
     noted: Option<NotesCoverage>,
     begun: Option<u64>,
-    /// A fork that is at work: until when, and what it covers and has written.
+    /// A running fork: its end, the entries it covers, and the text it writes.
     running: Option<(Timestamp, NotesCoverage, ExtractiveNotes)>,
     /// State at the last reminder of the agent.
     reminded: Option<NotesCoverage>,
@@ -116,7 +116,7 @@ impl ReplayNoteKeeper {
         Some(took)
     }
 
-    /// Takes in what a fork has written by now.
+    /// Applies the notes of a fork that has finished by now.
     fn apply_finished_notes(&mut self, now: Timestamp) {
         if let Some((_, covers, written)) = self.running.take_if(|(until, ..)| *until <= now) {
             self.keep(covers, written);
@@ -250,7 +250,7 @@ pub(crate) fn full_summary(
     }
 }
 
-/// Messages since notes were written, up to what they are to cover now.
+/// Messages between the last notes and the end of their new coverage.
 fn stretch(view: &View, noted: Option<NotesCoverage>, covers: NotesCoverage) -> Vec<LogEntry> {
     let branch = view.branch();
     let place = |id| branch.iter().rposition(|entry: &LogEntry| entry.id == id);

@@ -35,11 +35,11 @@ pub struct NotesReport {
 pub struct NotesAudit {
     /// Number of summaries.
     pub summaries: u64,
-    /// Tokens of all of them, with what was repaired.
+    /// Tokens of all of them, repairs included.
     pub tokens: u64,
-    /// Messages of people, and those of them that stand there word for word.
+    /// User messages, and those contained verbatim.
     pub user_messages: u64,
-    /// Those that stand there.
+    /// Those contained in it.
     pub user_messages_verbatim: u64,
     /// Paths that were edited.
     pub paths: u64,

@@ -1,6 +1,6 @@
 //! Groups notices that differ only in numbers, so that each is reported once.
 
-/// Kinds of notices that are told.
+/// Maximum kinds of notices that are reported.
 const NOTICES_MAX: usize = 40;
 
 /// Notices in the order of their first, those that differ only in numbers as one: the first of them, and how many more

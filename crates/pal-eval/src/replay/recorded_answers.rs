@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pal_sim::{ExtractiveModel, ModelOutput, ModelPrompt, SimulatedModel};
 
-/// A model that says what was put down for it. Clones share what is put down.
+/// A model that returns queued answers. Clones share the queue.
 #[derive(Clone, Default)]
 pub(crate) struct RecordedAnswers {
     next: Arc<Mutex<Option<ModelOutput>>>,

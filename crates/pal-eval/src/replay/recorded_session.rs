@@ -99,7 +99,7 @@ impl RecordedSession {
         })
     }
 
-    /// All that people said: where, and the texts.
+    /// All user messages: their positions and texts.
     pub(crate) fn said_by_people(&self) -> impl Iterator<Item = (&LogEntry, Vec<String>)> {
         self.entries.iter().filter_map(|entry| match &entry.body {
             EntryBody::User(user) if user.origin == MessageOrigin::Person => {
@@ -175,7 +175,7 @@ fn starts(entries: &[LogEntry]) -> FxHashMap<usize, Timestamp> {
     starts
 }
 
-/// The first record of the answer to the request that stands there, or the end of that answer if it has none.
+/// First record of the answer to the request at a position, or the end of that answer if it has none.
 fn first_record(entries: &[LogEntry], request: usize) -> Option<&LogEntry> {
     let following = entries.get(request + 1..)?;
     following.iter().take_while(|entry| !is_request(entry)).find(|entry| match &entry.body {
@@ -185,7 +185,7 @@ fn first_record(entries: &[LogEntry], request: usize) -> Option<&LogEntry> {
     })
 }
 
-/// The response to the request that stands there.
+/// Response to the request at a position.
 fn response_to(entries: &[LogEntry], request: usize) -> Option<ResponseId> {
     match &first_record(entries, request)?.body {
         EntryBody::Assistant(assistant) => assistant.response.clone(),
@@ -194,7 +194,7 @@ fn response_to(entries: &[LogEntry], request: usize) -> Option<ResponseId> {
     }
 }
 
-/// The lifetime of what a response reports as written.
+/// TTL of the cache write that a response reports.
 fn written_for(usage: &Usage) -> Option<CacheTtl> {
     let written = usage.cache_creation?;
     match (written.ephemeral_5m_input_tokens, written.ephemeral_1h_input_tokens) {

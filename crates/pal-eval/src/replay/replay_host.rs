@@ -40,7 +40,7 @@ pub(crate) struct ReplayHost<'a> {
     pub(crate) keeper: Option<&'a mut ReplayNoteKeeper>,
     /// When the request leaves.
     pub(crate) now: Timestamp,
-    /// Whole summaries of the ranges that notes stand for.
+    /// Full summaries of the ranges that notes replace.
     pub(crate) full: Vec<Boundary>,
     /// Sent requests, in order.
     pub(crate) exchanges: Vec<ReplayedRequest>,
@@ -50,7 +50,7 @@ pub(crate) struct ReplayHost<'a> {
     pub(crate) waited: Duration,
 }
 
-/// A request that left, and what came back.
+/// A sent request and its response.
 pub(crate) struct ReplayedRequest {
     pub(crate) body: String,
     pub(crate) replied: ReplayResponse,

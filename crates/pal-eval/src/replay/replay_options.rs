@@ -62,7 +62,7 @@ impl ReplayOptions {
     }
 }
 
-/// A layer that is not one of ours and acts before them: another agent's way, to compare with. Only its decisions count.
+/// A layer that imitates another agent and acts before this project's layers, for comparison. Only its decisions count.
 #[derive(Clone, Copy)]
 pub struct ExtraLayer(pub &'static dyn Layer);
 
@@ -86,7 +86,7 @@ pub enum ReplayPolicy {
 /// Whose words the summaries of a replay are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplaySummarizer {
-    /// Drawn from what was sent.
+    /// Extracted from the request.
     Extractive,
     /// The recording's own, where it has one.
     Recorded,
@@ -97,7 +97,7 @@ pub enum ReplaySummarizer {
 pub struct ReplayNotes {
     /// Writer.
     pub by: ReplayNoteWriter,
-    /// True if the whole file is written anew each time, instead of edited.
+    /// True if the whole file is rewritten each time instead of edited.
     pub writes_whole: bool,
     /// When.
     pub cadence: pal_context::NotesCadence,
@@ -123,7 +123,7 @@ impl ReplayPolicy {
     }
 }
 
-/// When a session is closed and opened again. What it sends must not depend on it.
+/// Points at which a session is closed and reopened. Its requests must not depend on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RestartPoint {
     /// Never.

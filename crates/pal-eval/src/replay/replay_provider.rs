@@ -20,7 +20,7 @@ use crate::replay::recorded_answers::RecordedAnswers;
 /// Steers all requests of a replay to one cache.
 const CACHE_KEY: &str = "replay";
 
-/// The simulator and what is spoken to it.
+/// The simulator and the dialect of its requests.
 pub(crate) struct ReplayProvider {
     simulator: SimulatedProvider,
     recital: RecordedAnswers,
@@ -48,7 +48,7 @@ pub(crate) struct CacheReading {
     pub(crate) blocks: Vec<ContentBlock>,
     /// Tokens that the provider cleared before.
     pub(crate) cleared_tokens: u64,
-    /// Why it could not read what it had cached.
+    /// Reason why cached content could not be read.
     pub(crate) cache_miss: Option<SmolStr>,
 }
 
@@ -61,7 +61,7 @@ impl ReplayProvider {
         ReplayProvider { simulator, recital, encoder: None, previous: None }
     }
 
-    /// A request of the conversation that asks the provider what it could not read of the one before.
+    /// A request that asks the provider to report what it could not read of the previous one.
     pub(crate) fn asking_why(&self, request: Request, card: &ModelCard) -> Request {
         if !card.can.cache_diagnostics {
             return request;
@@ -115,7 +115,7 @@ impl ReplayProvider {
         member(&object_fields(&text).ok()?, "input_tokens")?.parse().ok()
     }
 
-    /// Sends a request; the answer is given, or taken from what was sent, and is not read.
+    /// Sends a request. The answer is recorded or derived from the request, and is not decoded.
     pub(crate) fn ask(
         &mut self,
         now: Timestamp,
@@ -126,7 +126,7 @@ impl ReplayProvider {
         self.exchange(now, call, body, answer).0
     }
 
-    /// The same, and what the answer says.
+    /// Sends a request and decodes the answer.
     pub(crate) fn ask_and_read(
         &mut self,
         now: Timestamp,

@@ -32,7 +32,7 @@ pub struct ReplayReport {
     pub window: u64,
     /// Layers that shortened the context, by name.
     pub layers: BTreeMap<String, ReplayLayerReport>,
-    /// Where the view began anew.
+    /// Compactions, in order.
     pub compactions: Vec<ReplayedCompaction>,
     /// Results of session notes; none if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,9 +70,9 @@ pub struct ReplayedCompaction {
     pub how: String,
     /// Tokens of the last context before it.
     pub before: u64,
-    /// Tokens of the first prompt behind it; none if no request followed.
+    /// Tokens of the first prompt after it; none if no request followed.
     pub after: Option<u64>,
-    /// Messages that the summary stands for.
+    /// Messages that the summary replaces.
     pub messages: u64,
     /// Audit of the summary.
     pub audit: AuditTotals,
@@ -111,7 +111,7 @@ pub struct Rejection {
     pub message: String,
 }
 
-/// Something that a person said and that cannot be found any more.
+/// A user message that is neither visible nor referenced any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LostContent {
     /// The entry.

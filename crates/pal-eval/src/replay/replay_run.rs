@@ -128,7 +128,7 @@ impl<'a> ReplayRun<'a> {
         Ok(())
     }
 
-    /// Asks what was asked there.
+    /// Sends the request recorded at a position.
     fn request(
         &mut self,
         at: usize,
@@ -231,7 +231,7 @@ impl<'a> ReplayRun<'a> {
         usage.iterations = None;
     }
 
-    /// The end of a recorded response, with what it took here.
+    /// End of a recorded response, with the usage of this replay.
     fn response(&mut self, entry: &LogEntry, got: &ResponseRecord) -> Result<(), ReplayError> {
         let Some(mut exchange) = self.pending.answered.remove(&got.response) else { return Ok(()) };
         if matches!(exchange.stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
@@ -296,7 +296,7 @@ fn shortens(kind: &DecisionKind) -> bool {
     )
 }
 
-/// Number of messages were said there.
+/// Number of messages among entries.
 fn messages(entries: &[LogEntry]) -> u64 {
     let said = |entry: &&LogEntry| {
         matches!(entry.body, EntryBody::User(_) | EntryBody::Assistant(_) | EntryBody::Attachment(_))

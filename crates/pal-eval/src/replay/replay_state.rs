@@ -24,7 +24,7 @@ use crate::replay::replay_report::{Rejection, ReplayReport};
 use crate::replay::session_setup::session_config;
 use crate::replay::unseen_prefix;
 
-/// Refusals that are told word for word.
+/// Maximum refusals that are reported verbatim.
 const REJECTIONS_MAX: usize = 5;
 
 /// A replay in progress.
@@ -57,7 +57,7 @@ pub(crate) struct ReplayProgress {
     pub(crate) was_cut: bool,
     /// The size of the newest context.
     pub(crate) context_tokens: u64,
-    /// Where the entries that the next summary stands for begin.
+    /// Start of the entries that the next summary replaces.
     pub(crate) unsummarized: usize,
     /// Since when every request is answered, while keeping the cache warm may pay.
     pub(crate) rests_since: Option<Timestamp>,
@@ -68,7 +68,7 @@ pub(crate) struct ReplayProgress {
 pub(crate) struct PendingResponses {
     /// Cache-read drops by recorded response.
     pub(crate) fallen: FxHashMap<ResponseId, CacheBreak>,
-    /// Responses by the recorded response that each stands for.
+    /// Responses by recorded response.
     pub(crate) answered: FxHashMap<ResponseId, ModelExchange>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> ReplayRun<'a> {
         Ok(())
     }
 
-    /// Keeps a fall for the entry of the response, and tells of it unless it was announced.
+    /// Stores a cache-read drop for the entry of the response, and reports it unless it was announced.
     pub(crate) fn note_break(&mut self, called: &RecordedCall, found: Option<CacheBreak>) {
         let Some(found) = found else { return };
         self.report.breaks.extend(ReplayBreak::of(self.progress.call, &found));

@@ -11,7 +11,7 @@ use pal_view::View;
 pub struct ReplayStep<'a> {
     /// Which request, counted from 1.
     pub number: u64,
-    /// Which request of the recording it stands for, counted from 1.
+    /// Number of the recorded request, counted from 1.
     pub call: u64,
     /// The view that it shows.
     pub view: &'a View,
@@ -33,6 +33,6 @@ pub struct ReplayStep<'a> {
     pub cache_break: Option<&'a CacheBreak>,
     /// True if it is the conversation's own request that was answered, not one beside it or one that was refused.
     pub is_answer: bool,
-    /// True if the view began anew, or was shortened, since the request before.
+    /// True if the view was compacted or shortened since the previous request.
     pub was_cut: bool,
 }

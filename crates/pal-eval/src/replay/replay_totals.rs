@@ -37,7 +37,7 @@ impl ReplayTotals {
         }
     }
 
-    /// Adds what another session took.
+    /// Adds the totals of another session.
     pub fn absorb(&mut self, other: &ReplayTotals) {
         self.responses += other.responses;
         self.tokens.input += other.tokens.input;

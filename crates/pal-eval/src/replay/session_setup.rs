@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 
 use crate::replay::replay_options::ReplayOptions;
 
-/// Most tokens that an answer may have: enough for what was recorded.
+/// Maximum tokens of an answer: enough for every recorded one.
 pub(crate) const TOKENS_MAX: u64 = 64_000;
 
 /// Configuration of a session of this model.

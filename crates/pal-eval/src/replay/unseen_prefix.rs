@@ -13,7 +13,7 @@ use pal_view::{Lens, RenderOptions, View};
 use crate::replay::recorded_session::RecordedSession;
 use crate::replay::replay_provider::ReplayProvider;
 
-/// Stands in for what is cached with the messages.
+/// Placeholder for the part that is cached with the messages.
 const LINE: &str = "This line stands in for instructions that the transcript does not hold.\n";
 /// Lines, and tokens, by which it is found out how the provider counts.
 const SAMPLE: u64 = 4_096;

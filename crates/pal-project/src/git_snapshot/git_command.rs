@@ -58,7 +58,7 @@ pub(super) enum GitFailure {
     Slow,
     /// There is no git.
     Missing,
-    /// Git said no; with what it said about that.
+    /// Git failed; with its error output.
     Failed(String),
 }
 

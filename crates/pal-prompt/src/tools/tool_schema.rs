@@ -86,7 +86,7 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// Appends a string literal as it stands, or spelled anew if a guarded tag stands in it, however it is escaped.
+/// Appends a string literal verbatim, or re-escaped if it contains a guarded tag in any spelling.
 fn push_string(out: &mut String, literal: &str) {
     match unescape(literal) {
         Some(text) if escape_tags(&text) != text => escape_into(out, &escape_tags(&text)),

@@ -3,10 +3,10 @@
 use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry};
 use serde_json::{Value, json};
 
-/// Most bytes of one thing that was said; collectors refuse more, and the session's log has all of it.
+/// Maximum bytes of one text; collectors refuse longer ones, and the session's log has the full text.
 const BYTES_MAX: usize = 32 * 1024;
 
-/// Something that was said: the parts of a message.
+/// Parts of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum MessageParts {
     /// By a person.

@@ -19,7 +19,7 @@ use super::wire::{
     Metrics, Resource, ResourceMetrics, ResourceSpans, Scope, ScopeMetrics, ScopeSpans, Span, Traces, text,
 };
 
-/// Most spans that wait for the collector. What comes beyond that is left out.
+/// Maximum queued spans. Further ones are dropped.
 const SPANS_MAX: usize = 2_048;
 
 /// Export interval.
@@ -105,7 +105,7 @@ impl SpanExporter {
         }
     }
 
-    /// Sends what is left, within a limit.
+    /// Sends the queued rest within a time limit.
     pub(super) fn finish(self) -> Option<String> {
         let SpanExporter { shared, spans, done } = self;
         // The end of the queue is what the thread ends by.

@@ -8,7 +8,7 @@ use pal_model::Usage;
 use super::meter::{MetricLabel, MetricMeter};
 use super::names as n;
 
-/// Counts what a question to the provider took.
+/// Counts the tokens and duration of a request.
 pub(super) fn count(exchanged: &ExchangeReport, meter: &mut MetricMeter) {
     let model = || (n::REQUEST_MODEL, MetricLabel::from(exchanged.model.as_str()));
     let source = || (n::SOURCE, MetricLabel::from(exchanged.source.as_str()));

@@ -16,7 +16,7 @@ use recorder::SpanRecorder;
 
 pub use target::{TelemetryTarget, TelemetryTargetError};
 
-/// An export that is under way.
+/// A running export.
 #[derive(Debug)]
 pub struct Telemetry {
     recorder: SpanRecorder,
@@ -31,7 +31,7 @@ impl Telemetry {
         Ok(Telemetry { recorder, exporter })
     }
 
-    /// Takes in something that happened. Never waits: what the collector has no time for is left out.
+    /// Records an event. Never blocks: if the collector is too slow, data is dropped.
     pub fn event(&mut self, event: &AgentEvent) {
         let exporter = &self.exporter;
         let mut meter = exporter.meter();
@@ -43,7 +43,7 @@ impl Telemetry {
         self.exporter.trouble()
     }
 
-    /// Sends what is left, for two seconds at most; why that did not work, unless [`Telemetry::trouble`] told it before.
+    /// Sends the queued rest within two seconds. Returns the error unless [`Telemetry::trouble`] reported it before.
     pub fn finish(mut self) -> Option<String> {
         let exporter = &self.exporter;
         self.recorder.finish(&mut |span| exporter.send(span));

@@ -24,7 +24,7 @@ const SPAN_EVENTS_MAX: usize = 128;
 /// Where spans go.
 pub(super) type SpanSink<'a> = &'a mut dyn FnMut(Span);
 
-/// Knows what is under way.
+/// Converter of events, with the open spans.
 #[derive(Debug)]
 pub(super) struct SpanRecorder {
     with_content: bool,
@@ -101,7 +101,7 @@ impl SpanRecorder {
         }
     }
 
-    /// Nothing more will happen; what is under way ends here.
+    /// Ends all open spans.
     pub(super) fn finish(&mut self, send: SpanSink<'_>) {
         self.send_chat(send);
         if let Some(run) = self.run.take() {
@@ -317,7 +317,7 @@ fn text_attribute(key: &str, words: impl Into<String>) -> KeyValue {
     text(key, mask_secrets(&words).text)
 }
 
-/// Marks a span as failed, by one word of ours: messages quote what was said.
+/// Marks a span as failed with a fixed word, because error messages may quote content.
 fn fail(span: &mut Span, why: &str) {
     span.status = Some(Status { code: ERROR });
     span.attributes.push(text(n::ERROR_TYPE, why));

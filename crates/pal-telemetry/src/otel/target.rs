@@ -82,7 +82,7 @@ pub(super) fn is_here(url: &Url) -> bool {
     }
 }
 
-/// The bytes behind a percent-encoded text; what is no code stays as it is.
+/// Decodes percent-encoded bytes; invalid codes stay as they are.
 fn decoded(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, others)) = rest.split_first() {

@@ -9,7 +9,7 @@ use pal_model::{LogEntry, SharedText};
 use pal_view::Estimator;
 use serde_json::json;
 
-/// Most tokens of a section, and of all together, as the template's limits are; what is over it is condensed to three quarters.
+/// Maximum tokens of a section and of all sections, as in the template; longer ones are condensed to three quarters.
 const SECTION_MAX: u64 = 2_000;
 const NOTES_MAX: u64 = 12_000;
 /// Most lines that one update adds to a section, and most bytes of each.
@@ -65,13 +65,13 @@ impl NoteSection {
 }
 
 impl ExtractiveNotes {
-    /// The notes as they stand in their file.
+    /// Content of the notes file.
     pub(super) fn text(&self) -> String {
         let section = |section: &NoteSection| format!("{}\n{}\n", section.heading, section.body());
         self.sections.iter().map(section).collect::<Vec<_>>().join("\n")
     }
 
-    /// The notes with what a stretch adds, and the inputs of the calls that write it: short edits, or all of them anew.
+    /// Notes updated with a range of messages, and the tool inputs that write them: short edits, or a full rewrite.
     pub(super) fn grown(
         &self,
         stretch: &[LogEntry],
@@ -111,7 +111,7 @@ impl ExtractiveNotes {
         (next, inputs)
     }
 
-    /// The edits that lead from these notes to others: what only grew is named by its last line, what changed is put anew.
+    /// Edits from these notes to others: a section that only grew is extended after its last line, a changed one is replaced.
     fn edits(&self, next: &ExtractiveNotes) -> Vec<SharedText> {
         let changed = self.sections.iter().zip(&next.sections).filter(|(before, after)| before != after);
         let edit = |(before, after): (&NoteSection, &NoteSection)| {
