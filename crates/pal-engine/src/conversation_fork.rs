@@ -105,9 +105,14 @@ impl ConversationFork {
         &self.betas
     }
 
-    /// Appends a user message.
+    /// Appends a user message of one text.
     pub fn say(&mut self, words: &str) {
-        self.push(EntryDraft::user(MessageOrigin::Person, &Content::from_text(words).to_json()));
+        self.append_message(&Content::from_text(words));
+    }
+
+    /// Appends a user message.
+    pub fn append_message(&mut self, content: &Content) {
+        self.push(EntryDraft::user(MessageOrigin::Person, &content.to_json()));
     }
 
     /// Appends a response.

@@ -38,7 +38,7 @@ const DIRECTIVE: &str = include_str!("texts/dream_directive.md");
 const TOOLS: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];
 
 /// Limits: responses, duration, and price in US dollars.
-const TURNS_MOST: usize = 40;
+const TURNS_MOST: u64 = 40;
 const TIME_MOST: Duration = Duration::from_secs(900);
 const COST_MOST: f64 = 3.0;
 

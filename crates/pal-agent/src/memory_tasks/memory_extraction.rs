@@ -27,7 +27,7 @@ use crate::options::{AgentOptions, ExtractionOptions};
 const DIRECTIVE: &str = include_str!("texts/extract.md");
 
 /// Maximum requests: read, write, and repair.
-const TURNS_MOST: usize = 5;
+const TURNS_MOST: u64 = 5;
 
 /// Maximum duration, and price in US dollars.
 const TIME_MOST: Duration = Duration::from_secs(180);

@@ -23,7 +23,7 @@ use crate::options::AgentOptions;
 const FAILURES_MOST: u32 = 3;
 
 /// Maximum requests of one fork: an edit and a few repairs.
-const TURNS_MOST: usize = 4;
+const TURNS_MOST: u64 = 4;
 
 /// Writes notes with a fork.
 pub(super) struct ForkNoteWriter {
