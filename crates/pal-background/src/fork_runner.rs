@@ -17,6 +17,7 @@ use pal_model::{
 };
 use pal_permissions::{Confinement, SandboxLevel, ToolAccess};
 use pal_process::CancelToken;
+use pal_provider::{ExchangeEnd, ProviderConnection, ProviderExchange, RequestEncoder};
 use pal_run::{
     BrokenAnswer, CallRuling, ModelAnswer, ProgressLimits, Run, RunEnd, RunInput, RunOutput, RunRecord,
     RunSettings, ToolCall, ToolCallResult,
@@ -24,12 +25,9 @@ use pal_run::{
 use pal_tools::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
 use smol_str::SmolStr;
 
-use crate::agent_handle::AgentHandle;
 use crate::background_budget::BackgroundBudget;
 use crate::clock::Clock;
-use crate::provider_connection::{ExchangeEnd, ProviderConnection, ProviderExchange};
-use crate::request_encoder::RequestEncoder;
-use crate::timed_exchange::TimedExchange;
+use crate::timed_exchange::{ExchangeListener, TimedExchange};
 
 /// Maximum tokens of an answer.
 const OUTPUT_TOKENS: u64 = 8_000;
@@ -51,7 +49,7 @@ pub(crate) struct ForkModel {
     /// Source of its requests.
     pub(crate) source: RequestSource,
     /// Receiver of its usage.
-    pub(crate) handle: AgentHandle,
+    pub(crate) listener: Arc<dyn ExchangeListener>,
     pub(crate) budget: Arc<BackgroundBudget>,
     pub(crate) clock: Clock,
 }
@@ -193,12 +191,12 @@ impl AnswerSource for ModelRequester {
         max_tokens: u64,
         cancel: &CancelToken,
     ) -> ProviderExchange {
-        let ForkModel { connection, card, source, handle, budget, clock } = &self.model;
+        let ForkModel { connection, card, source, listener, budget, clock } = &self.model;
         let request = fork.request(max_tokens);
         let call = self.encoder.encode(&request, fork.betas());
         let dialect = connection.endpoint().dialect();
         let timed = TimedExchange::begin(source.clone(), card, dialect, request.max_tokens());
-        let exchange = timed.exchange_aside(connection, call, card, cancel, handle);
+        let exchange = timed.exchange_aside(connection, call, card, cancel, &**listener);
         if let Some(usage) = exchange.usage() {
             budget.record_usage(source, usage, card.cost(usage), clock.now());
         }
@@ -584,7 +582,7 @@ mod tests {
             model: ForkModel {
                 card,
                 source: RequestSource::from_name("test"),
-                handle: AgentHandle::new(channel().0),
+                listener: Arc::new(()),
                 budget: Arc::new(BackgroundBudget::new(home, 0, "", Arc::clone(&connection))),
                 connection,
                 clock: Clock::default(),
