@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use pal_background::{DreamScheduler, DreamTask};
 use pal_engine::{Session, SessionConfig, drive};
 use pal_events::{AgentEvent, PromptEnd, PromptResult};
 use pal_mcp::ServerPool;
@@ -15,7 +16,6 @@ use pal_tools::Shell;
 use crate::AgentError;
 use crate::agent_handle::{AgentHandle, AgentSignal};
 use crate::agent_runtime::AgentRuntime;
-use crate::memory_tasks::{DreamScheduler, DreamTask};
 use crate::session_presence::{PublishedSession, SessionPresence};
 use crate::subagents::{RunningAgent, SubagentsHandle};
 

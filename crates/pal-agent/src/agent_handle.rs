@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pal_background::ExchangeListener;
 use pal_events::{AgentControl, ExchangeReport};
 use pal_model::{Content, ToolUseId};
 use pal_permissions::PermissionMode;
@@ -149,5 +150,11 @@ impl AgentControl for AgentHandle {
 
     fn choose_mode(&self, mode: PermissionMode) {
         AgentHandle::choose_mode(self, mode);
+    }
+}
+
+impl ExchangeListener for AgentHandle {
+    fn report_exchange(&self, report: Box<ExchangeReport>) {
+        self.send(AgentSignal::Exchanged(report));
     }
 }

@@ -8,6 +8,7 @@ mod session_tool_calls;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_background::{Clock, MemoryPrefetch, NOTES_ATTACHMENT};
 use pal_engine::{Session, SessionConfig};
 use pal_events::{AgentEvent, SessionInfo};
 use pal_model::{ContentBlock, Timestamp, ToolUseId};
@@ -21,12 +22,9 @@ pub(crate) use session_tool_calls::all_tools;
 use crate::agent_handle::AgentSignal;
 use crate::agent_inbox::AgentInbox;
 use crate::background_tasks::BackgroundTasks;
-use crate::clock::Clock;
 use crate::conversation_model::ConversationModel;
 use crate::event_sink::EventSink;
 use crate::hook_runner::HookRunner;
-use crate::memory_prefetch::MemoryPrefetch;
-use crate::note_keeper::NOTES;
 use crate::pending_entries::PendingEntries;
 use crate::permission_checker::PermissionChecker;
 use crate::project_context::ProjectContext;
@@ -191,7 +189,7 @@ impl AgentRuntime<'_> {
                 if let Some((file, seen)) = reminder.seen {
                     self.tools.workspace.record_seen(&file, seen);
                 }
-                self.pending.attachments.push((NOTES, reminder.text));
+                self.pending.attachments.push((NOTES_ATTACHMENT, reminder.text));
             }
         }
     }

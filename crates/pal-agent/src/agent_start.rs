@@ -5,42 +5,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_background::{
+    CacheKeepalive, DreamScheduler, ExchangeListener, Extraction, MemoryKeeper, MemoryPrefetch, NoteKeeper,
+    WriteOrigin, memory_index,
+};
 use pal_engine::SessionConfig;
 use pal_events::AgentEvent;
 use pal_model::{EntryBody, KnownFile};
 use pal_project::{ProjectSnapshot, take_project_snapshot};
 use pal_prompt::{Capability, ToolCatalog};
+use pal_provider::RequestEncoder;
 use pal_run::Run;
 use pal_settings::KillSwitch;
-use pal_tools::{MediaSupport, Workspace};
+use pal_tools::{MediaSupport, Workspace, hidden_files};
 use smol_str::SmolStr;
 
 use crate::agent::Agent;
 use crate::agent_handle::AgentHandle;
 use crate::agent_inbox::AgentInbox;
 use crate::agent_runtime::{AgentRuntime, all_tools};
-use crate::background_budget::BackgroundBudget;
 use crate::background_tasks::BackgroundTasks;
-use crate::cache_keepalive::CacheKeepalive;
 use crate::conversation_model::ConversationModel;
 use crate::event_sink::EventSink;
 use crate::hook_runner::HookRunner;
-use crate::memory_prefetch::{MemoryKeeper, MemoryPrefetch, WriteOrigin, memory_index};
-use crate::memory_tasks;
-use crate::note_keeper::NoteKeeper;
 use crate::options::{AgentOptions, SessionOrigin};
 use crate::output_limit::OutputLimit;
 use crate::pending_entries::PendingEntries;
 use crate::permission_checker::PermissionChecker;
 use crate::project_context::ProjectContext;
-use crate::request_encoder::RequestEncoder;
 use crate::session_mcp::McpServers;
 use crate::session_open::{self, OpenedSession, PERMISSIONS, PromptBuilder};
 use crate::session_switches::SessionSwitches;
 use crate::subagents::{AGENT, RunningAgent, Subagents, TeamMailbox, is_fork};
 use crate::todo_reminder::TodoReminder;
 use crate::tool_runner::ToolRunner;
-use crate::{AgentError, shell_sandbox};
+use crate::{AgentError, session_shell};
 
 /// The prompt prefix that a session starts with, and what the model and the user hear about it.
 struct StartedPrefix {
@@ -67,7 +66,7 @@ impl<'a> Agent<'a> {
         let mut prefix = start_prefix(&options, &mut opened, &prompt, &mut gathered)?;
         let (workspace, memory) = open_workspace(&options, &opened);
         let inbox = AgentInbox::new();
-        let shell = Arc::new(shell_sandbox::shell(&options, &workspace));
+        let shell = Arc::new(session_shell::open_shell(&options, &workspace));
         let subagents =
             open_subagents(&options, &opened, (&mcp, &prefix.catalogue), &workspace, &inbox.handle);
         let skills = available_skills(&switches, &workspace);
@@ -283,18 +282,26 @@ fn start_background(
     workspace: &Workspace,
     handle: &AgentHandle,
 ) -> BackgroundTasks {
-    let connection = Arc::clone(&options.model.connection);
-    let budget =
-        BackgroundBudget::new(&options.home, options.background.tokens_daily, &opened.id, connection);
-    let budget = Arc::new(budget);
-    // Only the conversation itself needs notes: subagents report.
-    let notes = match options.subagent.identity {
-        None => NoteKeeper::open(opened.folder(), options, Arc::clone(&budget), handle.clone()),
-        Some(_) => None,
-    };
-    let keepalive = CacheKeepalive::begin(options, config, budget);
-    let (extraction, dreams) =
-        memory_tasks::begin(options, (opened.folder(), opened.id.as_str()), project, workspace, handle);
+    // Only the conversation itself needs background work: subagents report.
+    if options.subagent.identity.is_some() {
+        return BackgroundTasks { notes: None, extraction: None, dreams: None, keepalive: None };
+    }
+    let background = options.background_config();
+    let listener: Arc<dyn ExchangeListener> = Arc::new(handle.clone());
+    let budget = Arc::new(background.budget(&opened.id));
+    let notes = options.background.notes.map(|notes| {
+        NoteKeeper::open(opened.folder(), notes, &background, Arc::clone(&budget), Arc::clone(&listener))
+    });
+    let keepalive = CacheKeepalive::begin(&background, config, budget);
+    let remembers = !options.switches.is_off(KillSwitch::Memory);
+    let extraction = options.memory.extraction.filter(|_| remembers).map(|extraction| {
+        let session = (opened.folder(), opened.id.as_str());
+        let accounts = (Arc::clone(&listener), Arc::new(background.budget(&opened.id)));
+        Extraction::open(&background, extraction, project, session, workspace, accounts)
+    });
+    // Unattended sessions do not last long enough for a dream.
+    let gates = options.memory.dreams.filter(|_| remembers && options.is_attended());
+    let dreams = gates.map(|gates| DreamScheduler::new(&background, gates, &opened.id, listener));
     BackgroundTasks { notes, extraction, dreams, keepalive }
 }
 
@@ -324,8 +331,7 @@ fn workspace(options: &AgentOptions, opened: &OpenedSession) -> Workspace {
     let abilities = MediaSupport { images: can.images, documents: can.documents };
     let folder = opened.folder().to_owned();
     let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
-    workspace.hidden =
-        Some(crate::permission_checker::hidden(&options.permissions.rules, &options.home, &workspace));
+    workspace.hidden = Some(hidden_files(&options.permissions.rules, &options.home, &workspace));
     workspace.program_home = Some(options.home.clone());
     workspace.allows_private_addresses = options.tools.allows_private_addresses;
     // The directory that commands worked in last, if it is still there. A foreign log does not say where commands run.

@@ -1,14 +1,12 @@
 //! Background work of a session: notes, memory extraction, dreams and cache keepalive.
 
+use pal_background::{CacheKeepalive, DreamScheduler, Extraction, NoteKeeper, SentPing};
 use pal_engine::{EngineError, Session, SessionConfig};
 use pal_events::AgentEvent;
 use pal_model::Timestamp;
 use pal_settings::KillSwitch;
 
-use crate::cache_keepalive::{CacheKeepalive, SentPing};
 use crate::event_sink::EventSink;
-use crate::memory_tasks::{DreamScheduler, Extraction};
-use crate::note_keeper::NoteKeeper;
 use crate::session_switches::SessionSwitches;
 
 /// Everything that works in the background for a session; each is none if switched off.

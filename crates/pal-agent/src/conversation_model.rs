@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_background::TimedExchange;
 use pal_context::{SummaryQuestion, SummaryReply};
 use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange};
 use pal_events::AgentEvent;
 use pal_model::{BlockType, ContentBlock, ModelCard, RequestSource, Usage};
 use pal_process::CancelToken;
+use pal_provider::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder};
 use pal_view::Request;
 use pal_wire::{BlockDelta, FailureKind, ProviderFailure, ResponseEvent as Heard};
 use smol_str::SmolStr;
 
 use crate::event_sink::EventSink;
 use crate::failure_advice::next_step;
-use crate::provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
-use crate::request_encoder::RequestEncoder;
-use crate::timed_exchange::TimedExchange;
 
 /// Characters kept of an answer that is too large.
 const KEPT_CHARS: usize = 4_000;

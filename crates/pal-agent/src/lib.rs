@@ -10,37 +10,27 @@ mod agent_handle;
 mod agent_inbox;
 mod agent_runtime;
 mod agent_start;
-mod background_budget;
 mod background_tasks;
-mod cache_keepalive;
-mod clock;
 mod conversation_model;
 mod error;
 mod event_sink;
 mod failure_advice;
-mod fork_runner;
 mod hook_runner;
-mod memory_prefetch;
-mod memory_tasks;
-mod note_keeper;
 mod options;
 mod output_limit;
 mod parent_agent;
 mod pending_entries;
 mod permission_checker;
 mod project_context;
-mod provider_connection;
-mod request_encoder;
 mod restored_files;
 mod session_mcp;
 mod session_open;
 mod session_presence;
+mod session_shell;
 mod session_switches;
 mod session_tools;
-mod shell_sandbox;
 mod subagents;
 mod teammate_session;
-mod timed_exchange;
 mod todo_reminder;
 mod tool_job;
 mod tool_runner;
@@ -48,19 +38,12 @@ mod tool_runner;
 pub use agent::Agent;
 pub use agent_commands::CompactionPreview;
 pub use agent_handle::AgentHandle;
-pub use background_budget::{BackgroundBudget, BackgroundLedger, BackgroundRun, read_background_ledger};
-pub use clock::Clock;
 pub use error::AgentError;
-pub use memory_prefetch::memory_index;
-pub use memory_tasks::{Dream, DreamGate, DreamGates, DreamReport, DreamState, DreamTask, DreamTurn};
 pub use options::{
-    AgentOptions, BackgroundOptions, DreamGateSettings, ExtractionOptions, McpOptions, MemoryOptions,
-    ModelLookup, ModelOptions, ModelProfile, PermissionOptions, PromptOptions, SandboxOptions, SessionOrigin,
-    SubagentOptions, TeammateCommand, ToolOptions,
+    AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
+    PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
 };
 pub use parent_agent::{MessagePurpose, ParentAgent};
-pub use provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
-pub use request_encoder::RequestEncoder;
 pub use restored_files::{directory_around, text_inside};
 pub use session_presence::{SendError, SendReceipt, SessionPresence, send};
 pub use session_switches::apply_switches;

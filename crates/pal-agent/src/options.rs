@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pal_background::{BackgroundConfig, BackgroundModel, Clock, DreamGateSettings, ExtractionOptions};
 use pal_context::NotesCadence;
 use pal_engine::{CacheSettings, SessionConfig};
 use pal_events::PermissionAsker;
@@ -11,14 +12,14 @@ use pal_memory::MemoryLocation;
 use pal_model::{EntryId, ToolUseId};
 use pal_permissions::{PermissionMode, RuleSet};
 use pal_prompt::PromptOverrides;
+use pal_provider::ProviderConnection;
 use pal_run::RunSettings;
 use pal_settings::{KillSwitch, KillSwitches, NoteWriter, OutputLimits};
+use pal_tools::SandboxOptions;
 use pal_view::{Lens, WindowLimits};
 use smol_str::SmolStr;
 
-use crate::clock::Clock;
 use crate::parent_agent::ParentAgent;
-use crate::provider_connection::ProviderConnection;
 
 /// Everything an agent is made of.
 #[derive(Clone)]
@@ -158,24 +159,6 @@ pub struct BackgroundOptions {
     pub tokens_daily: u64,
 }
 
-/// Extraction of memories from a conversation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ExtractionOptions {
-    /// Minimum new tokens since the last run; 0 for any user message.
-    pub tokens_least: u64,
-}
-
-/// Gates of background consolidation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DreamGateSettings {
-    /// Turns dreams on.
-    pub is_on: bool,
-    /// Minimum time since the last dream.
-    pub every: Duration,
-    /// Minimum number of other sessions since then.
-    pub sessions: usize,
-}
-
 /// Returns the command that starts this program as a teammate.
 pub type TeammateCommand = Arc<dyn Fn() -> std::process::Command + Send + Sync>;
 
@@ -194,21 +177,6 @@ pub struct ModelProfile {
     pub cache: CacheSettings,
     /// Limits of one prompt.
     pub run: RunSettings,
-}
-
-/// Sandbox of commands.
-#[derive(Clone, Debug)]
-pub struct SandboxOptions {
-    /// Sandbox support of this machine.
-    pub probe: pal_process::sandbox::SandboxProbe,
-    /// Also confines commands that a rule or a person allowed.
-    pub is_for_all: bool,
-    /// Lets commands that may change the project reach the network.
-    pub network: bool,
-    /// Writable directories besides the workspace and temporary files.
-    pub writable: Vec<PathBuf>,
-    /// Path of this program, which sets up the sandbox.
-    pub program: PathBuf,
 }
 
 /// MCP servers and their limits.
@@ -248,6 +216,29 @@ impl AgentOptions {
     /// Returns whether a person talks with the agent: subagents report to the agent that started them.
     pub(crate) fn is_attended(&self) -> bool {
         self.permissions.asker.is_some() && self.subagent.identity.is_none()
+    }
+
+    /// Returns the part of the options that background work needs.
+    pub fn background_config(&self) -> BackgroundConfig {
+        let model = &self.model;
+        BackgroundConfig {
+            home: self.home.clone(),
+            search: self.sources.search.clone(),
+            model: BackgroundModel {
+                connection: Arc::clone(&model.connection),
+                lens: model.lens.clone(),
+                limits: model.limits,
+                cache: model.cache.clone(),
+                progress: model.run.progress,
+            },
+            tokens_daily: self.background.tokens_daily,
+            rules: self.permissions.rules.clone(),
+            secret_variables: self.tools.secret_variables.clone(),
+            sandbox: self.tools.sandbox.clone(),
+            clock: self.clock,
+            today: self.prompt.today,
+            attribution: self.prompt.attribution.clone(),
+        }
     }
 
     /// Returns the configuration of the session whose log is `log`.

@@ -8,17 +8,18 @@ use pal_model::SharedText;
 use pal_permissions::{
     CommandMark, Confinement, PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLevel,
     SandboxLimits, SandboxState, TargetPath, ToolAccess, Verdict, authorize, confine_command, explain_access,
-    is_credential_path, may_match,
+    may_match,
 };
 use pal_process::CancelToken;
 use pal_run::{CallRuling, ToolCall};
-use pal_tools::{HiddenFiles, Shell, ToolHandler, ToolInput, Workspace};
+use pal_tools::{
+    Shell, ToolHandler, ToolInput, Workspace, judge_access, sandbox_limits, with_permission_context,
+};
 use smol_str::SmolStr;
 
 use crate::hook_runner::{HookRuling, HookRunner};
 use crate::options::AgentOptions;
 use crate::session_tools::is_inner;
-use crate::shell_sandbox::{kept, sandbox_policy};
 
 /// Name of the tool that ends planning.
 pub(crate) const EXIT_PLAN: &str = "ExitPlanMode";
@@ -115,8 +116,8 @@ impl PermissionChecker {
     /// Returns whether a file may be read without asking.
     pub(crate) fn may_look(&self, target: &TargetPath, workspace: &Workspace) -> bool {
         let needs = [ToolAccess::Read(target.clone())];
-        let sandbox = sandbox_policy(&self.shell, false);
-        judged("Read", &needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
+        let sandbox = sandbox_limits(&self.shell, false);
+        judge_access("Read", &needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
             == Verdict::Allow
     }
 
@@ -191,11 +192,18 @@ impl PermissionChecker {
         if self.are_about_notes(needs) {
             return by_rules_alone(&call.name, needs, &self.rules, workspace);
         }
-        judged(&call.name, needs, self.mode, &self.rules, (self.own.clone(), self.sandbox(needs)), workspace)
+        judge_access(
+            &call.name,
+            needs,
+            self.mode,
+            &self.rules,
+            (self.own.clone(), self.sandbox(needs)),
+            workspace,
+        )
     }
 
     fn sandbox(&self, needs: &[ToolAccess]) -> SandboxLimits {
-        sandbox_policy(&self.shell, needs.iter().any(|need| matches!(need, ToolAccess::Run(_))))
+        sandbox_limits(&self.shell, needs.iter().any(|need| matches!(need, ToolAccess::Run(_))))
     }
 
     /// Sandbox of a command: anything not explicitly allowed runs confined.
@@ -206,7 +214,7 @@ impl PermissionChecker {
         });
         let confinement = match command {
             Some(command) if is_unasked => {
-                on_ground(self.own.clone(), self.sandbox(needs), workspace, |ground| {
+                with_permission_context(self.own.clone(), self.sandbox(needs), workspace, |ground| {
                     confine_command(command, self.mode, &self.rules, ground)
                 })
             }
@@ -340,55 +348,10 @@ fn not_asked(call: &ToolCall, input: &SharedText, why: &str, rule: &str) -> (Cal
     (CallRuling::Refused(words), Some(denial(call, input, why, rule)))
 }
 
-/// Files hidden from searches: those that rules deny, and credentials, since a search is allowed as a whole.
-pub(crate) fn hidden(rules: &RuleSet, own: &Path, workspace: &Workspace) -> HiddenFiles {
-    let rules = rules.clone();
-    let (roots, home, session) = (workspace.roots.clone(), workspace.home.clone(), kept(&workspace.session));
-    let own = Some(own.to_owned());
-    HiddenFiles(Box::new(move |real| {
-        // Directories above the project do not matter.
-        let below = roots.iter().find_map(|root| real.strip_prefix(root).ok()).unwrap_or(real);
-        if is_credential_path(below) {
-            return true;
-        }
-        if rules.deny.is_empty() {
-            return false;
-        }
-        let resolve = |named: &str, directory: &Path| directory.join(named);
-        let ground = PermissionContext {
-            roots: roots.clone(),
-            home: home.clone(),
-            session: session.clone(),
-            own: own.clone(),
-            memory: None,
-            directory: roots.first().cloned().unwrap_or_default(),
-            resolve: &resolve,
-            is_folder: &Path::is_dir,
-            sandbox: SandboxLimits::default(),
-        };
-        let target = TargetPath { named: real.display().to_string(), real: real.to_owned() };
-        rules.denies_reading(&target, &ground).is_some()
-    }))
-}
-
 /// Parts of a call to highlight in a permission question.
 fn consent_marks(needs: &[ToolAccess], own: Option<PathBuf>, workspace: &Workspace) -> Vec<ConsentMark> {
-    on_ground(own, SandboxLimits::default(), workspace, |ground| {
+    with_permission_context(own, SandboxLimits::default(), workspace, |ground| {
         needs.iter().flat_map(|need| explain_access(need, ground)).map(consent_mark).collect()
-    })
-}
-
-/// Verdict on a call in this workspace.
-pub(crate) fn judged(
-    tool: &str,
-    needs: &[ToolAccess],
-    mode: PermissionMode,
-    rules: &RuleSet,
-    (own, sandbox): (Option<PathBuf>, SandboxLimits),
-    workspace: &Workspace,
-) -> Verdict {
-    on_ground(own, sandbox, workspace, |ground| {
-        authorize(&PermissionRequest { tool, needs, mode }, rules, ground)
     })
 }
 
@@ -410,31 +373,12 @@ fn by_rules_alone(tool: &str, needs: &[ToolAccess], rules: &RuleSet, workspace: 
     authorize(&PermissionRequest { tool, needs, mode: PermissionMode::Bypass }, rules, &ground)
 }
 
-/// Evaluates a question with the paths of the workspace.
-fn on_ground<T>(
-    own: Option<PathBuf>,
-    sandbox: SandboxLimits,
-    workspace: &Workspace,
-    ask: impl FnOnce(&PermissionContext<'_>) -> T,
-) -> T {
-    let resolve = |named: &str, directory: &Path| workspace.resolve_in(named, directory).real;
-    ask(&PermissionContext {
-        roots: workspace.roots.clone(),
-        home: workspace.home.clone(),
-        session: kept(&workspace.session),
-        own,
-        memory: workspace.recorded_folder.as_ref().map(|keeper| keeper.folder().to_owned()),
-        directory: workspace.directory(),
-        resolve: &resolve,
-        is_folder: &Path::is_dir,
-        sandbox,
-    })
-}
-
 /// Returns whether a hook's condition may match a call. A superfluous run of a guard does no harm.
 fn fits(rule: &str, tool: &str, needs: &[ToolAccess], own: Option<PathBuf>, workspace: &Workspace) -> bool {
     let Ok(rule) = rule.parse() else { return false };
-    on_ground(own, SandboxLimits::default(), workspace, |ground| may_match(&rule, tool, needs, ground))
+    with_permission_context(own, SandboxLimits::default(), workspace, |ground| {
+        may_match(&rule, tool, needs, ground)
+    })
 }
 
 fn denial(call: &ToolCall, input: &SharedText, reason: &str, rule: Option<&str>) -> ToolDenial {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use pal_background::random_ids;
 use pal_engine::Session;
 use pal_model::{Decision, DecisionKind, EntryBody, EntryDraft, EntryId, ModelCard, PromptPrefix};
 use pal_permissions::PermissionMode;
@@ -14,11 +15,11 @@ use pal_prompt::{
     ToolSpec, assemble, built_in_tools,
 };
 use pal_store::{create_private_directory, log_path, project_directory};
+use pal_tools::SandboxOptions;
 use smol_str::SmolStr;
 
 use crate::AgentError;
-use crate::clock;
-use crate::options::{AgentOptions, SandboxOptions, SessionOrigin};
+use crate::options::{AgentOptions, SessionOrigin};
 use crate::subagents::UNDER_WAY;
 
 /// Attachment kind for changes of permissions.
@@ -46,26 +47,26 @@ pub(crate) fn open(options: &AgentOptions, project: &Path) -> Result<OpenedSessi
     match &options.origin {
         SessionOrigin::New(id) => {
             let log = new_log(options, project, *id)?;
-            let session = Session::create(&log, options.model.lens.clone(), clock::ids())?;
+            let session = Session::create(&log, options.model.lens.clone(), random_ids())?;
             Ok(opened(session, log, false))
         }
         SessionOrigin::Resumed(log) => {
             let log = std::path::absolute(log).unwrap_or_else(|_| log.clone());
-            let session = Session::open(&log, options.model.lens.clone(), clock::ids())?;
+            let session = Session::open(&log, options.model.lens.clone(), random_ids())?;
             let is_foreign = !is_of_home(&log, &options.home);
             Ok(OpenedSession { is_foreign, ..opened(session, log, true) })
         }
         SessionOrigin::Forked(of, id) => {
             let log = new_log(options, project, *id)?;
             copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
-            let session = Session::open(&log, options.model.lens.clone(), clock::ids())?;
+            let session = Session::open(&log, options.model.lens.clone(), random_ids())?;
             let is_foreign = !is_of_home(of, &options.home);
             Ok(OpenedSession { is_foreign, ..opened(session, log, true) })
         }
         SessionOrigin::Branched { of, call } => {
             let log = new_log(options, project, None)?;
             copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
-            let mut session = Session::open(&log, options.model.lens.clone(), clock::ids())?;
+            let mut session = Session::open(&log, options.model.lens.clone(), random_ids())?;
             session.branch_at(call, UNDER_WAY, options.clock.now())?;
             Ok(opened(session, log, true))
         }
@@ -111,7 +112,7 @@ pub(crate) fn distrust(
 
 /// Path of the log of a new session; its directory is created.
 fn new_log(options: &AgentOptions, project: &Path, id: Option<EntryId>) -> Result<PathBuf, AgentError> {
-    let id = id.unwrap_or_else(|| clock::ids().next_id(options.clock.now()));
+    let id = id.unwrap_or_else(|| random_ids().next_id(options.clock.now()));
     let among_sessions = || project_directory(&options.home, project).join("sessions").join(id.to_string());
     let folder = options.subagent.folder.clone().unwrap_or_else(among_sessions);
     create_private_directory(&folder).map_err(|error| AgentError::Other(error.to_string()))?;

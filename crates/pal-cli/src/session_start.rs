@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pal_agent::memory_index;
+use pal_background::memory_index;
 use pal_memory::{EmbeddingModel, MemoryLocation};
 use pal_model::ModelCard;
 use pal_project::{

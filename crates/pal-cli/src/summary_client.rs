@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use pal_agent::{
-    ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder, text_inside,
-};
+use pal_agent::text_inside;
 use pal_context::{FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
 use pal_engine::{
     CompactionObserver, FileReader, ModelClient, Notifier, OutgoingRequest, RequestOutcome, SummaryExchange,
@@ -12,6 +10,7 @@ use pal_engine::{
 };
 use pal_model::{ModelCard, Timestamp, Usage};
 use pal_process::CancelToken;
+use pal_provider::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder};
 use pal_report::sanitize;
 use pal_wire::{ApiCall, BlockDelta, FailureKind, ProviderFailure as WireFailure, ResponseEvent};
 use smol_str::SmolStr;

@@ -105,9 +105,14 @@ impl ConversationFork {
         &self.betas
     }
 
+    /// Appends a user message of one text.
+    pub fn push_user_text(&mut self, text: &str) {
+        self.push_user_message(&Content::from_text(text));
+    }
+
     /// Appends a user message.
-    pub fn push_user_message(&mut self, words: &str) {
-        self.push(EntryDraft::user(MessageOrigin::Person, &Content::from_text(words).to_json()));
+    pub fn push_user_message(&mut self, content: &Content) {
+        self.push(EntryDraft::user(MessageOrigin::Person, &content.to_json()));
     }
 
     /// Appends a response.

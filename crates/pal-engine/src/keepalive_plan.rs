@@ -49,7 +49,7 @@ impl KeepalivePlan {
     pub fn ping(&self, now: Timestamp) -> (KeepaliveVerdict, Option<Request>) {
         let mut fork = self.fork.clone();
         // The user will have said something by then, so the judgement includes a message.
-        fork.push_user_message(WORDS);
+        fork.push_user_text(WORDS);
         let ping = self.config.ping(fork.view(), now);
         let request = ping.is_worth_it.then(|| fork.request(1));
         (ping, request)

@@ -173,6 +173,8 @@ mod endpoint;
 mod http_transport;
 mod parts_body;
 mod provider_client;
+mod provider_connection;
+mod request_encoder;
 mod request_stagger;
 
 pub use answer_stream::{AnswerProgress, AnswerStream, RetryWait};
@@ -181,4 +183,6 @@ pub use client_policy::{AttemptTimeouts, ClientPolicy};
 pub use endpoint::{ANTHROPIC_ADDRESS, EndpointError, OPENAI_ADDRESS, ProviderEndpoint};
 pub use http_transport::ClientError;
 pub use provider_client::{CompleteAnswer, ProviderClient};
+pub use provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
+pub use request_encoder::RequestEncoder;
 pub use request_stagger::{RequestStagger, SendPermit};

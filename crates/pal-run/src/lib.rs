@@ -23,7 +23,7 @@ mod progress_detector;
 mod run;
 mod run_events;
 
-pub use progress_detector::{ProgressDetector, ProgressLimits, ProgressVerdict};
+pub use progress_detector::ProgressLimits;
 pub use run::Run;
 pub use run_events::{
     BrokenAnswer, CallRuling, IncomingMessage, ModelAnswer, RunEnd, RunInput, RunOutput, RunRecord,

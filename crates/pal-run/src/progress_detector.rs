@@ -55,7 +55,7 @@ impl ProgressLimits {
 
 /// Verdict on the turn that has just ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ProgressVerdict {
+pub(crate) enum ProgressVerdict {
     /// Continue.
     GoOn,
     /// Continue after a wait.
@@ -74,7 +74,7 @@ pub enum ProgressVerdict {
 /// Detects turns without progress. Feed it every answer and result, then ask for a verdict before the next
 /// request.
 #[derive(Clone, Debug)]
-pub struct ProgressDetector {
+pub(crate) struct ProgressDetector {
     limits: ProgressLimits,
     /// Calls by hash, with their count and results.
     calls: BTreeMap<u64, CallHistory>,
@@ -108,7 +108,7 @@ struct TurnEvidence {
 
 impl ProgressDetector {
     /// Creates a detector that has seen nothing.
-    pub fn new(limits: ProgressLimits) -> ProgressDetector {
+    pub(crate) fn new(limits: ProgressLimits) -> ProgressDetector {
         ProgressDetector {
             limits,
             calls: BTreeMap::new(),
@@ -122,20 +122,20 @@ impl ProgressDetector {
     }
 
     /// Forgets everything, after a message of the user.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = ProgressDetector::new(self.limits);
     }
 
     /// Records a message of another agent. Only a new one counts as progress, so that two agents cannot keep
     /// each other going with the same text.
-    pub fn note_message(&mut self, text: &str) {
+    pub(crate) fn note_message(&mut self, text: &str) {
         if self.texts.insert(hash(&("message", without_digits(text)))) {
             (self.stalled, self.fruitless, self.is_advised, self.turn) = (0, 0, false, None);
         }
     }
 
     /// Records an answer of the model: blocks, calls and stop reason.
-    pub fn note_answer<'a, N: AsRef<str>>(
+    pub(crate) fn note_answer<'a, N: AsRef<str>>(
         &mut self,
         blocks: &[ContentBlock],
         calls: impl Iterator<Item = (&'a ToolUseId, N, &'a str)>,
@@ -163,7 +163,7 @@ impl ProgressDetector {
     }
 
     /// Records the result and running time of a call of the last answer.
-    pub fn note_result(&mut self, call: &ToolUseId, text: &str, is_error: bool, took: Duration) {
+    pub(crate) fn note_result(&mut self, call: &ToolUseId, text: &str, is_error: bool, took: Duration) {
         let Some(turn) = &mut self.turn else { return };
         let Some((_, key, quoted)) = turn.calls.iter().find(|(id, ..)| id == call) else { return };
         // A result may contain its call id, for instance in a path.
@@ -188,7 +188,7 @@ impl ProgressDetector {
     }
 
     /// Judges the turn since the last verdict, before the next request.
-    pub fn judge_turn(&mut self) -> ProgressVerdict {
+    pub(crate) fn judge_turn(&mut self) -> ProgressVerdict {
         let turn = self.turn.take();
         if let Some(turn) = &turn {
             self.count(turn);

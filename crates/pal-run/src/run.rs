@@ -202,7 +202,7 @@ impl Run {
         match self.progress.judge_turn() {
             ProgressVerdict::GoOn => {}
             ProgressVerdict::BackOff { wait, reason, advice } => {
-                if let Some(text) = advice {
+                if let Some(text) = advice.filter(|_| self.settings.adds_notes) {
                     self.record(RunRecord::Note { what: "no_progress", text });
                 }
                 self.outputs.push_back(RunOutput::BackOff { wait, reason });
@@ -239,6 +239,9 @@ impl Run {
             Some("refusal") => {
                 self.record(RunRecord::DisplayedAnswer(answer));
                 self.end(RunEnd::Refused);
+            }
+            Some("max_tokens" | "model_context_window_exceeded") if !self.settings.adds_notes => {
+                self.handle_complete_answer(answer);
             }
             Some("max_tokens") => self.handle_truncated_answer(answer),
             Some("pause_turn") if answer.calls.is_empty() => {
@@ -339,7 +342,7 @@ impl Run {
         }
         if self.is_interrupted {
             self.end_interrupted();
-        } else if has_content && self.counts.broken_answers < BROKEN_ANSWERS_MAX {
+        } else if self.settings.adds_notes && has_content && self.counts.broken_answers < BROKEN_ANSWERS_MAX {
             self.counts.broken_answers += 1;
             self.continues_last = true;
             self.record(RunRecord::Note { what: "broken_answer", text: model_texts::BROKEN.to_owned() });
@@ -472,7 +475,9 @@ impl Run {
 
     /// Ends an interrupted run after everything has stopped.
     fn end_interrupted(&mut self) {
-        self.record(RunRecord::Note { what: "interrupted", text: model_texts::INTERRUPTED.to_owned() });
+        if self.settings.adds_notes {
+            self.record(RunRecord::Note { what: "interrupted", text: model_texts::INTERRUPTED.to_owned() });
+        }
         self.end(RunEnd::Interrupted);
     }
 

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use crate::progress_detector::ProgressLimits;
 
-/// Limits of a run.
+/// Limits of a run, and its freedom to add notes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunSettings {
     /// `max_tokens` of a request.
@@ -22,10 +22,14 @@ pub struct RunSettings {
     pub cost_max: Option<f64>,
     /// Limits on turns without progress.
     pub progress: ProgressLimits,
+    /// The run may add notes of its own to the conversation: to continue a truncated or broken answer, or to
+    /// tell the model that it repeats itself. Forks send exactly the conversation plus their own turns, so
+    /// theirs is false: a truncated answer then counts as complete, and a broken one ends the run.
+    pub adds_notes: bool,
 }
 
 impl RunSettings {
-    /// Settings without limits on turns, tokens or cost.
+    /// Settings of a conversation without limits on turns, tokens or cost.
     pub fn plain(output_tokens: u64, output_tokens_max: u64) -> RunSettings {
         RunSettings {
             output_tokens,
@@ -34,6 +38,7 @@ impl RunSettings {
             tokens_max: None,
             cost_max: None,
             progress: ProgressLimits::STANDARD,
+            adds_notes: true,
         }
     }
 }

@@ -15,6 +15,8 @@ mod tool_input;
 mod tool_output;
 mod web;
 mod workspace;
+mod workspace_permissions;
+mod workspace_sandbox;
 
 pub use files::{EditTool, ReadTool, WriteTool, file_seen};
 pub use search::{GlobTool, GrepTool};
@@ -31,6 +33,8 @@ pub use tool_input::ToolInput;
 pub use tool_output::ToolOutput;
 pub use web::WebFetchTool;
 pub use workspace::{HiddenFiles, MediaSupport, RecordedFolder, RecordedWrite, Workspace};
+pub use workspace_permissions::{hidden_files, judge_access, with_permission_context};
+pub use workspace_sandbox::{SandboxOptions, sandbox_limits, workspace_sandbox};
 
 /// Tools for files, searches, web pages and the session itself, sorted by name.
 pub fn builtin_tools() -> Vec<Box<dyn ToolHandler>> {

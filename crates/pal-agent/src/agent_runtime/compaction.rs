@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pal_background::memory_index;
 use pal_context::{CompactionRequest, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes};
 use pal_engine::{CompactionFollowUp, CompactionInputs};
 use pal_events::AgentEvent;
@@ -12,7 +13,6 @@ use pal_settings::KillSwitch;
 use pal_view::View;
 
 use crate::agent_runtime::AgentRuntime;
-use crate::memory_prefetch::memory_index;
 use crate::restored_files::text_inside;
 
 impl AgentRuntime<'_> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use pal_background::random_ids;
 use pal_model::Content;
 use pal_permissions::ToolAccess;
 use pal_process::CancelToken;
@@ -17,7 +18,6 @@ use super::team_mailbox::LEAD;
 use super::teammate_listener::listen;
 use super::teammate_process::TeammateProcess;
 use super::teammate_protocol::TeammateAssignment;
-use crate::clock;
 use crate::parent_agent::MessagePurpose;
 use crate::session_presence;
 
@@ -328,7 +328,7 @@ impl Subagents {
     /// Sends a text to another running session by name.
     fn say_to_session(&self, to: &str, text: &str) -> Result<Vec<String>, String> {
         let from = self.public_name()?;
-        let (mut ids, now) = (clock::ids(), self.template.clock.now());
+        let (mut ids, now) = (random_ids(), self.template.clock.now());
         match session_presence::send(&self.template.home, &from, to, text, (&mut ids, now)) {
             Ok(said) => {
                 let told = |sent: session_presence::SendReceipt| match sent.outcome {

@@ -7,15 +7,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use pal_background::TimedExchange;
 use pal_model::{Content, EntryDraft, IdSource, MessageOrigin, RequestSource};
 use pal_process::CancelToken;
+use pal_provider::{ExchangeEnd, ProviderExchange, RequestEncoder};
 use pal_view::{RenderOptions, View};
 
 use super::subagent_registry::Subagents;
 use crate::options::ModelProfile;
-use crate::provider_connection::{ExchangeEnd, ProviderExchange};
-use crate::request_encoder::RequestEncoder;
-use crate::timed_exchange::TimedExchange;
 
 /// Maximum tokens of a line, with room for thinking.
 const LINE_TOKENS: u64 = 60;

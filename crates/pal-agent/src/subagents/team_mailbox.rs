@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use pal_background::{Clock, random_ids};
 use pal_mailbox::{
     AgentName, Delivery, Envelope, EnvelopeDraft, Inbox, Mailbox, MessageId, MessageKind, Presence,
     PresenceFile, ProcessIdentity, list_presences, quote_headers, sweep_mailboxes,
@@ -18,7 +19,6 @@ use pal_model::{Content, IdSource, LogEntry, SharedText};
 
 use super::teammate_process::TeammateProcess;
 use crate::agent_handle::AgentHandle;
-use crate::clock::{self, Clock};
 use crate::parent_agent::MessagePurpose;
 
 /// Name of the lead in its team.
@@ -104,7 +104,7 @@ impl TeamMailbox {
             folder,
             handle,
             clock,
-            ids: Mutex::new(clock::ids()),
+            ids: Mutex::new(random_ids()),
             state: Mutex::default(),
             nudge: Mutex::new(Some(nudge)),
             _present: present,

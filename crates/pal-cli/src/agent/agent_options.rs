@@ -5,16 +5,18 @@ use std::process::Command;
 use std::sync::Arc;
 
 use pal_agent::{
-    AgentOptions, BackgroundOptions, Clock, DreamGateSettings, ExtractionOptions, MemoryOptions,
-    ModelOptions, PermissionOptions, PromptOptions, ProviderConnection, SandboxOptions, SessionOrigin,
-    SubagentOptions, TeammateCommand, ToolOptions,
+    AgentOptions, BackgroundOptions, MemoryOptions, ModelOptions, PermissionOptions, PromptOptions,
+    SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
 };
+use pal_background::{Clock, DreamGateSettings, ExtractionOptions};
 use pal_context::NotesCadence;
 use pal_model::{DecisionKind, EntryBody, EntryId, LogEntry, ModelCard};
 use pal_process::sandbox::{Sandbox, SandboxProbe};
 use pal_prompt::PromptOverrides;
+use pal_provider::ProviderConnection;
 use pal_settings::{KillSwitch, NoteWriter, SandboxSetting};
 use pal_store::LogReader;
+use pal_tools::SandboxOptions;
 use pal_view::{Estimator, Lens, ViewScope, WindowLimits};
 use smol_str::SmolStr;
 

@@ -57,6 +57,7 @@ pub(super) fn run_settings(settings: &Settings, card: &ModelCard) -> RunSettings
             stalled_turns_max: spending.stalled_turns_max,
             fruitless_turns_max: spending.fruitless_turns_max,
         },
+        adds_notes: true,
     }
 }
 

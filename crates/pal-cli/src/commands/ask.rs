@@ -10,11 +10,11 @@ mod question_batch;
 use std::io::Write;
 use std::process::ExitCode;
 
-use pal_agent::RequestEncoder;
 use pal_context::RequestParams;
 use pal_model::{
     BlockType, ContentBlock, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, Timestamp, escape_into,
 };
+use pal_provider::RequestEncoder;
 use pal_provider::{AnswerProgress, CompleteAnswer, ProviderClient, ProviderEndpoint, RetryWait};
 use pal_report::{format_usage, sanitize, sanitize_lines};
 use pal_view::{RenderOptions, Request, View, ViewScope};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pal_agent::{
+use pal_background::{
     Clock, Dream as Dreamer, DreamGate, DreamGates, DreamReport, DreamState, DreamTask, DreamTurn,
 };
 use pal_model::text::group_digits;
@@ -44,7 +44,10 @@ pub(crate) fn dream(
     }
     let report = match closed {
         Some(_) => None,
-        None => Some(run_dream(&Dreamer::of(&options(&print, settings, &Notices::to_stderr())?), arguments)),
+        None => Some(run_dream(
+            &Dreamer::new(&options(&print, settings, &Notices::to_stderr())?.background_config()),
+            arguments,
+        )),
     };
     if arguments.json {
         writeln!(out, "{}", report_object(&gates, report.as_ref(), arguments.dry_run))?;

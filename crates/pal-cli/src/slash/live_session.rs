@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pal_agent::{Agent, AgentHandle, DreamTask, SubagentsHandle};
+use pal_agent::{Agent, AgentHandle, SubagentsHandle};
+use pal_background::DreamTask;
 use pal_mcp::ServerPool;
 use pal_tools::Shell;
 

@@ -100,7 +100,7 @@ impl ReplayNoteKeeper {
         let directive = notes_directive(NOTES_DIRECTIVE, PATH, &self.written.text(), estimator);
         let stretch = stretch(session.view(), self.noted, covers);
         let (next, edits) = self.written.grown(&stretch, estimator, self.taking.writes_whole);
-        fork.push_user_message(&directive);
+        fork.push_user_text(&directive);
         let request = fork.request(OUTPUT_TOKENS.min(card.max_output));
         let call = provider.call(&request, fork.betas(), card);
         let body = call.body.to_joined_string();

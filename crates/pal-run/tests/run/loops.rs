@@ -124,6 +124,15 @@ fn repeated_denied_call_ends_the_run() {
 }
 
 #[test]
+fn stalled_run_that_adds_no_notes_slows_down_and_ends_without_advice() {
+    let world = ScriptedWorld::new(|at| calls(at, "I try again.", "ls"));
+    let outcome = world.run(RunSettings { adds_notes: false, ..limited(8, 50) });
+    assert!(limit(&outcome).contains("no progress in 8 turns"), "{outcome:?}");
+    assert_eq!((outcome.asked, outcome.waited), (9, Duration::from_secs(1 + 2 + 4 + 8 + 16)));
+    assert!(outcome.notes.is_empty(), "{outcome:?}");
+}
+
+#[test]
 fn pauses_without_content_end_the_run() {
     for text in ["", "still searching"] {
         let world = ScriptedWorld::new(move |_| RunInput::Answered(answer(text, vec![], "pause_turn")));

@@ -30,6 +30,8 @@ struct RandomDriver {
     prompts: u32,
     said: u32,
     ended: u32,
+    /// Notes of the run itself, and answers that it requested again.
+    additions: u32,
 }
 
 impl RandomDriver {
@@ -57,6 +59,10 @@ impl RandomDriver {
                     self.fates.get_mut(call).unwrap().answered += 1;
                 }
                 RunOutput::Record(RunRecord::Message(_)) => self.said += 1,
+                RunOutput::Record(RunRecord::Note { what, .. }) => {
+                    self.additions += u32::from(*what != "stop_hook");
+                }
+                RunOutput::DiscardAnswer => self.additions += 1,
                 RunOutput::Ended(_) => {
                     self.ended += 1;
                     assert!(self.owed.is_empty(), "ended while {:?} is under way", self.owed);
@@ -162,10 +168,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_call_is_answered_once_and_executed_at_most_once(chances in world()) {
-        let run = Run::new(RunSettings { turns_max: Some(20), ..RunSettings::plain(8, 64) });
-        let mut driver =
-            RandomDriver { run, fates: BTreeMap::new(), owed: Vec::new(), next: 0, prompts: 1, said: 0, ended: 0 };
+    fn every_call_is_answered_once_and_executed_at_most_once(chances in world(), adds_notes in any::<bool>()) {
+        let run = Run::new(RunSettings { turns_max: Some(20), adds_notes, ..RunSettings::plain(8, 64) });
+        let mut driver = RandomDriver {
+            run, fates: BTreeMap::new(), owed: Vec::new(), next: 0, prompts: 1, said: 0, ended: 0, additions: 0,
+        };
         driver.run.handle(RunInput::Prompt(Content::from_text("x")));
         driver.obey();
         for chance in chances {
@@ -177,6 +184,7 @@ proptest! {
         for (call, fate) in &driver.fates {
             prop_assert!(fate.carried <= 1 && fate.answered == 1, "{call:?}: {fate:?}");
         }
+        prop_assert!(adds_notes || driver.additions == 0);
         let unheard = driver.run.take_queued_messages().len() as u32;
         prop_assert_eq!(driver.said + unheard, driver.prompts, "nothing that a person said is lost");
     }

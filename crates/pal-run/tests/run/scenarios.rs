@@ -17,6 +17,11 @@ fn plain() -> RunSettings {
     RunSettings::plain(8, 64)
 }
 
+/// Settings of a fork.
+fn without_notes() -> RunSettings {
+    RunSettings { adds_notes: false, ..plain() }
+}
+
 fn allow(run: &mut Run, id: &str) {
     run.handle(RunInput::CallJudged(ToolUseId::from(id), CallRuling::Allowed { input: None }));
 }
@@ -139,6 +144,41 @@ fn broken_answer_is_kept_and_continued() {
     let calls = vec![call("a", false)];
     run.handle(RunInput::AnswerBroke(BrokenAnswer { answer: answer("half", calls, "x"), why: "cut".into() }));
     assert_eq!(wants(&mut run), ["answer", "not run a", "note broken_answer", "ask 8"]);
+}
+
+#[test]
+fn truncated_answer_counts_as_complete_where_no_notes_are_added() {
+    for stop in ["max_tokens", "model_context_window_exceeded"] {
+        let mut run = prompted(without_notes());
+        run.handle(RunInput::Answered(answer("half", vec![call("a", false)], stop)));
+        assert_eq!(wants(&mut run), ["answer", "authorize a"], "its calls are executed");
+        allow(&mut run, "a");
+        run.handle(RunInput::CallReturned(returned(&"a".into())));
+        assert_eq!(wants(&mut run), ["execute a", "result a", "ask 8"], "never with a longer limit");
+        run.handle(RunInput::Answered(answer("half", vec![], stop)));
+        run.handle(RunInput::StopPassed);
+        assert_eq!(wants(&mut run), ["answer", "stop? false", "end Done"]);
+        assert_eq!(run.turns(), 2);
+    }
+}
+
+#[test]
+fn broken_answer_ends_a_run_that_adds_no_notes() {
+    let mut run = prompted(without_notes());
+    let answer = answer("half", vec![call("a", false)], "x");
+    run.handle(RunInput::AnswerBroke(BrokenAnswer { answer, why: "cut".into() }));
+    assert_eq!(wants(&mut run), ["answer", "not run a", "end Failed(\"cut\")"]);
+}
+
+#[test]
+fn interrupt_of_a_run_that_adds_no_notes_records_none() {
+    let mut run = prompted(without_notes());
+    run.handle(RunInput::Answered(answer("", vec![call("a", false), call("b", false)], "tool_use")));
+    allow(&mut run, "a");
+    run.handle(RunInput::Interrupt);
+    run.handle(RunInput::CallReturned(returned(&"a".into())));
+    let wanted = wants(&mut run);
+    assert_eq!(wanted[3..], ["cancel", "result a", "not run b", "end Interrupted"]);
 }
 
 #[test]

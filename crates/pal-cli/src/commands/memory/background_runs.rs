@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use pal_agent::{BackgroundLedger, BackgroundRun, read_background_ledger};
+use pal_background::{BackgroundLedger, BackgroundRun, read_background_ledger};
 use pal_model::text::group_digits;
 use pal_report::{TextTable, sanitize};
 use serde_json::json;

@@ -95,7 +95,7 @@ fn extraction_reads_the_project_and_writes_only_memories() {
     let told = heard.asked.last().unwrap().text();
     assert!(told.contains("plugh") && !told.contains("xyzzy-of-the-env"), "{told}");
     assert_eq!(
-        told.matches("Not carried out").count() + told.matches("not to be had here").count(),
+        told.matches("Not carried out").count() + told.matches("not available here").count(),
         7,
         "{told}"
     );

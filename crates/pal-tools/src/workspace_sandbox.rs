@@ -1,41 +1,45 @@
-//! The shell of a session and its sandbox.
+//! The sandbox of a workspace.
 
 use std::path::{Path, PathBuf};
 
 use pal_permissions::{SandboxLimits, SandboxState};
-use pal_process::sandbox::SandboxPolicy;
-use pal_settings::KillSwitch;
-use pal_tools::{SandboxConfig, Shell, Workspace};
+use pal_process::sandbox::{SandboxPolicy, SandboxProbe};
 
-use crate::options::{AgentOptions, SandboxOptions};
+use crate::workspace_permissions::sessions_directory;
+use crate::{SandboxConfig, Shell, Workspace};
 
-/// Shell of the session's commands.
-pub(crate) fn shell(options: &AgentOptions, workspace: &Workspace) -> Shell {
-    let sandbox =
-        options.tools.sandbox.as_ref().map(|fencing| sandbox(fencing, workspace, &options.home).into());
-    let mut shell = Shell::new(&workspace.session, sandbox, options.tools.secret_variables.clone());
-    shell.allows_background = !options.switches.is_off(KillSwitch::Background);
-    shell.limit_outputs(options.tools.outputs.command_bytes_max);
-    shell
+/// Sandbox of commands.
+#[derive(Clone, Debug)]
+pub struct SandboxOptions {
+    /// Sandbox support of this machine.
+    pub probe: SandboxProbe,
+    /// Also confines commands that a rule or a person allowed.
+    pub is_for_all: bool,
+    /// Lets commands that may change the project reach the network.
+    pub network: bool,
+    /// Writable directories besides the workspace and temporary files.
+    pub writable: Vec<PathBuf>,
+    /// Path of this program, which sets up the sandbox.
+    pub program: PathBuf,
 }
 
 /// Sandbox configuration of a workspace; `own` is the program's home.
-pub(crate) fn sandbox(fencing: &SandboxOptions, workspace: &Workspace, own: &Path) -> SandboxConfig {
+pub fn workspace_sandbox(options: &SandboxOptions, workspace: &Workspace, own: &Path) -> SandboxConfig {
     let mut policy = SandboxPolicy::workspace(&workspace.roots);
-    policy.writable.extend(fencing.writable.iter().cloned());
-    policy.network = fencing.network;
+    policy.writable.extend(options.writable.iter().cloned());
+    policy.network = options.network;
     // The home contains keys and other sessions.
     policy.hidden.push(own.to_owned());
-    let mut visible = vec![kept(&workspace.session)];
+    let mut visible = vec![sessions_directory(&workspace.session)];
     visible.extend(workspace.recorded_folder.as_ref().map(|keeper| keeper.folder().to_owned()));
     SandboxConfig {
-        probe: fencing.probe.clone(),
+        probe: options.probe.clone(),
         policy,
         guarded: workspace.roots.clone(),
         visible,
         home: workspace.home.clone(),
         own: Some(own.to_owned()),
-        helper: fencing.program.clone(),
+        helper: options.program.clone(),
         mask: mask(own),
     }
 }
@@ -53,8 +57,8 @@ fn mask(own: &Path) -> Option<PathBuf> {
     (written.is_ok() || path.exists()).then_some(path)
 }
 
-/// Sandbox policy for permission decisions. The sandbox is probed only when a command is about to run.
-pub(crate) fn sandbox_policy(shell: &Shell, runs_command: bool) -> SandboxLimits {
+/// Limits of the sandbox for permission decisions. The sandbox is probed only when a command is about to run.
+pub fn sandbox_limits(shell: &Shell, runs_command: bool) -> SandboxLimits {
     let Some(sandbox) = &shell.sandbox else {
         return SandboxLimits { state: SandboxState::Off, ..SandboxLimits::default() };
     };
@@ -64,9 +68,4 @@ pub(crate) fn sandbox_policy(shell: &Shell, runs_command: bool) -> SandboxLimits
     };
     let policy = &sandbox.config().policy;
     SandboxLimits { state, writable: policy.writable.clone(), network: policy.network }
-}
-
-/// Directory of all sessions of the project: a copied session refers to files of its original.
-pub(crate) fn kept(session: &Path) -> PathBuf {
-    session.parent().unwrap_or(session).to_owned()
 }

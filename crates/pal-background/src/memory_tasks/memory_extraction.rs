@@ -13,21 +13,21 @@ use pal_memory::{Author, MemoryLocation, MemoryStore};
 use pal_model::{EntryBody, EntryId, LogEntry, MessageOrigin, RequestSource, Timestamp};
 use pal_process::CancelToken;
 use pal_run::ProgressLimits;
-use pal_tools::{MediaSupport, Workspace};
+use pal_tools::{MediaSupport, Workspace, hidden_files};
 use serde::{Deserialize, Serialize};
 
 use super::access_bounds::AccessBounds;
 use super::memory_editor::MemoryEditor;
-use crate::agent_handle::AgentHandle;
 use crate::background_budget::BackgroundBudget;
+use crate::background_config::{BackgroundConfig, ExtractionOptions};
 use crate::fork_runner::{ForkLimits, ForkModel, ForkReport, ForkRunner, RunDeadline};
-use crate::options::{AgentOptions, ExtractionOptions};
+use crate::timed_exchange::ExchangeListener;
 
 /// Directive of the fork. Text for the model.
 const DIRECTIVE: &str = include_str!("texts/extract.md");
 
 /// Maximum requests: read, write, and repair.
-const TURNS_MOST: usize = 5;
+const TURNS_MOST: u64 = 5;
 
 /// Maximum duration, and price in US dollars.
 const TIME_MOST: Duration = Duration::from_secs(180);
@@ -46,7 +46,7 @@ const TOKEN_BYTES: u64 = 4;
 const STATE: &str = "memory.json";
 
 /// Extracts memories from a session.
-pub(crate) struct Extraction {
+pub struct Extraction {
     run: Arc<ExtractionRunner>,
     learning: ExtractionOptions,
 }
@@ -110,13 +110,13 @@ enum ExtractionOutcome {
 
 impl Extraction {
     /// Resumes from the saved progress.
-    pub(crate) fn open(
-        options: &AgentOptions,
+    pub fn open(
+        config: &BackgroundConfig,
         learning: ExtractionOptions,
         project: &Path,
         session: (&Path, &str),
         workspace: &Workspace,
-        (handle, allowance): (AgentHandle, Arc<BackgroundBudget>),
+        (listener, allowance): (Arc<dyn ExchangeListener>, Arc<BackgroundBudget>),
     ) -> Extraction {
         let state = session.0.join(STATE);
         let covered: ExtractionProgress = std::fs::read(&state)
@@ -127,29 +127,22 @@ impl Extraction {
         let run = ExtractionRunner {
             shared: Mutex::new(ExtractionState { covered, claimed, ..ExtractionState::default() }),
             changed: Condvar::new(),
-            place: MemoryLocation::of_project(&options.home, project),
+            place: MemoryLocation::of_project(&config.home, project),
             state,
             session: session.1.to_owned(),
             roots: workspace.roots.clone(),
-            home: options.home.clone(),
+            home: config.home.clone(),
             user_home: workspace.home.clone(),
-            rules: options.permissions.rules.clone(),
-            today: options.prompt.today,
-            model: ForkModel {
-                connection: Arc::clone(&options.model.connection),
-                card: options.model.lens.card.clone(),
-                source: source(),
-                handle,
-                budget: allowance,
-                clock: options.clock,
-            },
-            progress: options.model.run.progress,
+            rules: config.rules.clone(),
+            today: config.today,
+            model: config.fork_model(source(), listener, allowance),
+            progress: config.model.progress,
         };
         Extraction { run: Arc::new(run), learning }
     }
 
     /// Starts a run, or schedules one after the current run.
-    pub(crate) fn rested(&self, session: &Session, engine: &SessionConfig, now: Timestamp) {
+    pub fn rested(&self, session: &Session, engine: &SessionConfig, now: Timestamp) {
         let mut shared = self.run.shared();
         if shared.has_ended || shared.failures >= FAILURES_MOST {
             return;
@@ -187,12 +180,12 @@ impl Extraction {
     }
 
     /// Takes the files written since the last call.
-    pub(crate) fn take_written(&self) -> Vec<String> {
+    pub fn take_written(&self) -> Vec<String> {
         std::mem::take(&mut self.run.shared().written)
     }
 
     /// Waits for the current run until a deadline; returns whether it ended.
-    pub(crate) fn wait(&self, until: Instant) -> bool {
+    pub fn wait(&self, until: Instant) -> bool {
         let shared = self.run.shared();
         let left = until.saturating_duration_since(Instant::now());
         let waited = self.run.changed.wait_timeout_while(shared, left, |shared| shared.is_running);
@@ -200,7 +193,7 @@ impl Extraction {
     }
 
     /// Cancels the current run.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let mut shared = self.run.shared();
         shared.has_ended = true;
         shared.pending = None;
@@ -334,7 +327,7 @@ impl ExtractionRunner {
         let none = directory.join(".none");
         let mut workspace =
             Workspace::new(roots, none, self.user_home.clone(), MediaSupport::default(), Default::default());
-        workspace.hidden = Some(crate::permission_checker::hidden(&self.rules, &self.home, &workspace));
+        workspace.hidden = Some(hidden_files(&self.rules, &self.home, &workspace));
         workspace
     }
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use pal_model::{BlockType, ContentBlock, Usage};
 use pal_process::CancelToken;
-use pal_provider::{AnswerProgress, ClientPolicy, ProviderClient, ProviderEndpoint, RetryWait};
 use pal_wire::{
     ApiCall, BlockDelta, FailureKind, ProviderFailure, RateLimit, ResponseEnd, ResponseEvent, ResponseStart,
 };
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
+
+use crate::{AnswerProgress, ClientPolicy, ProviderClient, ProviderEndpoint, RetryWait};
 
 /// Interval of progress ticks.
 const TICK: Duration = Duration::from_secs(1);

@@ -10,14 +10,14 @@ use super::dream::{Dream, UsageSink};
 use super::dream_gates::DreamGates;
 use super::dream_report::DreamReport;
 use super::dream_task::DreamTask;
-use crate::agent_handle::AgentHandle;
-use crate::options::{AgentOptions, DreamGateSettings};
+use crate::background_config::{BackgroundConfig, DreamGateSettings};
+use crate::timed_exchange::ExchangeListener;
 
 /// Maximum wait for a stopped dream to undo its changes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Scheduler of background dreams: at most one at a time.
-pub(crate) struct DreamScheduler {
+pub struct DreamScheduler {
     dream: Dream,
     gates: DreamGates,
     books: UsageSink,
@@ -28,26 +28,27 @@ pub(crate) struct DreamScheduler {
 }
 
 impl DreamScheduler {
-    pub(crate) fn new(
-        options: &AgentOptions,
+    /// Creates the scheduler of a session.
+    pub fn new(
+        config: &BackgroundConfig,
         settings: DreamGateSettings,
         session: &str,
-        books: AgentHandle,
+        listener: Arc<dyn ExchangeListener>,
     ) -> DreamScheduler {
-        let dream = Dream::of(options);
-        let project = pal_project::find_project(&options.sources.search.directory);
-        let gates = DreamGates::of_project(&options.home, &project, settings, Some(session.to_owned()));
-        let books = (books, session.to_owned());
+        let dream = Dream::new(config);
+        let project = pal_project::find_project(&config.search.directory);
+        let gates = DreamGates::of_project(&config.home, &project, settings, Some(session.to_owned()));
+        let books = (listener, session.to_owned());
         DreamScheduler { dream, gates, books, running: None, task: Arc::default(), has_told_of_holder: false }
     }
 
     /// The last dream.
-    pub(crate) fn task(&self) -> Arc<Mutex<Option<DreamTask>>> {
+    pub fn task(&self) -> Arc<Mutex<Option<DreamTask>>> {
         Arc::clone(&self.task)
     }
 
     /// Reports an ended dream and starts one that is due.
-    pub(crate) fn rested(&mut self, now: Timestamp) -> Vec<String> {
+    pub fn rested(&mut self, now: Timestamp) -> Vec<String> {
         let mut told = Vec::new();
         if self.running.as_ref().is_some_and(JoinHandle::is_finished)
             && let Some(Ok(report)) = self.running.take().map(JoinHandle::join)
@@ -79,7 +80,7 @@ impl DreamScheduler {
     }
 
     /// Stops the running dream; its changes are undone now or by the next run.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
         if let Some(task) = &*self.task.lock().unwrap_or_else(PoisonError::into_inner) {
             task.kill();

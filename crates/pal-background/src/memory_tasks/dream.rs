@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use pal_engine::{CacheSettings, ConversationFork};
@@ -12,9 +11,10 @@ use pal_memory::{Author, CONTEXT_LINES, MemoryLocation, MemoryStore, TruncatedFi
 use pal_model::RequestSource;
 use pal_permissions::RuleSet;
 use pal_prompt::{PrefixInputs, PromptMode, PromptOverrides, ToolSpec, assemble, built_in_tools};
+use pal_provider::ProviderConnection;
 use pal_run::ProgressLimits;
 use pal_store::project_directory;
-use pal_tools::{MediaSupport, Workspace};
+use pal_tools::{MediaSupport, SandboxOptions, Workspace, hidden_files, workspace_sandbox};
 use pal_view::Lens;
 
 use super::access_bounds::{AccessBounds, ReadOnlyBash};
@@ -23,12 +23,11 @@ use super::dream_report::DreamReport;
 use super::dream_task::{DreamState, DreamTask};
 use super::memory_editor::MemoryEditor;
 use super::session_search::{self, SearchSessionsTool};
-use crate::agent_handle::AgentHandle;
 use crate::background_budget::BackgroundBudget;
-use crate::clock::{self, Clock};
+use crate::background_config::BackgroundConfig;
+use crate::clock::{Clock, random_ids};
 use crate::fork_runner::{ForkLimits, ForkModel, ForkReport, ForkRunner, RunDeadline};
-use crate::options::{AgentOptions, SandboxOptions};
-use crate::provider_connection::ProviderConnection;
+use crate::timed_exchange::ExchangeListener;
 
 /// System prompt and directive of the agent.
 const PROMPT: &str = include_str!("texts/dream.md");
@@ -38,7 +37,7 @@ const DIRECTIVE: &str = include_str!("texts/dream_directive.md");
 const TOOLS: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];
 
 /// Limits: responses, duration, and price in US dollars.
-const TURNS_MOST: usize = 40;
+const TURNS_MOST: u64 = 40;
 const TIME_MOST: Duration = Duration::from_secs(900);
 const COST_MOST: f64 = 3.0;
 
@@ -75,33 +74,33 @@ struct DreamModel {
 }
 
 /// Receiver of its usage, and the session it works for; empty for none.
-pub(super) type UsageSink = (AgentHandle, String);
+pub(super) type UsageSink = (Arc<dyn ExchangeListener>, String);
 
 impl Dream {
-    /// Creates a dream for the project of these options.
-    pub fn of(options: &AgentOptions) -> Dream {
-        let search = &options.sources.search;
+    /// Creates a dream for the project of this configuration.
+    pub fn new(config: &BackgroundConfig) -> Dream {
+        let search = &config.search;
         let project = pal_project::find_project(&search.directory);
         let roots = std::iter::once(&search.directory).chain(&search.added);
         Dream {
-            home: options.home.clone(),
+            home: config.home.clone(),
             user_home: search.home.clone(),
             roots: roots.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect(),
-            place: MemoryLocation::of_project(&options.home, &project),
-            kept: project_directory(&options.home, &project),
+            place: MemoryLocation::of_project(&config.home, &project),
+            kept: project_directory(&config.home, &project),
             model: DreamModel {
-                connection: Arc::clone(&options.model.connection),
-                lens: options.model.lens.clone(),
-                cache: options.model.cache.clone(),
-                tokens_per_day: options.background.tokens_daily,
-                progress: options.model.run.progress,
+                connection: Arc::clone(&config.model.connection),
+                lens: config.model.lens.clone(),
+                cache: config.model.cache.clone(),
+                tokens_per_day: config.tokens_daily,
+                progress: config.model.progress,
             },
-            rules: options.permissions.rules.clone(),
-            secret_variables: options.tools.secret_variables.clone(),
-            fencing: options.tools.sandbox.clone(),
-            clock: options.clock,
-            today: options.prompt.today,
-            attribution: options.prompt.attribution.clone(),
+            rules: config.rules.clone(),
+            secret_variables: config.secret_variables.clone(),
+            fencing: config.sandbox.clone(),
+            clock: config.clock,
+            today: config.today,
+            attribution: config.attribution.clone(),
         }
     }
 
@@ -113,13 +112,12 @@ impl Dream {
     /// Consolidates the memories under the lock.
     pub fn run(&self, task: &DreamTask) -> DreamReport {
         // Nothing receives the usage.
-        let (sender, _) = channel();
-        self.run_for(task, (AgentHandle::new(sender), String::new()))
+        self.run_for(task, (Arc::new(()), String::new()))
     }
 
     pub(super) fn run_for(&self, task: &DreamTask, books: UsageSink) -> DreamReport {
         let (begun, now) = (Instant::now(), self.clock.now());
-        let run = clock::ids().next_id(now).to_string();
+        let run = random_ids().next_id(now).to_string();
         let mut report = DreamReport::new();
         let memory = self.place.open(now).map_err(|error| error.to_string());
         let taken = memory.and_then(|memory| {
@@ -164,13 +162,12 @@ impl Dream {
         let (begun, now) = (Instant::now(), self.clock.now());
         let mut report = DreamReport::new();
         let scratch = self.kept.join("dream").join(format!("rehearsal-{}", std::process::id()));
-        let (sender, _) = channel();
         let worked = self.copied(&scratch).and_then(|cuts| {
             let memory = MemoryStore::open(&scratch, now).map_err(|error| error.to_string())?;
             report.since = memory.point();
             let by = Author::Named(format!("{AUTHOR} rehearsal"));
             let book = MemoryEditor::new(memory, by, self.clock);
-            self.work(&book, &cuts, (task, (AgentHandle::new(sender), String::new())), &mut report)?;
+            self.work(&book, &cuts, (task, (Arc::new(()), String::new())), &mut report)?;
             report.look(&book)
         });
         report.state = ended(worked, task, begun);
@@ -271,10 +268,7 @@ impl Dream {
         let folder = self.kept.join("dream").join("run");
         let mut tools = book.tools();
         let workspace = self.workspace(directory.clone(), folder.clone());
-        let sandbox = self
-            .fencing
-            .as_ref()
-            .map(|fencing| crate::shell_sandbox::sandbox(fencing, &workspace, &self.home));
+        let sandbox = self.fencing.as_ref().map(|fencing| workspace_sandbox(fencing, &workspace, &self.home));
         let look = ReadOnlyBash::new(&folder, sandbox, self.secret_variables.clone());
         let sandbox = look.sandbox();
         tools.push(Box::new(look));
@@ -288,7 +282,7 @@ impl Dream {
                 connection: Arc::clone(&self.model.connection),
                 card: self.model.lens.card.clone(),
                 source: source.clone(),
-                handle: books.0,
+                listener: books.0,
                 budget: Arc::clone(&allowance),
                 clock: self.clock,
             },
@@ -351,7 +345,7 @@ impl Dream {
             MediaSupport::default(),
             Default::default(),
         );
-        workspace.hidden = Some(crate::permission_checker::hidden(&self.rules, &self.home, &workspace));
+        workspace.hidden = Some(hidden_files(&self.rules, &self.home, &workspace));
         workspace
     }
 }

@@ -16,12 +16,12 @@ use pal_process::CancelToken;
 use pal_settings::NoteWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::agent_handle::AgentHandle;
 use crate::background_budget::BackgroundBudget;
-use crate::options::AgentOptions;
+use crate::background_config::BackgroundConfig;
+use crate::timed_exchange::ExchangeListener;
 use fork_notes::ForkNoteWriter;
-pub(crate) use inline_notes::NOTES;
-use inline_notes::{InlineNoteWriter, NotesReminder};
+use inline_notes::InlineNoteWriter;
+pub use inline_notes::{NOTES_ATTACHMENT, NotesReminder};
 
 /// Maximum wait of a compaction for notes being written.
 const WAIT: Duration = Duration::from_secs(15);
@@ -30,7 +30,7 @@ const WAIT: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Keeps the notes of a session.
-pub(crate) struct NoteKeeper {
+pub struct NoteKeeper {
     kept: NotesFile,
     cadence: NotesCadence,
     /// Tokens of the context before the first message.
@@ -60,18 +60,17 @@ struct NotesProgress {
 }
 
 impl NoteKeeper {
-    /// Opens the notes of a session; none if notes are off. The home may override the template and the
-    /// directives.
-    pub(crate) fn open(
+    /// Opens the notes of a session in this directory. The home may override the template and the directives.
+    pub fn open(
         session: &Path,
-        options: &AgentOptions,
+        (by, cadence): (NoteWriter, NotesCadence),
+        config: &BackgroundConfig,
         allowance: Arc<BackgroundBudget>,
-        handle: AgentHandle,
-    ) -> Option<NoteKeeper> {
-        let (by, cadence) = options.background.notes?;
+        listener: Arc<dyn ExchangeListener>,
+    ) -> NoteKeeper {
         let folder = session.join("notes");
         let own = |name: &str, usual: &str| {
-            let text = std::fs::read_to_string(options.home.join("notes").join(name)).ok();
+            let text = std::fs::read_to_string(config.home.join("notes").join(name)).ok();
             text.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| usual.to_owned())
         };
         let state = folder.join("state.json");
@@ -84,18 +83,18 @@ impl NoteKeeper {
         let writer = match by {
             NoteWriter::Fork => {
                 let directive = own("directive.md", pal_context::NOTES_DIRECTIVE);
-                NotesBackend::Fork(Box::new(ForkNoteWriter::new(directive, options, allowance, handle)))
+                NotesBackend::Fork(Box::new(ForkNoteWriter::new(directive, config, allowance, listener)))
             }
             NoteWriter::Main => NotesBackend::Main(InlineNoteWriter::new(own(
                 "passing.md",
                 pal_context::INLINE_NOTES_DIRECTIVE,
             ))),
         };
-        Some(NoteKeeper { kept, cadence: cadence.within(&options.model.limits), begun: None, writer })
+        NoteKeeper { kept, cadence: cadence.within(&config.model.limits), begun: None, writer }
     }
 
     /// Path of the notes if the agent writes them itself.
-    pub(crate) fn own_file(&self) -> Option<PathBuf> {
+    pub fn own_file(&self) -> Option<PathBuf> {
         match self.writer {
             NotesBackend::Fork(_) => None,
             // Calls are judged by real paths; the directory exists from the first notes on.
@@ -104,12 +103,7 @@ impl NoteKeeper {
     }
 
     /// Collects finished notes, and starts a fork if new ones are due. Returns a failure for the user.
-    pub(crate) fn look(
-        &mut self,
-        session: &Session,
-        engine: &SessionConfig,
-        now: Timestamp,
-    ) -> Option<String> {
+    pub fn look(&mut self, session: &Session, engine: &SessionConfig, now: Timestamp) -> Option<String> {
         let is_due = self.is_due(session);
         match &mut self.writer {
             NotesBackend::Fork(forking) => forking.look(&mut self.kept, is_due, session, engine, now),
@@ -118,7 +112,7 @@ impl NoteKeeper {
     }
 
     /// Reminder before a request, if the agent writes the notes itself and they are due.
-    pub(crate) fn reminder(&mut self, session: &Session) -> Option<Result<NotesReminder, String>> {
+    pub fn reminder(&mut self, session: &Session) -> Option<Result<NotesReminder, String>> {
         let (cadence, is_due) = (self.cadence, self.is_due(session));
         match &mut self.writer {
             NotesBackend::Main(passing) if is_due => passing.reminder(&self.kept, cadence, session),
@@ -137,7 +131,7 @@ impl NoteKeeper {
     }
 
     /// Notes that a call of the agent changes this file.
-    pub(crate) fn calling(&mut self, call: &ToolUseId, file: &Path, session: &Session) {
+    pub fn calling(&mut self, call: &ToolUseId, file: &Path, session: &Session) {
         if let NotesBackend::Main(passing) = &mut self.writer
             && self.kept.real().as_deref() == Some(file)
         {
@@ -147,7 +141,7 @@ impl NoteKeeper {
 
     /// Handles the return of a call, or of all calls if `call` is none. Returns whether the notes had to be
     /// repaired after the last edit.
-    pub(crate) fn returned(&mut self, call: Option<(&ToolUseId, bool)>) -> Option<Result<bool, String>> {
+    pub fn returned(&mut self, call: Option<(&ToolUseId, bool)>) -> Option<Result<bool, String>> {
         let NotesBackend::Main(passing) = &mut self.writer else { return None };
         let covers = passing.returned(call)?;
         let kept = self.kept.keep(covers);
@@ -155,7 +149,7 @@ impl NoteKeeper {
     }
 
     /// Notes for a compaction, after a short wait for those being written.
-    pub(crate) fn for_compaction(&mut self, cancel: &CancelToken) -> Option<SessionNotes> {
+    pub fn for_compaction(&mut self, cancel: &CancelToken) -> Option<SessionNotes> {
         if let NotesBackend::Fork(forking) = &mut self.writer {
             let until = Instant::now() + WAIT;
             while forking.is_running() && Instant::now() < until && !cancel.is_cancelled() {
@@ -168,7 +162,7 @@ impl NoteKeeper {
     }
 
     /// Restarts the growth count after a compaction.
-    pub(crate) fn compacted(&mut self, tokens: u64) {
+    pub fn compacted(&mut self, tokens: u64) {
         if let Some(noted) = self.kept.noted {
             // A failure is corrected with the next notes.
             let _ = self.kept.note(NotesCoverage { tokens, ..noted });
@@ -179,7 +173,7 @@ impl NoteKeeper {
     }
 
     /// Cancels notes being written.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         if let NotesBackend::Fork(forking) = &mut self.writer {
             forking.end();
         }

@@ -13,11 +13,11 @@ use crate::clock::Clock;
 
 /// The response whose calls are running.
 #[derive(Clone, Default)]
-pub(crate) struct WriteOrigin(Arc<Mutex<Option<EntryId>>>);
+pub struct WriteOrigin(Arc<Mutex<Option<EntryId>>>);
 
 impl WriteOrigin {
     /// Sets the entry that following writes come from.
-    pub(crate) fn comes_from(&self, entry: EntryId) {
+    pub fn comes_from(&self, entry: EntryId) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
     }
 
@@ -27,13 +27,17 @@ impl WriteOrigin {
 }
 
 /// Routes file tools to the memory directory of a session.
-pub(crate) struct MemoryKeeper {
-    pub(crate) place: MemoryLocation,
+pub struct MemoryKeeper {
+    /// Memory location.
+    pub place: MemoryLocation,
     /// Real path of the memory directory.
-    pub(crate) folder: PathBuf,
-    pub(crate) session: String,
-    pub(crate) writing: WriteOrigin,
-    pub(crate) clock: Clock,
+    pub folder: PathBuf,
+    /// Id of the session.
+    pub session: String,
+    /// Origin of the writes.
+    pub writing: WriteOrigin,
+    /// The clock.
+    pub clock: Clock,
 }
 
 impl fmt::Debug for MemoryKeeper {

@@ -1,4 +1,4 @@
-//! Time and randomness: the only module of the agent that reads them.
+//! Time and randomness: the only module of the agent and its background work that reads them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ impl Clock {
     }
 }
 
-/// Ids that are unique among processes.
-pub(crate) fn ids() -> IdSource {
+/// Returns a source of ids that are unique among processes.
+pub fn random_ids() -> IdSource {
     IdSource::seeded(RandomState::new().hash_one(std::process::id()))
 }

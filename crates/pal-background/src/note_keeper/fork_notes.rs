@@ -14,16 +14,16 @@ use pal_run::ProgressLimits;
 use pal_tools::{MediaSupport, Workspace};
 
 use super::NotesFile;
-use crate::agent_handle::AgentHandle;
 use crate::background_budget::BackgroundBudget;
+use crate::background_config::BackgroundConfig;
 use crate::fork_runner::{AccessCheck, ForkLimits, ForkModel, ForkReport, ForkRunner};
-use crate::options::AgentOptions;
+use crate::timed_exchange::ExchangeListener;
 
 /// Failures in a row that end note keeping for the session.
 const FAILURES_MOST: u32 = 3;
 
 /// Maximum requests of one fork: an edit and a few repairs.
-const TURNS_MOST: usize = 4;
+const TURNS_MOST: u64 = 4;
 
 /// Writes notes with a fork.
 pub(super) struct ForkNoteWriter {
@@ -46,24 +46,17 @@ struct PendingNotes {
 impl ForkNoteWriter {
     pub(super) fn new(
         directive: String,
-        options: &AgentOptions,
+        config: &BackgroundConfig,
         allowance: Arc<BackgroundBudget>,
-        handle: AgentHandle,
+        listener: Arc<dyn ExchangeListener>,
     ) -> ForkNoteWriter {
         ForkNoteWriter {
             directive,
             running: None,
             failures: 0,
             told_limit: false,
-            model: ForkModel {
-                connection: Arc::clone(&options.model.connection),
-                card: options.model.lens.card.clone(),
-                source: source(),
-                handle,
-                budget: allowance,
-                clock: options.clock,
-            },
-            progress: options.model.run.progress,
+            model: config.fork_model(source(), listener, allowance),
+            progress: config.model.progress,
         }
     }
 
@@ -212,12 +205,8 @@ impl ForkNoteWriter {
             pal_provider::ProviderEndpoint::new(pal_wire::Dialect::Messages, "http://127.0.0.1:9", None)
                 .unwrap();
         let line = Arc::new(
-            crate::provider_connection::ProviderConnection::new(
-                runtime,
-                endpoint,
-                pal_provider::ClientPolicy::patient(),
-            )
-            .unwrap(),
+            pal_provider::ProviderConnection::new(runtime, endpoint, pal_provider::ClientPolicy::patient())
+                .unwrap(),
         );
         ForkNoteWriter {
             directive: String::new(),
@@ -227,7 +216,7 @@ impl ForkNoteWriter {
             model: ForkModel {
                 card: pal_model::ModelCatalog::built_in().find("claude-opus-5-5").card,
                 source: source(),
-                handle: AgentHandle::new(channel().0),
+                listener: Arc::new(()),
                 budget: Arc::new(BackgroundBudget::new(home, 0, "", Arc::clone(&line))),
                 connection: line,
                 clock: crate::clock::Clock::default(),

@@ -14,16 +14,15 @@ use pal_engine::{KeepalivePlan, Session, SessionConfig};
 use pal_events::ExchangeReport;
 use pal_model::{ModelCard, RequestSource, Timestamp};
 use pal_process::CancelToken;
+use pal_provider::{ProviderConnection, RequestEncoder};
 
 use crate::background_budget::BackgroundBudget;
+use crate::background_config::BackgroundConfig;
 use crate::clock::Clock;
-use crate::options::AgentOptions;
-use crate::provider_connection::ProviderConnection;
-use crate::request_encoder::RequestEncoder;
 use crate::timed_exchange::TimedExchange;
 
 /// Keepalive of the provider's cache.
-pub(crate) struct CacheKeepalive {
+pub struct CacheKeepalive {
     pauses: Sender<Option<KeepalivePause>>,
     /// Cancels the current pause.
     cancel: Option<CancelToken>,
@@ -31,9 +30,11 @@ pub(crate) struct CacheKeepalive {
 }
 
 /// An answered keepalive request and its time.
-pub(crate) struct SentPing {
-    pub(crate) at: Timestamp,
-    pub(crate) exchanged: Box<ExchangeReport>,
+pub struct SentPing {
+    /// Time of the request.
+    pub at: Timestamp,
+    /// Report of the exchange.
+    pub exchanged: Box<ExchangeReport>,
 }
 
 /// A pause.
@@ -52,21 +53,21 @@ struct KeepaliveThread {
 }
 
 impl CacheKeepalive {
-    /// Starts the keepalive of an attended session with a cost-aware policy. Subagents have none.
-    pub(crate) fn begin(
-        options: &AgentOptions,
+    /// Starts the keepalive of an attended session with a cost-aware policy.
+    pub fn begin(
+        config: &BackgroundConfig,
         engine: &SessionConfig,
         allowance: Arc<BackgroundBudget>,
     ) -> Option<CacheKeepalive> {
         let pings = engine.policy.cost_aware.is_some_and(|thrift| thrift.cache_keepalive);
-        if !pings || !engine.is_attended || options.subagent.identity.is_some() {
+        if !pings || !engine.is_attended {
             return None;
         }
         let sent = Arc::default();
         let warmer = KeepaliveThread {
-            line: Arc::clone(&options.model.connection),
-            card: options.model.lens.card.clone(),
-            clock: options.clock,
+            line: Arc::clone(&config.model.connection),
+            card: config.model.lens.card.clone(),
+            clock: config.clock,
             allowance,
             sent: Arc::clone(&sent),
         };
@@ -75,7 +76,7 @@ impl CacheKeepalive {
     }
 
     /// Starts a pause.
-    pub(crate) fn pause(&mut self, session: &Session, engine: &SessionConfig, now: Timestamp) {
+    pub fn pause(&mut self, session: &Session, engine: &SessionConfig, now: Timestamp) {
         if self.cancel.is_some() {
             return;
         }
@@ -87,7 +88,7 @@ impl CacheKeepalive {
     }
 
     /// Ends the pause and returns the requests sent in it.
-    pub(crate) fn end_pause(&mut self) -> Vec<SentPing> {
+    pub fn end_pause(&mut self) -> Vec<SentPing> {
         if let Some(cancel) = self.cancel.take() {
             cancel.cancel();
             let _ = self.pauses.send(None);

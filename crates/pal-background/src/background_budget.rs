@@ -11,8 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pal_model::{RequestSource, Timestamp, Usage};
-
-use crate::provider_connection::ProviderConnection;
+use pal_provider::ProviderConnection;
 
 pub use background_ledger::{BackgroundLedger, BackgroundRun, read_background_ledger};
 use background_ledger::{LedgerEntry, LedgerEvent};

@@ -13,7 +13,7 @@ use pal_model::{EntryBody, LogEntry, MessageOrigin, Timestamp};
 use pal_prompt::render_memory_note;
 use pal_tools::Workspace;
 
-pub(crate) use memory_keeper::{MemoryKeeper, WriteOrigin};
+pub use memory_keeper::{MemoryKeeper, WriteOrigin};
 use memory_lookup::{MemoryLookup, MemoryMatch};
 pub use prompt_index::memory_index;
 
@@ -27,9 +27,9 @@ const FILES_MOST: usize = 5;
 const FILE_BYTES_MOST: usize = 8_000;
 
 /// Memory prefetch of a session.
-pub(crate) struct MemoryPrefetch {
+pub struct MemoryPrefetch {
     /// Memory location.
-    pub(crate) place: MemoryLocation,
+    pub place: MemoryLocation,
     /// Response that memory writes come from.
     writing: WriteOrigin,
     prefetch: MemoryLookup,
@@ -43,19 +43,15 @@ pub(crate) struct MemoryPrefetch {
 }
 
 impl MemoryPrefetch {
-    pub(crate) fn new(
-        place: MemoryLocation,
-        writing: WriteOrigin,
-        bytes_max: u64,
-        session: &str,
-    ) -> MemoryPrefetch {
+    /// Creates the prefetch of a session.
+    pub fn new(place: MemoryLocation, writing: WriteOrigin, bytes_max: u64, session: &str) -> MemoryPrefetch {
         let prefetch = MemoryLookup::new(place.clone());
         let session = session.to_owned();
         MemoryPrefetch { place, writing, prefetch, bytes_max, session, said: None, tools_ran: false }
     }
 
     /// Handles a new message of the log.
-    pub(crate) fn heard(&mut self, entry: &LogEntry) {
+    pub fn heard(&mut self, entry: &LogEntry) {
         let EntryBody::User(user) = &entry.body else { return };
         match user.origin {
             MessageOrigin::Person => {
@@ -69,18 +65,18 @@ impl MemoryPrefetch {
     }
 
     /// Sets the origin of memory writes to a new response.
-    pub(crate) fn answered(&self, entry: &LogEntry) {
+    pub fn answered(&self, entry: &LogEntry) {
         self.writing.comes_from(entry.id);
     }
 
     /// Drops the running search.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         self.said = None;
         self.prefetch.give_up();
     }
 
     /// Starts a search for a new user message; once tools ran, attaches the results, once per user message.
-    pub(crate) fn before_request(
+    pub fn before_request(
         &mut self,
         session: &mut Session,
         workspace: &Workspace,
@@ -126,7 +122,7 @@ impl MemoryPrefetch {
     }
 
     /// Attaches a memory that the user has just saved.
-    pub(crate) fn hand_over_new(
+    pub fn hand_over_new(
         &mut self,
         session: &mut Session,
         file: &Path,
@@ -145,7 +141,7 @@ impl MemoryPrefetch {
     }
 
     /// Waits until the use of memories is recorded.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.prefetch.end();
     }
 }

@@ -5,15 +5,24 @@ use std::time::{Duration, Instant};
 use pal_events::{AgentEvent, ExchangeReport};
 use pal_model::{ModelCard, RequestSource, ResponseId};
 use pal_process::CancelToken;
+use pal_provider::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
 use pal_wire::{ApiCall, Dialect, ResponseEvent as Heard};
 use smol_str::SmolStr;
 use tracing::{Span, debug, info_span};
 
-use crate::agent_handle::{AgentHandle, AgentSignal};
-use crate::provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
+/// Receives the reports of background exchanges.
+pub trait ExchangeListener: Send + Sync {
+    /// Takes the report of an exchange that has ended.
+    fn report_exchange(&self, report: Box<ExchangeReport>);
+}
+
+/// Ignores all reports.
+impl ExchangeListener for () {
+    fn report_exchange(&self, _: Box<ExchangeReport>) {}
+}
 
 /// An exchange under way.
-pub(crate) struct TimedExchange {
+pub struct TimedExchange {
     source: RequestSource,
     provider: &'static str,
     model: SmolStr,
@@ -25,7 +34,7 @@ pub(crate) struct TimedExchange {
 
 impl TimedExchange {
     /// Starts the clock.
-    pub(crate) fn begin(
+    pub fn begin(
         source: RequestSource,
         card: &ModelCard,
         dialect: Dialect,
@@ -41,12 +50,12 @@ impl TimedExchange {
     }
 
     /// Tracing span of the exchange.
-    pub(crate) fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         self.span.clone()
     }
 
     /// Notes the start of the answer.
-    pub(crate) fn hear(&mut self, step: &ExchangeStep<'_>) {
+    pub fn hear(&mut self, step: &ExchangeStep<'_>) {
         match step {
             ExchangeStep::Event(Heard::Started(_)) => self.started = Some(self.begun.elapsed()),
             ExchangeStep::Waiting(_) => {
@@ -57,22 +66,22 @@ impl TimedExchange {
         }
     }
 
-    /// Runs a background exchange and sends its usage to the handle.
-    pub(crate) fn exchange_aside(
+    /// Runs a background exchange and reports it to the listener.
+    pub fn exchange_aside(
         self,
         line: &ProviderConnection,
         call: ApiCall,
         card: &ModelCard,
         cancel: &CancelToken,
-        books: &AgentHandle,
+        listener: &dyn ExchangeListener,
     ) -> ProviderExchange {
         let (exchange, exchanged) = self.ask_aside(line, call, card, cancel);
-        books.send(AgentSignal::Exchanged(exchanged));
+        listener.report_exchange(exchanged);
         exchange
     }
 
     /// Runs a background exchange and returns its report.
-    pub(crate) fn ask_aside(
+    pub fn ask_aside(
         mut self,
         line: &ProviderConnection,
         call: ApiCall,
@@ -85,7 +94,7 @@ impl TimedExchange {
     }
 
     /// Ends the exchange; returns its duration and event.
-    pub(crate) fn end(self, exchange: &ProviderExchange, card: &ModelCard) -> (Duration, AgentEvent) {
+    pub fn end(self, exchange: &ProviderExchange, card: &ModelCard) -> (Duration, AgentEvent) {
         let (took, exchanged) = self.exchanged(exchange, card);
         (took, AgentEvent::ExchangeEnded(exchanged))
     }

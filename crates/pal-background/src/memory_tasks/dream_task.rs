@@ -137,7 +137,7 @@ impl DreamTask {
             true => call,
             false => format!("{call} (not carried out)"),
         };
-        let turn = DreamTurn { words: turn.words, calls: turn.calls.into_iter().map(call).collect() };
+        let turn = DreamTurn { words: turn.text, calls: turn.calls.into_iter().map(call).collect() };
         let mut shared = self.shared();
         if !touched.is_empty() && shared.state == DreamState::Starting {
             shared.state = DreamState::Updating;

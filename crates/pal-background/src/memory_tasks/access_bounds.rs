@@ -8,12 +8,11 @@ use pal_permissions::{
 };
 use pal_tools::{
     BashTool, SandboxConfig, SessionSandbox, Shell, ToolContext, ToolHandler, ToolInput, ToolOutput,
-    Workspace,
+    Workspace, judge_access, sandbox_limits,
 };
 
 use super::memory_editor::slug_of;
 use crate::fork_runner::AccessCheck;
-use crate::permission_checker::judged;
 
 /// Timeout of read-only commands, in milliseconds.
 const COMMAND_MS_MOST: u64 = 30_000;
@@ -74,7 +73,7 @@ impl AccessBounds {
     fn looks(&self, tool: &str, need: &ToolAccess, workspace: &Workspace) -> Result<(), String> {
         let needs = std::slice::from_ref(need);
         let sandbox = SandboxLimits { state: self.sandbox, ..SandboxLimits::default() };
-        match judged(
+        match judge_access(
             tool,
             needs,
             PermissionMode::Plan,
@@ -104,7 +103,7 @@ impl ReadOnlyBash {
 
     /// Whether its commands can be put into a sandbox.
     pub(crate) fn sandbox(&self) -> SandboxState {
-        crate::shell_sandbox::sandbox_policy(&self.0.0, true).state
+        sandbox_limits(&self.0.0, true).state
     }
 }
 

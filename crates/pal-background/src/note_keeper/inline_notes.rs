@@ -12,13 +12,14 @@ use pal_model::{KnownFile, ToolUseId};
 use super::NotesFile;
 
 /// Attachment kind of a reminder.
-pub(crate) const NOTES: &str = "notes";
+pub const NOTES_ATTACHMENT: &str = "notes";
 
 /// A reminder for the agent.
-pub(crate) struct NotesReminder {
-    pub(crate) text: String,
+pub struct NotesReminder {
+    /// Text for the model.
+    pub text: String,
     /// The file as known to the agent, so that it may edit it.
-    pub(crate) seen: Option<(PathBuf, KnownFile)>,
+    pub seen: Option<(PathBuf, KnownFile)>,
 }
 
 /// The agent as writer of notes.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::options::DreamGateSettings;
+use crate::background_config::DreamGateSettings;
 use pal_mailbox::ProcessIdentity;
 use pal_memory::MemoryLocation;
 use pal_model::Timestamp;
