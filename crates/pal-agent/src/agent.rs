@@ -192,11 +192,11 @@ impl<'a> Agent<'a> {
 
     /// Waits for memory extraction until `limit` or cancellation.
     pub fn wait_for_memories(&mut self, limit: Duration) -> Result<(), AgentError> {
-        const LOOK_EVERY: Duration = Duration::from_millis(50);
+        const POLL_INTERVAL: Duration = Duration::from_millis(50);
         let until = Instant::now() + limit;
         let cancel = self.runtime.inbox.handle.cancel();
         while let Some(extraction) = &self.runtime.background.extraction
-            && !extraction.wait(until.min(Instant::now() + LOOK_EVERY))
+            && !extraction.wait(until.min(Instant::now() + POLL_INTERVAL))
             && Instant::now() < until
             && !cancel.is_cancelled()
         {}
@@ -219,7 +219,7 @@ impl<'a> Agent<'a> {
         self.runtime.inbox.handle.renew();
         let cancel = self.runtime.inbox.handle.cancel();
         self.runtime.hooks.session_ended(reason, self.runtime.permissions.mode, &cancel);
-        self.runtime.tell_notices();
+        self.runtime.report_notices();
         // Usage that is not in the log is in the background ledger.
         if let Err(error) = self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events) {
             tracing::warn!(%error, "pings are not in the log");

@@ -64,7 +64,7 @@ impl AgentRuntime<'_> {
             transcript_path: self.project.log.display().to_string(),
             cwd: self.tools.workspace.directory().display().to_string(),
             model: self.model.card.model.clone(),
-            tools: self.tools.catalogue.tools().iter().map(|tool| tool.wire_name.clone()).collect(),
+            tools: self.tools.catalog.tools().iter().map(|tool| tool.wire_name.clone()).collect(),
             permission_mode: SmolStr::new_static(self.permissions.mode.name()),
             is_resumed,
             version: version.to_owned(),
@@ -104,15 +104,15 @@ impl AgentRuntime<'_> {
                 None
             }
             AgentSignal::Returned(mut returned, touched) => {
-                self.tell_notices();
-                self.take_in_notes(Some((&returned.call, returned.is_error)));
+                self.report_notices();
+                self.apply_notes(Some((&returned.call, returned.is_error)));
                 for path in &touched {
                     for file in self.project.touched(path) {
-                        self.tell_instruction(&file, "nested_traversal");
+                        self.announce_instruction(&file, "nested_traversal");
                         returned.notes.push(("instructions", pal_project::render_joining_text(&file)));
                     }
                 }
-                self.tell_refused_includes();
+                self.report_refused_includes();
                 self.report_ended_call(&returned.call, returned.is_error, &returned.content);
                 if let Some(directory) = &returned.effects.directory {
                     let moved = self.project.moved(directory.as_ref());
@@ -137,7 +137,7 @@ impl AgentRuntime<'_> {
     }
 
     /// Shows the messages of hooks to the user.
-    pub(crate) fn tell_notices(&mut self) {
+    pub(crate) fn report_notices(&mut self) {
         for notice in self.hooks.take_notices() {
             self.events.notice(notice);
         }
@@ -158,7 +158,7 @@ impl AgentRuntime<'_> {
     }
 
     /// Updates the notes after the agent edited them: with this call, or with all calls if `call` is none.
-    fn take_in_notes(&mut self, call: Option<(&ToolUseId, bool)>) {
+    fn apply_notes(&mut self, call: Option<(&ToolUseId, bool)>) {
         let returned = self.background.notes.as_mut().and_then(|keeping| keeping.returned(call));
         match (returned, &self.permissions.notes) {
             (Some(Err(why)), _) => self.events.notice(why),
@@ -174,7 +174,7 @@ impl AgentRuntime<'_> {
 
     /// Reminds the agent of its notes, if it writes them itself and they are due.
     fn remind_of_notes(&mut self, session: &Session) {
-        self.take_in_notes(None);
+        self.apply_notes(None);
         let Some(keeping) =
             self.background.notes.as_mut().filter(|_| !self.switches.is_off(KillSwitch::Notes))
         else {
@@ -195,24 +195,24 @@ impl AgentRuntime<'_> {
     }
 
     /// Reports the initial instruction files to hooks.
-    pub(crate) fn tell_instructions(&mut self) {
-        if !self.hooks.hears_instructions() {
+    pub(crate) fn announce_instructions(&mut self) {
+        if !self.hooks.listens_for_instructions() {
             return;
         }
         for file in self.project.instructions.files.clone() {
             let why = if file.included_by.is_some() { "include" } else { "session_start" };
-            self.tell_instruction(&file, why);
+            self.announce_instruction(&file, why);
         }
     }
 
     /// Warns about refused includes of instruction files.
-    pub(crate) fn tell_refused_includes(&mut self) {
+    pub(crate) fn report_refused_includes(&mut self) {
         for refusal in self.project.instructions.take_refusals() {
             self.events.warning(refusal);
         }
     }
 
-    pub(crate) fn tell_instruction(&mut self, file: &InstructionFile, why: &str) {
+    pub(crate) fn announce_instruction(&mut self, file: &InstructionFile, why: &str) {
         let whose = match file.scope {
             InstructionScope::Managed => "Managed",
             InstructionScope::User => "User",
@@ -226,7 +226,7 @@ impl AgentRuntime<'_> {
             self.permissions.mode,
             &self.inbox.handle.cancel(),
         );
-        self.tell_notices();
+        self.report_notices();
     }
 
     /// Applies the mode that the user chose.
@@ -237,7 +237,7 @@ impl AgentRuntime<'_> {
     }
 
     /// Announces a changed mode with the next request.
-    pub(crate) fn tell_mode(&mut self) {
+    pub(crate) fn announce_mode(&mut self) {
         self.apply_chosen_mode();
         if self.permissions.announced_mode != self.permissions.mode {
             self.permissions.announced_mode = self.permissions.mode;

@@ -43,7 +43,7 @@ use crate::{AgentError, session_shell};
 
 /// The prompt prefix that a session starts with, and what the model and the user hear about it.
 struct StartedPrefix {
-    catalogue: ToolCatalog,
+    catalog: ToolCatalog,
     attachments: Vec<(&'static str, String)>,
     notices: Vec<String>,
     warning: Option<String>,
@@ -67,8 +67,7 @@ impl<'a> Agent<'a> {
         let (workspace, memory) = open_workspace(&options, &opened);
         let inbox = AgentInbox::new();
         let shell = Arc::new(session_shell::open_shell(&options, &workspace));
-        let subagents =
-            open_subagents(&options, &opened, (&mcp, &prefix.catalogue), &workspace, &inbox.handle);
+        let subagents = open_subagents(&options, &opened, (&mcp, &prefix.catalog), &workspace, &inbox.handle);
         let skills = available_skills(&switches, &workspace);
         let hooks = Arc::new(hook_runner(&options, &opened, &project, &workspace));
         let saved_mode = opened.session.view().state().mode.clone();
@@ -82,8 +81,8 @@ impl<'a> Agent<'a> {
             inbox,
             events: EventSink::new(sink),
             tools: ToolRunner {
-                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalogue)),
-                catalogue: prefix.catalogue,
+                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalog)),
+                catalog: prefix.catalog,
                 workspace,
                 shell,
                 output_limit: output_limit(&options, &opened),
@@ -132,9 +131,9 @@ impl<'a> Agent<'a> {
         runtime.report_session(session, id, is_resumed, version);
         notices.into_iter().for_each(|notice| runtime.events.notice(notice));
         warning.into_iter().for_each(|warning| runtime.events.warning(warning));
-        runtime.tell_refused_includes();
-        runtime.tell_instructions();
-        runtime.tell_servers();
+        runtime.report_refused_includes();
+        runtime.announce_instructions();
+        runtime.announce_servers();
         let cancel = runtime.inbox.handle.cancel();
         let source = if is_resumed { "resume" } else { "startup" };
         let said = runtime.hooks.session_started(session, source, runtime.permissions.mode, &cancel);
@@ -169,7 +168,7 @@ fn start_prefix(
         attachments.extend(prompt.unsaid(session).map(|text| (PERMISSIONS, text)));
         session.answer_interrupted_calls(options.clock.now())?;
         return Ok(StartedPrefix {
-            catalogue: prompt.catalogue(),
+            catalog: prompt.catalog(),
             attachments,
             notices: Vec::new(),
             warning: None,
@@ -191,7 +190,7 @@ fn start_prefix(
     } else {
         session_open::begin(session, options, &assembled.prefix)?;
     }
-    Ok(StartedPrefix { catalogue: assembled.catalog, attachments: Vec::new(), notices, warning })
+    Ok(StartedPrefix { catalog: assembled.catalog, attachments: Vec::new(), notices, warning })
 }
 
 /// Opens the workspace, with the memory directory if there is one.
@@ -217,12 +216,12 @@ fn open_workspace(
 fn open_subagents(
     options: &AgentOptions,
     opened: &OpenedSession,
-    (mcp, catalogue): (&McpServers, &ToolCatalog),
+    (mcp, catalog): (&McpServers, &ToolCatalog),
     workspace: &Workspace,
     handle: &AgentHandle,
 ) -> Arc<Subagents> {
     // Definitions are needed only by an agent that can start others.
-    let can_start = catalogue.find_tool(AGENT).is_some();
+    let can_start = catalog.find_tool(AGENT).is_some();
     let known = if can_start { pal_tools::agent_definitions(workspace) } else { Vec::new() };
     let is_fork = is_fork(opened.session.view().branch());
     let mut template = options.clone();
@@ -268,7 +267,7 @@ fn read_waiting_mail(
         options.subagent.identity.is_none() && !opened.is_foreign && TeamMailbox::exists(opened.folder());
     match has_mail.then(|| subagents.lead())? {
         Ok(mail) => {
-            mail.look_now();
+            mail.poll_now();
             None
         }
         Err(why) => Some(("agents", format!("The mail of the team cannot be read: {why}"))),

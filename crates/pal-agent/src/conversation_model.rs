@@ -21,7 +21,7 @@ use crate::failure_advice::next_step;
 const KEPT_CHARS: usize = 4_000;
 
 /// Interval of progress notices while a summary is written (§4.17).
-const TOLD_EVERY: Duration = Duration::from_secs(15);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The model that answers the conversation.
 pub(crate) struct ConversationModel {
@@ -89,7 +89,7 @@ impl ConversationModel {
         let exchange = self.connection.exchange(call, cancel, &mut |step| {
             timed.hear(&step);
             if let ExchangeStep::Tick(passed) = step
-                && passed >= told + TOLD_EVERY
+                && passed >= told + PROGRESS_INTERVAL
             {
                 told = passed;
                 events.send(AgentEvent::Notice(format!(
@@ -134,11 +134,11 @@ impl ConversationModel {
                     RequestOutcome::MediaRefused(failure.message)
                 }
                 FailureKind::AnswerTooLarge => {
-                    self.broke(started, first_words(&blocks), with_way_on(&failure), true)
+                    self.broke(started, first_words(&blocks), with_next_step(&failure), true)
                 }
                 kind => {
                     let is_final = kind == FailureKind::Deadline;
-                    self.broke(started, blocks, with_way_on(&failure), is_final)
+                    self.broke(started, blocks, with_next_step(&failure), is_final)
                 }
             },
             ExchangeEnd::Cancelled => self.broke(started, blocks, String::from("interrupted"), false),
@@ -209,7 +209,7 @@ fn is_about_media(message: &str) -> bool {
     ["image", "pdf", "document", "media"].iter().any(|word| message.contains(word))
 }
 
-fn with_way_on(failure: &ProviderFailure) -> String {
+fn with_next_step(failure: &ProviderFailure) -> String {
     let request = match &failure.request_id {
         Some(id) => format!(" (request {id})"),
         None => String::new(),

@@ -296,7 +296,7 @@ impl HookRunner {
         }
     }
 
-    pub(crate) fn hears_instructions(&self) -> bool {
+    pub(crate) fn listens_for_instructions(&self) -> bool {
         self.listens_to(HookEventName::InstructionsLoaded)
     }
 

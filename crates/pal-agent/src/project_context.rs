@@ -46,13 +46,13 @@ impl ProjectContext {
     pub(crate) fn announcement(
         &self,
         announced: &BTreeMap<SmolStr, BTreeSet<SmolStr>>,
-        catalogue: &ToolCatalog,
+        catalog: &ToolCatalog,
     ) -> Option<PendingAnnouncement> {
         if !self.announces {
             return None;
         }
         let offer = CapabilityOffer {
-            tools: catalogue.list_capabilities(),
+            tools: catalog.list_capabilities(),
             skills: self.skills.clone(),
             agents: self.agents.clone(),
             servers: self.servers.clone(),

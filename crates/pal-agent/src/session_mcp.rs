@@ -77,9 +77,9 @@ impl McpServers {
         }
     }
 
-    /// Tools of the servers that the catalogue names.
-    pub(crate) fn tools(&self, catalogue: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
-        server_tools::of_servers(&self.servers, catalogue)
+    /// Tools of the servers that the catalog names.
+    pub(crate) fn tools(&self, catalog: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
+        server_tools::of_servers(&self.servers, catalog)
     }
 
     /// Waits for a starting server; returns whether one more is ready or has failed.

@@ -222,9 +222,9 @@ impl PromptBuilder {
     }
 
     /// Catalog of tools that the session offers now. The list in its requests is the one in its log.
-    pub(crate) fn catalogue(&self) -> ToolCatalog {
-        let catalogue = ToolCatalog::new(&self.tools);
-        if self.servers.is_empty() { catalogue } else { catalogue.expect_late_tools() }
+    pub(crate) fn catalog(&self) -> ToolCatalog {
+        let catalog = ToolCatalog::new(&self.tools);
+        if self.servers.is_empty() { catalog } else { catalog.expect_late_tools() }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::subagents::{LeadMessage, TeammateAssignment, TeammateMessage, line};
 use crate::subagents::{reported, shaped};
 
 /// Interval for checking whether an answer is still wanted.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Pipe to the lead.
 struct LeadPipe {
@@ -78,7 +78,7 @@ pub fn work_as_teammate(
     let handle = agent.handle();
     let mail = TeamMailbox::open(&assignment.lead, &assignment.name, handle.clone(), clock, log);
     let mail = mail.map_err(AgentError::Other)?;
-    agent.runtime.subagents.take_seat(Arc::clone(&mail));
+    agent.runtime.subagents.join_team(Arc::clone(&mail));
     let _ = (pipe.mail.set(Arc::clone(&mail)), pipe.handle.set(handle));
     let post = SessionPresence::open(&home, &agent, &directory);
     listen(Arc::clone(&pipe), input, post)?;
@@ -92,20 +92,20 @@ pub fn work_as_teammate(
         let ended = agent.run_queued_messages()?.or(ended);
         if let Some(ended) = ended {
             let said = reported(&assignment.name, &ended, &agents);
-            mail.tell_lead("rests", &format!("I have nothing left to do. My last words:\n{}", said.text));
+            mail.notify_lead("rests", &format!("I have nothing left to do. My last words:\n{}", said.text));
         }
         if pipe.is_closed() || mail.is_asked_to_end() {
             break;
         }
         // A teammate with running subagents is not idle.
         if !agent.has_running_subagents() {
-            pipe.say(&TeammateMessage::Rests { heard: mail.take_heard() });
+            pipe.say(&TeammateMessage::Rests { heard: mail.take_received() });
         }
         // An interrupt while idle either ends it or has no effect.
         agent.wait_for_message()?;
         pipe.say(&TeammateMessage::Works);
     }
-    mail.agree_to_end();
+    mail.approve_shutdown();
     mail.end();
     agent.finish("other");
     Ok(())
@@ -148,8 +148,8 @@ impl LeadPipe {
             }
         };
         // The lead must not wait for a teammate that waits for it.
-        self.say(&TeammateMessage::Rests { heard: mail.take_heard() });
-        let answer = self.wait(&answer, || mail.is_asked_to_end() || mail.has_words_of_lead());
+        self.say(&TeammateMessage::Rests { heard: mail.take_received() });
+        let answer = self.wait(&answer, || mail.is_asked_to_end() || mail.has_lead_message());
         self.say(&TeammateMessage::Works);
         mail.forget(request);
         match answer.map(|message| message.kind) {
@@ -175,7 +175,7 @@ impl LeadPipe {
     /// Waits for an answer while it is wanted.
     fn wait<T>(&self, answer: &Receiver<T>, is_off: impl Fn() -> bool) -> Option<T> {
         loop {
-            match answer.recv_timeout(LOOK_EVERY) {
+            match answer.recv_timeout(POLL_INTERVAL) {
                 Ok(answer) => return Some(answer),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {

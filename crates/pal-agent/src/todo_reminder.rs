@@ -5,7 +5,7 @@ use pal_run::ToolCall;
 use pal_tools::{ToolInput, open_todos};
 
 /// Responses without an update before a reminder, and between reminders.
-const ANSWERS_MOST: usize = 12;
+const ANSWERS_MAX: usize = 12;
 
 /// Attachment kind of a reminder.
 pub(crate) const REMINDER: &str = "todo";
@@ -56,7 +56,7 @@ impl TodoReminder {
 
     /// Returns the reminder if it is due.
     pub(crate) fn due(&mut self) -> Option<String> {
-        let list = self.list.as_ref().filter(|_| self.answers >= ANSWERS_MOST)?;
+        let list = self.list.as_ref().filter(|_| self.answers >= ANSWERS_MAX)?;
         let text = format!(
             "Your list of things to do has not changed for {} answers. If it is out of date, bring it up to date with Todo; if it \
              no longer helps, empty it. Nobody else sees this note, so do not answer it. The list:\n{list}",

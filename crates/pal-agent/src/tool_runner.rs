@@ -19,7 +19,7 @@ use crate::session_tools;
 /// The tools of a session, and the calls that use them.
 pub(crate) struct ToolRunner {
     pub(crate) all: Arc<Vec<Box<dyn ToolHandler>>>,
-    pub(crate) catalogue: ToolCatalog,
+    pub(crate) catalog: ToolCatalog,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) shell: Arc<Shell>,
     /// Disk limit on outputs; none for a subagent, whose outputs count with those of its parent.
@@ -56,10 +56,10 @@ impl ToolRunner {
 
     /// Problem of a call to an unknown tool.
     fn unknown(&self, name: &str) -> Option<String> {
-        if session_tools::is_inner(name) || self.catalogue.find_tool(name).is_some() {
+        if session_tools::is_inner(name) || self.catalog.find_tool(name).is_some() {
             return None;
         }
-        let names: Vec<&str> = self.catalogue.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+        let names: Vec<&str> = self.catalog.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
         Some(format!("There is no tool of the name `{name}`. There are: {}.", names.join(", ")))
     }
 
@@ -79,7 +79,7 @@ impl ToolRunner {
             return Err(String::from("The input is no JSON object."));
         };
         let name = member_string(&fields, "name").unwrap_or_default();
-        let is_meant = self.catalogue.find_tool(&name).is_some_and(|tool| tool.spec.is_deferred);
+        let is_meant = self.catalog.find_tool(&name).is_some_and(|tool| tool.spec.is_deferred);
         if !is_meant {
             return Err(format!(
                 "CallTool calls tools that ToolSearch found, and `{name}` is none of them. Tools of your own list are called \
@@ -99,7 +99,7 @@ impl ToolRunner {
         let Some(path) = input.text("file_path") else { return };
         let seen = self.workspace.seen_file(&self.workspace.resolve(&path).real);
         let Some(earlier) = seen.and_then(|seen| seen.call) else { return };
-        if session_tools::is_in_sight(session.view(), &ToolUseId::from(earlier.as_str())) {
+        if session_tools::is_visible_file(session.view(), &ToolUseId::from(earlier.as_str())) {
             self.workspace.show_result(&earlier);
         } else {
             self.workspace.hide_result(&earlier);

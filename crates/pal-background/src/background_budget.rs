@@ -17,7 +17,7 @@ pub use background_ledger::{BackgroundLedger, BackgroundRun, read_background_led
 use background_ledger::{LedgerEntry, LedgerEvent};
 
 /// Minimum share of the provider's rate limit that must be left to start background work.
-const LEFT_LEAST: f64 = 0.25;
+const LEFT_MIN: f64 = 0.25;
 
 /// Budget and ledger of background work.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl BackgroundBudget {
     /// Allows work of a source to start, or returns the reason against it for the user.
     pub fn may_begin(&self, source: &RequestSource, now: Timestamp) -> Result<(), String> {
         let source = source.as_str();
-        if let Some(limit) = self.line.rate_limit().filter(|limit| limit.remaining_share < LEFT_LEAST) {
+        if let Some(limit) = self.line.rate_limit().filter(|limit| limit.remaining_share < LEFT_MIN) {
             let (left, of) = (100.0 * limit.remaining_share, limit.resource.replace('-', " "));
             return Err(format!(
                 "{source}: not now, because {left:.0} % are left of the {of} that the provider allows"

@@ -142,7 +142,7 @@ impl KeepaliveThread {
         let dialect = self.line.endpoint().dialect();
         let call = RequestEncoder::new(&self.card, dialect, None).encode(&request, pause.pinging.betas());
         let timed = TimedExchange::begin(source.clone(), &self.card, dialect, request.max_tokens());
-        let (exchange, exchanged) = timed.ask_aside(&self.line, call, &self.card, &pause.cancel);
+        let (exchange, exchanged) = timed.ask_in_background(&self.line, call, &self.card, &pause.cancel);
         if let Some(usage) = exchange.usage() {
             self.allowance.record_usage(&source, usage, exchanged.cost, self.clock.now());
             self.allowance.ended(&source, &[], self.clock.now());

@@ -196,7 +196,7 @@ impl AnswerSource for ModelRequester {
         let call = self.encoder.encode(&request, fork.betas());
         let dialect = connection.endpoint().dialect();
         let timed = TimedExchange::begin(source.clone(), card, dialect, request.max_tokens());
-        let exchange = timed.exchange_aside(connection, call, card, cancel, &**listener);
+        let exchange = timed.exchange_in_background(connection, call, card, cancel, &**listener);
         if let Some(usage) = exchange.usage() {
             budget.record_usage(source, usage, card.cost(usage), clock.now());
         }
@@ -553,9 +553,12 @@ mod tests {
         }
     }
 
+    /// Ids of the calls that were started.
+    type StartedCalls = Arc<Mutex<Vec<String>>>;
+
     /// The tools `Look` and `Secret`, which are read-only, and `Change`; and the list of calls that they started.
-    fn slow_tools() -> (Vec<Box<dyn ToolHandler>>, Arc<Mutex<Vec<String>>>) {
-        let started = Arc::<Mutex<Vec<String>>>::default();
+    fn slow_tools() -> (Vec<Box<dyn ToolHandler>>, StartedCalls) {
+        let started = StartedCalls::default();
         let tools = [("Look", true), ("Secret", true), ("Change", false)];
         let tools = tools.map(|(name, is_read_only)| -> Box<dyn ToolHandler> {
             Box::new(SlowTool { name, is_read_only, running: Arc::default(), started: Arc::clone(&started) })

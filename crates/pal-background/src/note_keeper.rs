@@ -27,7 +27,7 @@ pub use inline_notes::{NOTES_ATTACHMENT, NotesReminder};
 const WAIT: Duration = Duration::from_secs(15);
 
 /// Interval for checking cancellation during that wait.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Keeps the notes of a session.
 pub struct NoteKeeper {
@@ -153,7 +153,7 @@ impl NoteKeeper {
         if let NotesBackend::Fork(forking) = &mut self.writer {
             let until = Instant::now() + WAIT;
             while forking.is_running() && Instant::now() < until && !cancel.is_cancelled() {
-                let _ = forking.take_in(&mut self.kept, LOOK_EVERY);
+                let _ = forking.take_in(&mut self.kept, POLL_INTERVAL);
             }
         }
         let noted = self.kept.noted?;
@@ -264,7 +264,7 @@ mod tests {
         let file = folder.path().join("notes.md");
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                std::thread::sleep(LOOK_EVERY * 2);
+                std::thread::sleep(POLL_INTERVAL * 2);
                 std::fs::write(&file, "# State\n_Now._\nHalf done.\n").unwrap();
                 sender.send(Ok(ForkReport { changes: 1, ..ForkReport::default() })).unwrap();
             });

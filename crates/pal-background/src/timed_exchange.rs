@@ -67,7 +67,7 @@ impl TimedExchange {
     }
 
     /// Runs a background exchange and reports it to the listener.
-    pub fn exchange_aside(
+    pub fn exchange_in_background(
         self,
         line: &ProviderConnection,
         call: ApiCall,
@@ -75,13 +75,13 @@ impl TimedExchange {
         cancel: &CancelToken,
         listener: &dyn ExchangeListener,
     ) -> ProviderExchange {
-        let (exchange, exchanged) = self.ask_aside(line, call, card, cancel);
+        let (exchange, exchanged) = self.ask_in_background(line, call, card, cancel);
         listener.report_exchange(exchanged);
         exchange
     }
 
     /// Runs a background exchange and returns its report.
-    pub fn ask_aside(
+    pub fn ask_in_background(
         mut self,
         line: &ProviderConnection,
         call: ApiCall,

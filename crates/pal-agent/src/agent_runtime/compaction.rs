@@ -19,7 +19,7 @@ impl AgentRuntime<'_> {
     /// Runs the hooks and collects the inputs of a compaction.
     pub(crate) fn prepare_compaction(&mut self, order: &CompactionRequest, view: &View) -> CompactionInputs {
         let said = self.hooks.compacting(order, self.permissions.mode, &self.inbox.handle.cancel());
-        self.tell_notices();
+        self.report_notices();
         if said.blocked_by.is_none() {
             self.events.send(AgentEvent::Compacting { tokens: view.size().tokens });
         }
@@ -78,11 +78,11 @@ impl AgentRuntime<'_> {
             self.tools.workspace.record_seen(Path::new(path), seen.clone());
         }
         let said = self.hooks.compacted(boundary, self.permissions.mode, &self.inbox.handle.cancel());
-        self.tell_notices();
+        self.report_notices();
         CompactionFollowUp {
             prefix: self.renewed(view),
             notes: said.into_iter().map(|text| ("hook", text)).collect(),
-            announcement: self.project.announcement(&view.state().announced, &self.tools.catalogue),
+            announcement: self.project.announcement(&view.state().announced, &self.tools.catalog),
         }
     }
 

@@ -49,7 +49,7 @@ impl ToolExecutor for AgentRuntime<'_> {
             let mut returned = self.look_inside(session, config, &call);
             let common = self.hooks.common(self.tools.workspace.directory(), self.permissions.mode);
             self.hooks.tool_used(&call, &mut returned, begun.elapsed(), &common, &self.inbox.handle.cancel());
-            self.tell_notices();
+            self.report_notices();
             self.report_ended_call(&returned.call, returned.is_error, &returned.content);
             self.inbox.ready.push(RunInput::CallReturned(returned));
             return;
@@ -96,7 +96,7 @@ impl PermissionPrompt for AgentRuntime<'_> {
             &self.hooks,
             &self.inbox.handle.cancel(),
         );
-        self.tell_notices();
+        self.report_notices();
         self.pending.attach("hook", judged.notes);
         if let Some(denial) = judged.denial {
             self.permissions.denials.push(denial);
@@ -110,7 +110,7 @@ impl TurnHooks for AgentRuntime<'_> {
     fn check_prompt(&mut self, session: &mut Session, prompt: &Content) -> Result<(), String> {
         let said =
             self.hooks.prompt_submitted(session, prompt, self.permissions.mode, &self.inbox.handle.cancel());
-        self.tell_notices();
+        self.report_notices();
         let said = said?;
         self.pending.attach("hook", said);
         Ok(())
@@ -122,10 +122,10 @@ impl TurnHooks for AgentRuntime<'_> {
         if let Some(notice) = self.tools.limit_outputs(now) {
             self.events.notice(notice);
         }
-        self.tell_mode();
+        self.announce_mode();
         self.pending.append_usage(session, now)?;
         self.background.end_pause(session, &mut self.events)?;
-        self.look_at_servers(session);
+        self.poll_servers(session);
         let changes = self.project.changes();
         self.pending.attach("instructions", changes);
         self.remind_of_notes(session);
@@ -136,7 +136,7 @@ impl TurnHooks for AgentRuntime<'_> {
         let is_off = self.switches.is_off(KillSwitch::Prefetch);
         if let Some(remembering) = self.memory.as_mut() {
             for file in self.inbox.handle.take_remembered() {
-                remembering.hand_over_new(session, &file, now)?;
+                remembering.deliver_new(session, &file, now)?;
             }
             match is_off {
                 true => remembering.give_up(),
@@ -144,7 +144,7 @@ impl TurnHooks for AgentRuntime<'_> {
             }
         }
         if let Some(announced) =
-            self.project.announcement(&session.view().state().announced, &self.tools.catalogue)
+            self.project.announcement(&session.view().state().announced, &self.tools.catalog)
         {
             session.announce(&announced, now)?;
         }
@@ -165,7 +165,7 @@ impl TurnHooks for AgentRuntime<'_> {
     fn check_stop(&mut self, _session: &mut Session, last: &str, is_repeated: bool) -> Result<(), String> {
         let stopping =
             self.hooks.stopping(last, is_repeated, self.permissions.mode, &self.inbox.handle.cancel());
-        self.tell_notices();
+        self.report_notices();
         stopping
     }
 }

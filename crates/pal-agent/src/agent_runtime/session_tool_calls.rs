@@ -31,7 +31,7 @@ impl AgentRuntime<'_> {
             )
             .map(|text| vec![ContentBlock::text(&text)]),
             session_tools::CONTEXT => {
-                self.tell_context(session, config, call).map(|text| vec![ContentBlock::text(&text)])
+                self.report_context(session, config, call).map(|text| vec![ContentBlock::text(&text)])
             }
             TOOL_SEARCH => self.search_tools(session, call),
             _ => Err(String::from(
@@ -43,7 +43,7 @@ impl AgentRuntime<'_> {
         ToolCallResult::plain(&call.id, content, is_error)
     }
 
-    fn tell_context(
+    fn report_context(
         &mut self,
         session: &Session,
         config: &SessionConfig,
@@ -61,17 +61,16 @@ impl AgentRuntime<'_> {
     fn search_tools(&mut self, session: &Session, call: &ToolCall) -> Result<Vec<ContentBlock>, String> {
         let input = pal_tools::ToolInput(call.input.clone());
         let query = input.text("query").ok_or("give a `query`: what the tool shall do")?;
-        self.look_at_servers(session);
+        self.poll_servers(session);
         // `select:` must find all named tools; any other query needs one match.
         let wanted = query.trim().strip_prefix("select:").map_or(1, |names| names.split(',').count());
-        while self.tools.catalogue.search(&query).len() < wanted
+        while self.tools.catalog.search(&query).len() < wanted
             && self.mcp.await_one(&self.inbox.handle.cancel())
         {
-            self.look_at_servers(session);
+            self.poll_servers(session);
         }
-        let found = self.tools.catalogue.search(&query);
-        let mut blocks =
-            self.tools.catalogue.render_search_result(&self.model.card, &found).blocks().to_vec();
+        let found = self.tools.catalog.search(&query);
+        let mut blocks = self.tools.catalog.render_search_result(&self.model.card, &found).blocks().to_vec();
         if found.is_empty() {
             blocks.extend(self.mcp.missing().map(|text| ContentBlock::text(&text)));
         }
@@ -80,8 +79,8 @@ impl AgentRuntime<'_> {
 
     /// Updates the catalog with the tools that servers offer now, if the requests of this session can reach
     /// them.
-    pub(crate) fn look_at_servers(&mut self, session: &Session) {
-        self.tell_servers();
+    pub(crate) fn poll_servers(&mut self, session: &Session) {
+        self.announce_servers();
         let specs = self.mcp.specs();
         let has_way = session.view().prefix().is_some_and(|prefix| lists_way(&prefix.tools));
         if !has_way {
@@ -94,14 +93,14 @@ impl AgentRuntime<'_> {
         if specs == self.mcp.seen {
             return;
         }
-        self.tools.catalogue.set_late_tools(&specs);
+        self.tools.catalog.set_late_tools(&specs);
         self.tools.all =
-            Arc::new(all_tools(&self.mcp, &self.tools.shell, &self.subagents, &self.tools.catalogue));
+            Arc::new(all_tools(&self.mcp, &self.tools.shell, &self.subagents, &self.tools.catalog));
         self.mcp.seen = specs;
     }
 
     /// Reports changes of servers to the user.
-    pub(crate) fn tell_servers(&mut self) {
+    pub(crate) fn announce_servers(&mut self) {
         for notice in self.mcp.servers.take_changes() {
             self.events.notice(notice);
         }
@@ -124,17 +123,17 @@ fn lists_way(tools: &SharedText) -> bool {
     tools.contains(&format!("\"name\":\"{CALL_TOOL}\""))
 }
 
-/// All tools that can be executed: the built-in ones, and those of MCP servers in the catalogue.
+/// All tools that can be executed: the built-in ones, and those of MCP servers in the catalog.
 pub(crate) fn all_tools(
     mcp: &McpServers,
     shell: &Arc<Shell>,
     subagents: &Arc<Subagents>,
-    catalogue: &ToolCatalog,
+    catalog: &ToolCatalog,
 ) -> Vec<Box<dyn ToolHandler>> {
     let mut all = pal_tools::builtin_tools();
     all.extend(pal_tools::shell_tools(shell));
     all.push(Box::new(AgentTool(Arc::clone(subagents))));
     all.push(Box::new(SendMessageTool(Arc::clone(subagents))));
-    all.extend(mcp.tools(catalogue));
+    all.extend(mcp.tools(catalog));
     all
 }

@@ -13,13 +13,13 @@ const LIST_RESOURCES: &str = "ListMcpResources";
 const READ_RESOURCE: &str = "ReadMcpResource";
 
 /// Maximum number of listed resources.
-const LISTED_MOST: usize = 200;
+const LISTED_MAX: usize = 200;
 
 /// Executable tools of servers that the catalog names.
-pub(super) fn of_servers(servers: &Arc<ServerPool>, catalogue: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
+pub(super) fn of_servers(servers: &Arc<ServerPool>, catalog: &ToolCatalog) -> Vec<Box<dyn ToolHandler>> {
     let offered = servers.tools();
     let mut tools: Vec<Box<dyn ToolHandler>> = Vec::new();
-    for tool in catalogue.late_tools() {
+    for tool in catalog.late_tools() {
         let servers = Arc::clone(servers);
         match &tool.spec.origin {
             ToolOrigin::Mcp { server } => {
@@ -123,9 +123,9 @@ impl ToolHandler for ListResourcesTool {
         if resources.is_empty() {
             return ToolOutput::text("No server lets anything be read under that name.");
         }
-        let mut lines: Vec<String> = resources.iter().take(LISTED_MOST).map(line).collect();
-        if resources.len() > LISTED_MOST {
-            lines.push(format!("{} more are not listed; name a server.", resources.len() - LISTED_MOST));
+        let mut lines: Vec<String> = resources.iter().take(LISTED_MAX).map(line).collect();
+        if resources.len() > LISTED_MAX {
+            lines.push(format!("{} more are not listed; name a server.", resources.len() - LISTED_MAX));
         }
         ToolOutput::text(&lines.join("\n"))
     }

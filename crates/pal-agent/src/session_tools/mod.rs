@@ -17,7 +17,7 @@ pub(crate) fn is_inner(name: &str) -> bool {
 }
 
 /// Returns whether the model still sees the original result of a call.
-pub(crate) fn is_in_sight(view: &View, call: &ToolUseId) -> bool {
+pub(crate) fn is_visible_file(view: &View, call: &ToolUseId) -> bool {
     let Some(shown) = view.result(call) else { return false };
     let is_whole = !shown.is_cleared && !shown.is_deleted && shown.spilled_to.is_none();
     is_whole && !is_cleared_by_provider(view, call)

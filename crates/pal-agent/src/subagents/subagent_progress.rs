@@ -20,10 +20,10 @@ use crate::options::ModelProfile;
 const LINE_TOKENS: u64 = 60;
 
 /// Maximum words of a line.
-const WORDS_MOST: usize = 8;
+const WORDS_MAX: usize = 8;
 
 /// Maximum characters of a call in the question.
-const CALL_MOST: usize = 120;
+const CALL_MAX: usize = 120;
 
 /// Asks at each interval about subagents with new calls, until the registry is gone.
 pub(super) fn watch(team: &Weak<Subagents>, every: Duration, stop: &Receiver<()>) {
@@ -52,7 +52,7 @@ fn ask(team: &Arc<Subagents>, smallest: &ModelProfile, name: &str, done: &[Strin
     let call = RequestEncoder::new(card, dialect, None).encode(&request, &smallest.cache.betas);
     let source = RequestSource::from_name(&format!("progress:{name}"));
     let timed = TimedExchange::begin(source, card, dialect, LINE_TOKENS);
-    said(&timed.exchange_aside(line, call, card, &CancelToken::new(), &team.sender))
+    said(&timed.exchange_in_background(line, call, card, &CancelToken::new(), &team.sender))
 }
 
 fn question(done: &[String]) -> String {
@@ -61,7 +61,7 @@ fn question(done: &[String]) -> String {
     );
     for call in done {
         question.push_str("- ");
-        question.extend(call.chars().take(CALL_MOST));
+        question.extend(call.chars().take(CALL_MAX));
         question.push('\n');
     }
     question.push_str(
@@ -94,7 +94,7 @@ fn tidy(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line = line.trim_matches(|letter: char| matches!(letter, '"' | '\'' | '“' | '”' | '.' | '*' | '`'));
     let words: Vec<&str> = line.split_whitespace().collect();
-    let is_line = !words.is_empty() && words.len() <= WORDS_MOST && !line.contains(char::is_control);
+    let is_line = !words.is_empty() && words.len() <= WORDS_MAX && !line.contains(char::is_control);
     is_line.then(|| words.join(" "))
 }
 
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn the_question_is_bounded() {
         let done = vec!["Bash ".repeat(1_000); 12];
-        assert!(question(&done).len() < 12 * (CALL_MOST + 4) + 700);
+        assert!(question(&done).len() < 12 * (CALL_MAX + 4) + 700);
     }
 }

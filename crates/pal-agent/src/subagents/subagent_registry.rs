@@ -24,16 +24,16 @@ use crate::parent_agent::{MessagePurpose, ParentAgent};
 pub(super) const TOO_MANY: &str = "Too many agents are at work already. Wait until one has ended.";
 
 /// Maximum number of running subagents.
-pub(crate) const AT_ONCE_MOST: usize = 8;
+pub(crate) const AT_ONCE_MAX: usize = 8;
 
 /// Maximum nesting depth of subagents.
-pub(crate) const DEPTH_MOST: usize = 3;
+pub(crate) const DEPTH_MAX: usize = 3;
 
 /// Grace period of subagents when the session ends.
 const END_TIME: Duration = Duration::from_secs(5);
 
 /// Number of recent calls kept for progress lines.
-const DONE_MOST: usize = 12;
+const DONE_MAX: usize = 12;
 
 /// Subagents of a session.
 pub(crate) struct Subagents {
@@ -229,7 +229,7 @@ impl Subagents {
     fn add(&self, name: &str, kind: &str, place: SubagentLocation) -> bool {
         let mut members = self.members();
         let is_taken = members.iter().any(|member| member.name == name && member.is_there());
-        if is_taken || members.iter().filter(|member| member.is_there()).count() >= AT_ONCE_MOST {
+        if is_taken || members.iter().filter(|member| member.is_there()).count() >= AT_ONCE_MAX {
             return false;
         }
         members.retain(|member| member.name != name);
@@ -310,7 +310,7 @@ impl Subagents {
     pub(super) fn does(&self, name: &str, what: &str) {
         let mut members = self.members();
         let Some(member) = members.iter_mut().find(|member| member.name == name) else { return };
-        if member.done.len() >= DONE_MOST {
+        if member.done.len() >= DONE_MAX {
             member.done.remove(0);
         }
         member.done.push(what.trim_end().to_owned());
@@ -373,7 +373,7 @@ impl Subagents {
     }
 
     /// Uses the mailbox of another process's team.
-    pub(crate) fn take_seat(&self, seat: Arc<TeamMailbox>) {
+    pub(crate) fn join_team(&self, seat: Arc<TeamMailbox>) {
         *self.mail.lock().unwrap_or_else(PoisonError::into_inner) = Some(seat);
     }
 
@@ -456,9 +456,9 @@ impl Subagents {
     }
 
     /// Polls the mailbox now.
-    pub(super) fn look_at_mail(&self) {
+    pub(super) fn poll_mail(&self) {
         if let Some(mail) = self.mail() {
-            mail.look_now();
+            mail.poll_now();
         }
     }
 

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 
 use super::AGENT;
 use super::FORKED;
-use super::subagent_registry::{DEPTH_MOST, SubagentSlot, Subagents, TOO_MANY};
+use super::subagent_registry::{DEPTH_MAX, SubagentSlot, Subagents, TOO_MANY};
 use super::worktree::Worktree;
 use crate::agent_handle::AgentSignal;
 use crate::options::{AgentOptions, SessionOrigin};
@@ -192,7 +192,7 @@ pub(crate) fn shaped(options: &mut AgentOptions, definition: Option<&AgentDefini
             (options.model.cache, options.model.run) = (known.cache, known.run);
         }
     }
-    if options.subagent.depth >= DEPTH_MOST {
+    if options.subagent.depth >= DEPTH_MAX {
         options.tools.without.push(SmolStr::new_static(AGENT));
     }
 }

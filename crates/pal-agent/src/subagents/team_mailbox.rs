@@ -25,7 +25,7 @@ use crate::parent_agent::MessagePurpose;
 pub(crate) const LEAD: &str = "lead";
 
 /// Polling interval of the mailbox.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum wait for a poll on request.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -113,7 +113,7 @@ impl TeamMailbox {
         let read = move || {
             let mut inbox = inbox;
             loop {
-                let nudged = match nudges.recv_timeout(LOOK_EVERY) {
+                let nudged = match nudges.recv_timeout(POLL_INTERVAL) {
                     Ok(waiting) => Some(waiting),
                     Err(RecvTimeoutError::Timeout) => None,
                     Err(RecvTimeoutError::Disconnected) => return,
@@ -183,17 +183,17 @@ impl TeamMailbox {
     }
 
     /// Takes the ids of messages read since the last call.
-    pub(crate) fn take_heard(&self) -> Vec<String> {
+    pub(crate) fn take_received(&self) -> Vec<String> {
         std::mem::take(&mut self.state().heard).iter().map(ToString::to_string).collect()
     }
 
     /// Returns whether messages of the lead are unread.
-    pub(crate) fn has_words_of_lead(&self) -> bool {
+    pub(crate) fn has_lead_message(&self) -> bool {
         self.state().open.iter().any(|(_, from)| from.as_str() == LEAD)
     }
 
     /// Polls now and waits for the result.
-    pub(crate) fn look_now(&self) {
+    pub(crate) fn poll_now(&self) {
         let (waiting, done) = channel::<()>();
         let nudge = self.nudge.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if nudge.is_some_and(|nudge| nudge.send(waiting).is_ok()) {
@@ -202,7 +202,7 @@ impl TeamMailbox {
     }
 
     /// Sends a text to the lead, present or not.
-    pub(crate) fn tell_lead(&self, summary: &str, text: &str) {
+    pub(crate) fn notify_lead(&self, summary: &str, text: &str) {
         if let Err(error) = self.say(&self.lead, MessagePurpose::Text, (summary, text), None) {
             tracing::warn!(error, "the lead cannot be told");
         }
@@ -276,7 +276,7 @@ impl TeamMailbox {
     }
 
     /// Confirms all shutdown requests.
-    pub(crate) fn agree_to_end(&self) {
+    pub(crate) fn approve_shutdown(&self) {
         let asked: Vec<AgentName> = {
             let mut state = self.state();
             let requests: Vec<MessageId> = state.asked.values().copied().collect();
@@ -319,7 +319,7 @@ impl TeamMailbox {
 
     /// Stops reading.
     pub(crate) fn end(&self) {
-        self.look_now();
+        self.poll_now();
         self.nudge.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

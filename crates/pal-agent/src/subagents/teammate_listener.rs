@@ -50,7 +50,7 @@ impl TeammateProcess {
             }
             TeammateMessage::Rests { heard } => {
                 // Its message is in the mailbox and must be read before it counts as idle.
-                team.look_at_mail();
+                team.poll_mail();
                 let mut state = self.state();
                 state.rests = true;
                 state.unheard.retain(|id| !heard.contains(id));

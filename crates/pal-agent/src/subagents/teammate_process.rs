@@ -17,7 +17,7 @@ const END_TIME: Duration = Duration::from_secs(5);
 pub(super) const ERRORS: &str = "errors.txt";
 
 /// Polling interval for its exit.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running teammate.
 pub(crate) struct TeammateProcess {
@@ -102,7 +102,7 @@ impl TeammateProcess {
         while Instant::now() < until {
             // The listener may hold the lock and has seen the exit.
             match self.process.try_lock().map(|mut process| process.try_wait()) {
-                Ok(Ok(None)) | Err(_) => std::thread::sleep(LOOK_EVERY),
+                Ok(Ok(None)) | Err(_) => std::thread::sleep(POLL_INTERVAL),
                 Ok(Ok(Some(_)) | Err(_)) => return,
             }
         }

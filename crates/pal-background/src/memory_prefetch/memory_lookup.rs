@@ -10,13 +10,13 @@ use std::thread::JoinHandle;
 use pal_memory::{MemoryLocation, MemoryStore};
 use pal_model::Timestamp;
 
-use super::FILES_MOST;
+use super::FILES_MAX;
 
 /// Extra results, since the model may read some of them itself.
-const FOUND_MOST: usize = 2 * FILES_MOST;
+const FOUND_MAX: usize = 2 * FILES_MAX;
 
 /// Minimum score as a share of the best score.
-const FITS_LEAST: f64 = 0.4;
+const FITS_MIN: f64 = 0.4;
 
 /// A matching memory.
 pub(super) struct MemoryMatch {
@@ -177,9 +177,9 @@ impl OpenMemory {
         let mut fitting = Vec::new();
         let mut is_broken = false;
         for memory in &mut self.memories {
-            match memory.search(words, FOUND_MOST + known.len(), now) {
+            match memory.search(words, FOUND_MAX + known.len(), now) {
                 Ok(found) => {
-                    let fits = found.into_iter().filter(|found| found.fit >= FITS_LEAST);
+                    let fits = found.into_iter().filter(|found| found.fit >= FITS_MIN);
                     fitting.extend(fits.filter_map(|found| read(memory, found)));
                 }
                 Err(error) => {
@@ -192,7 +192,7 @@ impl OpenMemory {
             self.memories.clear();
         }
         fitting.retain(|fitting| !known.contains(&fitting.path));
-        fitting.truncate(FOUND_MOST);
+        fitting.truncate(FOUND_MAX);
         fitting
     }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_any_more_is_never_seen() {
+    fn an_unawaited_lookup_is_never_shown() {
         let home = tempfile::tempdir().unwrap();
         let mut prefetch = MemoryLookup::new(place(home.path(), &["parser", "lexer"]));
         prefetch.begin(String::from("the parser"), BTreeSet::new(), now());
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_not_found_and_what_was_used_is_booked() {
+    fn known_memories_are_left_out_and_used_ones_recorded() {
         let home = tempfile::tempdir().unwrap();
         let place = place(home.path(), &["parser", "parsers"]);
         let mut prefetch = MemoryLookup::new(place.clone());

@@ -21,10 +21,10 @@ pub use prompt_index::memory_index;
 const MEMORY: &str = "memory";
 
 /// Maximum number of memories attached at once.
-const FILES_MOST: usize = 5;
+const FILES_MAX: usize = 5;
 
 /// Maximum bytes of one memory.
-const FILE_BYTES_MOST: usize = 8_000;
+const FILE_BYTES_MAX: usize = 8_000;
 
 /// Memory prefetch of a session.
 pub struct MemoryPrefetch {
@@ -113,7 +113,7 @@ impl MemoryPrefetch {
             }
             session.attach_file(MEMORY, &path, &text, now)?;
             used.push(fitting);
-            if used.len() == FILES_MOST {
+            if used.len() == FILES_MAX {
                 break;
             }
         }
@@ -122,7 +122,7 @@ impl MemoryPrefetch {
     }
 
     /// Attaches a memory that the user has just saved.
-    pub fn hand_over_new(
+    pub fn deliver_new(
         &mut self,
         session: &mut Session,
         file: &Path,
@@ -155,7 +155,7 @@ impl MemoryMatch {
             "From what is remembered of earlier sessions, last changed {day}; it may or may not matter now. Check what it says \
              before you rely on it."
         );
-        let mut end = self.text.len().min(FILE_BYTES_MOST);
+        let mut end = self.text.len().min(FILE_BYTES_MAX);
         while !self.text.is_char_boundary(end) {
             end -= 1;
         }

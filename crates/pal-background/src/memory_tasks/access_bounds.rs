@@ -15,10 +15,10 @@ use super::memory_editor::slug_of;
 use crate::fork_runner::AccessCheck;
 
 /// Timeout of read-only commands, in milliseconds.
-const COMMAND_MS_MOST: u64 = 30_000;
+const COMMAND_MS_MAX: u64 = 30_000;
 
 /// Maximum characters of command output.
-const PRINTED_MOST: usize = 20_000;
+const PRINTED_MAX: usize = 20_000;
 
 /// Access bounds of a run.
 #[derive(Clone)]
@@ -122,12 +122,12 @@ impl ToolHandler for ReadOnlyBash {
 
     fn run(&self, input: &ToolInput, running: &ToolContext<'_>) -> ToolOutput {
         let Some(command) = input.text("command") else { return ToolOutput::error("`command` is missing.") };
-        let limited = serde_json::json!({"command": command, "timeout": COMMAND_MS_MOST}).to_string();
+        let limited = serde_json::json!({"command": command, "timeout": COMMAND_MS_MAX}).to_string();
         let mut output = self.0.run(&ToolInput(limited.as_str().into()), running);
         let texts = output.content.iter().filter_map(|block| block.string("text"));
         let text = texts.collect::<Vec<_>>().join("\n");
-        if text.chars().count() > PRINTED_MOST {
-            let shown: String = text.chars().take(PRINTED_MOST).collect();
+        if text.chars().count() > PRINTED_MAX {
+            let shown: String = text.chars().take(PRINTED_MAX).collect();
             output.content =
                 ToolOutput::text(&format!("{shown}\n[more was printed: look for something narrower]"))
                     .content;

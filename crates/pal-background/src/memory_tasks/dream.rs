@@ -37,9 +37,9 @@ const DIRECTIVE: &str = include_str!("texts/dream_directive.md");
 const TOOLS: [&str; 6] = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"];
 
 /// Limits: responses, duration, and price in US dollars.
-const TURNS_MOST: u64 = 40;
-const TIME_MOST: Duration = Duration::from_secs(900);
-const COST_MOST: f64 = 3.0;
+const TURNS_MAX: u64 = 40;
+const TIME_MAX: Duration = Duration::from_secs(900);
+const COST_MAX: f64 = 3.0;
 
 /// Author name of its changes, before the run id.
 const AUTHOR: &str = "dream";
@@ -287,10 +287,10 @@ impl Dream {
                 clock: self.clock,
             },
             limits: ForkLimits {
-                turns_max: TURNS_MOST,
+                turns_max: TURNS_MAX,
                 progress: self.model.progress,
                 ends_when_written: false,
-                cost_max: Some(COST_MOST),
+                cost_max: Some(COST_MAX),
             },
             tools,
             workspace,
@@ -304,7 +304,7 @@ impl Dream {
             // Memories are data and must not speak for the system.
             .replace("{index}", &pal_model::escape_tags(index.trim_end()));
         let mut done = ForkReport::default();
-        let deadline = RunDeadline::after(TIME_MOST, &task.cancel).map_err(|error| error.to_string())?;
+        let deadline = RunDeadline::after(TIME_MAX, &task.cancel).map_err(|error| error.to_string())?;
         let worked = worker.run_with_report(&directive, &mut done);
         drop(deadline);
         allowance.ended(&source, &book.touched(), self.clock.now());
@@ -357,8 +357,8 @@ fn author(run: &str) -> Author {
 fn ended(worked: Result<(), String>, task: &DreamTask, begun: Instant) -> DreamState {
     match worked {
         Ok(()) => DreamState::Completed,
-        Err(_) if begun.elapsed() >= TIME_MOST => {
-            DreamState::Failed(format!("it took longer than {} min", TIME_MOST.as_secs() / 60))
+        Err(_) if begun.elapsed() >= TIME_MAX => {
+            DreamState::Failed(format!("it took longer than {} min", TIME_MAX.as_secs() / 60))
         }
         Err(_) if task.cancel.is_cancelled() => DreamState::Killed,
         Err(why) => DreamState::Failed(why),

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::dream_lock;
 
 /// Minimum interval between session scans.
-const SCANNED_FOR: Duration = Duration::from_secs(600);
+const SCAN_INTERVAL_MIN: Duration = Duration::from_secs(600);
 
 /// File whose modification time is that of the last session scan.
 const SCANNED: &str = ".consolidate-scanned";
@@ -96,7 +96,7 @@ impl DreamGates {
 
     fn scan(&self, now: Timestamp) -> DreamGate {
         let scanned = modified(&self.memory.join(SCANNED));
-        match left(scanned, now, SCANNED_FOR) {
+        match left(scanned, now, SCAN_INTERVAL_MIN) {
             None => gate("scan", true, "sessions were not counted in the last 10 min"),
             Some(_) => gate("scan", false, "sessions were counted less than 10 min ago"),
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_closes_nothing_for_ever() {
+    fn a_clock_set_back_closes_no_gate_forever() {
         let folder = tempfile::tempdir().unwrap();
         let gates = gates(folder.path(), true);
         dreamt(&gates, at(1_000 * HOUR));

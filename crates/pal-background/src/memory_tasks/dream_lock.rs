@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maximum bytes of the content.
-const BODY_BYTES_MOST: u64 = 64 << 10;
+const BODY_BYTES_MAX: u64 = 64 << 10;
 
 /// Checks whether a process is alive; tests replace it.
 pub(super) type ProcessCheck<'a> = &'a dyn Fn(&ProcessIdentity) -> bool;
@@ -195,7 +195,7 @@ fn make(memory: &Path) -> io::Result<()> {
 fn read(mut file: &File) -> io::Result<Option<LockFile>> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0))?;
-    let read = file.take(BODY_BYTES_MOST).read_to_string(&mut text);
+    let read = file.take(BODY_BYTES_MAX).read_to_string(&mut text);
     // Invalid text was not written by this program.
     Ok(read.ok().and_then(|_| LockFile::read(&text)))
 }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_it_from_the_living_and_everybody_from_the_dead() {
+    fn a_lock_is_taken_over_from_dead_holders_only() {
         let (folder, me) = (memory(), process(7, "100@boot"));
         let (done, _) = acquire(folder.path(), &me, "zero", &|_| true, at(5)).unwrap().unwrap();
         done.succeed().unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_taken_for_dead_does_not_give_back_what_is_not_theirs() {
+    fn a_holder_presumed_dead_cannot_release_the_lock_of_another() {
         let folder = memory();
         let (slow, quick) = (process(7, "100@boot"), process(8, "200@boot"));
         let (lost, _) = acquire(folder.path(), &slow, "one", &|_| true, at(10)).unwrap().unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_stands_in_it_it_can_be_taken() {
+    fn a_lock_file_with_any_content_can_be_acquired() {
         let folder = memory();
         for junk in [&b"junk"[..], b"7\n", b"x y\nbefore z\n", &[0xff, 0xfe], b"7 b\nbefore 5\n"] {
             std::fs::write(folder.path().join(FILE), junk).unwrap();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_come_at_once_one_gets_it() {
+    fn one_of_many_contenders_gets_the_lock() {
         let folder = memory();
         for round in 0..20 {
             let barrier = std::sync::Barrier::new(8);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::fork_runner::ForkTurn;
 
 /// Number of turns kept.
-const TURNS_MOST: usize = 30;
+const TURNS_MAX: usize = 30;
 
 /// State of a dream.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -148,7 +148,7 @@ impl DreamTask {
             tell(&turn);
         }
         shared.turns.push_back(turn);
-        while shared.turns.len() > TURNS_MOST {
+        while shared.turns.len() > TURNS_MAX {
             shared.turns.pop_front();
         }
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::clock::Clock;
 
 /// Maximum bytes of a memory, since contexts include it whole.
-const BYTES_MOST: usize = 32_000;
+const BYTES_MAX: usize = 32_000;
 
 /// A memory directory open for one run, with its changes.
 #[derive(Clone)]
@@ -126,8 +126,8 @@ fn check(file: &str) -> Result<(), String> {
     }
     let kind = file.lines().find_map(|line| line.strip_prefix("type:")).unwrap_or_default();
     kind.trim().trim_matches(['"', '\'']).parse::<MemoryKind>().map_err(|error| format!("{error}."))?;
-    if file.len() > BYTES_MOST {
-        return Err(format!("A memory may have {BYTES_MOST} bytes at most: say it shorter."));
+    if file.len() > BYTES_MAX {
+        return Err(format!("A memory may have {BYTES_MAX} bytes at most: say it shorter."));
     }
     Ok(())
 }

@@ -27,14 +27,14 @@ use crate::timed_exchange::ExchangeListener;
 const DIRECTIVE: &str = include_str!("texts/extract.md");
 
 /// Maximum requests: read, write, and repair.
-const TURNS_MOST: u64 = 5;
+const TURNS_MAX: u64 = 5;
 
 /// Maximum duration, and price in US dollars.
-const TIME_MOST: Duration = Duration::from_secs(180);
-const COST_MOST: f64 = 1.0;
+const TIME_MAX: Duration = Duration::from_secs(180);
+const COST_MAX: f64 = 1.0;
 
 /// Failures in a row that end extraction for the session.
-const FAILURES_MOST: u32 = 3;
+const FAILURES_MAX: u32 = 3;
 
 /// Minimum share of new content in the context, as 1/N: a fork pays for the whole context.
 const SHARE: u64 = 16;
@@ -144,7 +144,7 @@ impl Extraction {
     /// Starts a run, or schedules one after the current run.
     pub fn rested(&self, session: &Session, engine: &SessionConfig, now: Timestamp) {
         let mut shared = self.run.shared();
-        if shared.has_ended || shared.failures >= FAILURES_MOST {
+        if shared.has_ended || shared.failures >= FAILURES_MAX {
             return;
         }
         let branch = session.view().branch();
@@ -275,10 +275,10 @@ impl ExtractionRunner {
             fork: span.aside,
             model: self.model.clone(),
             limits: ForkLimits {
-                turns_max: TURNS_MOST,
+                turns_max: TURNS_MAX,
                 progress: self.progress,
                 ends_when_written: true,
-                cost_max: Some(COST_MOST),
+                cost_max: Some(COST_MAX),
             },
             tools: book.tools(),
             workspace: self.workspace(&directory),
@@ -287,7 +287,7 @@ impl ExtractionRunner {
             cancel: cancel.clone(),
         };
         let mut done = ForkReport::default();
-        let deadline = RunDeadline::after(TIME_MOST, cancel).map_err(|error| error.to_string())?;
+        let deadline = RunDeadline::after(TIME_MAX, cancel).map_err(|error| error.to_string())?;
         let worked = worker.run_with_report(&directive, &mut done);
         drop(deadline);
         self.model.budget.ended(&source(), &book.touched(), self.model.clock.now());
@@ -316,7 +316,7 @@ impl ExtractionRunner {
             .replace("{messages}", &messages.to_string())
             .replace("{directory}", &directory.display().to_string())
             .replace("{today}", &(self.today)())
-            .replace("{turns}", &TURNS_MOST.to_string())
+            .replace("{turns}", &TURNS_MAX.to_string())
             .replace("{index}", &pal_model::escape_tags(index))
     }
 

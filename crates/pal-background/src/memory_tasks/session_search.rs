@@ -15,13 +15,13 @@ use smol_str::SmolStr;
 /// Tool name.
 const NAME: &str = "SearchSessions";
 /// Maximum passages per search and per session.
-const PASSAGES_MOST: usize = 20;
+const PASSAGES_MAX: usize = 20;
 const PASSAGES_OF_SESSION: usize = 4;
 /// Characters around a match.
 const AROUND: usize = 200;
 /// Maximum sessions and bytes to search, newest first.
-const SESSIONS_MOST: usize = 60;
-const BYTES_MOST: u64 = 128 << 20;
+const SESSIONS_MAX: usize = 60;
+const BYTES_MAX: u64 = 128 << 20;
 
 /// Searches the sessions of a project.
 pub(super) struct SearchSessionsTool {
@@ -81,7 +81,7 @@ impl SearchSessionsTool {
         let (mut passages, mut bytes) = (Vec::new(), 0);
         for (log, length) in self.logs() {
             bytes += length;
-            if bytes > BYTES_MOST || passages.len() >= PASSAGES_MOST || cancel.is_cancelled() {
+            if bytes > BYTES_MAX || passages.len() >= PASSAGES_MAX || cancel.is_cancelled() {
                 break;
             }
             let Ok(reader) = LogReader::open(&log) else { continue };
@@ -97,7 +97,7 @@ impl SearchSessionsTool {
                 }
             }
         }
-        passages.truncate(PASSAGES_MOST);
+        passages.truncate(PASSAGES_MAX);
         match passages.is_empty() {
             true => String::from("Nothing was found. Try fewer or other words."),
             false => passages.join("\n"),
@@ -115,7 +115,7 @@ impl SearchSessionsTool {
             })
             .collect();
         logs.sort();
-        logs.into_iter().rev().take(SESSIONS_MOST).map(|(_, log, length)| (log, length)).collect()
+        logs.into_iter().rev().take(SESSIONS_MAX).map(|(_, log, length)| (log, length)).collect()
     }
 }
 

@@ -20,10 +20,10 @@ use crate::fork_runner::{AccessCheck, ForkLimits, ForkModel, ForkReport, ForkRun
 use crate::timed_exchange::ExchangeListener;
 
 /// Failures in a row that end note keeping for the session.
-const FAILURES_MOST: u32 = 3;
+const FAILURES_MAX: u32 = 3;
 
 /// Maximum requests of one fork: an edit and a few repairs.
-const TURNS_MOST: u64 = 4;
+const TURNS_MAX: u64 = 4;
 
 /// Writes notes with a fork.
 pub(super) struct ForkNoteWriter {
@@ -74,7 +74,7 @@ impl ForkNoteWriter {
         now: Timestamp,
     ) -> Option<String> {
         let failed = self.take_in(kept, Duration::ZERO);
-        if !is_due || self.is_running() || self.failures >= FAILURES_MOST {
+        if !is_due || self.is_running() || self.failures >= FAILURES_MAX {
             return failed;
         }
         match self.model.budget.may_begin(&source(), now) {
@@ -108,7 +108,7 @@ impl ForkNoteWriter {
             fork: aside,
             model: self.model.clone(),
             limits: ForkLimits {
-                turns_max: TURNS_MOST,
+                turns_max: TURNS_MAX,
                 progress: self.progress,
                 ends_when_written: true,
                 cost_max: None,
@@ -165,7 +165,7 @@ impl ForkNoteWriter {
             Err(why) => {
                 self.failures += 1;
                 let next =
-                    if self.failures < FAILURES_MOST { "" } else { "; no more are written in this session" };
+                    if self.failures < FAILURES_MAX { "" } else { "; no more are written in this session" };
                 Some(format!("the notes of the session were not updated: {why}{next}"))
             }
         }

@@ -10,7 +10,7 @@ use pal_permissions::{PermissionMode, RuleSet, SandboxLevel, Verdict, confine_co
 use crate::scratch_project::{ProjectFixture, SECRET, fixtures};
 
 /// Default number of lines that are run.
-const CASES: usize = 1_000;
+const CASES: usize = 400;
 
 /// Number of lines per sandbox.
 const BATCH: usize = 50;

@@ -32,7 +32,7 @@ fn shown(view: &View) -> (String, String, String, String) {
 }
 
 proptest! {
-    #![proptest_config(config(12_000))]
+    #![proptest_config(config(3_000))]
 
     /// The basic law. Any prefix of a random log is one too, so comparing now and then is enough.
     #[test]
@@ -66,7 +66,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(12_000))]
+    #![proptest_config(config(3_000))]
 
     /// For any log, the strict validator accepts the request.
     #[test]
@@ -113,7 +113,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(4_000))]
+    #![proptest_config(config(1_000))]
 
     /// The same laws where results are deleted from the provider's cache; and deleting changes no block before it.
     #[test]
