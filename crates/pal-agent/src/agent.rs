@@ -230,6 +230,14 @@ impl<'a> Agent<'a> {
         }
         self.runtime.background.end_memory_work();
         self.runtime.subagents.end();
+        // What ended work has used up to now belongs to the session.
+        while let Ok(signal) = self.runtime.inbox.signals.try_recv() {
+            self.keep(signal);
+        }
+        let now = self.runtime.clock.now();
+        if let Err(error) = self.runtime.pending.append_usage(&mut self.session, now) {
+            tracing::warn!(%error, "usage of background work is not in the log");
+        }
         self.runtime.mcp.stop();
         self.runtime.tools.shell.shut_down();
     }

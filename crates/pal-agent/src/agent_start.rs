@@ -16,7 +16,7 @@ use pal_project::{ProjectSnapshot, take_project_snapshot};
 use pal_prompt::{Capability, ToolCatalog};
 use pal_provider::RequestEncoder;
 use pal_run::Run;
-use pal_settings::KillSwitch;
+use pal_settings::{KillSwitch, LearnedWindows};
 use pal_tools::{MediaSupport, Workspace, hidden_files};
 use smol_str::SmolStr;
 
@@ -26,10 +26,10 @@ use crate::agent_inbox::AgentInbox;
 use crate::agent_runtime::{AgentRuntime, all_tools};
 use crate::background_tasks::BackgroundTasks;
 use crate::conversation_model::ConversationModel;
+use crate::disk_output_limit::OutputLimit;
 use crate::event_sink::EventSink;
 use crate::hook_runner::HookRunner;
 use crate::options::{AgentOptions, SessionOrigin};
-use crate::output_limit::OutputLimit;
 use crate::pending_entries::PendingEntries;
 use crate::permission_checker::PermissionChecker;
 use crate::project_context::ProjectContext;
@@ -309,7 +309,13 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
     let card = options.model.lens.card.clone();
     let cache_key = opened.session.view().branch().first().map(|entry| format!("pal-{}", entry.id));
     let encoder = RequestEncoder::new(&card, connection.endpoint().dialect(), cache_key);
-    ConversationModel { connection, encoder, card, time_waited: Duration::ZERO }
+    ConversationModel {
+        connection,
+        encoder,
+        card,
+        windows: LearnedWindows::in_home(&options.home),
+        time_waited: Duration::ZERO,
+    }
 }
 
 fn output_limit(options: &AgentOptions, opened: &OpenedSession) -> Option<OutputLimit> {

@@ -7,9 +7,11 @@ use pal_background::TimedExchange;
 use pal_context::{SummaryQuestion, SummaryReply};
 use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange};
 use pal_events::AgentEvent;
-use pal_model::{BlockType, ContentBlock, ModelCard, RequestSource, Usage};
+use pal_model::text::group_digits;
+use pal_model::{BlockType, ContentBlock, ContextOverflow, ModelCard, RequestSource, Usage};
 use pal_process::CancelToken;
 use pal_provider::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder};
+use pal_settings::LearnedWindows;
 use pal_view::Request;
 use pal_wire::{BlockDelta, FailureKind, ProviderFailure, ResponseEvent as Heard};
 use smol_str::SmolStr;
@@ -28,11 +30,29 @@ pub(crate) struct ConversationModel {
     pub(crate) connection: Arc<ProviderConnection>,
     pub(crate) encoder: RequestEncoder,
     pub(crate) card: ModelCard,
+    /// Windows that providers stated.
+    pub(crate) windows: LearnedWindows,
     /// Time spent waiting for the provider since the prompt.
     pub(crate) time_waited: Duration,
 }
 
 impl ConversationModel {
+    /// Stores the window that the provider stated; returns the notice for the user.
+    pub(crate) fn learn_window(&self, window: u64) -> Option<String> {
+        let ModelCard { model, window: promised, .. } = &self.card;
+        let remembered = match self.windows.learn(self.connection.endpoint().address(), model, window) {
+            Ok(false) => return None,
+            Ok(true) => String::from("remembered for this server"),
+            Err(error) => format!("it cannot be remembered: {error}"),
+        };
+        Some(format!(
+            "the server accepts {} tokens for {model}, not {} as its model card says ({remembered}). To set it yourself, \
+             write to models.toml in the home directory: [models.\"{model}\"] window = {window}",
+            group_digits(window),
+            group_digits(*promised),
+        ))
+    }
+
     /// Sends a request of the conversation and streams its answer as events.
     pub(crate) fn exchange(
         &mut self,
@@ -124,11 +144,11 @@ impl ConversationModel {
                 stop_reason: finished.stop_reason,
             }),
             ExchangeEnd::Failed(failure) => match failure.kind {
-                FailureKind::TooLong { have, limit } if started.is_none() => {
-                    RequestOutcome::TooLong { have, limit, message: failure.message }
+                FailureKind::TooLong(overflow) if started.is_none() => {
+                    RequestOutcome::TooLong { overflow, message: failure.message }
                 }
                 FailureKind::TooLarge if started.is_none() => {
-                    RequestOutcome::TooLong { have: None, limit: None, message: failure.message }
+                    RequestOutcome::TooLong { overflow: ContextOverflow::UNKNOWN, message: failure.message }
                 }
                 FailureKind::Invalid if started.is_none() && is_about_media(&failure.message) => {
                     RequestOutcome::MediaRefused(failure.message)
@@ -177,8 +197,8 @@ impl ConversationModel {
             }
             ExchangeEnd::Failed(failure) => {
                 let reply = match failure.kind {
-                    FailureKind::TooLong { have, limit } => SummaryReply::TooLong { have, limit },
-                    FailureKind::TooLarge => SummaryReply::TooLong { have: None, limit: None },
+                    FailureKind::TooLong(overflow) => SummaryReply::TooLong(overflow),
+                    FailureKind::TooLarge => SummaryReply::TooLong(ContextOverflow::UNKNOWN),
                     _ => SummaryReply::Failed(failure.message),
                 };
                 SummaryExchange { reply, answered: None }

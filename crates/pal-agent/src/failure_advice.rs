@@ -5,7 +5,7 @@ use pal_wire::FailureKind;
 /// Next step for the user after a failure of the provider. The session is saved in every case.
 pub(crate) fn next_step(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::TooLong { .. } | FailureKind::TooLarge => {
+        FailureKind::TooLong(_) | FailureKind::TooLarge => {
             "go on with a model that has a larger window (--model), or compact the session first (pal compact)"
         }
         FailureKind::Authentication | FailureKind::Permission => {

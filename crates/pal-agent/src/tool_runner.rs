@@ -13,7 +13,7 @@ use pal_run::ToolCall;
 use pal_tools::{Shell, ToolHandler, Workspace};
 use smol_str::SmolStr;
 
-use crate::output_limit::OutputLimit;
+use crate::disk_output_limit::OutputLimit;
 use crate::session_tools;
 
 /// The tools of a session, and the calls that use them.

@@ -8,7 +8,7 @@ use pal_engine::{
     CompactionObserver, FileReader, ModelClient, Notifier, OutgoingRequest, RequestOutcome, SummaryExchange,
     TimeSource,
 };
-use pal_model::{ModelCard, Timestamp, Usage};
+use pal_model::{ContextOverflow, ModelCard, Timestamp, Usage};
 use pal_process::CancelToken;
 use pal_provider::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder};
 use pal_report::sanitize;
@@ -82,8 +82,8 @@ impl SummaryClient {
     fn failed(&mut self, failure: &WireFailure) -> SummaryReply {
         let message = sanitize(&failure.message);
         let hopeless = match failure.kind {
-            FailureKind::TooLong { have, limit } => return SummaryReply::TooLong { have, limit },
-            FailureKind::TooLarge => return SummaryReply::TooLong { have: None, limit: None },
+            FailureKind::TooLong(overflow) => return SummaryReply::TooLong(overflow),
+            FailureKind::TooLarge => return SummaryReply::TooLong(ContextOverflow::UNKNOWN),
             FailureKind::Authentication | FailureKind::Permission => "the provider rejects the API key",
             FailureKind::Billing => "the provider account has a billing problem",
             FailureKind::NotFound => "the provider does not know the model or the URL",

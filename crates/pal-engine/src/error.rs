@@ -48,10 +48,13 @@ pub enum EngineError {
     Full(String),
     /// The provider rejects the request as too long even after all reductions.
     #[error(
-        "the provider finds the request too long even after a compaction ({message}); nothing is lost. \
-         Compact with instructions on what to keep, choose a model with a larger window, or start a new session"
+        "the provider finds the request too long although everything was left out that can be ({message}); nothing is \
+         lost. System prompt, tools and instructions alone have about {fixed_tokens} tokens: shorten the instruction \
+         files, switch off MCP servers, or choose a model with a larger window"
     )]
     TooLong {
+        /// Tokens that no compaction removes, as text.
+        fixed_tokens: String,
         /// Message of the provider.
         message: String,
     },

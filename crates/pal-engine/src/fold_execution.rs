@@ -85,7 +85,7 @@ impl Session {
         let question = SummaryQuestion { method: SummaryMethod::Fork, request };
         Ok(match self.ask(&question, &params, config, now, host)? {
             SummaryReply::Response(blocks) => read_summary(&blocks).ok().or_else(|| joined_text(&blocks)),
-            SummaryReply::TooLong { .. } | SummaryReply::Failed(_) => None,
+            SummaryReply::TooLong(_) | SummaryReply::Failed(_) => None,
         })
     }
 }

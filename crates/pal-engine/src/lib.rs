@@ -42,6 +42,7 @@ mod conversation_fork;
 mod error;
 mod fold_execution;
 mod keepalive_plan;
+mod length_refusal;
 mod media_refusal;
 mod model_client;
 mod offline_host;

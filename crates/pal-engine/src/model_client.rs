@@ -1,7 +1,7 @@
 //! The model behind a session: requests that leave, and what becomes of them.
 
 use pal_context::{SummaryQuestion, SummaryReply};
-use pal_model::{ContentBlock, ResponseId, Timestamp, Usage};
+use pal_model::{ContentBlock, ContextOverflow, ResponseId, Timestamp, Usage};
 use pal_view::Request;
 use smol_str::SmolStr;
 
@@ -12,6 +12,10 @@ pub trait ModelClient {
 
     /// Asks a model for a summary, with these beta headers.
     fn ask(&mut self, question: &SummaryQuestion, betas: &[SmolStr], now: Timestamp) -> SummaryExchange;
+
+    /// Notes that the provider accepts only `window` tokens for this model, less than its card says. Called after a
+    /// request of that size was accepted.
+    fn learn_window(&mut self, _window: u64) {}
 
     /// Returns whether the user has cancelled the work under way.
     fn is_cancelled(&self) -> bool {
@@ -39,10 +43,8 @@ pub enum RequestOutcome {
     Answered(ModelResponse),
     /// The request exceeds the model's limit.
     TooLong {
-        /// Tokens of the request, if the provider reported them.
-        have: Option<u64>,
-        /// The limit, if the provider reported it.
-        limit: Option<u64>,
+        /// Figures of the refusal.
+        overflow: ContextOverflow,
         /// Error message of the provider.
         message: String,
     },

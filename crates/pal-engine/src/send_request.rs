@@ -1,18 +1,19 @@
 //! Sends requests. If the provider rejects one as too long, or the window fills up before the answer ends, the
 //! context is reduced and sent again (§4.16).
 
-use pal_context::{CompactionTrigger, RequestParams, SummaryMethod, cache};
+use pal_context::{RequestParams, cache};
 use pal_model::{
-    CacheBreak, Decision, DecisionCost, DecisionKind, EntryBody, EntryDraft, EntryId, LayerReport, LogEntry,
-    RequestRecord, RequestSource, ResponseRecord, Timestamp, blocks_to_json,
+    CacheBreak, ContextOverflow, Decision, DecisionCost, DecisionKind, EntryBody, EntryDraft, EntryId,
+    LayerReport, LogEntry, RequestRecord, RequestSource, ResponseRecord, Timestamp, blocks_to_json,
 };
 use pal_view::{BreakpointPosition, Request};
 use smol_str::SmolStr;
 
 use crate::cache_watch::AnsweredRequest;
+use crate::length_refusal::{ContextReduction, StatedWindow, fitting_answer};
 use crate::{
-    CompactionResult, EngineError, ModelResponse, OutgoingRequest, PreparedRequest, RequestOutcome, Session,
-    SessionConfig, SessionHost,
+    EngineError, ModelResponse, OutgoingRequest, PreparedRequest, RequestOutcome, Session, SessionConfig,
+    SessionHost,
 };
 
 /// A request and its response.
@@ -28,26 +29,52 @@ pub struct RequestResult {
     pub cache_break: Option<CacheBreak>,
 }
 
-/// Maximum reductions of the context for one request: one with a model, one without.
-const REDUCTIONS_MAX: u64 = 2;
+/// Maximum reductions of the context after answers that the full window cut off: each of them was paid for.
+const CUT_ANSWERS_MAX: u64 = 2;
 
 /// Name of the layer that asks the provider to clear.
 const CLEARING: &str = "microcompact";
 
 impl Session {
     /// Prepares and sends a request of the conversation.
+    ///
+    /// If the provider accepts it only after refusals that stated a smaller window, that window limits the session from
+    /// then on.
     pub fn send(
         &mut self,
-        config: &SessionConfig,
+        config: &mut SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<RequestResult, EngineError> {
+        let (limits, max_tokens) = (config.limits, config.max_tokens);
+        let mut stated = None;
+        let result = self.send_until_accepted(config, &mut stated, now, host);
+        (config.limits, config.max_tokens) = (limits, max_tokens);
+        if let (Ok(_), Some(StatedWindow { window, provider_tokens })) = (&result, stated) {
+            config.limits = limits.lowered_to(window);
+            host.learn_window(provider_tokens);
+        }
+        result
+    }
+
+    fn send_until_accepted(
+        &mut self,
+        config: &mut SessionConfig,
+        stated: &mut Option<StatedWindow>,
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<RequestResult, EngineError> {
         let mut rejected = 0;
+        let mut reduction = ContextReduction::default();
+        let mut refusal = None;
         let may_compact = config.summary_methods.as_ref().is_none_or(|ways| !ways.is_empty());
-        let smaller_max = if may_compact { REDUCTIONS_MAX } else { 0 };
         loop {
             let now = host.now(now);
-            let mut prepared = self.prepare(config, now, host)?;
+            let mut prepared = match (self.prepare(config, now, host), refusal.take()) {
+                // The window is the one that the provider stated, so its own words say more.
+                (Err(EngineError::Full(_)), Some(message)) => return Err(self.too_long(message)),
+                (prepared, _) => prepared?,
+            };
             if host.is_cancelled() {
                 return Err(EngineError::Provider(String::from("interrupted before the request left")));
             }
@@ -64,14 +91,16 @@ impl Session {
             let outcome = host.send(&outgoing);
             self.log.finish_sync(syncing)?;
             match outcome {
-                RequestOutcome::Answered(answered) if is_cut(&answered) && rejected < smaller_max => {
+                RequestOutcome::Answered(answered)
+                    if may_compact && is_cut(&answered) && rejected < CUT_ANSWERS_MAX =>
+                {
                     // A truncated answer is part of the conversation and was paid for.
                     self.append_answer(&answered, now)?;
                     self.append_response(&answered, None, now)?;
                     self.answer_interrupted_calls(now)?;
                     host.discard_answer();
-                    host.notice(&notice(rejected, "the window was full before the answer ended"));
-                    self.make_smaller(rejected, None, config, now, host)?;
+                    host.notice(&reduction.notice("the window was full before the answer ended"));
+                    self.reduce(&mut reduction, &ContextOverflow::UNKNOWN, config, now, host)?;
                     rejected += 1;
                 }
                 RequestOutcome::Answered(answered) => {
@@ -88,13 +117,25 @@ impl Session {
                 }
                 RequestOutcome::Broke(broke) => return Err(EngineError::Broke(Box::new(broke))),
                 RequestOutcome::Failed(message) => return Err(EngineError::Provider(message)),
-                RequestOutcome::TooLong { message, .. } if rejected == smaller_max => {
-                    return Err(EngineError::TooLong { message });
-                }
-                RequestOutcome::TooLong { have, .. } => {
-                    host.notice(&notice(rejected, "the provider finds the request too long"));
-                    self.make_smaller(rejected, have, config, now, host)?;
+                RequestOutcome::TooLong { message, .. } if !may_compact => return Err(self.too_long(message)),
+                RequestOutcome::TooLong { overflow, message } => {
                     rejected += 1;
+                    let limits = config.limits;
+                    self.lower_limits(&overflow, config, stated);
+                    if let Some(answer) = fitting_answer(&overflow).filter(|room| *room < config.max_tokens) {
+                        config.max_tokens = answer;
+                        continue;
+                    }
+                    host.notice(&reduction.notice("the provider finds the request too long"));
+                    let is_smaller = self.reduce(&mut reduction, &overflow, config, now, host)?;
+                    // A refusal of what cannot be smaller may be a mistake of the server: it is tried once more.
+                    if is_smaller {
+                        refusal = Some(message);
+                    } else if rejected == 1 {
+                        (config.limits, *stated) = (limits, None);
+                    } else {
+                        return Err(self.too_long(message));
+                    }
                 }
             }
         }
@@ -223,38 +264,6 @@ impl Session {
             ..RequestRecord::new(source.clone(), self.view.newest_id(), self.view.lens().card.model.clone())
         };
         self.append(EntryDraft::request(&sent), now).map(|entry| entry.id)
-    }
-
-    /// Reduces the context: folds, then compacts, first with a model and the second time without.
-    fn make_smaller(
-        &mut self,
-        rejected: u64,
-        have: Option<u64>,
-        config: &SessionConfig,
-        now: Timestamp,
-        host: &mut dyn SessionHost,
-    ) -> Result<(), EngineError> {
-        let mut order = config.compaction_request(CompactionTrigger::Reactive);
-        if rejected == 0 {
-            self.drain(have, config, now, host)?;
-        } else {
-            order.methods = Some(vec![SummaryMethod::Extractive]);
-        }
-        match self.compact(order, config, now, host)? {
-            CompactionResult::Blocked(hook) => Err(EngineError::Full(format!(
-                "the provider finds the request too long, and the hook `{hook}` forbids compaction: change the hook, \
-                 or start anew"
-            ))),
-            CompactionResult::Done { .. } | CompactionResult::Refused(_) => Ok(()),
-        }
-    }
-}
-
-/// Notice before the context is reduced.
-fn notice(rejected: u64, why: &str) -> String {
-    match rejected {
-        0 => format!("{why}: compacting"),
-        _ => format!("still, {why}: compacting without a model"),
     }
 }
 

@@ -18,6 +18,7 @@ mod boundary;
 mod cache_break;
 mod chunked_text;
 mod content_block;
+mod context_overflow;
 mod decision;
 mod entry_draft;
 mod entry_payload;
@@ -45,6 +46,7 @@ pub use boundary::{
 pub use cache_break::{BreakCause, CacheBreak, RequestChange};
 pub use chunked_text::{ChunkedText, TextChunk};
 pub use content_block::{BlockType, Content, ContentBlock, blocks_to_json};
+pub use context_overflow::ContextOverflow;
 pub use decision::{Decision, DecisionCost, DecisionKind};
 pub use entry_draft::EntryDraft;
 pub use entry_payload::{

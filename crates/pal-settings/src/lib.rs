@@ -16,6 +16,7 @@
 mod allowed_rules;
 mod error;
 mod kill_switches;
+mod learned_windows;
 mod mcp_settings;
 mod resolve;
 mod rule_check;
@@ -32,6 +33,7 @@ mod trust;
 pub use allowed_rules::{allow, allow_and_tell};
 pub use error::SettingsError;
 pub use kill_switches::{KillSwitch, KillSwitches};
+pub use learned_windows::LearnedWindows;
 pub use mcp_settings::{McpSettings, ProjectSettings};
 pub use resolve::SettingEntry;
 pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};

@@ -107,6 +107,26 @@ impl WindowLimits {
         }
     }
 
+    /// Limits of a provider whose real window has `window` tokens; a larger one changes nothing.
+    pub fn lowered_to(&self, window: u64) -> WindowLimits {
+        if window >= self.window {
+            return *self;
+        }
+        let window = window.max(1);
+        let scaled = |budget: u64| (budget as f64 * window_scale(window)) as u64;
+        let reserve = self.reserve.min(scaled(RESERVE_MAX)).min(window / 2);
+        let effective = (window - reserve).min(self.effective).max(1);
+        let standard = effective.saturating_sub(scaled(AUTO_COMPACT_BUFFER)).max(1);
+        WindowLimits {
+            window,
+            reserve,
+            effective,
+            auto_compact: self.auto_compact.map(|threshold| threshold.min(standard)),
+            warning: effective.saturating_sub(scaled(WARNING_BUFFER)),
+            blocking: effective.saturating_sub(scaled(BLOCKING_BUFFER)),
+        }
+    }
+
     /// Fill level of a context of `tokens` tokens.
     pub fn fill(&self, tokens: u64) -> WindowFill {
         let goal = self.auto_compact.unwrap_or(self.effective).max(1);
@@ -168,6 +188,20 @@ mod tests {
             let limits = super::tests::limits(window, 64_000, WindowSettings::STANDARD);
             assert!(limits.effective >= 1 && limits.auto_compact >= Some(1), "{limits:?}");
         }
+    }
+
+    #[test]
+    fn lowered_limits_are_those_of_a_smaller_window() {
+        let large = limits(200_000, 64_000, WindowSettings::STANDARD);
+        for window in [1, 6_000, 30_000, 128_000, 199_000] {
+            assert_eq!(
+                large.lowered_to(window),
+                limits(window, 64_000, WindowSettings::STANDARD),
+                "{window}"
+            );
+        }
+        assert_eq!(large.lowered_to(200_000), large);
+        assert_eq!(large.lowered_to(1_000_000), large);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Failures of requests, in one vocabulary for all providers.
 
+use pal_model::ContextOverflow;
 use std::time::Duration;
 
 /// Failure of a request: no response, or an incomplete one.
@@ -41,12 +42,7 @@ impl ProviderFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// The prompt exceeds the context window.
-    TooLong {
-        /// Prompt tokens, if reported.
-        have: Option<u64>,
-        /// Maximum prompt tokens, if reported.
-        limit: Option<u64>,
-    },
+    TooLong(ContextOverflow),
     /// The request body is too large in bytes.
     TooLarge,
     /// The request is invalid.
@@ -87,7 +83,7 @@ impl FailureKind {
     /// Returns the name used in metrics.
     pub fn name(self) -> &'static str {
         match self {
-            FailureKind::TooLong { .. } => "too_long",
+            FailureKind::TooLong(_) => "too_long",
             FailureKind::TooLarge => "too_large",
             FailureKind::Invalid => "invalid",
             FailureKind::Authentication => "authentication",

@@ -69,7 +69,7 @@ fn is_passing(kind: FailureKind) -> bool {
         | FailureKind::Cut
         | FailureKind::Silent
         | FailureKind::Malformed => true,
-        FailureKind::TooLong { .. }
+        FailureKind::TooLong(_)
         | FailureKind::TooLarge
         | FailureKind::Invalid
         | FailureKind::Authentication

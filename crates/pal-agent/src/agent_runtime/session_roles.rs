@@ -30,6 +30,12 @@ impl ModelClient for AgentRuntime<'_> {
         self.model.summarize(question, betas, &cancel, &mut self.events)
     }
 
+    fn learn_window(&mut self, window: u64) {
+        if let Some(notice) = self.model.learn_window(window) {
+            self.events.notice(notice);
+        }
+    }
+
     fn is_cancelled(&self) -> bool {
         self.inbox.handle.cancel().is_cancelled()
     }

@@ -152,6 +152,7 @@ impl AgentTool {
              SendMessage speaks to it.",
             file.display()
         );
+        let unreported = team.begin_background();
         let work = move || {
             let name = errand.name.clone();
             let progress = |line: &str| append(&file, line);
@@ -167,6 +168,7 @@ impl AgentTool {
             );
             team.sender.message(Content::from_text(&report));
             drop(reported.joined);
+            drop(unreported);
         };
         let spawned = std::thread::Builder::new().name(name).spawn(work);
         spawned.map_err(|error| format!("The agent could not be started: {error}."))?;

@@ -58,10 +58,19 @@ pub(crate) struct Subagents {
     ended: Condvar,
     /// Current permission mode and rules of the parent.
     may: Mutex<(PermissionMode, RuleSet)>,
-    sent: AtomicUsize,
+    counts: SubagentCounts,
     is_ending: AtomicBool,
     /// Stops the progress thread when dropped.
     pub(super) watching: Mutex<Option<Sender<()>>>,
+}
+
+/// Counts of subagents.
+#[derive(Default)]
+struct SubagentCounts {
+    /// Names given so far.
+    named: AtomicUsize,
+    /// Background tasks that have not reported yet, those that are still starting included.
+    unreported: AtomicUsize,
 }
 
 /// A running or ended subagent.
@@ -155,7 +164,7 @@ impl Subagents {
             members: Mutex::default(),
             ended: Condvar::new(),
             may,
-            sent: AtomicUsize::new(0),
+            counts: SubagentCounts::default(),
             is_ending: AtomicBool::new(false),
             watching: Mutex::default(),
         }
@@ -176,7 +185,7 @@ impl Subagents {
 
     /// Returns a free name: `wanted`, with a number if taken.
     pub(crate) fn name(&self, wanted: &str) -> String {
-        let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.counts.named.fetch_add(1, Ordering::Relaxed) + 1;
         let name = spelled(wanted);
         let is_taken = |name: &str| {
             name == LEAD
@@ -202,6 +211,13 @@ impl Subagents {
     ) -> Option<SubagentSlot> {
         self.add(name, kind, SubagentLocation::Here(handle))
             .then(|| SubagentSlot { team: Arc::clone(self), name: name.to_owned() })
+    }
+
+    /// Counts a background task as running until the guard is dropped. A session that waits for its subagents must not
+    /// miss one whose agent has not started yet.
+    pub(super) fn begin_background(self: &Arc<Subagents>) -> UnreportedTask {
+        self.counts.unreported.fetch_add(1, Ordering::SeqCst);
+        UnreportedTask(Arc::clone(self))
     }
 
     /// Reserves a name for a teammate about to start.
@@ -264,11 +280,13 @@ impl Subagents {
 
     /// Returns whether a subagent is working and will report.
     pub(crate) fn is_at_work(&self) -> bool {
-        self.members().iter().any(|member| match &member.place {
-            SubagentLocation::Here(_) | SubagentLocation::Starting => true,
-            SubagentLocation::Away(teammate) => teammate.is_at_work(),
-            SubagentLocation::Ended => false,
-        })
+        let has_unreported = self.counts.unreported.load(Ordering::SeqCst) > 0;
+        has_unreported
+            || self.members().iter().any(|member| match &member.place {
+                SubagentLocation::Here(_) | SubagentLocation::Starting => true,
+                SubagentLocation::Away(teammate) => teammate.is_at_work(),
+                SubagentLocation::Ended => false,
+            })
     }
 
     /// Running subagents.
@@ -532,6 +550,16 @@ fn told(from: &str, purpose: MessagePurpose, text: &str) -> String {
             )
         }
         _ => format!("{head}\n{text}"),
+    }
+}
+
+/// A background task that has not reported yet.
+pub(super) struct UnreportedTask(Arc<Subagents>);
+
+impl Drop for UnreportedTask {
+    fn drop(&mut self) {
+        self.0.counts.unreported.fetch_sub(1, Ordering::SeqCst);
+        self.0.sender.send(AgentSignal::AgentLeft);
     }
 }
 

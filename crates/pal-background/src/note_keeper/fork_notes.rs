@@ -19,6 +19,9 @@ use crate::background_config::BackgroundConfig;
 use crate::fork_runner::{AccessCheck, ForkLimits, ForkModel, ForkReport, ForkRunner};
 use crate::timed_exchange::ExchangeListener;
 
+/// Time that a cancelled fork gets to report what it used.
+const END_WAIT: Duration = Duration::from_millis(500);
+
 /// Failures in a row that end note keeping for the session.
 const FAILURES_MAX: u32 = 3;
 
@@ -175,6 +178,8 @@ impl ForkNoteWriter {
     pub(super) fn end(&mut self) {
         if let Some(running) = self.running.take() {
             running.cancel.cancel();
+            // Its result is not needed, but its usage is.
+            let _ = running.done.recv_timeout(END_WAIT);
         }
     }
 }

@@ -14,7 +14,7 @@ use pal_model::{DecisionKind, EntryBody, EntryId, LogEntry, ModelCard};
 use pal_process::sandbox::{Sandbox, SandboxProbe};
 use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
-use pal_settings::{KillSwitch, NoteWriter, SandboxSetting};
+use pal_settings::{KillSwitch, LearnedWindows, NoteWriter, SandboxSetting};
 use pal_store::LogReader;
 use pal_tools::SandboxOptions;
 use pal_view::{Estimator, Lens, ViewScope, WindowLimits};
@@ -68,9 +68,9 @@ pub(crate) fn options_at(
     sources.search.rules = rules.clone();
     Ok(AgentOptions {
         memory: memory_options(&home, directory, args, settings, notices),
+        model: model_options(&home, args, settings, &card, lens)?,
         home,
         origin,
-        model: model_options(args, settings, &card, lens)?,
         sources,
         prompt: prompt_options(&args.model),
         permissions: PermissionOptions {
@@ -114,18 +114,22 @@ fn project_sources(
 }
 
 fn model_options(
+    home: &Path,
     args: &AgentArgs,
     settings: &Settings,
     card: &ModelCard,
     lens: Lens,
 ) -> Result<ModelOptions, Failure> {
     let provider = args.model.provider.unwrap_or_else(|| usual_provider(card));
+    let connection = connection(provider, settings, card)?;
+    let limits = WindowLimits::new(card, &settings.window_for(&card.model));
+    let learned = LearnedWindows::in_home(home).find(connection.endpoint().address(), &card.model);
     Ok(ModelOptions {
         lens,
-        limits: WindowLimits::new(card, &settings.window_for(&card.model)),
+        limits: learned.map_or(limits, |window| limits.lowered_to(window)),
         policy: policy(settings),
         cache: cache_settings(settings, card),
-        connection: Arc::new(connection(provider, settings, card)?),
+        connection: Arc::new(connection),
         run: run_settings(settings, card),
         lookup: model_profiles(settings, card, provider),
     })

@@ -79,7 +79,8 @@ pub(crate) fn compose(
     }
     let boundary = best.ok_or_else(|| String::from("there is nothing to summarise"))?;
     let after = boundary.tokens_after.unwrap_or(u64::MAX);
-    if after >= threshold {
+    // After a refusal everything that makes the request shorter is a step forward.
+    if after >= threshold && material.order.trigger != CompactionTrigger::Reactive {
         return Err(format!(
             "{} tokens after it would still be over the threshold of {}",
             group_digits(after),
@@ -112,6 +113,9 @@ fn generosities(
     if matches!(summary, SummarySource::Extracted { .. }) {
         let keeps_tail = !may_drop_tail;
         list.extend([50, 25, 10, 3].map(|percent| BoundaryVariant { keeps_tail, restores: false, percent }));
+        if order.trigger == CompactionTrigger::Reactive {
+            list.push(BoundaryVariant { keeps_tail, restores: false, percent: 0 });
+        }
     }
     list
 }
@@ -128,7 +132,8 @@ fn compose_with(
         if generosity.keeps_tail { cut } else { ConversationCut { at: conversation.shown.len(), ..cut } };
     let (summarised, kept) = conversation.parts(cut);
     let facts = ConversationFacts::from_entries(conversation_entries(summarised));
-    if facts.message_count == 0 {
+    let can_shorten = order.trigger == CompactionTrigger::Reactive && !facts.earlier_summaries.is_empty();
+    if facts.message_count == 0 && !can_shorten {
         return None;
     }
     let (text, block) = match summary {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use pal_model::text::group_digits;
-use pal_model::{Boundary, ContentBlock, EntryBody};
+use pal_model::{Boundary, ContentBlock, ContextOverflow, EntryBody};
 use pal_view::{RenderOptions, Request, View, VisibleEntry, WindowLimits};
 
 use super::boundary_builder::{BoundaryInputs, SummarySource, can_keep, compose};
@@ -71,12 +71,7 @@ pub enum SummaryReply {
     /// The model's response.
     Response(Vec<ContentBlock>),
     /// The provider found the request too long.
-    TooLong {
-        /// Tokens of the request, if reported.
-        have: Option<u64>,
-        /// Limit, if reported.
-        limit: Option<u64>,
-    },
+    TooLong(ContextOverflow),
     /// No response; the reason.
     Failed(String),
 }
@@ -88,7 +83,7 @@ impl SummaryReply {
         match stop_reason {
             Some("refusal") => SummaryReply::Failed(String::from("the model refused to write it")),
             Some("model_context_window_exceeded") if blocks.is_empty() => {
-                SummaryReply::TooLong { have: None, limit: None }
+                SummaryReply::TooLong(ContextOverflow::UNKNOWN)
             }
             Some(reason) if blocks.is_empty() => {
                 SummaryReply::Failed(format!("the answer is empty and stopped with `{reason}`"))
@@ -197,9 +192,9 @@ impl Compaction {
                 Err(failure) => self.failed(how, &failure.to_string()),
             },
             SummaryReply::Failed(message) => self.failed(how, &message),
-            SummaryReply::TooLong { have, limit } => {
+            SummaryReply::TooLong(overflow) => {
                 self.failed(how, "the provider found it too long");
-                self.shorten(view, have, limit);
+                self.shorten(view, overflow);
             }
         }
     }
@@ -231,7 +226,10 @@ impl Compaction {
             None => conversation.cut_for_range(self.order.range, self.max_kept_tokens()),
         };
         let says_something = |shown: &VisibleEntry<'_>| !matches!(shown.entry.body, EntryBody::Boundary(_));
-        self.cut = cut.filter(|cut| conversation.parts(*cut).0.iter().any(says_something));
+        // Where the provider refuses even a summary, the summary itself is shortened.
+        let is_urgent = self.order.trigger == CompactionTrigger::Reactive;
+        let can_shorten = |shown: &VisibleEntry<'_>| is_urgent || says_something(shown);
+        self.cut = cut.filter(|cut| conversation.parts(*cut).0.iter().any(can_shorten));
         self.cut
     }
 
@@ -412,7 +410,7 @@ impl Compaction {
 
     /// Drops the oldest rounds after the provider found a summary request too long: enough for the reported
     /// gap, or a fifth (§4.8).
-    fn shorten(&mut self, view: &View, have: Option<u64>, limit: Option<u64>) {
+    fn shorten(&mut self, view: &View, overflow: ContextOverflow) {
         if self.truncations == TRUNCATIONS_MAX {
             return;
         }
@@ -421,7 +419,7 @@ impl Compaction {
         let Some(cut) = self.cut(&conversation) else { return };
         let summarised = conversation.parts(cut).0;
         let estimator = view.estimator();
-        let gap = match (have, limit) {
+        let gap = match (overflow.prompt, overflow.prompt_limit()) {
             (Some(have), Some(limit)) if have > limit => (have - limit) as f64 / estimator.scale(),
             _ => summarised.iter().fold(0.0, |sum, shown| sum + shown.tokens) / 5.0,
         };

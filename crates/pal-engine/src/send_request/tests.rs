@@ -63,7 +63,8 @@ fn answered(text: &str, stop_reason: &str, cleared_tokens: u64) -> RequestOutcom
 }
 
 fn too_long() -> RequestOutcome {
-    RequestOutcome::TooLong { have: Some(260_000), limit: Some(200_000), message: String::from("too long") }
+    let overflow = ContextOverflow { prompt: Some(260_000), window: Some(200_000), output: None };
+    RequestOutcome::TooLong { overflow, message: String::from("too long") }
 }
 
 fn engine(policy: ContextPolicy) -> SessionConfig {
@@ -113,7 +114,7 @@ fn an_answer_cut_off_by_a_full_window_is_kept_and_the_work_goes_on() {
     let mut told = ScriptedHost::default();
     let cut = || answered("half a sen", "model_context_window_exceeded", 0);
     told.outcomes.extend([cut(), answered("whole", "end_turn", 0)]);
-    let sent = session.send(&engine(ContextPolicy::none()), at(100), &mut told).unwrap();
+    let sent = session.send(&mut engine(ContextPolicy::none()), at(100), &mut told).unwrap();
     assert_eq!((sent.rejected, sent.answered.response.as_str()), (1, "whole"));
     assert!(told.bodies[1].len() < told.bodies[0].len() / 2);
     assert!(told.bodies[1].contains("Fix it, please") && told.bodies[1].contains("half a sen"));
@@ -131,7 +132,7 @@ fn an_answer_cut_off_by_a_full_window_is_kept_and_the_work_goes_on() {
     // If nothing helps, the conversation stays complete.
     told.outcomes.extend([cut(), cut(), cut()]);
     session.append(EntryDraft::user(MessageOrigin::Person, r#""Go on""#), at(110)).unwrap();
-    let sent = session.send(&engine(ContextPolicy::none()), at(120), &mut told).unwrap();
+    let sent = session.send(&mut engine(ContextPolicy::none()), at(120), &mut told).unwrap();
     assert_eq!((sent.rejected, sent.answered.response.as_str()), (2, "half a sen"));
 }
 
@@ -143,7 +144,7 @@ fn folds_run_before_an_urgent_compaction() {
         let mut told = ScriptedHost::default();
         told.outcomes.extend([too_long(), answered("done", "end_turn", 0)]);
         let policy = ContextPolicy { fold, ..ContextPolicy::none() };
-        let sent = session.send(&engine(policy), at(200), &mut told).unwrap();
+        let sent = session.send(&mut engine(policy), at(200), &mut told).unwrap();
         assert_eq!(sent.rejected, 1);
         let kinds = kinds(&session);
         let boundary = kinds.iter().position(|kind| kind == "boundary").unwrap();
@@ -155,27 +156,31 @@ fn folds_run_before_an_urgent_compaction() {
 fn nothing_is_compacted_without_summary_methods() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = session(folder.path(), 6);
-    let engine = SessionConfig { summary_methods: Some(Vec::new()), ..engine(ContextPolicy::none()) };
+    let mut engine = SessionConfig { summary_methods: Some(Vec::new()), ..engine(ContextPolicy::none()) };
     let mut told = ScriptedHost::default();
     told.outcomes.extend([too_long(), answered("half a sen", "model_context_window_exceeded", 0)]);
-    let failed = session.send(&engine, at(200), &mut told);
+    let failed = session.send(&mut engine, at(200), &mut told);
     assert!(matches!(failed, Err(EngineError::TooLong { .. })), "{failed:?}");
-    let sent = session.send(&engine, at(210), &mut told).unwrap();
+    let sent = session.send(&mut engine, at(210), &mut told).unwrap();
     assert_eq!((sent.rejected, sent.answered.response.as_str()), (0, "half a sen"));
     assert!(kinds(&session).iter().all(|kind| kind != "boundary") && told.bodies.len() == 2);
 }
 
 #[test]
-fn too_long_three_times_is_told_and_the_session_stays_usable() {
+fn a_provider_that_refuses_everything_is_reported_and_the_session_stays_usable() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = session(folder.path(), 6);
     let mut told = ScriptedHost::default();
-    told.outcomes.extend([too_long(), too_long(), too_long(), answered("done", "end_turn", 0)]);
-    let failed = session.send(&engine(ContextPolicy::none()), at(200), &mut told);
+    told.outcomes.extend((0..20).map(|_| too_long()));
+    let failed = session.send(&mut engine(ContextPolicy::none()), at(200), &mut told);
     assert!(matches!(failed, Err(EngineError::TooLong { .. })), "{failed:?}");
     assert!(told.notices.iter().any(|notice| notice.contains("without a model")), "{:?}", told.notices);
+    let sizes: Vec<usize> = told.bodies.iter().map(String::len).collect();
+    assert!(sizes.is_sorted_by(|one, next| one > next), "every attempt is smaller: {sizes:?}");
+    told.outcomes.clear();
+    told.outcomes.push_back(answered("done", "end_turn", 0));
     session.append(EntryDraft::user(MessageOrigin::Person, r#""Again""#), at(210)).unwrap();
-    assert_eq!(session.send(&engine(ContextPolicy::none()), at(220), &mut told).unwrap().rejected, 0);
+    assert_eq!(session.send(&mut engine(ContextPolicy::none()), at(220), &mut told).unwrap().rejected, 0);
 }
 
 #[test]
@@ -187,7 +192,8 @@ fn provider_clearing_is_logged_when_it_grows() {
     for (number, cleared) in [0, 500, 500, 800, 300].into_iter().enumerate() {
         told.outcomes.push_back(answered("ok", "end_turn", cleared));
         let size = session.view().size().tokens;
-        let sent = session.send(&engine(ContextPolicy::none()), at(100 + number as i64), &mut told).unwrap();
+        let sent =
+            session.send(&mut engine(ContextPolicy::none()), at(100 + number as i64), &mut told).unwrap();
         assert_eq!(session.view().size().tokens, size, "sizes rest on what the provider reports");
         let report = sent.prepared.reports.iter().find(|report| report.layer == "microcompact").unwrap();
         freed.push(report.tokens_freed);

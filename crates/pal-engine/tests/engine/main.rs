@@ -11,5 +11,6 @@ mod durable;
 mod played_session;
 mod refused_media;
 mod simulated_session;
+mod small_servers;
 mod summaries;
 mod undo;

@@ -15,8 +15,8 @@ use pal_engine::{
     SummaryExchange, TimeSource,
 };
 use pal_model::{
-    ContentBlock, EntryBody, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog,
-    RequestSource, ResponseId, ResponseRecord, Timestamp, Usage, escape_into,
+    ContentBlock, ContextOverflow, EntryBody, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard,
+    ModelCatalog, RequestSource, ResponseId, ResponseRecord, Timestamp, Usage, escape_into,
 };
 use pal_store::LogReader;
 use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope, WindowLimits, WindowSettings};
@@ -56,9 +56,67 @@ pub(crate) enum SummaryQuality {
     Endless,
 }
 
+/// A server with a window and a tokenizer of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerWindow {
+    /// Tokens of prompt and answer together, in its own count.
+    pub(crate) tokens: u64,
+    /// Its tokens for one of ours.
+    pub(crate) ratio: f64,
+    /// Content of its refusals.
+    pub(crate) refusal: RefusalStyle,
+}
+
+/// Content of a refusal because of length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RefusalStyle {
+    /// The prompt's tokens and the limit, for the prompt alone.
+    PromptAndWindow,
+    /// The prompt's tokens, those of the answer, and the limit for both.
+    PromptAnswerAndWindow,
+    /// The limit alone.
+    WindowOnly,
+    /// No figures.
+    Silent,
+}
+
+impl RefusalStyle {
+    pub(crate) const ALL: [RefusalStyle; 4] = [
+        RefusalStyle::PromptAndWindow,
+        RefusalStyle::PromptAnswerAndWindow,
+        RefusalStyle::WindowOnly,
+        RefusalStyle::Silent,
+    ];
+}
+
+impl ServerWindow {
+    /// Refuses what is too long.
+    fn check(&self, prompt: u64, output: u64) -> Result<(), ContextOverflow> {
+        let counts_answer = self.refusal == RefusalStyle::PromptAnswerAndWindow;
+        if prompt + if counts_answer { output } else { 0 } <= self.tokens {
+            return Ok(());
+        }
+        let window = Some(self.tokens);
+        Err(match self.refusal {
+            RefusalStyle::PromptAndWindow => ContextOverflow { prompt: Some(prompt), window, output: None },
+            RefusalStyle::PromptAnswerAndWindow => {
+                ContextOverflow { prompt: Some(prompt), window, output: Some(output) }
+            }
+            RefusalStyle::WindowOnly => ContextOverflow { window, ..ContextOverflow::UNKNOWN },
+            RefusalStyle::Silent => ContextOverflow::UNKNOWN,
+        })
+    }
+}
+
 /// The provider, and what it saw.
 pub(crate) struct PlayedHost {
     card: ModelCard,
+    /// Real limits of the server, if they are not those of the card.
+    pub(crate) server: Option<ServerWindow>,
+    /// Tokens of each request that was refused, in the server's count.
+    pub(crate) refused: Vec<u64>,
+    /// Windows that the session learned.
+    pub(crate) learned: Vec<u64>,
     pub(crate) mood: ProviderMood,
     pub(crate) summaries: SummaryQuality,
     /// Bodies of the conversation's requests that were answered or refused.
@@ -98,9 +156,20 @@ impl ModelClient for PlayedHost {
     fn send(&mut self, outgoing: &OutgoingRequest<'_>) -> RequestOutcome {
         let (body, tokens) = self.checked(outgoing.request);
         self.sent.push(body);
+        let ratio = self.server.map_or(1.0, |server| server.ratio);
+        let tokens = (tokens as f64 * ratio) as u64;
+        if let Some(Err(overflow)) =
+            self.server.map(|server| server.check(tokens, outgoing.request.max_tokens()))
+        {
+            self.refused.push(tokens);
+            return RequestOutcome::TooLong { overflow, message: String::from("prompt is too long") };
+        }
         if self.mood == ProviderMood::TooLong || tokens > self.card.window {
             let message = format!("prompt is too long: {tokens} tokens");
-            return RequestOutcome::TooLong { have: Some(tokens), limit: None, message };
+            return RequestOutcome::TooLong {
+                overflow: ContextOverflow { prompt: Some(tokens), ..ContextOverflow::UNKNOWN },
+                message,
+            };
         }
         if self.mood == ProviderMood::RefusesPictures
             && self.sent.last().is_some_and(|body| body.contains("image/png"))
@@ -119,9 +188,19 @@ impl ModelClient for PlayedHost {
         })
     }
 
+    fn learn_window(&mut self, window: u64) {
+        self.learned.push(window);
+    }
+
     fn ask(&mut self, question: &SummaryQuestion, _betas: &[SmolStr], _now: Timestamp) -> SummaryExchange {
         let (_, tokens) = self.checked(&question.request);
         assert!(tokens < self.card.window, "a question of {tokens} tokens");
+        if let Some(server) = self.server
+            && let Err(overflow) =
+                server.check((tokens as f64 * server.ratio) as u64, question.request.max_tokens())
+        {
+            return SummaryExchange { reply: SummaryReply::TooLong(overflow), answered: None };
+        }
         self.asked.push(question.method);
         let said = |text: &str| SummaryReply::Response(vec![ContentBlock::text(text)]);
         let reply = match self.summaries {
@@ -135,7 +214,7 @@ impl ModelClient for PlayedHost {
                     pal_model::Content::parse(&format!("[{call}]").into()).blocks().to_vec(),
                 )
             }
-            SummaryQuality::FindsTooLong => SummaryReply::TooLong { have: None, limit: None },
+            SummaryQuality::FindsTooLong => SummaryReply::TooLong(ContextOverflow::UNKNOWN),
             SummaryQuality::Endless => {
                 said(&format!("<summary>\n{}\n</summary>", "One more thing. ".repeat(60_000)))
             }
@@ -198,6 +277,9 @@ impl PlayedSession {
         let session = Some(Session::create(&log, lens, IdSource::seeded(0)).unwrap());
         let host = PlayedHost {
             card,
+            server: None,
+            refused: Vec::new(),
+            learned: Vec::new(),
             mood: ProviderMood::Answers,
             summaries: SummaryQuality::Good,
             sent: Vec::new(),

@@ -167,7 +167,7 @@ impl SimulatedSession {
         self.now = self.now.after(Duration::from_secs(20));
         let now = self.now;
         let session = self.session.as_mut().unwrap();
-        let sent = session.send(&self.engine, now, &mut self.host).unwrap();
+        let sent = session.send(&mut self.engine, now, &mut self.host).unwrap();
         let answered = &sent.answered;
         let raw: Vec<&str> = answered.blocks.iter().map(|block| block.raw().as_str()).collect();
         let content = format!("[{}]", raw.join(","));

@@ -33,7 +33,7 @@ impl ReplayRun<'_> {
             keeper.answer_request(&mut self.session, &mut with_notes.answer, called.started)?;
         }
         let called = with_notes.as_ref().unwrap_or(called);
-        let mut desk = ReplayHost {
+        let mut host = ReplayHost {
             provider: &mut self.provider,
             card: &self.card,
             recorded: self.recorded,
@@ -61,11 +61,14 @@ impl ReplayRun<'_> {
                 self.progress.was_cut = true;
             }
         }
-        let sent = self.session.send(&self.engine, called.started, &mut desk);
-        self.clock.turn += start.elapsed().saturating_sub(desk.waited);
-        let (exchanges, full) = (std::mem::take(&mut desk.exchanges), std::mem::take(&mut desk.full));
+        let mut config = self.engine.clone();
+        let sent = self.session.send(&mut config, called.started, &mut host);
+        self.clock.turn += start.elapsed().saturating_sub(host.waited);
+        let (exchanges, full) = (std::mem::take(&mut host.exchanges), std::mem::take(&mut host.full));
         let number = self.progress.call;
-        self.report.notices.extend(desk.notices.iter().map(|notice| format!("request {number}: {notice}")));
+        self.report.notices.extend(host.notices.iter().map(|notice| format!("request {number}: {notice}")));
+        // A window that the provider stated holds from now on.
+        self.engine.limits = config.limits;
         self.clock.finish_turn();
         self.note_boundaries(at, newest, full.last());
         self.note_cleared(newest);

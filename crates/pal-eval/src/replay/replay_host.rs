@@ -104,8 +104,8 @@ impl ModelClient for ReplayHost<'_> {
                 cache_miss: read.cache_miss,
             }),
             None => match replied.too_long {
-                Some((have, limit)) => {
-                    RequestOutcome::TooLong { have, limit, message: replied.refusal.unwrap_or_default() }
+                Some(overflow) => {
+                    RequestOutcome::TooLong { overflow, message: replied.refusal.unwrap_or_default() }
                 }
                 None => RequestOutcome::Failed(replied.refusal.unwrap_or_default()),
             },
@@ -127,7 +127,7 @@ impl ModelClient for ReplayHost<'_> {
         let Some(exchange) = replied.exchange else {
             let message = replied.refusal.unwrap_or_default();
             let reply = match replied.too_long {
-                Some((have, limit)) => SummaryReply::TooLong { have, limit },
+                Some(overflow) => SummaryReply::TooLong(overflow),
                 None => SummaryReply::Failed(message),
             };
             return SummaryExchange { reply, answered: None };

@@ -1,7 +1,8 @@
 //! Provider of a replay: the simulator, called in the dialect of the model's vendor.
 
 use pal_model::{
-    CacheMode, ChunkedText, ContentBlock, ModelCard, ModelCatalog, Timestamp, member, object_fields,
+    CacheMode, ChunkedText, ContentBlock, ContextOverflow, ModelCard, ModelCatalog, Timestamp, member,
+    object_fields,
 };
 use pal_sim::{
     HttpReply, HttpRequest, ModelExchange, ModelOutput, SignaturePolicy, SimSettings, SimulatedProvider,
@@ -38,8 +39,8 @@ pub(crate) struct ReplayResponse {
     pub(crate) exchange: Option<ModelExchange>,
     /// Why it was refused.
     pub(crate) refusal: Option<String>,
-    /// True if that was for its length: the tokens and the limit, where they were named.
-    pub(crate) too_long: Option<(Option<u64>, Option<u64>)>,
+    /// Figures of a refusal because of its length.
+    pub(crate) too_long: Option<ContextOverflow>,
 }
 
 /// Content of an answer.
@@ -151,7 +152,7 @@ impl ReplayProvider {
         let failure =
             reply.exchange.is_none().then(|| classify_failure(reply.status, |_| None, &reply.body()));
         let too_long = match failure.as_ref().map(|failure| &failure.kind) {
-            Some(FailureKind::TooLong { have, limit }) => Some((*have, *limit)),
+            Some(FailureKind::TooLong(overflow)) => Some(*overflow),
             _ => None,
         };
         let refusal = failure.map(|failure| failure.message);

@@ -1,5 +1,7 @@
 //! Recognition of messages about a prompt that is too long, with their token counts.
 
+use pal_model::ContextOverflow;
+
 use super::display_text::byte_prefix;
 use super::error_body::ErrorBody;
 use crate::FailureKind;
@@ -80,13 +82,17 @@ pub(super) fn overflow(error: &ErrorBody<'_>) -> Option<FailureKind> {
     if !is_named && !is_matched {
         return None;
     }
-    let (have, limit) = found.unwrap_or_default();
-    Some(FailureKind::TooLong { have: error.have.or(have), limit: error.limit.or(limit) })
+    let found = found.unwrap_or_default();
+    Some(FailureKind::TooLong(ContextOverflow {
+        prompt: error.have.or(found.prompt),
+        window: error.limit.or(found.window),
+        output: found.output,
+    }))
 }
 
-/// Matches a message against a pattern; returns the prompt tokens, and the window minus the output tokens.
-fn match_pattern(message: &str, pattern: OverflowPattern) -> Option<(Option<u64>, Option<u64>)> {
-    let (mut have, mut window, mut output) = (None, None, 0);
+/// Matches a message against a pattern; returns its figures.
+fn match_pattern(message: &str, pattern: OverflowPattern) -> Option<ContextOverflow> {
+    let mut found = ContextOverflow::UNKNOWN;
     let mut rest = message;
     for (words, slot) in pattern {
         rest = &rest[rest.find(words)? + words.len()..];
@@ -94,13 +100,13 @@ fn match_pattern(message: &str, pattern: OverflowPattern) -> Option<(Option<u64>
         let (number, behind) = next_number(rest)?;
         rest = behind;
         match slot {
-            Have => have = Some(number),
-            Window => window = Some(number),
-            Output => output = number,
+            Have => found.prompt = Some(number),
+            Window => found.window = Some(number),
+            Output => found.output = Some(number),
             Other => {}
         }
     }
-    Some((have, window.map(|window| window.saturating_sub(output))))
+    Some(found)
 }
 
 /// Returns the next number within a few words, and the text after it. Commas may group its digits.

@@ -3,6 +3,7 @@
 use super::context_overflow::overflow;
 use super::error_body::ErrorBody;
 use crate::FailureKind;
+use pal_model::ContextOverflow;
 
 /// Classifies an error. `status` is none for an error inside a response with a success status.
 pub(super) fn classify_error(status: Option<u16>, error: &ErrorBody<'_>) -> FailureKind {
@@ -36,7 +37,7 @@ enum KindHint {
 fn may_be_overflow(status: Option<u16>, named: Option<KindHint>) -> bool {
     use FailureKind::{Invalid, Server, TooLarge, TooLong};
     let by_name = match named {
-        Some(KindHint::Certain(kind)) => matches!(kind, Invalid | TooLarge | TooLong { .. }),
+        Some(KindHint::Certain(kind)) => matches!(kind, Invalid | TooLarge | TooLong(_)),
         Some(KindHint::Likely(_)) | None => true,
     };
     let by_status = status.and_then(by_status);
@@ -48,7 +49,7 @@ fn by_code(error: &ErrorBody<'_>) -> Option<KindHint> {
         Authentication, Billing, NotFound, Overloaded, Permission, RateLimited, Server, TooLarge, TooLong,
     };
     let kind = match error.code.as_deref()? {
-        "context_length_exceeded" | "exceed_context_size_error" => TooLong { have: None, limit: None },
+        "context_length_exceeded" | "exceed_context_size_error" => TooLong(ContextOverflow::UNKNOWN),
         "enforced_spend_limit_reached"
         | "insufficient_quota"
         | "billing_hard_limit_reached"
@@ -85,7 +86,7 @@ fn by_type(name: &str) -> Option<KindHint> {
         "not_found_error" | "NotFoundError" | "NOT_FOUND" | "ResourceNotFoundException" => NotFound,
         "conflict_error" | "ConflictException" => Conflict,
         "request_too_large" => TooLarge,
-        "exceed_context_size_error" => TooLong { have: None, limit: None },
+        "exceed_context_size_error" => TooLong(ContextOverflow::UNKNOWN),
         "rate_limit_error" | "ThrottlingException" | "RESOURCE_EXHAUSTED" => RateLimited,
         "INTERNAL" | "InternalServerException" | "ModelStreamErrorException" => Server,
         "timeout_error" | "DEADLINE_EXCEEDED" | "ModelTimeoutException" => Timeout,

@@ -20,11 +20,16 @@ use crate::{FailureKind, ProviderFailure};
 /// Classifies a response with an error status. `header` returns the first header with a lower-case name.
 ///
 /// ```
+/// use pal_model::ContextOverflow;
 /// use pal_wire::{FailureKind, classify_failure};
 ///
 /// let body = br#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
 /// let failure = classify_failure(400, |_| None, body);
-/// assert_eq!(failure.kind, FailureKind::TooLong { have: Some(210_000), limit: Some(200_000) });
+/// assert_eq!(failure.kind, FailureKind::TooLong(ContextOverflow {
+///     prompt: Some(210_000),
+///     window: Some(200_000),
+///     output: None,
+/// }));
 /// ```
 pub fn classify_failure<'h>(
     status: u16,

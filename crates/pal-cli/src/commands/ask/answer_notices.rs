@@ -19,7 +19,7 @@ pub(super) fn early_end(stop_reason: &str) -> Option<String> {
 /// Returns the next step after a failure.
 pub(super) fn next_step(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::TooLong { .. } | FailureKind::TooLarge => {
+        FailureKind::TooLong(_) | FailureKind::TooLarge => {
             "ask a model with a larger window (--model), or a shorter session"
         }
         FailureKind::Authentication | FailureKind::Permission => {

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use pal_model::ContextOverflow;
 use pal_wire::{FailureKind, ProviderFailure, classify_failure};
 
 fn too_long(have: u64, limit: u64) -> FailureKind {
-    FailureKind::TooLong { have: Some(have), limit: Some(limit) }
+    FailureKind::TooLong(ContextOverflow { prompt: Some(have), window: Some(limit), output: None })
 }
 
-const UNKNOWN_LENGTH: FailureKind = FailureKind::TooLong { have: None, limit: None };
+/// A refusal of a prompt with its answer.
+fn too_long_together(prompt: u64, output: u64, window: u64) -> FailureKind {
+    FailureKind::TooLong(ContextOverflow { prompt: Some(prompt), window: Some(window), output: Some(output) })
+}
+
+const UNKNOWN_LENGTH: FailureKind = FailureKind::TooLong(ContextOverflow::UNKNOWN);
 
 fn fail(status: u16, body: &str) -> ProviderFailure {
     classify_failure(status, |_| None, body.as_bytes())
@@ -53,11 +59,11 @@ fn prompt_too_long_is_recognized_for_every_provider() {
             invalid(
                 "input length and `max_tokens` exceed context limit: 190000 + 21000 > 200000, decrease input length or `max_tokens` and try again",
             ),
-            too_long(190_000, 179_000),
+            too_long_together(190_000, 21_000, 200_000),
         ),
         (
             invalid("input length and `max_tokens` exceed context limit: 5 + 21000 > 20000, decrease"),
-            too_long(5, 0),
+            too_long_together(5, 21_000, 20_000),
         ),
         (String::from(r#"{"message":"Input is too long for requested model."}"#), UNKNOWN_LENGTH),
         (
@@ -89,14 +95,14 @@ fn prompt_too_long_is_recognized_for_every_provider() {
             openai(
                 "This model's maximum context length is 8192 tokens. However, you requested 9192 tokens (8092 in the messages, 1100 in the completion). Please reduce the length of the messages or completion.",
             ),
-            too_long(8092, 7092),
+            too_long_together(8092, 1100, 8192),
         ),
         // Local servers.
         (
             vllm(
                 "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion). Please reduce the length.",
             ),
-            too_long(4000, 3096),
+            too_long_together(4000, 1000, 4096),
         ),
         (
             vllm(
@@ -108,13 +114,13 @@ fn prompt_too_long_is_recognized_for_every_provider() {
             vllm(
                 "'max_tokens' or 'max_completion_tokens' is too large: 1000. This model's maximum context length is 4096 tokens and your request has 3500 input tokens (1000 > 4096 - 3500).",
             ),
-            too_long(3500, 3096),
+            too_long_together(3500, 1000, 4096),
         ),
         (
             vllm(
                 "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens: 4000 tokens from the input messages and 1000 tokens for the completion.",
             ),
-            too_long(4000, 3096),
+            too_long_together(4000, 1000, 4096),
         ),
         (
             vllm("The input (5000 tokens) is longer than the model's context length (4096 tokens)."),

@@ -297,7 +297,11 @@ fn error_event_ends_the_stream_with_its_kind() {
         (
             "invalid_request_error",
             "prompt is too long: 12 tokens > 10 maximum",
-            FailureKind::TooLong { have: Some(12), limit: Some(10) },
+            FailureKind::TooLong(pal_model::ContextOverflow {
+                prompt: Some(12),
+                window: Some(10),
+                output: None,
+            }),
         ),
         ("later_error", "new", FailureKind::Server),
     ];

@@ -18,7 +18,7 @@ fn transient_failures_are_retried_and_permanent_ones_are_not() {
     for kind in [Conflict, RateLimited, Overloaded, Server, Timeout, Connection, Cut, Silent, Malformed] {
         assert_eq!(wait(kind, |_| ()), Some(500), "{kind:?}");
     }
-    let length = TooLong { have: None, limit: None };
+    let length = TooLong(pal_model::ContextOverflow::UNKNOWN);
     for kind in [length, TooLarge, Invalid, Authentication, Billing, Permission, NotFound] {
         assert_eq!(wait(kind, |_| ()), None, "{kind:?}");
     }

@@ -200,7 +200,11 @@ fn failures_keep_their_kind() {
     assert_eq!(failure(&[&words, "{"]), FailureKind::Malformed);
     assert_eq!(failure(&[&delta(r#""content":7"#)]), FailureKind::Malformed);
     let context = r#"{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":8192}}"#;
-    let too_long = FailureKind::TooLong { have: Some(9000), limit: Some(8192) };
+    let too_long = FailureKind::TooLong(pal_model::ContextOverflow {
+        prompt: Some(9000),
+        window: Some(8192),
+        output: None,
+    });
     assert_eq!(failure(&[context]), too_long);
     assert_eq!(failure(&[&words, context]), too_long);
     assert_eq!(

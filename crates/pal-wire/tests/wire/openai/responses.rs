@@ -233,7 +233,7 @@ fn failure(frames: &[&str]) -> FailureKind {
 #[test]
 fn failures_keep_their_kind() {
     let overflow = r#"{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}"#;
-    let too_long = FailureKind::TooLong { have: None, limit: None };
+    let too_long = FailureKind::TooLong(pal_model::ContextOverflow::UNKNOWN);
     let failed = response("failed", "", &format!(r#","error":{overflow}"#));
     assert_eq!(failure(&[&created(), &event("failed", &format!(r#","response":{failed}"#))]), too_long);
     let error = r#"{"type":"error","sequence_number":2,"code":"context_length_exceeded","message":"Your input exceeds …","param":"input"}"#;

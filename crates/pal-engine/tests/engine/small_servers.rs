@@ -1,0 +1,106 @@
+//! Servers whose real window is smaller than the card says (§4.16): the session finds out and goes on.
+
+use pal_engine::EngineError;
+
+use crate::played_session::{PlayedSession, RefusalStyle, ServerWindow, card, prose};
+
+const CARD_WINDOW: u64 = 200_000;
+
+/// Numbers of a fixed sequence.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Plays a session of random prompts and results against a server.
+fn play(server: ServerWindow, seed: u64) {
+    let mut chance = Chance(seed);
+    let mut played = PlayedSession::new(card(CARD_WINDOW));
+    played.host.server = Some(server);
+    for number in 0..12 {
+        played.say(&format!("Question {number}: {}", prose(chance.below(2_000) as usize)));
+        for call in 0..chance.below(4) {
+            let size = chance.below(8) * chance.below(12_000);
+            played.tool(&format!("t{number}_{call}"), "Bash", &prose(size as usize));
+        }
+        let refused = played.host.refused.len();
+        let result = played.turn();
+        let refused = &played.host.refused[refused..];
+        assert!(refused.is_sorted_by(|one, next| one > next), "{server:?} {seed}: {refused:?}");
+        if let Err(error) = result {
+            panic!("{server:?} {seed}, question {number}: {error}\n{:?}", played.host.notices);
+        }
+    }
+    let said: String = played.entries().iter().map(|entry| entry.line.to_string()).collect();
+    assert!((0..12).all(|number| said.contains(&format!("Question {number}:"))));
+    if server.refusal != RefusalStyle::Silent && !played.host.refused.is_empty() {
+        assert_eq!(played.host.learned.first(), Some(&server.tokens), "{server:?} {seed}");
+        assert!(played.engine.limits.window < CARD_WINDOW);
+    }
+}
+
+#[test]
+fn every_prompt_is_answered_whatever_the_real_window_is() {
+    for seed in 0..100 {
+        let mut chance = Chance(seed * 7 + 1);
+        let server = ServerWindow {
+            tokens: 6_000 + chance.below(194_000) * chance.below(194_000) / 194_000,
+            ratio: 0.4 + chance.below(130) as f64 / 100.0,
+            refusal: RefusalStyle::ALL[chance.below(4) as usize],
+        };
+        play(server, seed);
+    }
+}
+
+#[test]
+fn a_stated_window_is_not_exceeded_again() {
+    let server = ServerWindow { tokens: 32_768, ratio: 1.0, refusal: RefusalStyle::PromptAndWindow };
+    let mut played = PlayedSession::new(card(CARD_WINDOW));
+    played.host.server = Some(server);
+    for number in 0..30 {
+        played.say(&format!("Question {number}"));
+        played.tool(&format!("t{number}"), "Bash", &prose(9_000));
+        played.turn().unwrap();
+    }
+    assert_eq!(played.host.refused.len(), 1, "{:?}", played.host.refused);
+    assert_eq!(played.host.learned, [32_768]);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_beside_the_prompt_is_shortened_and_nothing_is_compacted() {
+    let server = ServerWindow { tokens: 20_000, ratio: 1.0, refusal: RefusalStyle::PromptAnswerAndWindow };
+    let mut played = PlayedSession::new(card(CARD_WINDOW));
+    played.host.server = Some(server);
+    played.say("Question");
+    played.tool("t", "Bash", &prose(26_000));
+    let sent = played.turn().unwrap();
+    assert_eq!((sent.rejected, played.boundaries()), (1, 0), "{:?}", played.host.refused);
+    assert!(sent.prepared.request.max_tokens() + played.host.refused[0] <= server.tokens);
+    assert_eq!(played.engine.max_tokens, 8_000, "the next answer may be long again");
+}
+
+#[test]
+fn a_prefix_that_does_not_fit_ends_with_its_size_and_the_session_stays() {
+    let server = ServerWindow { tokens: 2_000, ratio: 1.0, refusal: RefusalStyle::PromptAndWindow };
+    let mut played = PlayedSession::new(card(CARD_WINDOW));
+    let prefix = pal_model::PromptPrefix {
+        system: format!("[{}]", pal_model::ContentBlock::text(&prose(20_000)).raw()).into(),
+        tools: "[]".into(),
+        context: pal_model::Content::default(),
+        unseen_tokens: 0,
+        notes: Default::default(),
+    };
+    played.append(pal_model::EntryDraft::prefix(&prefix));
+    played.host.server = Some(server);
+    played.say("Question");
+    let error = played.turn().unwrap_err();
+    assert!(matches!(error, EngineError::TooLong { .. } | EngineError::Full(_)), "{error}");
+    assert!(error.to_string().contains("instruction"), "{error}");
+    // With a larger window, the same prompt is answered: a window that was never accepted is not kept.
+    played.host.server = None;
+    played.turn().unwrap();
+}
