@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
     LoadSessionRequest, NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionId,
     SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
-use agent_client_protocol::{Agent, Error, on_receive_notification, on_receive_request};
+use agent_client_protocol::{Agent, ConnectTo, Error, on_receive_notification, on_receive_request};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::acp_session::{AcpSession, SessionCommand};
@@ -36,7 +36,7 @@ pub fn serve(host: Arc<dyn AgentHost>) -> Result<(), ServeError> {
     let served = runtime.block_on(async {
         let mut stop = ShutdownSignals::new()?;
         tokio::select! {
-            ended = connect(Arc::clone(&server)) => {
+            ended = connect(Arc::clone(&server), stdio()) => {
                 if let Err(error) = ended {
                     tracing::warn!(code = ?error.code, "the connection failed");
                 }
@@ -52,6 +52,18 @@ pub fn serve(host: Arc<dyn AgentHost>) -> Result<(), ServeError> {
     });
     // Do not wait for the thread that reads standard input.
     runtime.shutdown_background();
+    served
+}
+
+/// Serves one client over a transport until it disconnects, then ends all its sessions. Fails if the connection fails.
+pub async fn serve_transport(
+    host: Arc<dyn AgentHost>,
+    transport: impl ConnectTo<Agent>,
+) -> Result<(), Error> {
+    let server = Arc::new(AcpServer::new(host));
+    let served = connect(Arc::clone(&server), transport).await;
+    // A panicked session thread has already been reported.
+    let _ = tokio::task::spawn_blocking(move || server.end()).await;
     served
 }
 
@@ -81,7 +93,7 @@ impl ShutdownSignals {
 }
 
 /// Dispatches the client's messages; no handler blocks.
-async fn connect(server: Arc<AcpServer>) -> Result<(), Error> {
+async fn connect(server: Arc<AcpServer>, transport: impl ConnectTo<Agent>) -> Result<(), Error> {
     macro_rules! to {
         ($method:ident, $request:ty) => {{
             let server = Arc::clone(&server);
@@ -113,7 +125,7 @@ async fn connect(server: Arc<AcpServer>) -> Result<(), Error> {
             },
             on_receive_notification!(),
         )
-        .connect_to(stdio())
+        .connect_to(transport)
         .await
 }
 

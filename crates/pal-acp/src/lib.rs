@@ -1,6 +1,6 @@
-//! The agent's side of the Agent Client Protocol, version 1, over standard input and output.
+//! The agent's side of the Agent Client Protocol, version 1, over standard input and output or another transport.
 //!
-//! [`serve`] serves one client until it disconnects. Every session runs on its own thread with its own
+//! [`serve`] and [`serve_transport`] serve one client until it disconnects. Every session runs on its own thread with its own
 //! [`pal_agent::Agent`]; the connection only dispatches messages and never blocks on a session. An [`AgentHost`] configures
 //! the agents.
 //!
@@ -23,7 +23,7 @@ mod session_worker;
 mod stdio_lines;
 mod tool_calls;
 
-pub use acp_server::{ServeError, serve};
+pub use acp_server::{ServeError, serve, serve_transport};
 pub use agent_host::{
     AgentHost, CommandReply, EditorCommand, EditorCommands, EventObserver, HostError, ListedSession,
     SessionRequest, SessionSetup,

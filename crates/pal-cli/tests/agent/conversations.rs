@@ -5,11 +5,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use pal_sim::{ExtractiveModel, ReplyPace, SimulatedModel};
+use pal_sim::ReplyPace;
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, cut_off, is_summary, says};
 use crate::test_world::{PATIENCE, TestWorld, finish, log_lines};
+use pal_agent_testkit::{ProviderSetup, calls, cut_off, says};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
@@ -122,28 +122,6 @@ fn an_interrupt_stops_a_tool_and_the_next_prompt_works() {
     assert!(world.provider.heard().asked[1].text().contains("interrupted"));
 }
 
-#[test]
-fn an_interrupt_keeps_the_partial_answer() {
-    let mut made = ProviderSetup::answers(|at, _| match at {
-        0 => says(&"A long story that nobody wants to hear to its end. ".repeat(100)),
-        _ => says("Shorter now."),
-    });
-    made.pace = ReplyPace { per_1k_output: Duration::from_secs(20), ..ReplyPace::none() };
-    let world = TestWorld::new(made);
-    let mut dialogue = JsonDialogue::begin(&world);
-    dialogue.prompt("tell a story");
-    dialogue.next(|line| line["type"] == "stream_event");
-    dialogue.say(&json!({"type": "control", "subtype": "interrupt"}));
-    assert_eq!(dialogue.result()["subtype"], "error_interrupted");
-    dialogue.prompt("shorter");
-    assert_eq!(dialogue.result()["result"], "Shorter now.");
-    assert_eq!(dialogue.end(), 0);
-    assert!(
-        world.provider.heard().asked[1].text().contains("A long"),
-        "what arrived is part of the conversation"
-    );
-}
-
 fn interrupt(child: &Child) {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
@@ -221,26 +199,6 @@ fn a_truncated_answer_is_retried_and_then_continued() {
     assert_eq!(heard.asked[0].blocks, heard.asked[1].blocks, "with the same request");
     assert!(heard.asked[2].text().contains("Go on exactly where it stopped"));
     assert_eq!(heard.refused, []);
-}
-
-#[test]
-fn a_request_that_is_too_long_is_compacted_and_sent_again() {
-    let mut made = ProviderSetup::answers(|_, ask| {
-        if is_summary(ask) {
-            return ExtractiveModel.answer(ask);
-        }
-        match ask.messages.iter().flat_map(|message| &message.blocks).any(|raw| raw.contains("part-9")) {
-            true => says("It went on."),
-            false => calls("Reading.", &[("Bash", json!({"command": "echo part-9; seq 1 4000"}))]),
-        }
-    });
-    made.faults = String::from("too-long=210000/200000@2");
-    let world = TestWorld::new(made);
-    let said = world.run(&[&FREELY[..], &["--output-format", "stream-json", "Read it."]].concat());
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    let boundary = said.lines().into_iter().find(|line| line["subtype"] == "compact_boundary");
-    assert!(boundary.is_some(), "{}", said.out);
-    assert!(world.log().iter().any(|line| line["kind"] == "boundary"));
 }
 
 #[test]

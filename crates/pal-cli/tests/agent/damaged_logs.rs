@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::TestWorld;
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// A session with a prompt and an answer, one of whose lines was altered since; its id.
 fn damaged(world: &TestWorld) -> String {

@@ -3,17 +3,13 @@
 mod client;
 mod sessions;
 
-use std::time::Duration;
-
-use agent_client_protocol::v1::schema::{
-    CompactionStatus, PlanEntryStatus, SessionUpdate, StopReason, ToolCallContent, ToolCallStatus, ToolKind,
-};
-use pal_sim::{ExtractiveModel, ReplyPace, SimulatedModel};
+use agent_client_protocol::v1::schema::{CompactionStatus, SessionUpdate, StopReason, ToolCallStatus};
+use pal_sim::{ExtractiveModel, SimulatedModel};
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, is_summary, says};
 use crate::test_world::TestWorld;
 use client::{EditorConsent, TestEditor, edit, edit_as};
+use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};
 
 fn bash(command: &str) -> (&'static str, Value) {
     ("Bash", json!({"command": command}))
@@ -49,75 +45,6 @@ fn a_prompt_is_answered_in_chunks_with_usage() {
 }
 
 #[test]
-fn a_tool_call_asks_for_permission_and_shows_its_result() {
-    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
-        0 => calls("I write.", &[("Write", json!({"file_path": "new.txt", "content": "hello\n"}))]),
-        1 => calls("I run.", &[bash("touch ran.txt; echo ran")]),
-        _ => says("Done."),
-    }));
-    edit_as(&world, EditorConsent::Once, async |editor: TestEditor| {
-        let session = editor.session().await;
-        assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::EndTurn);
-        let questions = editor.questions();
-        assert_eq!(questions.len(), 2);
-        let asked = &questions[0].tool_call;
-        let diff = asked.fields.content.as_ref().unwrap().iter().find_map(|content| match content {
-            ToolCallContent::Diff(diff) => Some(diff.clone()),
-            _ => None,
-        });
-        let diff = diff.unwrap();
-        assert!(diff.path.ends_with("new.txt") && diff.new_text == "hello\n" && diff.old_text.is_none());
-        let options: Vec<&str> = questions[1].options.iter().map(|option| option.name.as_str()).collect();
-        assert!(options.len() == 3 && options[1].contains("in this project"), "{options:?}");
-        let calls = editor.calls(&session);
-        assert_eq!(calls.len(), 2, "{calls:?}");
-        assert_eq!((calls[0].kind, calls[0].status), (ToolKind::Edit, ToolCallStatus::Completed));
-        assert_eq!((calls[1].kind, calls[1].status), (ToolKind::Execute, ToolCallStatus::Completed));
-        assert_eq!(asked.tool_call_id, calls[0].tool_call_id);
-        assert_eq!(calls[1].title, "`touch ran.txt; echo ran`");
-        assert!(format!("{:?}", calls[1].content).contains("ran"));
-        assert!(calls[1].raw_input.is_some() && calls[1].raw_output.is_some());
-        assert!(!calls[0].locations.is_empty());
-    });
-    assert_eq!(world.text("new.txt"), "hello\n");
-    assert!(world.repository().join("ran.txt").exists());
-}
-
-#[test]
-fn a_permission_request_contains_the_whole_command() {
-    let lines = "echo fine\n".repeat(400);
-    let command = format!("bash <<'END'\n{lines}rm -rf ~/important\u{202e}\nEND");
-    let asked = command.clone();
-    let world = TestWorld::new(ProviderSetup::answers(move |at, _| match at {
-        0 => calls("I run.", &[bash(&asked)]),
-        _ => says("Over."),
-    }));
-    edit_as(&world, EditorConsent::Reject, async |editor: TestEditor| {
-        let session = editor.session().await;
-        editor.prompt(&session, "go").await.unwrap();
-        let questions = editor.questions();
-        let fields = &questions[0].tool_call.fields;
-        assert_eq!(fields.raw_input.as_ref().unwrap()["command"], command.as_str());
-        let shown = command.replace('\u{202e}', "⟨U+202E⟩");
-        assert_eq!(fields.title.as_deref(), Some(format!("`{shown}`").as_str()));
-        let content = serde_json::to_string(fields.content.as_ref().unwrap()).unwrap();
-        assert!(
-            content.contains(&serde_json::to_string(&shown).unwrap().trim_matches('"').to_owned()),
-            "{content}"
-        );
-        for mark in [
-            "line 402: `rm -rf ~/important⟨U+202E⟩` deletes files",
-            "is outside the project",
-            "the text is run by `bash` as commands",
-            "⟨U+202E⟩ is a character that cannot be seen",
-        ] {
-            assert!(content.contains(mark), "{mark}: {content}");
-        }
-        assert!(!content.contains("stores this rule"), "no rule for a script: {content}");
-    });
-}
-
-#[test]
 fn rejected_calls_do_not_run_and_always_allowed_ones_ask_once() {
     let made = || {
         ProviderSetup::answers(|at, _| match at % 2 {
@@ -150,31 +77,6 @@ fn rejected_calls_do_not_run_and_always_allowed_ones_ask_once() {
     let rule = offered.strip_prefix("Always allow ").unwrap().strip_suffix(" in this project").unwrap();
     let text = std::fs::read_to_string(&kept[0]).unwrap();
     assert!(text.contains(rule), "{rule}\n{text}");
-}
-
-#[test]
-fn the_todo_list_is_sent_as_the_plan() {
-    let list = |first: &str, second: &str| {
-        let item = |content: &str, status: &str| json!({"content": content, "status": status});
-        ("Todo", json!({"todos": [item("look", first), item("write", second)]}))
-    };
-    let world = TestWorld::new(ProviderSetup::answers(move |at, _| match at {
-        0 => calls("A plan.", &[list("in_progress", "pending")]),
-        1 => calls("Next.", &[list("completed", "in_progress")]),
-        _ => says("Done."),
-    }));
-    edit(&world, async |editor: TestEditor| {
-        let session = editor.session().await;
-        editor.prompt(&session, "go").await.unwrap();
-        let plans = editor.all(&session, |update| match update {
-            SessionUpdate::Plan(plan) => Some(plan.clone()),
-            _ => None,
-        });
-        assert_eq!(plans.len(), 2);
-        let last: Vec<_> = plans[1].entries.iter().map(|entry| (&*entry.content, &entry.status)).collect();
-        assert_eq!(last, [("look", &PlanEntryStatus::Completed), ("write", &PlanEntryStatus::InProgress)]);
-        assert!(editor.calls(&session).is_empty(), "the plan says it all");
-    });
 }
 
 #[test]
@@ -214,52 +116,4 @@ fn a_compaction_reports_its_start_and_end() {
         });
         assert_eq!(again, [CompactionStatus::Completed]);
     });
-}
-
-#[test]
-fn a_cancel_stops_a_stream_and_the_next_prompt_works() {
-    let mut made = ProviderSetup::answers(|at, _| match at {
-        0 => says(&"A long story that nobody wants to hear to its end. ".repeat(100)),
-        _ => says("Shorter now."),
-    });
-    made.pace = ReplyPace { per_1k_output: Duration::from_secs(20), ..ReplyPace::none() };
-    let world = TestWorld::new(made);
-    edit(&world, async |editor: TestEditor| {
-        let session = editor.session().await;
-        let told = editor.start(&session, "tell a story");
-        editor.until(|update| matches!(update, SessionUpdate::AgentMessageChunk(_))).await;
-        editor.cancel(&session);
-        assert_eq!(told.await.unwrap(), StopReason::Cancelled);
-        // A late cancel has no effect.
-        editor.cancel(&session);
-        assert_eq!(editor.prompt(&session, "shorter").await.unwrap(), StopReason::EndTurn);
-        assert!(editor.words(&session).ends_with("Shorter now."));
-        // One that comes at once means the prompt before it, and not the one behind it.
-        let (first, second) = {
-            let first = editor.start(&session, "one");
-            editor.cancel(&session);
-            (first, editor.start(&session, "two"))
-        };
-        assert_eq!(first.await.unwrap(), StopReason::Cancelled);
-        assert_eq!(second.await.unwrap(), StopReason::EndTurn);
-    });
-}
-
-#[test]
-fn a_cancel_ends_an_open_permission_request() {
-    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
-        0 => calls("I run.", &[bash("touch ran.txt"), bash("touch other.txt")]),
-        _ => says("Still here."),
-    }));
-    edit_as(&world, EditorConsent::Silence, async |editor: TestEditor| {
-        let session = editor.session().await;
-        let told = editor.start(&session, "go");
-        editor.until_asked().await;
-        editor.cancel(&session);
-        assert_eq!(told.await.unwrap(), StopReason::Cancelled);
-        assert!(editor.calls(&session).iter().all(|call| call.status == ToolCallStatus::Failed));
-        assert_eq!(editor.prompt(&session, "there?").await.unwrap(), StopReason::EndTurn);
-        assert_eq!(editor.questions().len(), 1);
-    });
-    assert!(!world.repository().join("ran.txt").exists() && !world.repository().join("other.txt").exists());
 }

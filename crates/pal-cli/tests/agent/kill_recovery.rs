@@ -12,8 +12,8 @@ use pal_model::{DecisionKind, EntryBody, LogEntry, SharedText};
 use pal_sim::{ExtractiveModel, ModelOutput, ModelPrompt, ReplyPace, SimulatedModel};
 use serde_json::json;
 
-use crate::test_provider::{ProviderSetup, calls, is_summary, says};
 use crate::test_world::{TestWorld, finish, reader};
+use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};
 
 const SESSIONS: u64 = 4;
 const KILLS: u64 = 50;
@@ -158,14 +158,14 @@ fn strike(
     let pause = match wish {
         KillPhase::Start => microseconds(400_000, chance),
         KillPhase::Stream => {
-            let count = |summaries: bool, heard: &crate::test_provider::ReceivedTraffic| {
+            let count = |summaries: bool, heard: &pal_agent_testkit::ReceivedTraffic| {
                 heard.asked[before..].iter().filter(|asked| asked.is_summary == summaries).count() as u64
             };
             world.provider.wait_until(PATIENCE, |heard| count(false, heard) >= nth);
             microseconds(90_000, chance)
         }
         KillPhase::Compaction => {
-            let is_asked = |heard: &crate::test_provider::ReceivedTraffic| {
+            let is_asked = |heard: &pal_agent_testkit::ReceivedTraffic| {
                 heard.asked[before..].iter().any(|asked| asked.is_summary)
             };
             world.provider.wait_until(PATIENCE, is_asked);

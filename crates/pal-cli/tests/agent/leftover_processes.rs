@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{PATIENCE, TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use pal_sim::{ModelOutput, StopOverride};
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{RunOutput, TestWorld, finish, reader};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
@@ -37,42 +36,6 @@ fn a_call_that_is_denied_again_and_again_ends_with_exit_code_3() {
     assert_eq!(world.provider.heard().asked.len(), 5);
     let last = world.provider.heard().asked.last().unwrap().text();
     assert!(last.contains("You repeat yourself"), "the model is told: {last}");
-}
-
-#[test]
-fn endless_pauses_and_repeated_searches_are_stopped() {
-    let pause = || ModelOutput { stop: Some(StopOverride::PauseTurn), ..says("Still at it.") };
-    let world = TestWorld::new(ProviderSetup::answers(move |_, _| pause()));
-    let (said, result) = run_stalled(&world, &[]);
-    assert_eq!(said.code, 3, "{}{}", said.out, said.err);
-    assert!(result["error"].as_str().unwrap().contains("pause_turn"), "{result}");
-    assert_eq!(world.provider.heard().asked.len(), 5);
-    let world = TestWorld::new(ProviderSetup::answers(|at, _| {
-        let pattern = if at % 2 == 0 { "*.a" } else { "*.b" };
-        calls("", &[("Glob", json!({"pattern": pattern}))])
-    }));
-    let (said, _) = run_stalled(&world, &FREELY);
-    assert_eq!((said.code, world.provider.heard().asked.len()), (3, 6), "{}{}", said.out, said.err);
-}
-
-#[test]
-fn a_looping_subagent_is_stopped_and_reports_it() {
-    let world = TestWorld::new(ProviderSetup::answers(|_, ask| {
-        let first = ask.messages.first().map(|message| message.blocks.concat()).unwrap_or_default();
-        let last = ask.messages.last().map(|message| message.blocks.concat()).unwrap_or_default();
-        match (first.contains("[A task]"), last.contains("tool_result")) {
-            (true, _) => calls("", &[("Glob", json!({"pattern": "*.none"}))]),
-            (false, false) => {
-                calls("", &[("Agent", json!({"description": "circles", "prompt": "[A task] Go round."}))])
-            }
-            (false, true) => says("It did not work out."),
-        }
-    }));
-    let (said, result) = run_stalled(&world, &FREELY);
-    assert_eq!((said.code, result["result"].as_str()), (0, Some("It did not work out.")), "{}", said.err);
-    let told = world.provider.heard().asked.last().unwrap().text();
-    assert!(told.contains("no progress in 4 turns"), "{told}");
-    assert_eq!(world.provider.heard().asked.len(), 7, "five of the subagent, two of the other");
 }
 
 #[test]

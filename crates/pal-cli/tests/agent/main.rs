@@ -20,5 +20,4 @@ mod settings;
 mod slash_commands;
 mod subagents;
 mod teammates;
-mod test_provider;
 mod test_world;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use pal_model::Role;
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::TestWorld;
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// A server as a shell script. It says what it is called with, may change its list or die when it is called, and may come up
 /// late or never.

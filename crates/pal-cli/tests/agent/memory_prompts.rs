@@ -7,8 +7,8 @@ use pal_sim::{ExtractiveModel, ModelOutput, ModelPrompt, SimulatedModel};
 use serde_json::{Value, json};
 
 use crate::slash_commands::TerminalTalk;
-use crate::test_provider::{ProviderSetup, calls, is_summary, says};
 use crate::test_world::{RunOutput, TestWorld, finish, log_lines};
+use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::json;
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{PATIENCE, TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 struct PlainTerminal {
     input: ChildStdin,

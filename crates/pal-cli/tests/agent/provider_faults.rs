@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::test_provider::ProviderSetup;
 use crate::test_world::{RunOutput, TestWorld, finish};
+use pal_agent_testkit::ProviderSetup;
 
 /// Three rounds: two commands that leave a trace, and a last word.
 const SCRIPT: &str = r#"
@@ -39,61 +39,16 @@ enum FaultOutcome {
 
 use FaultOutcome::{Error, Well, Whole};
 
+/// One fault for each outcome of the program, and those that need a timeout. `crates/pal-agent/tests/agent/provider_errors.rs`
+/// has all faults.
 const MATRIX: &[(&str, FaultOutcome)] = &[
-    ("429=100ms@1", Whole),
-    ("429=100ms@2-3", Whole),
     ("529=none@2", Whole),
-    ("529=50ms@1-9", Error("--continue")),
-    ("500=none@2", Whole),
-    ("502@2", Whole),
-    ("503@1-9", Error("--continue")),
-    ("401@1", Error("check the key")),
-    ("403@2", Error("check the key")),
-    ("404@1", Error("--model")),
-    ("400@2", Error("pal check")),
-    ("413@2", Whole),
-    ("429=none+no-retry@2", Error("--continue")),
-    ("429=10m@1", Error("--continue")),
-    ("spend-limit@2", Error("--continue")),
-    ("too-long=210000/200000@2", Whole),
-    ("reset@1", Whole),
-    ("reset@2-3", Whole),
-    ("reset@1-9", Error("--continue")),
-    ("cut=headers@2", Whole),
-    ("cut=before@2", Whole),
-    ("cut=before@1-9", Error("--continue")),
     ("cut=after@1", Well),
-    ("cut=after@3", Well),
-    ("cut=after@2,529=50ms@3", Well),
-    ("cut=after@1-9", Error("--continue")),
-    ("cut=end@2", Well),
-    ("cut@2", Well),
-    ("truncate=before@2", Whole),
-    ("truncate=after@3", Well),
-    ("truncate=end@2", Well),
-    ("silence=200ms@2", Whole),
-    ("silence=200ms+after@2", Whole),
+    ("401@1", Error("check the key")),
+    ("400@2", Error("pal check")),
     ("silence=before@2", Whole),
     ("silence=after@2", Well),
     ("silence=after@1-9", Error("--continue")),
-    ("slow=2ms+64", Whole),
-    ("split", Whole),
-    ("split=1", Whole),
-    ("merge=all", Whole),
-    ("crlf,split", Whole),
-    ("malformed=before@2", Whole),
-    ("malformed=after@2", Well),
-    ("error@2", Well),
-    ("error=overloaded+before@2", Whole),
-    ("error=api+after@3", Well),
-    ("error=invalid_request+before@2", Error("pal check")),
-    ("usage=zero", Whole),
-    ("usage=null", Whole),
-    ("usage=huge@1", Whole),
-    ("usage=missing", Whole),
-    ("duplicate", Whole),
-    ("unknown", Whole),
-    ("content-type=text/html@2", Whole),
 ];
 
 fn world(faults: &str, seed: u64) -> TestWorld {
@@ -206,7 +161,7 @@ fn each_fault_is_recovered_or_reported_with_a_hint() {
 fn mixed_faults_are_recovered_or_reported() {
     let mix = "429=20ms:0.1,529=20ms:0.1,reset:0.1,cut:0.15,truncate:0.1,malformed:0.1,error:0.1,split:0.3,duplicate:0.3,\
                unknown:0.3,crlf:0.3,slow=1ms+200:0.2,usage:0.2,silence=30ms+random:0.2";
-    let seeds: Vec<u64> = (0..48).collect();
+    let seeds: Vec<u64> = (0..6).collect();
     all(&seeds, |seed| {
         let world = world(mix, seed);
         let said = run(&world, "stream-json");

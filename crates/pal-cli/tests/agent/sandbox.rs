@@ -3,8 +3,8 @@
 use pal_sim::{ExtractiveModel, SimulatedModel};
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, is_summary, says};
 use crate::test_world::{RunOutput, TestWorld};
+use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};
 
 /// A model that makes these calls, one an answer, and then says that it is done.
 fn caller(steps: Vec<(&'static str, Value)>) -> ProviderSetup {

@@ -3,8 +3,8 @@
 use pal_sim::{ExtractiveModel, ModelPrompt, SimulatedModel};
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{TestWorld, finish, log_lines};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// A window that is full after some twenty rounds; nothing is cleared before that.
 const CARDS: &str =
@@ -132,16 +132,6 @@ fn a_full_window_uses_the_notes_and_asks_no_model() {
     assert!(row["wrote"][0].as_str().unwrap().ends_with("notes/notes.md"), "{ledger}");
     let told = finish(world.command(&["memory", "ledger", "--runs"]).spawn().unwrap());
     assert_eq!(told.out.lines().filter(|line| line.contains(" notes ")).count(), figure("runs") as usize);
-}
-
-#[test]
-fn the_daily_budget_is_kept_and_reported_once() {
-    let world = TestWorld::new(ProviderSetup { cards: CARDS.to_owned(), ..rounds(14, |_| None) });
-    let mut command = by_fork(&world);
-    let said = finish(command.env("PAL_BACKGROUND_TOKENS_DAILY", "0").spawn().unwrap());
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(asked(&world.log(), "notes").is_empty());
-    assert_eq!(said.err.matches("notes: no more today").count(), 1, "{}", said.err);
 }
 
 #[test]

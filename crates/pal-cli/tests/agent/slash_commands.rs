@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use pal_sim::{ExtractiveModel, SimulatedModel};
 use serde_json::json;
 
-use crate::test_provider::{ProviderSetup, ReceivedRequest, calls, is_summary, says};
 use crate::test_world::{PATIENCE, TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, ReceivedRequest, calls, is_summary, says};
 
 /// Line that the terminal prints when the agent is idle.
 const RESTS: &str = "until compaction";

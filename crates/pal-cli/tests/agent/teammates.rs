@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use pal_sim::{ModelOutput, ModelPrompt};
 use serde_json::{Value, json};
 
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{TestWorld, finish, log_lines};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
 
@@ -353,7 +353,7 @@ fn intermediate_agents_approve_nothing_and_names_are_unique() {
     let said = world.run(&["go"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let heard = world.provider.heard();
-    let texts: Vec<String> = heard.asked.iter().map(crate::test_provider::ReceivedRequest::text).collect();
+    let texts: Vec<String> = heard.asked.iter().map(pal_agent_testkit::ReceivedRequest::text).collect();
     assert!(texts.iter().any(|text| text.contains("It said: refused")), "{}", texts.last().unwrap());
     assert!(texts.iter().any(|text| text.contains("is there already")), "the second of a name is refused");
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::test_provider::{ProviderSetup, TestProvider};
+use pal_agent_testkit::{ProviderSetup, TestProvider};
 
 /// Longer is a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,8 +8,8 @@ use pal_sim::ModelPrompt;
 use serde_json::{Value, json};
 
 use super::{is_dream, turns, write};
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// The directory that a dream is told of: a copy, where it only shows what it would do.
 fn told(ask: &ModelPrompt<'_>) -> PathBuf {

@@ -10,8 +10,8 @@ use pal_memory::{Author, INDEX_FILE, MemoryChangeKind, MemoryStore};
 use pal_model::Timestamp;
 
 use super::{is_dream, is_fork, turns, write};
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// Processes that work at once.
 const AT_ONCE: usize = 8;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::{is_dream, memory, turns};
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// Commands that do more than look, or look where nothing is to be seen.
 const COMMANDS: [&str; 62] = [

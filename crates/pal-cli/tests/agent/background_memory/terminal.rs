@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::{is_dream, turns, write};
-use crate::test_provider::{ProviderSetup, calls, says};
 use crate::test_world::{PATIENCE, TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, says};
 
 /// The next line that holds this.
 fn next(lines: &Receiver<String>, words: &str) -> String {

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    CancelNotification, ClientCapabilities, ClientSessionCapabilities, CompactionCapabilities, ContentBlock,
-    InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities,
-    PermissionOptionKind, PromptRequest, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate,
-    StopReason, ToolCall,
+    ClientCapabilities, ClientSessionCapabilities, CompactionCapabilities, ContentBlock, InitializeRequest,
+    InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities, PermissionOptionKind,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate, StopReason, ToolCall,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, Error, Lines, on_receive_notification, on_receive_request};
@@ -178,10 +177,6 @@ impl TestEditor {
         self.start(session, text).await
     }
 
-    pub(super) fn cancel(&self, session: &SessionId) {
-        self.connection.send_notification(CancelNotification::new(session.clone())).unwrap();
-    }
-
     /// Forgets what was told so far.
     pub(super) fn forget(&self) {
         self.heard.updates.lock().unwrap().clear();
@@ -192,17 +187,6 @@ impl TestEditor {
         loop {
             let news = self.heard.news.notified();
             if self.heard.updates.lock().unwrap().iter().any(|told| fits(&told.update)) {
-                return;
-            }
-            news.await;
-        }
-    }
-
-    /// Waits until something was asked.
-    pub(super) async fn until_asked(&self) {
-        loop {
-            let news = self.heard.news.notified();
-            if !self.questions().is_empty() {
                 return;
             }
             news.await;

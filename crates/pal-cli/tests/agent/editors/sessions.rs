@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::bash;
 use super::client::{EditorConsent, TestEditor, edit, edit_as, edit_with};
-use crate::test_provider::{ProviderSetup, calls, cut_off, says};
 use crate::test_world::{PATIENCE, TestWorld, finish};
+use pal_agent_testkit::{ProviderSetup, calls, cut_off, says};
 
 #[test]
 fn a_disconnect_ends_all_processes_and_the_session_can_be_resumed() {
@@ -87,38 +87,6 @@ fn a_session_is_listed_and_loaded_with_its_messages() {
 }
 
 #[test]
-fn two_sessions_run_in_parallel_and_prompts_meanwhile_steer() {
-    let world = TestWorld::new(ProviderSetup::answers(|_, ask| {
-        let text: String = ask
-            .messages
-            .iter()
-            .flat_map(|message| message.blocks.iter().map(|block| block.to_string()))
-            .collect();
-        match (text.contains("wait for me"), text.contains("waited")) {
-            (true, false) => calls("I wait.", &[bash("while [ ! -e go ]; do sleep 0.02; done; echo waited")]),
-            (true, true) => says("I waited."),
-            _ => says("At once."),
-        }
-    }));
-    edit_as(&world, EditorConsent::Once, async |editor: TestEditor| {
-        let (slow, fast) = (editor.session().await, editor.session().await);
-        assert_ne!(slow, fast);
-        let waiting = editor.start(&slow, "wait for me");
-        editor.until(|update| format!("{update:?}").contains("InProgress")).await;
-        assert_eq!(editor.prompt(&fast, "now").await.unwrap(), StopReason::EndTurn);
-        assert_eq!(editor.words(&fast), "At once.");
-        let steering = editor.start(&slow, "and be kind");
-        std::fs::write(world.repository().join("go"), "").unwrap();
-        assert_eq!(waiting.await.unwrap(), StopReason::EndTurn);
-        assert_eq!(steering.await.unwrap(), StopReason::EndTurn);
-        assert_eq!(editor.words(&slow), "I wait.I waited.");
-    });
-    let heard = world.provider.heard();
-    assert_eq!(heard.asked.len(), 3, "what steers is heard with the results");
-    assert!(heard.asked[2].text().contains("and be kind"));
-}
-
-#[test]
 fn modes_and_models_can_be_chosen() {
     let world = TestWorld::new(ProviderSetup::answers(|at, _| match at % 2 {
         0 => calls("I write.", &[("Write", json!({"file_path": format!("{at}.txt"), "content": "x"}))]),
@@ -175,20 +143,6 @@ fn mcp_servers_of_the_editor_are_started() {
         assert_eq!(editor.prompt(&session, "hello").await.unwrap(), StopReason::EndTurn);
     });
     assert_eq!(world.text("began.txt"), "given\n");
-}
-
-#[test]
-fn a_run_without_progress_ends_with_a_reason() {
-    let world =
-        TestWorld::new(ProviderSetup::answers(|_, _| calls("", &[("Glob", json!({"pattern": "*.none"}))])));
-    std::fs::write(world.pal().join("settings.toml"), "max_stalled_turns = 3\n").unwrap();
-    edit(&world, async |editor: TestEditor| {
-        let session = editor.session().await;
-        assert_eq!(editor.prompt(&session, "go").await.unwrap(), StopReason::MaxTurnRequests);
-        let words = editor.words(&session);
-        assert!(words.contains("no progress in 3 turns") && words.contains("*.none"), "{words}");
-    });
-    assert_eq!(world.provider.heard().asked.len(), 4);
 }
 
 #[test]

@@ -24,26 +24,27 @@ const SUMMARY: &str = "Your task is to write a summary of";
 
 /// A request that a model was asked.
 #[derive(Clone)]
-pub(crate) struct ReceivedRequest {
+pub struct ReceivedRequest {
     /// Arrival in milliseconds since the epoch.
-    pub(crate) at: i64,
+    pub at: i64,
     /// It asks for a summary and is not part of the conversation.
-    pub(crate) is_summary: bool,
+    pub is_summary: bool,
     /// Tools and system blocks, without marks.
-    pub(crate) head: Vec<Arc<str>>,
+    pub head: Vec<Arc<str>>,
     /// The blocks of the messages with whose they are, without marks.
-    pub(crate) blocks: Vec<(Role, Arc<str>)>,
-    pub(crate) max_tokens: u64,
+    pub blocks: Vec<(Role, Arc<str>)>,
+    /// Maximum tokens of the answer.
+    pub max_tokens: u64,
 }
 
 impl ReceivedRequest {
     /// All blocks of the messages, one a line.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.blocks.iter().map(|(_, block)| format!("{block}\n")).collect()
     }
 
     /// First difference to the earlier request; none if it repeats it.
-    pub(crate) fn departs_from(&self, earlier: &ReceivedRequest) -> Option<String> {
+    pub fn departs_from(&self, earlier: &ReceivedRequest) -> Option<String> {
         if self.head != earlier.head {
             return Some(String::from("tools or system"));
         }
@@ -58,10 +59,11 @@ impl ReceivedRequest {
 
 /// Everything that came.
 #[derive(Default)]
-pub(crate) struct ReceivedTraffic {
-    pub(crate) asked: Vec<ReceivedRequest>,
+pub struct ReceivedTraffic {
+    /// Requests to models, in order.
+    pub asked: Vec<ReceivedRequest>,
     /// Answers that were none: status and body.
-    pub(crate) refused: Vec<(u16, String)>,
+    pub refused: Vec<(u16, String)>,
     /// Blocks are kept once, as every request repeats them.
     kept: HashMap<u64, Arc<str>>,
 }
@@ -75,7 +77,7 @@ impl ReceivedTraffic {
     }
 
     /// The requests of the conversation, without those for summaries, as they came: what the provider clears is in them.
-    pub(crate) fn conversation(&mut self, record: &Path) -> Vec<ReceivedRequest> {
+    pub fn conversation(&mut self, record: &Path) -> Vec<ReceivedRequest> {
         let files = std::fs::read_dir(record).unwrap().map(|file| file.unwrap().path());
         let mut files: Vec<PathBuf> = files.filter(|file| file.extension().unwrap() == "json").collect();
         files.sort();
@@ -176,13 +178,14 @@ impl SimulatedModel for RecordingModel {
 }
 
 /// Is true for requests that ask for a summary.
-pub(crate) fn is_summary(ask: &ModelPrompt<'_>) -> bool {
+pub fn is_summary(ask: &ModelPrompt<'_>) -> bool {
     let last = ask.messages.iter().rev().find(|message| message.role == Role::User);
     ask.compaction.is_some()
         || last.is_some_and(|message| message.blocks.iter().any(|raw| raw.contains(SUMMARY)))
 }
 
-pub(crate) fn now() -> i64 {
+/// Current time in milliseconds since the epoch.
+pub fn now() -> i64 {
     since_epoch(SystemTime::now())
 }
 
@@ -191,7 +194,7 @@ fn since_epoch(time: SystemTime) -> i64 {
 }
 
 /// A model made of a function.
-pub(crate) struct FunctionModel<F>(pub(crate) F);
+pub struct FunctionModel<F>(pub F);
 
 impl<F: FnMut(&ModelPrompt<'_>) -> ModelOutput + Send> SimulatedModel for FunctionModel<F> {
     fn answer(&mut self, ask: &ModelPrompt<'_>) -> ModelOutput {
@@ -200,12 +203,12 @@ impl<F: FnMut(&ModelPrompt<'_>) -> ModelOutput + Send> SimulatedModel for Functi
 }
 
 /// An answer of words.
-pub(crate) fn says(text: &str) -> ModelOutput {
+pub fn says(text: &str) -> ModelOutput {
     ModelOutput { blocks: vec![OutputBlock::Text(text.to_owned())], stop: None }
 }
 
 /// An answer that calls tools.
-pub(crate) fn calls(text: &str, tools: &[(&str, Value)]) -> ModelOutput {
+pub fn calls(text: &str, tools: &[(&str, Value)]) -> ModelOutput {
     let mut answer = says(text);
     answer.blocks.extend(tools.iter().map(|(name, input)| OutputBlock::ToolUse {
         id: None,
@@ -216,24 +219,29 @@ pub(crate) fn calls(text: &str, tools: &[(&str, Value)]) -> ModelOutput {
 }
 
 /// The same answer, cut off at its limit.
-pub(crate) fn cut_off(answer: ModelOutput) -> ModelOutput {
+pub fn cut_off(answer: ModelOutput) -> ModelOutput {
     ModelOutput { stop: Some(StopOverride::MaxTokens), ..answer }
 }
 
 /// Options of a test provider.
-pub(crate) struct ProviderSetup {
-    pub(crate) model: Box<dyn SimulatedModel>,
-    pub(crate) faults: String,
-    pub(crate) seed: u64,
-    pub(crate) pace: ReplyPace,
+pub struct ProviderSetup {
+    /// The model.
+    pub model: Box<dyn SimulatedModel>,
+    /// Fault plan; empty for none.
+    pub faults: String,
+    /// Seed of ids and random faults.
+    pub seed: u64,
+    /// Timing of answers.
+    pub pace: ReplyPace,
     /// A table of models on top of the shipped one.
-    pub(crate) cards: String,
+    pub cards: String,
     /// Directory that keeps every request.
-    pub(crate) record: Option<PathBuf>,
+    pub record: Option<PathBuf>,
 }
 
 impl ProviderSetup {
-    pub(crate) fn of(model: impl SimulatedModel + 'static) -> ProviderSetup {
+    /// A provider with this model, without faults and delays.
+    pub fn of(model: impl SimulatedModel + 'static) -> ProviderSetup {
         let (faults, cards) = (String::new(), String::new());
         ProviderSetup {
             model: Box::new(model),
@@ -246,7 +254,7 @@ impl ProviderSetup {
     }
 
     /// Answers one after the other, and the last for ever; a request that comes again hears the same.
-    pub(crate) fn script(toml: &str) -> ProviderSetup {
+    pub fn script(toml: &str) -> ProviderSetup {
         let mut script = ScriptedModel::parse(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
         ProviderSetup::of(FunctionModel(move |ask: &ModelPrompt<'_>| match is_summary(ask) {
             true => ExtractiveModel.answer(ask),
@@ -255,7 +263,7 @@ impl ProviderSetup {
     }
 
     /// Answers that a function gives; `at` counts from 0.
-    pub(crate) fn answers(
+    pub fn answers(
         mut answer: impl FnMut(usize, &ModelPrompt<'_>) -> ModelOutput + Send + 'static,
     ) -> ProviderSetup {
         let mut at = 0;
@@ -267,15 +275,17 @@ impl ProviderSetup {
 }
 
 /// A provider on a port of its own; gone when dropped.
-pub(crate) struct TestProvider {
-    pub(crate) address: String,
+pub struct TestProvider {
+    /// Base URL.
+    pub address: String,
     heard: SharedTraffic,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl TestProvider {
-    pub(crate) fn start(made: ProviderSetup) -> TestProvider {
+    /// Starts the server on its own thread.
+    pub fn start(made: ProviderSetup) -> TestProvider {
         let heard = SharedTraffic::default();
         let settings = SimSettings {
             cards: ModelCatalog::built_in().with_overrides(&made.cards).unwrap(),
@@ -314,12 +324,13 @@ impl TestProvider {
         TestProvider { address, heard, stop: Some(stop), thread: Some(thread) }
     }
 
-    pub(crate) fn heard(&self) -> MutexGuard<'_, ReceivedTraffic> {
+    /// Locks everything that was received so far.
+    pub fn heard(&self) -> MutexGuard<'_, ReceivedTraffic> {
         lock(&self.heard)
     }
 
     /// Waits until something was heard that fits; whether it came in time.
-    pub(crate) fn wait_until(&self, patience: Duration, fits: impl Fn(&ReceivedTraffic) -> bool) -> bool {
+    pub fn wait_until(&self, patience: Duration, fits: impl Fn(&ReceivedTraffic) -> bool) -> bool {
         let deadline = Instant::now() + patience;
         let mut heard = lock(&self.heard);
         loop {
