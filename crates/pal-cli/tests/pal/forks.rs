@@ -31,7 +31,7 @@ impl SlowModel {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let pace = ReplyPace { start: Duration::from_millis(400), ..ReplyPace::none() };
+        let pace = ReplyPace { start: Duration::from_millis(1_500), ..ReplyPace::none() };
         let simulator =
             SimulatedProvider::new(SimSettings { pace, ..SimSettings::plain() }, Box::new(ExtractiveModel));
         let usages: Arc<Mutex<Vec<Usage>>> = Arc::default();

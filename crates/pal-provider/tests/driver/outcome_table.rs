@@ -58,7 +58,7 @@ async fn run(row: OutcomeRow) -> Result<(), String> {
 /// Compares the outcome with the table row, given the text of the whole answer.
 pub(crate) fn check(row: &OutcomeRow, all: &str, saw: &AnswerTrace, attempts: usize) -> Result<(), String> {
     let outcome = saw.failure.as_ref().map_or("Finished".to_owned(), |failure| format!("{:?}", failure.kind));
-    let outcome = outcome.split(' ').next().unwrap_or_default();
+    let outcome = outcome.split([' ', '(']).next().unwrap_or_default();
     let is_shown = match row.shown {
         ShownShare::Nothing => saw.text.is_empty(),
         ShownShare::Half => !saw.text.is_empty() && saw.text != all && all.starts_with(&saw.text),
