@@ -1,13 +1,11 @@
 //! Rules that the user allowed in answer to a question, for one project. They are kept in a file of their own under our home,
 //! not in the project: what lies there may be anybody's.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::settings_file::read_settings_file;
 use crate::sources::SettingsSource;
+use crate::text_file::replace_text;
 
 /// First lines of the file.
 const HEADING: &str =
@@ -26,11 +24,7 @@ pub fn allow(path: &Path, rule: &str) -> Result<(), String> {
         text.push_str(&format!("    {},\n", serde_json::Value::from(rule.as_str())));
     }
     text.push_str("]\n");
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let part = path.with_extension("part");
-    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
-    fs::rename(&part, path).map_err(failed)
+    replace_text(path, &text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Stores a rule in a project's file, if it has one. Returns the notice for the user.

@@ -4,12 +4,9 @@
 //! earlier one found out. The file is kept in the home directory; deleting it forgets everything.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::text_file::text_of;
+use crate::text_file::{replace_text, text_of};
 
 /// Name of the file in the home directory.
 const FILE: &str = "learned-windows.json";
@@ -45,11 +42,7 @@ impl LearnedWindows {
         if known == Some(window) {
             return Ok(false);
         }
-        let part = self.path.with_extension("part");
-        let mut file =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-        file.write_all(serde_json::to_string_pretty(&table)?.as_bytes())?;
-        fs::rename(&part, &self.path)?;
+        replace_text(&self.path, &serde_json::to_string_pretty(&table)?)?;
         Ok(true)
     }
 
@@ -60,6 +53,7 @@ impl LearnedWindows {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

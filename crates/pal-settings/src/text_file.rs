@@ -1,6 +1,7 @@
 //! Files of settings: small, and files.
 
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The largest file that is read.
@@ -17,4 +18,13 @@ pub(crate) fn text_of(path: &Path) -> Result<String> {
         return Err(Error::new(ErrorKind::FileTooLarge, "it is too large for settings"));
     }
     Ok(text)
+}
+
+/// Replaces a private file in one step: a reader sees the old text or the new one.
+pub(crate) fn replace_text(path: &Path, text: &str) -> Result<()> {
+    let part = path.with_extension("part");
+    let options = &mut std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+    file.write_all(text.as_bytes())?;
+    std::fs::rename(&part, path)
 }
