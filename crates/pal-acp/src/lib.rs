@@ -17,6 +17,7 @@ mod mode_list;
 mod open_responder;
 mod permission_requests;
 mod prompt_content;
+mod question_forms;
 mod replay;
 mod session_updates;
 mod session_worker;

@@ -73,10 +73,12 @@ impl AcpServer {
         responder: Responder<InitializeResponse>,
         _: ConnectionTo<Client>,
     ) -> Result<(), Error> {
+        let elicitation = request.client_capabilities.elicitation.unwrap_or_default();
         let session = request.client_capabilities.session.unwrap_or_default();
         server.set_capabilities(ClientCapabilities {
             compaction: session.compaction.is_some(),
             notices: session.notices.is_some(),
+            forms: elicitation.supports_form(),
         });
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())

@@ -1,5 +1,6 @@
 //! Permission requests to the user of a client.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,21 +8,33 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    Notice, NoticeSeverity, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
-    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, ToolCallContent, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields,
+    ElicitationAction, ElicitationContentValue, Notice, NoticeSeverity, PermissionOption,
+    PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest, SessionId, SessionNotification,
+    SessionUpdate, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
-use pal_events::{PermissionAnswer, PermissionAsker, PermissionQuestion};
+use pal_events::{PermissionAnswer, PermissionAsker, PermissionQuestion, UserQuestion};
 use pal_permissions::{reveal, reveal_character};
 use serde_json::Value;
 
 use crate::prompt_content::fenced;
+use crate::question_forms::{form_answers, question_form};
 use crate::session_updates::{ClientCapabilities, update};
 use crate::tool_calls::ToolCallView;
 
 const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const NO: &str = "reject";
+
+/// Refusal of questions that the client cannot show. Text for the model.
+const NO_FORMS: &str = "the user's editor cannot show questions with options. Ask in your answer, as plain text, and end your turn.";
+
+/// Answer of the client's user.
+enum ClientAnswer {
+    /// Id of the chosen option.
+    Chosen(String),
+    /// Content of a completed form.
+    Form(BTreeMap<String, ElicitationContentValue>),
+}
 
 /// Permission requests of one session.
 pub(crate) struct PermissionRequests {
@@ -39,7 +52,7 @@ struct PendingAnswer {
     /// The prompt was cancelled: further requests are refused.
     is_cancelled: bool,
     /// Sender that wakes the waiting request.
-    answer: Option<Sender<Option<String>>>,
+    answer: Option<Sender<Option<ClientAnswer>>>,
 }
 
 impl PermissionRequests {
@@ -76,14 +89,17 @@ impl PermissionRequests {
     pub(crate) fn asker(self: &Arc<Self>, allowed: Option<PathBuf>) -> PermissionAsker {
         let questions = Arc::clone(self);
         Arc::new(move |asked: &PermissionQuestion| {
-            let answer = match questions.ask(asked).as_deref() {
-                Some(ONCE) => PermissionAnswer::Once,
-                Some(ALWAYS) => {
-                    let notice = pal_settings::allow_and_tell(allowed.as_deref(), &asked.rule);
-                    questions.send_notice(&notice);
-                    PermissionAnswer::Session
-                }
-                _ => PermissionAnswer::No(None),
+            let answer = match asked.user_questions() {
+                Some(list) => questions.ask_questions(asked, &list),
+                None => match questions.ask(asked).as_deref() {
+                    Some(ONCE) => PermissionAnswer::Once,
+                    Some(ALWAYS) => {
+                        let notice = pal_settings::allow_and_tell(allowed.as_deref(), &asked.rule);
+                        questions.send_notice(&notice);
+                        PermissionAnswer::Session
+                    }
+                    _ => PermissionAnswer::No(None),
+                },
             };
             questions.close(asked, &answer);
             answer
@@ -92,6 +108,61 @@ impl PermissionRequests {
 
     /// Returns the id of the chosen option; `None` if the request was cancelled.
     fn ask(&self, asked: &PermissionQuestion) -> Option<String> {
+        let answer = self.await_answer(|sender| {
+            let session = self.session.get()?.clone();
+            let request = RequestPermissionRequest::new(session, self.shown(asked), options(asked));
+            let sent = self.connection.prepare_request(request).on_receiving_result(move |answered| {
+                let chosen = answered.ok().and_then(|answered| match answered.outcome {
+                    RequestPermissionOutcome::Selected(selected) => {
+                        Some(ClientAnswer::Chosen(selected.option_id.to_string()))
+                    }
+                    _ => None,
+                });
+                // The request may have been cancelled.
+                let _ = sender.send(chosen);
+                std::future::ready(Ok(()))
+            });
+            sent.ok()
+        });
+        match answer? {
+            ClientAnswer::Chosen(id) => Some(id),
+            ClientAnswer::Form(_) => None,
+        }
+    }
+
+    /// Puts questions to the user, as a form.
+    fn ask_questions(&self, asked: &PermissionQuestion, questions: &[UserQuestion]) -> PermissionAnswer {
+        if !self.capabilities.forms {
+            return PermissionAnswer::Refused(String::from(NO_FORMS));
+        }
+        let answer = self.await_answer(|sender| {
+            let request =
+                question_form(self.session.get()?, asked.call.as_str(), asked.agent.as_deref(), questions);
+            let sent = self.connection.prepare_request(request).on_receiving_result(move |answered| {
+                let form = answered.ok().and_then(|answered| match answered.action {
+                    ElicitationAction::Accept(accepted) => {
+                        Some(ClientAnswer::Form(accepted.content.unwrap_or_default()))
+                    }
+                    _ => None,
+                });
+                let _ = sender.send(form);
+                std::future::ready(Ok(()))
+            });
+            sent.ok()
+        });
+        match answer {
+            Some(ClientAnswer::Form(content)) => {
+                PermissionAnswer::Answered(form_answers(questions, &content))
+            }
+            _ => PermissionAnswer::No(None),
+        }
+    }
+
+    /// Sends a request and waits for its answer; `None` if it was cancelled or could not be sent.
+    fn await_answer(
+        &self,
+        send: impl FnOnce(Sender<Option<ClientAnswer>>) -> Option<()>,
+    ) -> Option<ClientAnswer> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, answer) = channel();
         {
@@ -101,20 +172,7 @@ impl PermissionRequests {
             }
             waiting.answer = Some(sender.clone());
         }
-        let request =
-            RequestPermissionRequest::new(self.session.get()?.clone(), self.shown(asked), options(asked));
-        let sent = self.connection.prepare_request(request).on_receiving_result(move |answered| {
-            let chosen = answered.ok().and_then(|answered| match answered.outcome {
-                RequestPermissionOutcome::Selected(selected) => Some(selected.option_id.to_string()),
-                _ => None,
-            });
-            // The request may have been cancelled.
-            let _ = sender.send(chosen);
-            std::future::ready(Ok(()))
-        });
-        if sent.is_err() {
-            return None;
-        }
+        send(sender)?;
         let chosen = answer.recv().ok().flatten();
         self.waiting().answer = None;
         chosen
@@ -144,7 +202,7 @@ impl PermissionRequests {
     fn close(&self, asked: &PermissionQuestion, answer: &PermissionAnswer) {
         let Some(session) = self.session.get().filter(|_| asked.agent.is_some()) else { return };
         let status = match answer {
-            PermissionAnswer::No(_) => ToolCallStatus::Failed,
+            PermissionAnswer::No(_) | PermissionAnswer::Refused(_) => ToolCallStatus::Failed,
             _ => ToolCallStatus::Completed,
         };
         let update = update(&asked.call, ToolCallUpdateFields::new().status(status));

@@ -20,11 +20,13 @@ const PRINTED_EVERY: Duration = Duration::from_millis(150);
 /// Maximum size of the shown tail of a running command's output, in bytes.
 const PRINTED_BYTES_MAX: usize = 16 << 10;
 
-/// Optional update kinds that the client supports.
+/// Optional features that the client supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ClientCapabilities {
     pub(crate) compaction: bool,
     pub(crate) notices: bool,
+    /// Forms that ask the user.
+    pub(crate) forms: bool,
 }
 
 /// Session properties that updates need.

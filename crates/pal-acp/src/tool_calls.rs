@@ -63,7 +63,8 @@ impl ToolCallView<'_> {
     }
 
     fn path(&self, input: &Value) -> Option<PathBuf> {
-        Some(self.directory.join(input["file_path"].as_str()?))
+        let path = input["file_path"].as_str().or(input["notebook_path"].as_str())?;
+        Some(self.directory.join(path))
     }
 
     /// Diffs of the files that the call changes.
@@ -91,10 +92,10 @@ impl ToolCallView<'_> {
 fn kind(name: &str) -> ToolKind {
     match name {
         "Read" => ToolKind::Read,
-        "Edit" | "Write" => ToolKind::Edit,
+        "Edit" | "NotebookEdit" | "Write" => ToolKind::Edit,
         "Glob" | "Grep" | "Recall" => ToolKind::Search,
         "Bash" | "BashOutput" | "KillBash" => ToolKind::Execute,
-        "WebFetch" => ToolKind::Fetch,
+        "WebFetch" | "WebSearch" => ToolKind::Fetch,
         "EnterPlanMode" | "ExitPlanMode" => ToolKind::SwitchMode,
         "Agent" | "Context" | "Skill" => ToolKind::Think,
         _ => ToolKind::Other,

@@ -6,23 +6,20 @@ use std::time::Duration;
 
 use pal_agent::{
     AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelOptions, ModelProfile,
-    PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, ToolOptions,
+    PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, ToolOptions, cache_settings,
+    learned_limits, run_settings,
 };
 use pal_background::{Clock, DreamGateSettings, ExtractionOptions};
-use pal_context::cache::HourTtlEligibility;
-use pal_context::cost_aware::CostAwareSettings;
-use pal_context::{ContextPolicy, NotesCadence};
-use pal_engine::CacheSettings;
+use pal_context::NotesCadence;
 use pal_memory::MemoryLocation;
 use pal_model::{ModelCard, ModelCatalog};
 use pal_permissions::{RuleSet, SourcedRule};
 use pal_project::{InstructionLimit, InstructionSearch, ProjectQuery, find_project};
-use pal_prompt::PromptOverrides;
+use pal_prompt::{AgentPrompt, COORDINATOR_PROMPT, PromptOverrides};
 use pal_provider::{ApiKey, ClientPolicy, ProviderConnection, ProviderEndpoint};
-use pal_run::{ProgressLimits, RunSettings};
-use pal_settings::{KillSwitch, PolicySetting, ResolvedSetting, Settings, SettingsInput};
-use pal_view::{CacheTtl, Estimator, Lens, ViewScope, WindowLimits};
-use pal_wire::{Dialect, RetryPolicy};
+use pal_settings::{KillSwitch, ResolvedSetting, Settings, SettingsInput};
+use pal_view::{Estimator, Lens, ViewScope, WindowLimits};
+use pal_wire::RetryPolicy;
 use smol_str::SmolStr;
 
 use crate::test_agent::TestAgent;
@@ -118,7 +115,14 @@ impl AgentWorld {
             sources: project_query(&project, &settings, rules.clone(), lens.estimator),
             model: self.model_options(&settings, &card, lens),
             prompt: PromptOptions {
-                prompts: PromptOverrides::default(),
+                prompts: PromptOverrides {
+                    coordinator: settings.prompt.is_coordinator.then(|| COORDINATOR_PROMPT.to_owned()),
+                    agent: settings.prompt.is_proactive.then(AgentPrompt::proactive),
+                    ..PromptOverrides::default()
+                },
+                language: settings.prompt.language.clone(),
+                output_style: settings.prompt.output_style.clone(),
+                scratchpad: settings.prompt.scratchpad,
                 attribution: String::from("Palimpsest"),
                 version: String::from("0.0.0"),
                 today: || String::from("Monday, 2030-01-07"),
@@ -162,6 +166,7 @@ impl AgentWorld {
             background: BackgroundOptions {
                 notes: notes(&settings),
                 tokens_daily: settings.background_tokens_daily,
+                suggests: settings.prompt.suggests,
             },
             home,
         }
@@ -191,21 +196,18 @@ impl AgentWorld {
 
     fn model_options(&self, settings: &Settings, card: &ModelCard, lens: Lens) -> ModelOptions {
         let (cards, own) = (self.cards.clone(), settings.clone());
+        let connection = self.connection();
+        let limits = learned_limits(&self.pal_home(), settings, card, connection.endpoint().address());
         ModelOptions {
             lens,
-            limits: WindowLimits::new(card, &settings.window_for(&card.model)),
-            policy: match settings.policy {
-                PolicySetting::Threshold => ContextPolicy::threshold(),
-                PolicySetting::CostAware => ContextPolicy::cost_aware(CostAwareSettings {
-                    loss_weight: settings.loss_weight,
-                    cache_keepalive: settings.cache_keepalive,
-                }),
-            },
+            limits,
+            policy: settings.context_policy(),
             cache: cache_settings(settings, card),
-            connection: Arc::new(self.connection()),
+            connection: Arc::new(connection),
             run: run_settings(settings, card),
             lookup: Arc::new(move |name| {
-                let card = cards.find(name.unwrap_or(MODEL)).card;
+                let small = own.small_model.as_deref().unwrap_or(MODEL);
+                let card = cards.find(name.unwrap_or(small)).card;
                 Some(ModelProfile {
                     lens: model_lens(&card),
                     limits: WindowLimits::new(&card, &own.window_for(&card.model)),
@@ -220,7 +222,7 @@ impl AgentWorld {
     fn connection(&self) -> ProviderConnection {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let key = Some(ApiKey::api("simulated"));
-        let endpoint = ProviderEndpoint::new(Dialect::Messages, &self.provider.address, key).unwrap();
+        let endpoint = ProviderEndpoint::new(self.provider.dialect, &self.provider.address, key).unwrap();
         let retries = RetryPolicy { base_delay: Duration::from_millis(2), ..RetryPolicy::STANDARD };
         let policy = ClientPolicy { retries, seed: Some(1), ..ClientPolicy::patient() };
         ProviderConnection::new(runtime, endpoint, policy).unwrap()
@@ -245,32 +247,6 @@ impl AgentWorld {
 
 fn model_lens(card: &ModelCard) -> Lens {
     Lens { card: card.clone(), estimator: Estimator::shipped(card.generation), scope: ViewScope::Current }
-}
-
-fn cache_settings(settings: &Settings, card: &ModelCard) -> CacheSettings {
-    let is_wanted = settings.cache_ttl == CacheTtl::Hour1;
-    CacheSettings {
-        eligibility: HourTtlEligibility { is_wanted, is_in_overage: false },
-        betas: pal_wire::beta_headers(card).into_iter().map(SmolStr::new_static).collect(),
-        ..CacheSettings::default()
-    }
-}
-
-fn run_settings(settings: &Settings, card: &ModelCard) -> RunSettings {
-    let spending = &settings.spending;
-    let output_tokens = spending.output_tokens_max.min(card.max_output);
-    RunSettings {
-        output_tokens,
-        output_tokens_max: 64_000.max(output_tokens).min(card.max_output),
-        turns_max: spending.turns_max,
-        tokens_max: spending.tokens_max,
-        cost_max: spending.cost_usd_max,
-        progress: ProgressLimits {
-            stalled_turns_max: spending.stalled_turns_max,
-            fruitless_turns_max: spending.fruitless_turns_max,
-        },
-        adds_notes: true,
-    }
 }
 
 fn rules(settings: &Settings) -> RuleSet {

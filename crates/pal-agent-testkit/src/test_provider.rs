@@ -14,6 +14,7 @@ use pal_sim::{
     SimulatedModel, SimulatedProvider, StopOverride,
 };
 use pal_sim_server::{ClockSpeed, ServerNotice, SimServerOptions, serve};
+use pal_wire::Dialect;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -237,6 +238,10 @@ pub struct ProviderSetup {
     pub cards: String,
     /// Directory that keeps every request.
     pub record: Option<PathBuf>,
+    /// Dialect that the agent speaks.
+    pub dialect: Dialect,
+    /// Real window of the server, if its cards promise more.
+    pub window: Option<u64>,
 }
 
 impl ProviderSetup {
@@ -250,6 +255,8 @@ impl ProviderSetup {
             pace: ReplyPace::none(),
             cards,
             record: None,
+            dialect: Dialect::Messages,
+            window: None,
         }
     }
 
@@ -278,6 +285,8 @@ impl ProviderSetup {
 pub struct TestProvider {
     /// Base URL.
     pub address: String,
+    /// Dialect that the agent speaks.
+    pub dialect: Dialect,
     heard: SharedTraffic,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -286,9 +295,10 @@ pub struct TestProvider {
 impl TestProvider {
     /// Starts the server on its own thread.
     pub fn start(made: ProviderSetup) -> TestProvider {
-        let heard = SharedTraffic::default();
+        let (heard, dialect) = (SharedTraffic::default(), made.dialect);
+        let cards = ModelCatalog::built_in().with_overrides(&made.cards).unwrap();
         let settings = SimSettings {
-            cards: ModelCatalog::built_in().with_overrides(&made.cards).unwrap(),
+            cards: made.window.map_or(cards.clone(), |window| cards.with_window(window)),
             seed: made.seed,
             pace: made.pace,
             faults: FaultPlan::parse(&made.faults).unwrap(),
@@ -321,7 +331,7 @@ impl TestProvider {
             });
         });
         let address = format!("http://{}", listening.recv().unwrap());
-        TestProvider { address, heard, stop: Some(stop), thread: Some(thread) }
+        TestProvider { address, dialect, heard, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Locks everything that was received so far.

@@ -9,7 +9,7 @@ use pal_background::{DreamScheduler, DreamTask};
 use pal_engine::{Session, SessionConfig, drive};
 use pal_events::{AgentEvent, PromptEnd, PromptResult};
 use pal_mcp::ServerPool;
-use pal_model::{Content, MessageOrigin};
+use pal_model::{Content, MessageOrigin, UsageTotals};
 use pal_run::{IncomingMessage, Run, RunEnd, RunInput};
 use pal_tools::Shell;
 
@@ -28,6 +28,8 @@ pub struct Agent<'a> {
     /// Messages received while idle.
     pub(crate) unheard: VecDeque<IncomingMessage>,
     pub(crate) id: String,
+    /// Usage that the results of prompts have reported.
+    pub(crate) reported: UsageTotals,
 }
 
 impl<'a> Agent<'a> {
@@ -40,7 +42,8 @@ impl<'a> Agent<'a> {
         let begun = Instant::now();
         let span = tracing::info_span!("invoke_agent", session = %self.id);
         let within = span.entered();
-        let before = self.session.view().state().totals;
+        self.forget_rewound();
+        self.runtime.background.end_suggestion();
         self.runtime.begin_prompt();
         if let Some(notice) = self.runtime.background.take_written_memories() {
             self.runtime.events.notice(notice);
@@ -54,6 +57,7 @@ impl<'a> Agent<'a> {
         self.runtime.update_notes(&self.session, &self.config, now);
         if end == RunEnd::Done {
             self.runtime.start_memory_work(&self.session, &self.config, now);
+            self.runtime.background.suggest(&self.session, &self.config, now);
         }
         self.runtime.pending.append_usage(&mut self.session, now)?;
         self.runtime.background.pause(&self.session, &self.config, now);
@@ -71,7 +75,7 @@ impl<'a> Agent<'a> {
             turns: self.run.turns(),
             took: begun.elapsed(),
             took_provider: self.runtime.model.time_waited,
-            spent: self.session.view().state().totals.since(&before),
+            spent: self.take_spent(),
             denials: std::mem::take(&mut self.runtime.permissions.denials),
         };
         tracing::info!(
@@ -85,6 +89,23 @@ impl<'a> Agent<'a> {
         drop(within);
         self.runtime.events.send(AgentEvent::Ended(ended.clone()));
         Ok(ended)
+    }
+
+    /// Usage since the last report. Background work between two prompts is reported with the second.
+    fn take_spent(&mut self) -> UsageTotals {
+        self.forget_rewound();
+        let totals = self.session.view().state().totals;
+        let spent = totals.since(&self.reported);
+        self.reported = totals;
+        spent
+    }
+
+    /// Forgets reports about responses that a rewind has left behind.
+    fn forget_rewound(&mut self) {
+        let totals = self.session.view().state().totals;
+        if totals.responses < self.reported.responses {
+            self.reported = totals;
+        }
     }
 
     /// Runs messages that arrived too late for the last prompt, until none is left. Returns the last result.
@@ -213,8 +234,8 @@ impl<'a> Agent<'a> {
         move || task.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends all background work and runs the end hooks.
-    pub fn finish(mut self, reason: &str) {
+    /// Ends all background work and runs the end hooks. Returns the usage since the result of the last prompt.
+    pub fn finish(mut self, reason: &str) -> UsageTotals {
         // An earlier interrupt must not cancel the end hooks.
         self.runtime.inbox.handle.renew();
         let cancel = self.runtime.inbox.handle.cancel();
@@ -224,6 +245,7 @@ impl<'a> Agent<'a> {
         if let Err(error) = self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events) {
             tracing::warn!(%error, "pings are not in the log");
         }
+        self.runtime.background.end_suggestion();
         self.runtime.background.end_notes();
         if let Some(remembering) = &mut self.runtime.memory {
             remembering.end();
@@ -240,6 +262,7 @@ impl<'a> Agent<'a> {
         }
         self.runtime.mcp.stop();
         self.runtime.tools.shell.shut_down();
+        self.take_spent()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pal_context::{FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
+use pal_context::{CompactionRange, FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
 use pal_engine::{
     CompactionObserver, CompactionResult, EngineError, FileReader, ModelClient, Notifier, OutgoingRequest,
     RequestOutcome, SummaryExchange, TimeSource,
@@ -29,13 +29,13 @@ pub struct CompactionPreview {
 }
 
 impl Agent<'_> {
-    /// Previews a compaction with an extracted summary: no model, no hooks, no changes.
-    pub fn preview_compaction(&mut self) -> Result<CompactionPreview, AgentError> {
+    /// Previews a compaction of a range with an extracted summary: no model, no hooks, no changes.
+    pub fn preview_compaction(&mut self, range: CompactionRange) -> Result<CompactionPreview, AgentError> {
         let before = self.session.view().clone();
         let world = self.runtime.world(&before);
         let now = self.runtime.clock.now();
         let mut looking = PreviewHost { runtime: &mut self.runtime, not_read: Vec::new() };
-        match self.session.preview(world, &self.config, now, &mut looking)? {
+        match self.session.preview(range, world, &self.config, now, &mut looking)? {
             CompactionResult::Done { boundary, .. } => {
                 Ok(CompactionPreview { before, boundary, not_read: looking.not_read })
             }
@@ -64,13 +64,35 @@ impl Agent<'_> {
         Ok(Content::parse(&SharedText::from(format!("[{}]", raw.join(",")))))
     }
 
-    /// Compacts the conversation, with optional instructions for the summary. Results are reported as events; a
-    /// refusal is an error.
+    /// Makes the next request miss the prompt cache, for debugging (§5.3): the prefix is rendered again from the current
+    /// project, with a text that no request had before.
+    pub fn break_cache(&mut self) -> Result<(), AgentError> {
+        let now = self.runtime.clock.now();
+        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
+        self.runtime.project.prompt.break_cache(pal_background::random_ids().next_id(now).to_string());
+        if let Some(prefix) = self.runtime.renewed(self.session.view()) {
+            self.session.append(pal_model::EntryDraft::prefix(&prefix), now)?;
+        }
+        Ok(())
+    }
+
+    /// Compacts the whole conversation, with optional instructions for the summary.
     pub fn compact(&mut self, instructions: Option<String>) -> Result<(), AgentError> {
+        self.compact_range(CompactionRange::Whole, instructions)
+    }
+
+    /// Compacts a range of the conversation, with optional instructions for the summary. Results are reported as
+    /// events; a refusal is an error.
+    pub fn compact_range(
+        &mut self,
+        range: CompactionRange,
+        instructions: Option<String>,
+    ) -> Result<(), AgentError> {
         self.runtime.inbox.handle.renew();
         let now = self.runtime.clock.now();
         self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
-        let compacted = self.session.compact_manually(instructions, &self.config, now, &mut self.runtime)?;
+        let compacted =
+            self.session.compact_manually(range, instructions, &self.config, now, &mut self.runtime)?;
         match compacted {
             CompactionResult::Done { .. } => Ok(()),
             CompactionResult::Refused(why) | CompactionResult::Blocked(why) => {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pal_background::ExchangeListener;
+use pal_background::{ExchangeListener, SuggestionListener};
 use pal_events::{AgentControl, ExchangeReport};
 use pal_model::{Content, ToolUseId};
 use pal_permissions::PermissionMode;
@@ -21,6 +21,8 @@ pub struct AgentHandle {
     signals: Sender<AgentSignal>,
     cancel: Arc<Mutex<CancelToken>>,
     bell: Arc<Mutex<Option<MessageListener>>>,
+    /// Receives suggestions for the next prompt.
+    suggestions: Arc<Mutex<Option<SuggestionListener>>>,
     /// Whether the agent is closed.
     is_closed: Arc<AtomicBool>,
     /// Mode chosen by the user, not applied yet.
@@ -58,6 +60,7 @@ impl AgentHandle {
             signals,
             cancel,
             bell: Arc::default(),
+            suggestions: Arc::default(),
             is_closed: Arc::default(),
             mode: Arc::default(),
             remembered: Arc::default(),
@@ -83,6 +86,19 @@ impl AgentHandle {
     /// ([`crate::Agent::heed`]).
     pub fn on_message(&self, bell: impl Fn() + Send + Sync + 'static) {
         *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(bell));
+    }
+
+    /// Sets the callback for suggestions of the next prompt; without one, they are dropped.
+    pub fn on_suggestion(&self, listener: impl Fn(String) + Send + Sync + 'static) {
+        *self.suggestions.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(listener));
+    }
+
+    /// Delivers a suggestion for the next prompt.
+    pub(crate) fn suggest(&self, text: String) {
+        let listener = self.suggestions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(listener) = listener {
+            listener(text);
+        }
     }
 
     /// Stops the current response and running tools; everything that arrived is kept.

@@ -1,16 +1,18 @@
 //! The runtime of an agent: everything outside of its session, as named parts.
 
+mod changes_on_disk;
 mod compaction;
 mod run_roles;
 mod session_roles;
 mod session_tool_calls;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pal_background::{Clock, MemoryPrefetch, NOTES_ATTACHMENT};
 use pal_engine::{Session, SessionConfig};
-use pal_events::{AgentEvent, SessionInfo};
+use pal_events::{AgentEvent, PermissionAnswer, PermissionQuestion, SessionInfo};
 use pal_model::{ContentBlock, Timestamp, ToolUseId};
 use pal_prompt::{InstructionFile, InstructionScope};
 use pal_run::RunInput;
@@ -33,6 +35,9 @@ use crate::session_open::PERMISSIONS;
 use crate::session_switches::SessionSwitches;
 use crate::subagents::Subagents;
 use crate::tool_runner::ToolRunner;
+
+/// Reason for which hooks hear of the first instruction files.
+pub(crate) const SESSION_START: &str = "session_start";
 
 /// Maximum number of damaged places reported when a session starts.
 const DAMAGE_SHOWN_MAX: usize = 5;
@@ -83,6 +88,7 @@ impl AgentRuntime<'_> {
         self.tools.granted.clear();
         self.model.time_waited = Duration::ZERO;
         self.permissions.denials.clear();
+        self.ask_about_includes();
     }
 
     /// Handles a signal and returns the input for the run, if it has one.
@@ -138,9 +144,9 @@ impl AgentRuntime<'_> {
 
     /// Shows the messages of hooks to the user.
     pub(crate) fn report_notices(&mut self) {
-        for notice in self.hooks.take_notices() {
-            self.events.notice(notice);
-        }
+        let messages = self.hooks.take_messages();
+        messages.notices.into_iter().for_each(|line| self.events.notice(line));
+        messages.warnings.into_iter().for_each(|line| self.events.warning(line));
     }
 
     /// Starts memory work when the conversation has come to rest.
@@ -194,21 +200,77 @@ impl AgentRuntime<'_> {
         }
     }
 
-    /// Reports the initial instruction files to hooks.
-    pub(crate) fn announce_instructions(&mut self) {
+    /// Reports all instruction files to hooks; included ones as such at the start of a session.
+    pub(crate) fn announce_instructions(&mut self, reason: &str) {
         if !self.hooks.listens_for_instructions() {
             return;
         }
         for file in self.project.instructions.files.clone() {
-            let why = if file.included_by.is_some() { "include" } else { "session_start" };
-            self.announce_instruction(&file, why);
+            let is_included = file.included_by.is_some() && reason == SESSION_START;
+            self.announce_instruction(&file, if is_included { "include" } else { reason });
         }
     }
 
     /// Warns about refused includes of instruction files.
+    /// Reports includes that are not read, and instruction files that are too large. Where a user can be asked about
+    /// an include, [`AgentRuntime::ask_about_includes`] does so instead.
     pub(crate) fn report_refused_includes(&mut self) {
-        for refusal in self.project.instructions.take_refusals() {
-            self.events.warning(refusal);
+        let instructions = &mut self.project.instructions;
+        let mut lines = instructions.take_refusals();
+        lines.extend(instructions.take_warnings());
+        if !self.can_ask_about_includes() {
+            for question in self.project.open_includes() {
+                lines.push(question.refusal());
+                self.project.asked_includes.insert(question.path);
+            }
+        }
+        lines.into_iter().for_each(|line| self.events.warning(line));
+    }
+
+    fn can_ask_about_includes(&self) -> bool {
+        self.permissions.asking.is_some() && self.permissions.agent.is_none()
+    }
+
+    /// Asks the user about files outside of the project that instruction files include. What they allow joins the
+    /// session with the next request; answers are stored for the project.
+    pub(crate) fn ask_about_includes(&mut self) {
+        if !self.can_ask_about_includes() {
+            return;
+        }
+        let Some(asking) = self.permissions.asking.clone() else { return };
+        let mut questions = VecDeque::from(self.project.open_includes());
+        while let Some(question) = questions.pop_front() {
+            if !self.project.asked_includes.insert(question.path.clone()) {
+                continue;
+            }
+            let asked = PermissionQuestion {
+                agent: None,
+                call: ToolUseId::from("include"),
+                tool: String::from("Read"),
+                input: serde_json::json!({ "file_path": question.path }).to_string(),
+                why: format!(
+                    "{} includes it, and it lies outside of the project; your answer is remembered",
+                    question.asked_by
+                ),
+                rule: String::new(),
+                marks: Vec::new(),
+            };
+            let is_allowed = match asking(&asked) {
+                PermissionAnswer::Once | PermissionAnswer::Session => true,
+                PermissionAnswer::No(_) => false,
+                // Answers are for questions of the model, and this is none.
+                PermissionAnswer::Refused(_)
+                | PermissionAnswer::Unavailable
+                | PermissionAnswer::Answered(_) => {
+                    self.events.warning(question.refusal());
+                    continue;
+                }
+            };
+            let (joined, problem) = self.project.answer_include(&question.path, is_allowed);
+            self.pending.attach("instructions", joined);
+            // Allowing one file reads all files again, so others may be asked for.
+            questions.extend(self.project.open_includes());
+            problem.into_iter().for_each(|line| self.events.warning(line));
         }
     }
 

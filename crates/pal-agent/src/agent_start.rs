@@ -1,42 +1,42 @@
 //! Starting an agent, step by step.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pal_background::{
     CacheKeepalive, DreamScheduler, ExchangeListener, Extraction, MemoryKeeper, MemoryPrefetch, NoteKeeper,
-    WriteOrigin, memory_index,
+    PromptSuggester, WriteOrigin, memory_index,
 };
 use pal_engine::SessionConfig;
 use pal_events::AgentEvent;
-use pal_model::{EntryBody, KnownFile};
+use pal_model::{EntryBody, EntryDraft, KnownFile};
 use pal_project::{ProjectSnapshot, take_project_snapshot};
-use pal_prompt::{Capability, ToolCatalog};
+use pal_prompt::ToolCatalog;
 use pal_provider::RequestEncoder;
 use pal_run::Run;
-use pal_settings::{KillSwitch, LearnedWindows};
+use pal_settings::{AnsweredIncludes, IncludeAnswers, KillSwitch, LearnedFactors, LearnedWindows};
+use pal_store::log_path;
 use pal_tools::{MediaSupport, Workspace, hidden_files};
-use smol_str::SmolStr;
 
 use crate::agent::Agent;
 use crate::agent_handle::AgentHandle;
 use crate::agent_inbox::AgentInbox;
-use crate::agent_runtime::{AgentRuntime, all_tools};
+use crate::agent_runtime::{AgentRuntime, SESSION_START, all_tools};
 use crate::background_tasks::BackgroundTasks;
 use crate::conversation_model::ConversationModel;
 use crate::disk_output_limit::OutputLimit;
 use crate::event_sink::EventSink;
 use crate::hook_runner::HookRunner;
-use crate::options::{AgentOptions, SessionOrigin};
+use crate::options::{AgentOptions, ModelOptions, SessionOrigin};
 use crate::pending_entries::PendingEntries;
 use crate::permission_checker::PermissionChecker;
-use crate::project_context::ProjectContext;
+use crate::project_context::{ProjectContext, available_skills};
 use crate::session_mcp::McpServers;
-use crate::session_open::{self, OpenedSession, PERMISSIONS, PromptBuilder};
+use crate::session_open::{self, OpenedSession, PERMISSIONS, PromptBuilder, moved_text};
 use crate::session_switches::SessionSwitches;
-use crate::subagents::{AGENT, RunningAgent, Subagents, TeamMailbox, is_fork};
+use crate::subagents::{AGENT, RunningAgent, Subagents, TeamMailbox, is_fork, root_session};
 use crate::todo_reminder::TodoReminder;
 use crate::tool_runner::ToolRunner;
 use crate::{AgentError, session_shell};
@@ -52,28 +52,40 @@ struct StartedPrefix {
 impl<'a> Agent<'a> {
     /// Opens the session and reports it. Nothing is sent yet.
     pub fn start(
-        options: AgentOptions,
+        mut options: AgentOptions,
         sink: Box<dyn FnMut(AgentEvent) + 'a>,
     ) -> Result<Agent<'a>, AgentError> {
         // MCP servers start up while everything else is prepared.
         let mcp = McpServers::start(&options);
         let project = pal_project::find_project(&options.sources.search.directory);
+        let answers = IncludeAnswers::in_directory(&pal_store::project_directory(&options.home, &project));
+        let AnsweredIncludes { allowed, refused } = answers.read();
+        options.sources.search.allowed.extend(allowed);
+        options.sources.search.refused.extend(refused);
         let mut gathered = take_project_snapshot(&options.sources);
         let mut opened = session_open::open(&options, &project)?;
         let config = options.session_config(&opened.log);
         let switches = SessionSwitches::new(&options.switches, &config);
-        let prompt = PromptBuilder::new(&options, config.policy.warm_clear);
-        let mut prefix = start_prefix(&options, &mut opened, &prompt, &mut gathered)?;
         let (workspace, memory) = open_workspace(&options, &opened);
+        let (prompt, problems) =
+            PromptBuilder::new(&options, config.policy.warm_clear, &workspace, &opened.id);
+        let prompt = prompt.with_prompts_of(&opened);
+        let reverted = revert_killed_dream(&options);
+        let mut prefix = start_prefix(&options, &mut opened, &prompt, &mut gathered)?;
+        prefix.notices.extend(reverted);
+        take_over_factor(&options, &mut opened)?;
+        prefix.notices.extend(problems);
         let inbox = AgentInbox::new();
         let shell = Arc::new(session_shell::open_shell(&options, &workspace));
         let subagents = open_subagents(&options, &opened, (&mcp, &prefix.catalog), &workspace, &inbox.handle);
+        let definitions = pal_tools::definition_stamp(&workspace);
         let skills = available_skills(&switches, &workspace);
         let hooks = Arc::new(hook_runner(&options, &opened, &project, &workspace));
         let saved_mode = opened.session.view().state().mode.clone();
         let mut permissions = PermissionChecker::new(&options, Arc::clone(&shell), saved_mode.as_deref());
         prefix.attachments.extend(read_waiting_mail(&options, &opened, &subagents));
         let background = start_background(&options, (&opened, &config), &project, &workspace, &inbox.handle);
+        permissions.allow_scratchpad(prompt.scratchpad());
         permissions.notes = background.notes.as_ref().and_then(NoteKeeper::own_file);
         let runtime = AgentRuntime {
             model: conversation_model(&options, &opened),
@@ -95,11 +107,14 @@ impl<'a> Agent<'a> {
                 instructions: gathered.instructions,
                 skills,
                 agents: subagents.offered(),
+                definitions,
                 servers: Vec::new(),
                 announces: !switches.is_off(KillSwitch::Announcements),
                 sources: options.sources,
                 prompt,
                 log: opened.log,
+                answers,
+                asked_includes: BTreeSet::new(),
             },
             memory,
             background,
@@ -115,7 +130,8 @@ impl<'a> Agent<'a> {
         };
         let run = Run::new(options.model.run.clone()).with_spent(opened.session.view().state().totals);
         let OpenedSession { session, id, is_resumed, .. } = opened;
-        let mut agent = Agent { session, config, run, runtime, unheard: VecDeque::new(), id };
+        let reported = session.view().state().totals;
+        let mut agent = Agent { session, config, run, runtime, unheard: VecDeque::new(), id, reported };
         agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
         Ok(agent)
     }
@@ -132,7 +148,7 @@ impl<'a> Agent<'a> {
         notices.into_iter().for_each(|notice| runtime.events.notice(notice));
         warning.into_iter().for_each(|warning| runtime.events.warning(warning));
         runtime.report_refused_includes();
-        runtime.announce_instructions();
+        runtime.announce_instructions(SESSION_START);
         runtime.announce_servers();
         let cancel = runtime.inbox.handle.cancel();
         let source = if is_resumed { "resume" } else { "startup" };
@@ -149,6 +165,16 @@ fn start_subagent<'a>(
     Ok(Box::new(Agent::start(options, sink)?))
 }
 
+/// Reverts a dream that was killed, before its half-done work is read. Returns a notice about it.
+fn revert_killed_dream(options: &AgentOptions) -> Option<String> {
+    let place = options.memory.place.as_ref().filter(|_| options.subagent.identity.is_none())?;
+    match pal_background::revert_killed_dreams(place, options.clock.now()) {
+        Ok(false) => None,
+        Ok(true) => Some(String::from("a dream was killed halfway: its changes of memories are undone")),
+        Err(why) => Some(format!("a dream was killed halfway, and its changes cannot be undone: {why}")),
+    }
+}
+
 /// Continues with the prefix of a resumed session, or starts a new one.
 fn start_prefix(
     options: &AgentOptions,
@@ -156,27 +182,36 @@ fn start_prefix(
     prompt: &PromptBuilder,
     gathered: &mut ProjectSnapshot,
 ) -> Result<StartedPrefix, AgentError> {
-    let OpenedSession { session, log, is_resumed, is_foreign, .. } = opened;
+    let unknown = session_open::unknown_prefix(opened).filter(|_| opened.is_resumed);
+    let OpenedSession { session, log, is_resumed, is_foreign, moved_from, .. } = opened;
+    let moved = moved_from.as_deref().map(|from| moved_text(from, &options.sources.search.directory));
+    let moved = moved.map(|text| ("directory", text));
     // A session that was killed right after its first entry starts here.
     let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, EntryBody::Session(_)));
     let now = options.clock.now();
-    if *is_resumed && has_begun && !*is_foreign {
+    if *is_resumed && has_begun && !*is_foreign && unknown.is_none() {
         let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
         let changed = gathered.instructions.resume_from(noted);
-        let mut attachments: Vec<(&'static str, String)> =
-            changed.into_iter().map(|notice| ("instructions", notice.text)).collect();
+        // The session was warned when it started.
+        gathered.instructions.take_warnings();
+        let mut attachments: Vec<(&'static str, String)> = moved
+            .into_iter()
+            .chain(changed.into_iter().map(|notice| ("instructions", notice.text)))
+            .collect();
         attachments.extend(prompt.unsaid(session).map(|text| (PERMISSIONS, text)));
         session.answer_interrupted_calls(options.clock.now())?;
         return Ok(StartedPrefix {
-            catalog: prompt.catalog(),
+            catalog: prompt.catalog(session.view().prefix()),
             attachments,
             notices: Vec::new(),
             warning: None,
         });
     }
     let index = options.memory.place.as_ref().map(|place| memory_index(place, now));
-    let (memory, notices) = index.unwrap_or_default();
+    let (memory, mut notices) = index.unwrap_or_default();
     let assembled = prompt.assembled(gathered, memory);
+    let cuts = assembled.left_out.iter().filter(|left| left.is_for_small_window());
+    notices.extend(cuts.map(|left| format!("left out: {}; {}", left.what, left.why)));
     let mut warning = None;
     if *is_foreign && has_begun {
         session.answer_interrupted_calls(now)?;
@@ -187,10 +222,28 @@ fn start_prefix(
             log_name(&options.origin, log),
             options.home.display()
         ));
+    } else if let Some(reason) = unknown.filter(|_| has_begun) {
+        session.answer_interrupted_calls(now)?;
+        session.append(EntryDraft::prefix(&assembled.prefix), now)?;
+        warning = Some(format!("{reason}; it continues with those of this program"));
     } else {
         session_open::begin(session, options, &assembled.prefix)?;
     }
-    Ok(StartedPrefix { catalog: assembled.catalog, attachments: Vec::new(), notices, warning })
+    let attachments = moved.into_iter().collect();
+    Ok(StartedPrefix { catalog: assembled.catalog, attachments, notices, warning })
+}
+
+/// Freezes the correction factor that earlier sessions learned for the model at this endpoint (§10.7).
+fn take_over_factor(options: &AgentOptions, opened: &mut OpenedSession) -> Result<(), AgentError> {
+    let ModelOptions { lens, connection, .. } = &options.model;
+    if !lens.estimator.is_fitted() {
+        return Ok(());
+    }
+    let learned = LearnedFactors::in_home(&options.home);
+    let learned = learned.find(connection.endpoint().address(), &lens.card.model);
+    let factor = learned.factor_for(lens.card.generation);
+    let reason = format!("estimates of earlier sessions were off by {:.2}", factor.as_f64());
+    Ok(opened.session.freeze_factor(factor, reason, options.clock.now())?)
 }
 
 /// Opens the workspace, with the memory directory if there is one.
@@ -223,20 +276,13 @@ fn open_subagents(
     // Definitions are needed only by an agent that can start others.
     let can_start = catalog.find_tool(AGENT).is_some();
     let known = if can_start { pal_tools::agent_definitions(workspace) } else { Vec::new() };
-    let is_fork = is_fork(opened.session.view().branch());
+    // The directive that marks a fork is said only once the fork has started.
+    let is_fork =
+        matches!(options.origin, SessionOrigin::Branched { .. }) || is_fork(opened.session.view().branch());
     let mut template = options.clone();
     template.mcp.shared = Some(Arc::clone(&mcp.servers));
     let log = opened.log.clone();
     Arc::new(Subagents::new(template, log, known, handle.clone(), (is_fork, start_subagent)))
-}
-
-fn available_skills(switches: &SessionSwitches, workspace: &Workspace) -> Vec<Capability> {
-    if switches.is_off(KillSwitch::Skills) {
-        return Vec::new();
-    }
-    let offered =
-        |skill: pal_tools::SkillInfo| Capability { name: SmolStr::new(skill.name), about: skill.description };
-    pal_tools::available_skills(workspace).into_iter().map(offered).collect()
 }
 
 fn hook_runner(
@@ -245,9 +291,15 @@ fn hook_runner(
     project: &Path,
     workspace: &Arc<Workspace>,
 ) -> HookRunner {
+    // A subagent's hooks run in the session that it belongs to; its id and log have fields of their own.
+    let session = match options.subagent.identity {
+        Some(_) => root_session(opened.folder()),
+        None => opened.folder(),
+    };
+    let id = session.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
     let place = pal_hooks::HookSession {
-        session_id: opened.id.clone(),
-        transcript_path: opened.log.clone(),
+        session_id: id,
+        transcript_path: if session == opened.folder() { opened.log.clone() } else { log_path(session) },
         project: project.to_owned(),
         folder: opened.session.directory().to_owned(),
     };
@@ -283,13 +335,26 @@ fn start_background(
 ) -> BackgroundTasks {
     // Only the conversation itself needs background work: subagents report.
     if options.subagent.identity.is_some() {
-        return BackgroundTasks { notes: None, extraction: None, dreams: None, keepalive: None };
+        return BackgroundTasks {
+            notes: None,
+            extraction: None,
+            dreams: None,
+            keepalive: None,
+            suggester: None,
+        };
     }
     let background = options.background_config();
     let listener: Arc<dyn ExchangeListener> = Arc::new(handle.clone());
     let budget = Arc::new(background.budget(&opened.id));
     let notes = options.background.notes.map(|notes| {
         NoteKeeper::open(opened.folder(), notes, &background, Arc::clone(&budget), Arc::clone(&listener))
+    });
+    // Only a person at a terminal reads suggestions.
+    let suggests = options.background.suggests && options.is_attended();
+    let suggester = suggests.then(|| {
+        let suggestions = handle.clone();
+        let deliver = Arc::new(move |text| suggestions.suggest(text));
+        PromptSuggester::new(&background, Arc::clone(&budget), Arc::clone(&listener), deliver)
     });
     let keepalive = CacheKeepalive::begin(&background, config, budget);
     let remembers = !options.switches.is_off(KillSwitch::Memory);
@@ -301,7 +366,7 @@ fn start_background(
     // Unattended sessions do not last long enough for a dream.
     let gates = options.memory.dreams.filter(|_| remembers && options.is_attended());
     let dreams = gates.map(|gates| DreamScheduler::new(&background, gates, &opened.id, listener));
-    BackgroundTasks { notes, extraction, dreams, keepalive }
+    BackgroundTasks { notes, extraction, dreams, keepalive, suggester }
 }
 
 fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> ConversationModel {
@@ -314,6 +379,8 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         encoder,
         card,
         windows: LearnedWindows::in_home(&options.home),
+        factors: LearnedFactors::in_home(&options.home),
+        stated_window: None,
         time_waited: Duration::ZERO,
     }
 }

@@ -1,6 +1,6 @@
-//! Background work of a session: notes, memory extraction, dreams and cache keepalive.
+//! Background work of a session: notes, memory extraction, dreams, cache keepalive and prompt suggestions.
 
-use pal_background::{CacheKeepalive, DreamScheduler, Extraction, NoteKeeper, SentPing};
+use pal_background::{CacheKeepalive, DreamScheduler, Extraction, NoteKeeper, PromptSuggester, SentPing};
 use pal_engine::{EngineError, Session, SessionConfig};
 use pal_events::AgentEvent;
 use pal_model::Timestamp;
@@ -15,6 +15,7 @@ pub(crate) struct BackgroundTasks {
     pub(crate) extraction: Option<Extraction>,
     pub(crate) dreams: Option<DreamScheduler>,
     pub(crate) keepalive: Option<CacheKeepalive>,
+    pub(crate) suggester: Option<PromptSuggester>,
 }
 
 impl BackgroundTasks {
@@ -52,6 +53,20 @@ impl BackgroundTasks {
     pub(crate) fn take_written_memories(&self) -> Option<String> {
         let written = self.extraction.as_ref().map_or(Vec::new(), Extraction::take_written);
         (!written.is_empty()).then(|| format!("remembered: {}", written.join(", ")))
+    }
+
+    /// Starts the prediction of the next prompt.
+    pub(crate) fn suggest(&mut self, session: &Session, config: &SessionConfig, now: Timestamp) {
+        if let Some(suggester) = &mut self.suggester {
+            suggester.suggest(session, config, now);
+        }
+    }
+
+    /// Cancels the prediction of the next prompt.
+    pub(crate) fn end_suggestion(&mut self) {
+        if let Some(suggester) = &mut self.suggester {
+            suggester.cancel();
+        }
     }
 
     /// Starts a pause that may last: the cache is kept alive in it.

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use pal_background::TimedExchange;
 use pal_context::{SummaryQuestion, SummaryReply};
-use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange};
+use pal_engine::{BrokenResponse, ModelResponse, RequestOutcome, SummaryExchange, TokenObservation};
 use pal_events::AgentEvent;
 use pal_model::text::group_digits;
-use pal_model::{BlockType, ContentBlock, ContextOverflow, ModelCard, RequestSource, Usage};
+use pal_model::{BlockType, ContentBlock, ContextOverflow, MediaKind, ModelCard, RequestSource, Usage};
 use pal_process::CancelToken;
-use pal_provider::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder};
-use pal_settings::LearnedWindows;
+use pal_provider::{
+    ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, RequestEncoder, SharedPrefix,
+};
+use pal_settings::{LearnedFactors, LearnedWindows};
 use pal_view::Request;
 use pal_wire::{BlockDelta, FailureKind, ProviderFailure, ResponseEvent as Heard};
 use smol_str::SmolStr;
@@ -32,8 +34,21 @@ pub(crate) struct ConversationModel {
     pub(crate) card: ModelCard,
     /// Windows that providers stated.
     pub(crate) windows: LearnedWindows,
+    /// Correction factors of token estimates.
+    pub(crate) factors: LearnedFactors,
+    /// Window that the provider stated in this session, if it refused a request.
+    pub(crate) stated_window: Option<u64>,
     /// Time spent waiting for the provider since the prompt.
     pub(crate) time_waited: Duration,
+}
+
+/// Prefix that a fork's first request shares with the other forks of the same response: the first of them writes it to
+/// the cache, the others read it.
+fn shared_prefix(request: &Request) -> Option<SharedPrefix> {
+    request.shared_blocks()?;
+    let ttl = request.breakpoints().last()?.ttl;
+    let lifetime = Duration::from_millis(ttl.milliseconds());
+    Some(SharedPrefix { fingerprint: request.shared_fingerprint(), lifetime })
 }
 
 impl ConversationModel {
@@ -53,6 +68,16 @@ impl ConversationModel {
         ))
     }
 
+    /// Stores how many tokens the provider counts for what was estimated.
+    pub(crate) fn observe_tokens(&self, observation: &TokenObservation) {
+        let TokenObservation { estimated, reported } = *observation;
+        let endpoint = self.connection.endpoint().address();
+        // The next session estimates without it.
+        if let Err(error) = self.factors.observe(endpoint, &self.card.model, estimated, reported) {
+            tracing::debug!(%error, "a correction factor cannot be stored");
+        }
+    }
+
     /// Sends a request of the conversation and streams its answer as events.
     pub(crate) fn exchange(
         &mut self,
@@ -66,7 +91,7 @@ impl ConversationModel {
         let mut timed =
             TimedExchange::begin(RequestSource::main(), &self.card, dialect, request.max_tokens());
         let within = timed.span().entered();
-        let exchange = self.connection.exchange(call, cancel, &mut |step| {
+        let exchange = self.connection.exchange_in_turn(call, shared_prefix(request), cancel, &mut |step| {
             timed.hear(&step);
             match step {
                 ExchangeStep::Event(Heard::BlockDelta { delta: BlockDelta::Text(text), .. }) => {
@@ -85,7 +110,7 @@ impl ConversationModel {
             }
         });
         drop(within);
-        self.report(timed, &exchange, events);
+        self.report(timed.end(&exchange, &self.card), events);
         exchange
     }
 
@@ -97,14 +122,17 @@ impl ConversationModel {
         cancel: &CancelToken,
         events: &mut EventSink<'_>,
     ) -> SummaryExchange {
-        let call = self.encoder.encode(&question.request, betas);
+        let dialect = self.connection.endpoint().dialect();
+        let call = match &question.card {
+            None => self.encoder.encode(&question.request, betas),
+            Some(card) => RequestEncoder::new(card, dialect, None).encode(&question.request, betas),
+        };
+        let card = question.card.as_deref().unwrap_or(&self.card).clone();
         let mut told = Duration::ZERO;
         let how = question.method.name();
-        events.send(AgentEvent::Notice(format!("{} writes a summary ({how})", self.card.model)));
-        let dialect = self.connection.endpoint().dialect();
+        events.send(AgentEvent::Notice(format!("{} writes a summary ({how})", card.model)));
         let max_tokens = question.request.max_tokens();
-        let mut timed =
-            TimedExchange::begin(RequestSource::from_name("compact"), &self.card, dialect, max_tokens);
+        let mut timed = TimedExchange::begin(RequestSource::from_name("compact"), &card, dialect, max_tokens);
         let within = timed.span().entered();
         let exchange = self.connection.exchange(call, cancel, &mut |step| {
             timed.hear(&step);
@@ -119,18 +147,17 @@ impl ConversationModel {
             }
         });
         drop(within);
-        self.report(timed, &exchange, events);
-        self.summary(exchange)
+        self.report(timed.end(&exchange, &card), events);
+        summary_exchange(exchange, &card)
     }
 
-    fn report(&mut self, timed: TimedExchange, exchange: &ProviderExchange, events: &mut EventSink<'_>) {
-        let (took, event) = timed.end(exchange, &self.card);
+    fn report(&mut self, (took, event): (Duration, AgentEvent), events: &mut EventSink<'_>) {
         self.time_waited += took;
         events.send(event);
     }
 
     /// Classifies an ended exchange for the session.
-    pub(crate) fn outcome(&self, exchange: ProviderExchange) -> RequestOutcome {
+    pub(crate) fn outcome(&mut self, exchange: ProviderExchange) -> RequestOutcome {
         let ProviderExchange { started, blocks, end } = exchange;
         match end {
             ExchangeEnd::Finished(finished) => RequestOutcome::Answered(ModelResponse {
@@ -145,13 +172,19 @@ impl ConversationModel {
             }),
             ExchangeEnd::Failed(failure) => match failure.kind {
                 FailureKind::TooLong(overflow) if started.is_none() => {
+                    self.stated_window = overflow.window.or(self.stated_window);
                     RequestOutcome::TooLong { overflow, message: failure.message }
                 }
                 FailureKind::TooLarge if started.is_none() => {
                     RequestOutcome::TooLong { overflow: ContextOverflow::UNKNOWN, message: failure.message }
                 }
-                FailureKind::Invalid if started.is_none() && is_about_media(&failure.message) => {
-                    RequestOutcome::MediaRefused(failure.message)
+                FailureKind::Invalid | FailureKind::NotFound
+                    if started.is_none() && !refused_media(&failure.message).is_empty() =>
+                {
+                    RequestOutcome::MediaRefused {
+                        media: refused_media(&failure.message),
+                        message: failure.message,
+                    }
                 }
                 FailureKind::AnswerTooLarge => {
                     self.broke(started, first_words(&blocks), with_next_step(&failure), true)
@@ -187,25 +220,26 @@ impl ConversationModel {
         };
         RequestOutcome::Broke(BrokenResponse { answered, why, is_final })
     }
+}
 
-    fn summary(&self, exchange: ProviderExchange) -> SummaryExchange {
-        match exchange.end {
-            ExchangeEnd::Finished(finished) => {
-                let cost = self.card.cost(&finished.usage);
-                let reply = SummaryReply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
-                SummaryExchange { reply, answered: Some((finished.response, finished.usage, cost)) }
-            }
-            ExchangeEnd::Failed(failure) => {
-                let reply = match failure.kind {
-                    FailureKind::TooLong(overflow) => SummaryReply::TooLong(overflow),
-                    FailureKind::TooLarge => SummaryReply::TooLong(ContextOverflow::UNKNOWN),
-                    _ => SummaryReply::Failed(failure.message),
-                };
-                SummaryExchange { reply, answered: None }
-            }
-            ExchangeEnd::Cancelled => {
-                SummaryExchange { reply: SummaryReply::Failed(String::from("interrupted")), answered: None }
-            }
+/// Classifies an ended exchange about a summary.
+fn summary_exchange(exchange: ProviderExchange, card: &ModelCard) -> SummaryExchange {
+    match exchange.end {
+        ExchangeEnd::Finished(finished) => {
+            let cost = card.cost(&finished.usage);
+            let reply = SummaryReply::of_answer(exchange.blocks, finished.stop_reason.as_deref());
+            SummaryExchange { reply, answered: Some((finished.response, finished.usage, cost)) }
+        }
+        ExchangeEnd::Failed(failure) => {
+            let reply = match failure.kind {
+                FailureKind::TooLong(overflow) => SummaryReply::TooLong(overflow),
+                FailureKind::TooLarge => SummaryReply::TooLong(ContextOverflow::UNKNOWN),
+                _ => SummaryReply::Failed(failure.message),
+            };
+            SummaryExchange { reply, answered: None }
+        }
+        ExchangeEnd::Cancelled => {
+            SummaryExchange { reply: SummaryReply::Failed(String::from("interrupted")), answered: None }
         }
     }
 }
@@ -223,10 +257,16 @@ fn first_words(blocks: &[ContentBlock]) -> Vec<ContentBlock> {
     }
 }
 
-/// Returns whether an error is about an image or document. Providers have no code for it.
-fn is_about_media(message: &str) -> bool {
+/// Returns the kinds of media that an error is about. Providers have no code for it.
+fn refused_media(message: &str) -> Vec<MediaKind> {
     let message = message.to_lowercase();
-    ["image", "pdf", "document", "media"].iter().any(|word| message.contains(word))
+    let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let named = MediaKind::ALL.into_iter().filter(|kind| match kind {
+        MediaKind::Image => names(&["image", "vision"]),
+        MediaKind::Document => names(&["pdf", "document"]),
+    });
+    let named: Vec<MediaKind> = named.collect();
+    if named.is_empty() && names(&["media", "multimodal"]) { MediaKind::ALL.to_vec() } else { named }
 }
 
 fn with_next_step(failure: &ProviderFailure) -> String {
@@ -235,4 +275,25 @@ fn with_next_step(failure: &ProviderFailure) -> String {
         None => String::new(),
     };
     format!("{}{request}; {}", failure.message.trim_end_matches('.'), next_step(failure.kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_the_kind_of_media() {
+        use MediaKind::{Document, Image};
+        let cases: [(&str, &[MediaKind]); 6] = [
+            ("messages.3.content.0.image.source: image exceeds 5 MB maximum", &[Image]),
+            ("image input is not supported - hint: you may need to provide the mmproj", &[Image]),
+            ("A maximum of 100 PDF pages may be provided.", &[Document]),
+            ("The document and the image could not be read", &[Image, Document]),
+            ("At most 0 media items may be provided; this is not a multimodal model", &[Image, Document]),
+            ("messages: roles must alternate", &[]),
+        ];
+        for (message, kinds) in cases {
+            assert_eq!(refused_media(message), kinds, "{message}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Runs hooks (§8.7) and translates their answers for the run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,10 +16,11 @@ use pal_process::CancelToken;
 use pal_run::{ToolCall, ToolCallResult};
 use pal_settings::{KillSwitch, KillSwitches};
 use pal_tools::Workspace;
-use serde_json::{Value, json};
 use tracing::debug;
 
 use pal_permissions::PermissionMode;
+
+use crate::hook_tool_response::{content_text, output_text, tool_response};
 
 /// Hooks of a session.
 pub(crate) struct HookRunner {
@@ -29,7 +31,17 @@ pub(crate) struct HookRunner {
     /// Name, kind and log of a subagent.
     agent: Option<(String, String, PathBuf)>,
     /// Messages for the user.
-    notices: Mutex<Vec<String>>,
+    messages: Mutex<HookMessages>,
+}
+
+/// Messages of hooks for the user.
+#[derive(Default)]
+pub(crate) struct HookMessages {
+    pub(crate) notices: Vec<String>,
+    /// Failures, each the first time only.
+    pub(crate) warnings: Vec<String>,
+    /// Failures that the user has seen.
+    warned: BTreeSet<String>,
 }
 
 /// Circumstances of a call, for use on its thread.
@@ -72,8 +84,8 @@ impl HookRunner {
         model: &str,
     ) -> HookRunner {
         let hooks = SessionHooks::new(configs, place);
-        let (model, notices) = (model.to_owned(), Mutex::default());
-        HookRunner { hooks, workspace, switches, model, agent: None, notices }
+        let (model, messages) = (model.to_owned(), Mutex::default());
+        HookRunner { hooks, workspace, switches, model, agent: None, messages }
     }
 
     /// Marks the runner as that of a subagent.
@@ -87,8 +99,10 @@ impl HookRunner {
     }
 
     /// Takes the messages for the user.
-    pub(crate) fn take_notices(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take_messages(&self) -> HookMessages {
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let warned = std::mem::take(&mut messages.warned);
+        std::mem::replace(&mut *messages, HookMessages { warned, ..HookMessages::default() })
     }
 
     pub(crate) fn common(&self, directory: PathBuf, mode: PermissionMode) -> HookScene {
@@ -191,9 +205,8 @@ impl HookRunner {
         }
         let moment =
             HookContext { permission_mode: Some(common.mode), ..HookContext::new(&common.directory) };
-        let words: Vec<_> = returned.content.iter().filter_map(|block| block.string("text")).collect();
-        let words = words.join("\n");
-        let response = json!({ "content": words });
+        let words = content_text(&returned.content);
+        let response = tool_response(call, &returned.content, &self.workspace);
         let happening = match event {
             HookEventName::PostToolUse => {
                 HookEvent::PostToolUse { call: described(call), response: &response, took }
@@ -232,10 +245,11 @@ impl HookRunner {
         mode: PermissionMode,
         cancel: &CancelToken,
     ) -> Vec<String> {
+        let mut context = Vec::new();
         if self.listens_to(HookEventName::PostCompact) {
             let summary = summary_text(boundary).unwrap_or_default();
             let trigger = if boundary.trigger == "manual" { "manual" } else { "auto" };
-            self.run(&HookEvent::PostCompact { trigger, summary: &summary }, mode, cancel);
+            context = self.run(&HookEvent::PostCompact { trigger, summary: &summary }, mode, cancel).context;
         }
         let happening = HookEvent::SessionStart {
             source: "compact",
@@ -244,7 +258,8 @@ impl HookRunner {
             context_tokens: boundary.tokens_after,
             since_last_response: None,
         };
-        self.run(&happening, mode, cancel).context
+        context.extend(self.run(&happening, mode, cancel).context);
+        context
     }
 
     /// Lets the agent stop, or returns why it must continue.
@@ -332,13 +347,18 @@ impl HookRunner {
         self.noted(said)
     }
 
-    /// Keeps messages for the user.
+    /// Keeps messages for the user. A hook that fails in the same way at every call is a warning only once.
     fn noted(&self, mut said: HookOutcome) -> HookOutcome {
-        let failures =
-            said.failures.iter().map(|failure| format!("hook `{}`: {}", failure.hook, failure.reason));
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.extend(said.system_messages.drain(..).chain(failures));
-        drop(notices);
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.notices.append(&mut said.system_messages);
+        for failure in &said.failures {
+            let line = format!("hook `{}` failed: {}", failure.hook, failure.reason);
+            match messages.warned.insert(line.clone()) {
+                true => messages.warnings.push(line),
+                false => messages.notices.push(line),
+            }
+        }
+        drop(messages);
         said
     }
 }
@@ -349,22 +369,10 @@ fn described(call: &ToolCall) -> HookCall<'_> {
     HookCall { tool_name: &call.name, input: &call.input, tool_use_id: call.id.as_str(), mcp_server: server }
 }
 
-/// Text of a replacement result.
-fn output_text(output: &Value) -> String {
-    match output {
-        Value::String(text) => text.clone(),
-        Value::Object(object) => match object.get("content") {
-            Some(Value::String(text)) => text.clone(),
-            _ => output.to_string(),
-        },
-        other => other.to_string(),
-    }
-}
-
 /// Trigger of a compaction as hooks name it.
 fn trigger_name(trigger: CompactionTrigger) -> &'static str {
     match trigger {
         CompactionTrigger::Manual => "manual",
-        CompactionTrigger::Auto | CompactionTrigger::Reactive => "auto",
+        CompactionTrigger::Auto | CompactionTrigger::Model | CompactionTrigger::Reactive => "auto",
     }
 }

@@ -17,12 +17,15 @@ mod error;
 mod event_sink;
 mod failure_advice;
 mod hook_runner;
+mod hook_tool_response;
+mod model_settings;
 mod options;
 mod parent_agent;
 mod pending_entries;
 mod permission_checker;
 mod project_context;
 mod restored_files;
+mod session_directory;
 mod session_mcp;
 mod session_open;
 mod session_presence;
@@ -39,12 +42,14 @@ pub use agent::Agent;
 pub use agent_commands::CompactionPreview;
 pub use agent_handle::AgentHandle;
 pub use error::AgentError;
+pub use model_settings::{cache_settings, hour_ttl_eligibility, learned_limits, run_settings};
 pub use options::{
     AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
     PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
 };
 pub use parent_agent::{MessagePurpose, ParentAgent};
 pub use restored_files::{directory_around, text_inside};
+pub use session_directory::{is_same_directory, session_directory};
 pub use session_presence::{SendError, SendReceipt, SessionPresence, send};
 pub use session_switches::apply_switches;
 pub use subagents::{SubagentStatus, SubagentsHandle, TeammateAssignment};

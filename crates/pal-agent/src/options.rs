@@ -78,6 +78,12 @@ pub struct ModelOptions {
 pub struct PromptOptions {
     /// Prompts that replace or extend the default.
     pub prompts: PromptOverrides,
+    /// Language that the agent writes in.
+    pub language: Option<String>,
+    /// Name of the output style.
+    pub output_style: Option<String>,
+    /// Gives the session a directory for temporary files.
+    pub scratchpad: bool,
     /// Name of the program in the prompt.
     pub attribution: String,
     /// Version of the program.
@@ -157,6 +163,8 @@ pub struct BackgroundOptions {
     pub notes: Option<(NoteWriter, NotesCadence)>,
     /// Maximum tokens of all background work per day, over all processes.
     pub tokens_daily: u64,
+    /// Suggests the next prompt after each turn.
+    pub suggests: bool,
 }
 
 /// Returns the command that starts this program as a teammate.
@@ -244,9 +252,14 @@ impl AgentOptions {
     /// Returns the configuration of the session whose log is `log`.
     pub(crate) fn session_config(&self, log: &std::path::Path) -> SessionConfig {
         let model = &self.model;
-        let config = SessionConfig::for_log(log, model.policy.clone(), model.limits, model.run.output_tokens)
-            .with_attended(self.is_attended())
-            .with_cache(model.cache.clone());
+        let mut config =
+            SessionConfig::for_log(log, model.policy.clone(), model.limits, model.run.output_tokens)
+                .with_attended(self.is_attended())
+                .with_cache(model.cache.clone());
+        if model.policy.reactive_small_model {
+            let small = (model.lookup)(None).map(|small| small.lens);
+            config.compaction.reactive_lens = small.filter(|small| small.card.model != model.lens.card.model);
+        }
         if self.switches.is_off(KillSwitch::Compact) { config.without_summaries() } else { config }
     }
 }

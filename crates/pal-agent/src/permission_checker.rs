@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pal_events::{ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion, ToolDenial};
+use pal_events::{
+    ASK_USER_QUESTION, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion, ToolDenial,
+};
 use pal_model::SharedText;
 use pal_permissions::{
     CommandMark, Confinement, PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLevel,
@@ -20,6 +22,7 @@ use smol_str::SmolStr;
 use crate::hook_runner::{HookRuling, HookRunner};
 use crate::options::AgentOptions;
 use crate::session_tools::is_inner;
+use crate::session_tools::question_tool::{answered_input, has_answers};
 
 /// Name of the tool that ends planning.
 pub(crate) const EXIT_PLAN: &str = "ExitPlanMode";
@@ -93,6 +96,17 @@ impl PermissionChecker {
         }
         checker.announced_mode = checker.mode;
         checker
+    }
+
+    /// Allows reading and writing in the directory for temporary files.
+    pub(crate) fn allow_scratchpad(&mut self, folder: Option<&str>) {
+        let Some(folder) = folder else { return };
+        for tool in ["Read", "Edit"] {
+            // A path that is no pattern asks as usual.
+            if let Ok(rule) = format!("{tool}(/{folder}/**)").parse() {
+                self.rules.allow_for_session(rule);
+            }
+        }
     }
 
     /// Starts or ends planning.
@@ -175,7 +189,8 @@ impl PermissionChecker {
             (None, Ok(needs)) => {
                 let judged = self.judged(call, needs, workspace);
                 is_unasked = judged == Verdict::Allow;
-                self.plan_verdict(call, heard(judged, &spoken), &spoken)
+                let verdict = self.plan_verdict(call, heard(judged, &spoken), &spoken);
+                question_verdict(call, verdict, &spoken)
             }
         };
         let needs = needs.unwrap_or_default();
@@ -296,6 +311,13 @@ impl PermissionChecker {
             PermissionQuestion { agent, call: id, tool, input: input.to_string(), why, rule: offered, marks };
         let answer = self.asking.as_ref().map_or(PermissionAnswer::Unavailable, |asking| asking(&asked));
         match answer {
+            answer if call.name == ASK_USER_QUESTION => match answered_input(&input, answer) {
+                Ok(answered) => (CallRuling::Allowed { input: Some(answered) }, None),
+                Err(words) => {
+                    let denial = denial(call, &input, "the questions were not answered", None);
+                    (CallRuling::Refused(words), Some(denial))
+                }
+            },
             PermissionAnswer::Once => (CallRuling::Allowed { input: is_changed.then_some(input) }, None),
             PermissionAnswer::Session => {
                 if let Ok(rule) = asked.rule.parse() {
@@ -315,7 +337,10 @@ impl PermissionChecker {
                 let denial = denial(call, &input, &asked.why, None);
                 (CallRuling::Refused(format!("Not carried out: {words}")), Some(denial))
             }
-            PermissionAnswer::Unavailable => not_asked(call, &input, &asked.why, &rule),
+            // Only questions have answers.
+            PermissionAnswer::Answered(_) | PermissionAnswer::Unavailable => {
+                not_asked(call, &input, &asked.why, &rule)
+            }
         }
     }
 }
@@ -328,6 +353,17 @@ fn heard(verdict: Verdict, spoken: &HookRuling) -> Verdict {
         // No rule answers a question of a hook.
         Verdict::Allow if let Some(why) = &spoken.asks => {
             Verdict::Ask { why: why.clone(), rule: String::new() }
+        }
+        other => other,
+    }
+}
+
+/// Questions go to the user, whatever rules and mode allow, unless a hook has answered them.
+fn question_verdict(call: &ToolCall, verdict: Verdict, spoken: &HookRuling) -> Verdict {
+    let is_answered = spoken.input.as_ref().is_some_and(has_answers);
+    match verdict {
+        Verdict::Allow if call.name == ASK_USER_QUESTION && !is_answered => {
+            Verdict::Ask { why: String::from("the agent has a question"), rule: String::new() }
         }
         other => other,
     }

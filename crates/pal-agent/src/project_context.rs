@@ -4,17 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pal_engine::PendingAnnouncement;
-use pal_project::{InstructionNotice, InstructionSet};
+use pal_project::{IncludeQuestion, InstructionNotice, InstructionSet};
 use pal_prompt::{Capability, CapabilityOffer, InstructionFile, McpInstructions, ToolCatalog, announce};
+use pal_settings::{IncludeAnswers, KillSwitch};
+use pal_tools::Workspace;
 use smol_str::SmolStr;
 
 use crate::session_open::PromptBuilder;
+use crate::session_switches::SessionSwitches;
 
 /// Project context of a session.
 pub(crate) struct ProjectContext {
     pub(crate) instructions: InstructionSet,
     pub(crate) skills: Vec<Capability>,
     pub(crate) agents: Vec<Capability>,
+    /// Stamp of the definitions of skills and agents ([`pal_tools::definition_stamp`]).
+    pub(crate) definitions: u64,
     /// Instructions of MCP servers.
     pub(crate) servers: Vec<McpInstructions>,
     /// Whether changes are announced to the model.
@@ -24,9 +29,29 @@ pub(crate) struct ProjectContext {
     pub(crate) prompt: PromptBuilder,
     /// Log of the session.
     pub(crate) log: PathBuf,
+    /// The user's answers about includes outside of the project.
+    pub(crate) answers: IncludeAnswers,
+    /// Includes that the user was asked about or that were reported, each once a session.
+    pub(crate) asked_includes: BTreeSet<String>,
 }
 
 impl ProjectContext {
+    /// Includes outside of the project that this session has not dealt with.
+    pub(crate) fn open_includes(&mut self) -> Vec<IncludeQuestion> {
+        let mut questions = self.instructions.take_questions();
+        questions.retain(|question| !self.asked_includes.contains(&question.path));
+        questions
+    }
+
+    /// Records the answer about an include and returns notices about the files that join for it, and why the answer
+    /// could not be stored.
+    pub(crate) fn answer_include(&mut self, path: &str, is_allowed: bool) -> (Vec<String>, Option<String>) {
+        let stored = self.answers.record(path.as_ref(), is_allowed);
+        let problem = stored.err().map(|error| format!("your answer about {path} is not stored: {error}"));
+        let joined = if is_allowed { texts(self.instructions.allow_path(path.as_ref())) } else { Vec::new() };
+        (joined, problem)
+    }
+
     /// Instruction files that apply once a file is touched.
     pub(crate) fn touched(&mut self, path: &Path) -> Vec<InstructionFile> {
         self.instructions.join_for_path(path)
@@ -56,11 +81,22 @@ impl ProjectContext {
             skills: self.skills.clone(),
             agents: self.agents.clone(),
             servers: self.servers.clone(),
+            profile: catalog.profile(),
         };
         let announcement = announce(announced, &offer)?;
         let pal_prompt::Announcement { text, descriptions, decisions, .. } = announcement;
         Some(PendingAnnouncement { text, descriptions, decisions })
     }
+}
+
+/// Skills that the model may use; none if they are switched off.
+pub(crate) fn available_skills(switches: &SessionSwitches, workspace: &Workspace) -> Vec<Capability> {
+    if switches.is_off(KillSwitch::Skills) {
+        return Vec::new();
+    }
+    let offered =
+        |skill: pal_tools::SkillInfo| Capability { name: SmolStr::new(skill.name), about: skill.description };
+    pal_tools::available_skills(workspace).into_iter().map(offered).collect()
 }
 
 fn texts(notices: Vec<InstructionNotice>) -> Vec<String> {

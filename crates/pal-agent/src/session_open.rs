@@ -2,28 +2,41 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use pal_background::random_ids;
-use pal_engine::Session;
-use pal_model::{Decision, DecisionKind, EntryBody, EntryDraft, EntryId, ModelCard, PromptPrefix};
+use pal_engine::{EngineError, Session};
+use pal_model::{
+    Decision, DecisionKind, EntryBody, EntryDraft, EntryId, ModelCard, PromptPrefix, SessionStart,
+};
 use pal_permissions::PermissionMode;
 use pal_project::ProjectSnapshot;
 use pal_prompt::{
-    AssembledPrefix, MemoryIndex, PrefixInputs, PromptMode, PromptOverrides, SessionFacts, ToolCatalog,
-    ToolSpec, assemble, built_in_tools,
+    AssembledPrefix, MemoryIndex, OutputStyle, PrefixInputs, PrefixProfile, PromptMode, PromptOverrides,
+    SessionFacts, ToolCatalog, ToolSpec, assemble, built_in_tools,
 };
 use pal_store::{create_private_directory, log_path, project_directory};
-use pal_tools::SandboxOptions;
+use pal_tools::{SandboxOptions, Workspace};
 use smol_str::SmolStr;
 
 use crate::AgentError;
 use crate::options::{AgentOptions, SessionOrigin};
+use crate::session_directory::{is_same_directory, session_directory};
+use crate::session_tools::web_search_tool::{WEB_SEARCH, can_search};
 use crate::subagents::UNDER_WAY;
+
+/// Tools that most sessions never call.
+const RARELY_USED: [&str; 1] = ["NotebookEdit"];
+
+/// Tools that change something, which a coordinator leaves to others.
+const CHANGING: [&str; 6] = ["Bash", "BashOutput", "Edit", "KillBash", "NotebookEdit", "Write"];
 
 /// Attachment kind for changes of permissions.
 pub(crate) const PERMISSIONS: &str = "permissions";
+
+/// Program name in the session entry of our own sessions.
+const PROGRAM: &str = "pal";
 
 /// An open session and its log.
 pub(crate) struct OpenedSession {
@@ -33,6 +46,8 @@ pub(crate) struct OpenedSession {
     pub(crate) is_resumed: bool,
     /// Whether the log lies outside of this home and is therefore not trusted.
     pub(crate) is_foreign: bool,
+    /// Directory of the original, if a fork continues it in another one.
+    pub(crate) moved_from: Option<PathBuf>,
 }
 
 impl OpenedSession {
@@ -59,16 +74,18 @@ pub(crate) fn open(options: &AgentOptions, project: &Path) -> Result<OpenedSessi
         SessionOrigin::Forked(of, id) => {
             let log = new_log(options, project, *id)?;
             copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
-            let session = Session::open(&log, options.model.lens.clone(), random_ids())?;
+            let mut session = Session::open(&log, options.model.lens.clone(), random_ids())?;
             let is_foreign = !is_of_home(of, &options.home);
-            Ok(OpenedSession { is_foreign, ..opened(session, log, true) })
+            let moved_from = move_session(&mut session, of, options)?;
+            Ok(OpenedSession { is_foreign, moved_from, ..opened(session, log, true) })
         }
         SessionOrigin::Branched { of, call } => {
             let log = new_log(options, project, None)?;
             copy(of, &log).map_err(|error| AgentError::file(of, &error))?;
             let mut session = Session::open(&log, options.model.lens.clone(), random_ids())?;
             session.branch_at(call, UNDER_WAY, options.clock.now())?;
-            Ok(opened(session, log, true))
+            let moved_from = move_session(&mut session, of, options)?;
+            Ok(OpenedSession { moved_from, ..opened(session, log, true) })
         }
     }
 }
@@ -76,7 +93,34 @@ pub(crate) fn open(options: &AgentOptions, project: &Path) -> Result<OpenedSessi
 fn opened(session: Session, log: PathBuf, is_resumed: bool) -> OpenedSession {
     let folder = log.parent().and_then(Path::file_name);
     let id = folder.map_or(String::new(), |name| name.to_string_lossy().into_owned());
-    OpenedSession { session, log, id, is_resumed, is_foreign: false }
+    OpenedSession { session, log, id, is_resumed, is_foreign: false, moved_from: None }
+}
+
+/// Records that a copy of the session in the log `of` works in the directory of the options, and returns the
+/// original's directory if it is another one.
+fn move_session(
+    session: &mut Session,
+    of: &Path,
+    options: &AgentOptions,
+) -> Result<Option<PathBuf>, AgentError> {
+    let directory = &options.sources.search.directory;
+    let before = session_directory(of).map_err(EngineError::from)?;
+    if before.as_deref().is_some_and(|before| is_same_directory(before, directory)) {
+        return Ok(None);
+    }
+    session.append(EntryDraft::session(&session_start(options)), options.clock.now())?;
+    Ok(before)
+}
+
+/// Tells the model that a fork works in another directory than the conversation before it.
+pub(crate) fn moved_text(from: &Path, to: &Path) -> String {
+    format!(
+        "This conversation continues in another directory. Your working directory is now {}. Everything before this message \
+         happened in {}: relative paths in it refer to that directory, and relative paths from now on refer to the new one. \
+         Read files again before you rely on what they contained.",
+        to.display(),
+        from.display()
+    )
 }
 
 /// Returns whether a log lies among the sessions of a home, links followed.
@@ -110,6 +154,21 @@ pub(crate) fn distrust(
     Ok(())
 }
 
+/// Reason why the prefix that a session was begun with cannot be sent again; `None` if it can. Transcripts of
+/// other agents hold neither their system prompt nor the schemas of their tools.
+pub(crate) fn unknown_prefix(opened: &OpenedSession) -> Option<String> {
+    let Some(prefix) = opened.session.view().prefix() else {
+        return Some(String::from("the log has lost its system prompt and tools"));
+    };
+    let about = pal_store::read_session_entry(&opened.log);
+    let writer = about.map(|about| about.program).filter(|program| program != PROGRAM);
+    let is_unknown = prefix.unseen_tokens > 0 || (writer.is_some() && prefix.notes.system.is_empty());
+    let writer = writer.unwrap_or_else(|| String::from("another agent"));
+    is_unknown.then(|| {
+        format!("the session was imported from {writer}: its original system prompt and tools are unknown")
+    })
+}
+
 /// Path of the log of a new session; its directory is created.
 fn new_log(options: &AgentOptions, project: &Path, id: Option<EntryId>) -> Result<PathBuf, AgentError> {
     let id = id.unwrap_or_else(|| random_ids().next_id(options.clock.now()));
@@ -139,17 +198,20 @@ pub(crate) fn begin(
     prefix: &PromptPrefix,
 ) -> Result<(), AgentError> {
     let now = options.clock.now();
-    let began = pal_model::SessionStart {
-        program: String::from("pal"),
-        version: Some(options.prompt.version.clone()),
-        cwd: Some(options.sources.search.directory.display().to_string()),
-        ..pal_model::SessionStart::default()
-    };
     if session.view().branch().is_empty() {
-        session.append(EntryDraft::session(&began), now)?;
+        session.append(EntryDraft::session(&session_start(options)), now)?;
     }
     session.append(EntryDraft::prefix(prefix), now)?;
     Ok(())
+}
+
+fn session_start(options: &AgentOptions) -> SessionStart {
+    SessionStart {
+        program: String::from(PROGRAM),
+        version: Some(options.prompt.version.clone()),
+        cwd: Some(options.sources.search.directory.display().to_string()),
+        ..SessionStart::default()
+    }
 }
 
 /// Builds the prompt prefix of a session from its options and the project around it, at its start and after
@@ -164,12 +226,23 @@ pub(crate) struct PromptBuilder {
     today: fn() -> String,
     tools: Vec<ToolSpec>,
     servers: Vec<SmolStr>,
+    /// Window in tokens, which chooses the profile of the prefix.
+    window: u64,
 }
 
 impl PromptBuilder {
-    pub(crate) fn new(options: &AgentOptions, is_clearing: bool) -> PromptBuilder {
+    /// Returns the builder, and notices about settings that name nothing.
+    pub(crate) fn new(
+        options: &AgentOptions,
+        is_clearing: bool,
+        workspace: &Workspace,
+        session: &str,
+    ) -> (PromptBuilder, Vec<String>) {
         let is_attended = options.is_attended();
-        PromptBuilder {
+        let (output_style, style_problem) = output_style(options, workspace).unzip();
+        let (scratchpad, scratchpad_problem) = scratchpad(options, session).unzip();
+        let problems = [style_problem, scratchpad_problem].into_iter().flatten().flatten().collect();
+        let builder = PromptBuilder {
             card: options.model.lens.card.clone(),
             attribution: options.prompt.attribution.clone(),
             mode: if is_attended { PromptMode::Interactive } else { PromptMode::Headless },
@@ -179,12 +252,42 @@ impl PromptBuilder {
                 is_clearing,
                 token_budget: options.model.run.tokens_max,
                 memory: options.memory.place.as_ref().map(|place| place.directory.display().to_string()),
+                language: options.prompt.language.clone(),
+                output_style: output_style.flatten(),
+                scratchpad: scratchpad.flatten().map(|folder| folder.display().to_string()),
                 ..SessionFacts::default()
             },
             today: options.prompt.today,
             tools: tools(options),
             servers: crate::session_mcp::names(options),
+            window: options.model.limits.window,
+        };
+        (builder, problems)
+    }
+
+    /// Directory for temporary files, if the session has one.
+    pub(crate) fn scratchpad(&self) -> Option<&str> {
+        self.facts.scratchpad.as_deref()
+    }
+
+    /// Adds a text that makes the prefix unlike any other, for the debugging of cache breaks.
+    pub(crate) fn break_cache(&mut self, text: String) {
+        self.facts.cache_breaker = Some(text);
+    }
+
+    /// Lowers the window that the next prefix is assembled for.
+    pub(crate) fn lower_window(&mut self, window: u64) {
+        self.window = self.window.min(window);
+    }
+
+    /// Keeps the system prompts that a continued session was started with, also after its compactions.
+    pub(crate) fn with_prompts_of(mut self, opened: &OpenedSession) -> PromptBuilder {
+        let prefix = opened.session.view().prefix().filter(|_| opened.is_resumed && !opened.is_foreign);
+        if let Some(recorded) = prefix.map(PromptOverrides::recorded_in) {
+            self.prompts.custom = self.prompts.custom.or(recorded.custom);
+            self.prompts.appended = self.prompts.appended.or(recorded.appended);
         }
+        self
     }
 
     /// Assembles the prefix with the current state of the project.
@@ -201,6 +304,7 @@ impl PromptBuilder {
             date: Some((self.today)()),
             tools: self.tools.clone(),
             servers: self.servers.clone(),
+            window: self.window,
             ..PrefixInputs::for_card(&self.card)
         })
     }
@@ -221,19 +325,77 @@ impl PromptBuilder {
         changed(guidance_of(mode))
     }
 
-    /// Catalog of tools that the session offers now. The list in its requests is the one in its log.
-    pub(crate) fn catalog(&self) -> ToolCatalog {
-        let catalog = ToolCatalog::new(&self.tools);
+    /// Catalog of tools that a resumed session offers now. The list in its requests is the one in its log, so the profile
+    /// of that prefix holds, whatever the window is now.
+    pub(crate) fn catalog(&self, recorded: Option<&PromptPrefix>) -> ToolCatalog {
+        let profile = PrefixProfile::from_name(recorded.and_then(|prefix| prefix.notes.profile.as_deref()));
+        let catalog = ToolCatalog::for_profile(&self.tools, profile);
         if self.servers.is_empty() { catalog } else { catalog.expect_late_tools() }
+    }
+}
+
+/// Output style of the settings, or the notice that there is none of this name.
+fn output_style(
+    options: &AgentOptions,
+    workspace: &Workspace,
+) -> Option<(Option<OutputStyle>, Option<String>)> {
+    let name = options.prompt.output_style.as_ref()?;
+    let mut styles = pal_tools::output_styles(workspace);
+    if let Some(text) = styles.remove(name) {
+        return Some((Some(OutputStyle { name: name.clone(), text }), None));
+    }
+    let names: Vec<String> = styles.into_keys().collect();
+    let known = match names.is_empty() {
+        true => String::from("there are no output styles; put one into ~/.claude/output-styles"),
+        false => format!("there are: {}", names.join(", ")),
+    };
+    Some((None, Some(format!("no output style is named \"{name}\"; {known}"))))
+}
+
+/// Directory for temporary files, or the notice that it cannot be made.
+fn scratchpad(options: &AgentOptions, session: &str) -> Option<(Option<PathBuf>, Option<String>)> {
+    if !options.prompt.scratchpad {
+        return None;
+    }
+    let temporary = std::env::temp_dir();
+    let folder = temporary.canonicalize().unwrap_or(temporary).join(format!("pal-scratchpad-{session}"));
+    Some(match make_private_folder(&folder) {
+        Ok(()) => (Some(folder), None),
+        Err(error) => (None, Some(format!("no scratchpad: {} cannot be made: {error}", folder.display()))),
+    })
+}
+
+/// Makes a folder that only this user can enter. One that is there already has to be such a folder.
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let found = fs::symlink_metadata(folder)?;
+            let own = fs::metadata("/proc/self").map_or(found.uid(), |process| process.uid());
+            match found.is_dir() && found.uid() == own && found.mode() & 0o077 == 0 {
+                true => Ok(()),
+                false => Err(std::io::Error::other("another user owns it or can enter it")),
+            }
+        }
+        made => made,
     }
 }
 
 /// Tools that the session offers.
 fn tools(options: &AgentOptions) -> Vec<ToolSpec> {
-    let offered = built_in_tools().into_iter().filter(|tool| !options.tools.without.contains(&tool.name));
-    let deferring =
-        |tool: ToolSpec| ToolSpec { is_deferred: options.tools.deferred.contains(&tool.name), ..tool };
-    offered.map(deferring).collect()
+    let searches_web = can_search(options);
+    let coordinates = options.prompt.prompts.coordinator.is_some();
+    let is_offered = |tool: &ToolSpec| {
+        !options.tools.without.contains(&tool.name)
+            && (tool.name != WEB_SEARCH || searches_web)
+            && !(coordinates && CHANGING.contains(&tool.name.as_str()))
+    };
+    // Where the model has a search tool anyway, rarely used tools need no room in the list.
+    let has_search = !options.tools.deferred.is_empty() || !crate::session_mcp::names(options).is_empty();
+    let is_deferred = |name: &SmolStr| {
+        options.tools.deferred.contains(name) || (has_search && RARELY_USED.contains(&name.as_str()))
+    };
+    let offered = built_in_tools().into_iter().filter(is_offered);
+    offered.map(|tool| ToolSpec { is_deferred: is_deferred(&tool.name), ..tool }).collect()
 }
 
 /// Permission guidance known to the model: the prefix, and the newest attachment about the mode.

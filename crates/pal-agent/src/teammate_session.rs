@@ -16,7 +16,7 @@ use crate::error::AgentError;
 use crate::options::{AgentOptions, SessionOrigin};
 use crate::permission_checker::EXIT_PLAN;
 use crate::session_presence::SessionPresence;
-use crate::subagents::TeamMailbox;
+use crate::subagents::{AGENTS_FOLDER, TeamMailbox};
 use crate::subagents::{LeadMessage, TeammateAssignment, TeammateMessage, line};
 use crate::subagents::{reported, shaped};
 
@@ -53,7 +53,7 @@ pub fn work_as_teammate(
         handle: OnceLock::new(),
         can_ask: assignment.can_ask,
     });
-    let agents = assignment.lead.join("agents");
+    let agents = assignment.lead.join(AGENTS_FOLDER);
     let folder = agents.join(&assignment.name);
     let kind =
         assignment.definition.as_ref().map_or("general", |definition| definition.name.as_str()).to_owned();

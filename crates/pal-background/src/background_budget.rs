@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pal_model::{RequestSource, Timestamp, Usage};
+use pal_model::{RequestSource, Timestamp, Usage, UsageBasis};
 use pal_provider::ProviderConnection;
 
 pub use background_ledger::{BackgroundLedger, BackgroundRun, read_background_ledger};
@@ -72,7 +72,11 @@ impl BackgroundBudget {
     }
 
     /// Records a response. One that cannot be recorded is logged and counts for this process.
+    /// A simulated response costs nothing and is not recorded.
     pub fn record_usage(&self, source: &RequestSource, usage: &Usage, cost: Option<f64>, now: Timestamp) {
+        if usage.basis == UsageBasis::Simulated {
+            return;
+        }
         let counted = counted(usage);
         let happened = LedgerEvent::Asked {
             counted,

@@ -36,6 +36,7 @@ mod fork_runner;
 mod memory_prefetch;
 mod memory_tasks;
 mod note_keeper;
+mod prompt_suggester;
 mod timed_exchange;
 
 pub use background_budget::{BackgroundBudget, BackgroundLedger, BackgroundRun, read_background_ledger};
@@ -45,6 +46,8 @@ pub use clock::{Clock, random_ids};
 pub use memory_prefetch::{MemoryKeeper, MemoryPrefetch, WriteOrigin, memory_index};
 pub use memory_tasks::{
     Dream, DreamGate, DreamGates, DreamReport, DreamScheduler, DreamState, DreamTask, DreamTurn, Extraction,
+    revert_killed_dreams,
 };
 pub use note_keeper::{NOTES_ATTACHMENT, NoteKeeper, NotesReminder};
+pub use prompt_suggester::{PromptSuggester, SuggestionListener};
 pub use timed_exchange::{ExchangeListener, TimedExchange};

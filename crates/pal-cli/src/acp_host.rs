@@ -197,7 +197,12 @@ impl SlashSession<'static> for EditorSession<'_> {
         Some(pal_store::log_path(self.agent.session().directory()))
     }
 
-    fn reopen(&mut self, _log: Option<PathBuf>, _model: Option<String>) -> Result<(), Failure> {
+    fn reopen(
+        &mut self,
+        _log: Option<PathBuf>,
+        _is_fork: bool,
+        _model: Option<String>,
+    ) -> Result<(), Failure> {
         Err(Failure::new("sessions and models are chosen in the editor"))
     }
 

@@ -13,6 +13,7 @@ mod gc;
 mod inspection;
 mod ledger;
 mod memory;
+mod models;
 mod recall;
 mod replay;
 mod sessions;
@@ -37,6 +38,7 @@ pub(crate) use gc::GcArgs;
 pub(crate) use inspection::{CheckArgs, RenderArgs, TokensArgs, ViewArgs};
 pub(crate) use ledger::{BreaksArgs, CostArgs};
 pub(crate) use memory::{MemoryArgs, MemoryCommand, MemoryKindArg, MemoryScopeArg};
+pub(crate) use models::ModelsArgs;
 pub(crate) use recall::{McpArgs, RecallArgs};
 pub(crate) use replay::{EvalArgs, LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg};
 pub(crate) use sessions::{ExportArgs, ExportFormat, ImportArgs, SessionsArgs};
@@ -97,6 +99,7 @@ pub(crate) enum CliCommand {
     #[command(hide = true)]
     Lab(EvalArgs),
     Config(ConfigArgs),
+    Models(ModelsArgs),
     Trust(TrustArgs),
 }
 
@@ -134,6 +137,10 @@ impl From<EstimatorArg> for pal_settings::EstimatorSetting {
 pub(crate) enum ProviderArg {
     /// Anthropic Messages
     Anthropic,
+    /// Claude on Amazon Bedrock
+    Bedrock,
+    /// Claude on Google Vertex AI
+    Vertex,
     /// OpenAI Responses
     Openai,
     /// Any server with Chat Completions: Ollama, llama.cpp, vLLM …

@@ -4,10 +4,12 @@ mod acp_host;
 mod agent;
 mod arguments;
 mod commands;
+mod compaction_range;
 mod exit_codes;
 mod failure;
 mod leftover_processes;
 mod loaded_session;
+mod model_refresh;
 mod next_request;
 mod notices;
 mod open_session;
@@ -15,6 +17,7 @@ mod permission_rules;
 mod print_mode;
 mod progress;
 mod provider;
+mod resume_directory;
 mod session_ledger;
 mod session_start;
 mod settings;
@@ -32,7 +35,9 @@ use clap::Parser;
 use crate::arguments::{CliArgs, CliCommand};
 use crate::failure::Failure;
 use crate::notices::Notices;
+use crate::resume_directory::{ask_directory, enter_directory};
 use crate::settings::{Settings, from_environment};
+use crate::terminal::is_interactive;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -41,10 +46,9 @@ fn main() -> ExitCode {
         eprintln!("{}", pal_process::sandbox::enter_and_exec(words));
         return ExitCode::from(exit_codes::NOT_SANDBOXED);
     }
-    let arguments = CliArgs::parse();
+    let mut arguments = CliArgs::parse();
     let mut out = std::io::BufWriter::new(std::io::stdout());
-    let done = from_environment(arguments.settings.clone(), arguments.agent.settings())
-        .and_then(|settings| run(arguments, &settings, &mut out));
+    let done = read_settings(&mut arguments).and_then(|settings| run(arguments, &settings, &mut out));
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
     done.unwrap_or_else(|failure| {
         if !matches!(failure, Failure::OutputClosed) {
@@ -52,6 +56,18 @@ fn main() -> ExitCode {
         }
         failure.exit_code()
     })
+}
+
+/// Settings of the directory to work in: the current one, that of `--cd`, or that of the session to continue.
+fn read_settings(arguments: &mut CliArgs) -> Result<Settings, Failure> {
+    let flags = arguments.agent.settings();
+    enter_directory(&arguments.agent)?;
+    let settings = from_environment(arguments.settings.clone(), flags.clone())?;
+    let is_headless = arguments.agent.is_print || arguments.agent.is_teammate || !is_interactive();
+    match arguments.command.is_none() && !is_headless && ask_directory(&mut arguments.agent, &settings)? {
+        true => from_environment(arguments.settings.clone(), flags),
+        false => Ok(settings),
+    }
 }
 
 fn run(arguments: CliArgs, settings: &Settings, out: &mut dyn Write) -> Result<ExitCode, Failure> {
@@ -87,6 +103,7 @@ fn run(arguments: CliArgs, settings: &Settings, out: &mut dyn Write) -> Result<E
         CliCommand::Sim(sim) => commands::sim(&sim, settings, out),
         CliCommand::Ask(ask) => commands::ask(&ask, settings, out),
         CliCommand::Trust(trust) => commands::trust(&trust, settings, out),
+        CliCommand::Models(models) => commands::models(&models, settings, out),
         CliCommand::Config(config) => commands::config(&config, settings, notices, out),
         CliCommand::Replay(replay) => commands::replay(&replay, settings, out),
         CliCommand::Eval(eval) => commands::eval(&eval, settings, out),

@@ -4,16 +4,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pal_agent::directory_around;
-use pal_context::ContextPolicy;
-use pal_context::cache::HourTtlEligibility;
-use pal_context::cost_aware::CostAwareSettings;
-use pal_engine::{CacheSettings, EngineError, SessionConfig};
-use pal_model::{EntryBody, IdSource, LogEntry, ModelCard, Timestamp};
-use pal_settings::PolicySetting;
+use pal_agent::{cache_settings, directory_around, session_directory};
+use pal_engine::{EngineError, SessionConfig};
+use pal_model::{IdSource, LogEntry, ModelCard, Timestamp};
 use pal_store::{LogReader, OpenError};
-use pal_view::{CacheTtl, ViewScope, WindowLimits};
-use smol_str::SmolStr;
+use pal_view::{ViewScope, WindowLimits};
 
 use crate::failure::Failure;
 use crate::loaded_session::{self, card, lens};
@@ -50,10 +45,7 @@ impl OpenSession {
             // The first line is damaged.
             None => loaded_session::LoadedSession::read_log(&path).map_err(refuse)?.branch,
         };
-        let cwd = first.iter().find_map(|entry| match &entry.body {
-            EntryBody::Session(session) => session.cwd.clone().map(PathBuf::from),
-            _ => None,
-        });
+        let cwd = session_directory(&path).map_err(refuse)?;
         let cache_key = cache_key(&first);
         let files = match (cwd, std::env::current_dir()) {
             (Some(cwd), Ok(current)) => directory_around(&current, &cwd),
@@ -79,39 +71,13 @@ pub(crate) fn engine(card: &ModelCard, log: &Path, settings: &Settings) -> Sessi
     let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
     let limits = WindowLimits::new(card, &settings.window_for(&card.model));
     let max_tokens = TOKENS_MAX.min(card.max_output);
-    let mut engine = SessionConfig::for_log(&log, policy(settings), limits, max_tokens)
+    let mut engine = SessionConfig::for_log(&log, settings.context_policy(), limits, max_tokens)
         .with_cache(cache_settings(settings, card));
     if !settings.may_compact() {
         engine = engine.without_summaries();
     }
     pal_agent::apply_switches(&settings.switches, &mut engine);
     engine
-}
-
-/// Context policy of the settings.
-pub(crate) fn policy(settings: &Settings) -> ContextPolicy {
-    match settings.policy {
-        PolicySetting::Threshold => ContextPolicy::threshold(),
-        PolicySetting::CostAware => ContextPolicy::cost_aware(CostAwareSettings {
-            loss_weight: settings.loss_weight,
-            cache_keepalive: settings.cache_keepalive,
-        }),
-    }
-}
-
-/// Cache settings for a model.
-pub(crate) fn cache_settings(settings: &Settings, card: &ModelCard) -> CacheSettings {
-    CacheSettings {
-        eligibility: eligibility(settings),
-        effort: settings.effort.clone(),
-        betas: pal_wire::beta_headers(card).into_iter().map(SmolStr::new_static).collect(),
-        ..CacheSettings::default()
-    }
-}
-
-/// Whether cache breakpoints may have a TTL of one hour.
-pub(crate) fn eligibility(settings: &Settings) -> HourTtlEligibility {
-    HourTtlEligibility { is_wanted: settings.cache_ttl == CacheTtl::Hour1, is_in_overage: false }
 }
 
 /// Card of the named model, else of the session's own.
@@ -179,7 +145,7 @@ pub(crate) fn find(name: &str, settings: &Settings) -> Result<PathBuf, Failure> 
 
 /// Id that another agent gave to an imported session. Reads only the first line.
 pub(crate) fn foreign_id(log: &Path) -> Option<String> {
-    stored_sessions::read_session_entry(log)?.foreign_id
+    pal_store::read_session_entry(log)?.foreign_id
 }
 
 /// Error for a file that is not a log of pal.

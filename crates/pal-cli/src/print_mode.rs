@@ -44,6 +44,9 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
     if args.is_teammate {
         return work_as_teammate(args, settings);
     }
+    if let Some((what, hint)) = args.contradiction() {
+        return Err(Failure::usage_error(what, hint));
+    }
     // `--plain` works through a pipe, too.
     let is_terminal = args.plain || (is_sentence(args) && terminal::is_interactive());
     if !args.is_print && is_terminal {
@@ -57,9 +60,6 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
                 Ok(ExitCode::SUCCESS)
             }
         };
-    }
-    if let Some((what, hint)) = args.contradiction() {
-        return Err(Failure::usage_error(what, hint));
     }
     let source = prompt_source(args)?;
     let (mut err, verbose) = (std::io::stderr(), args.output.verbose);

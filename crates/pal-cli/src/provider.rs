@@ -1,8 +1,11 @@
 //! Provider endpoints from settings: dialect, address, API key and limits.
 
+use std::collections::BTreeMap;
+
 use pal_model::{CacheMode, ModelCard};
 use pal_provider::{
-    ANTHROPIC_ADDRESS, ApiKey, AttemptTimeouts, ClientPolicy, EndpointError, OPENAI_ADDRESS, ProviderEndpoint,
+    ANTHROPIC_ADDRESS, ApiKey, AttemptTimeouts, AwsCredentials, ClientPolicy, CloudPlatform, EndpointError,
+    GoogleCredentials, OPENAI_ADDRESS, ProviderEndpoint,
 };
 use pal_settings::ProviderSecrets;
 use pal_sim::{ExtractiveModel, LedgerTotals, SignaturePolicy, SimSettings, SimulatedProvider};
@@ -36,6 +39,8 @@ pub(crate) fn has_access(name: ProviderArg, settings: &Settings) -> bool {
     match name {
         ProviderArg::Sim => true,
         ProviderArg::Anthropic => anthropic_key(secrets).is_some() || endpoints.anthropic.is_some(),
+        ProviderArg::Bedrock => bedrock(settings).is_ok(),
+        ProviderArg::Vertex => vertex(settings).is_ok(),
         ProviderArg::Openai | ProviderArg::Chat => {
             secrets.openai_api_key.is_some() || endpoints.openai.is_some()
         }
@@ -45,8 +50,16 @@ pub(crate) fn has_access(name: ProviderArg, settings: &Settings) -> bool {
 /// Endpoint of a provider.
 pub(crate) fn endpoint(name: ProviderArg, settings: &Settings) -> Result<ProviderEndpoint, Failure> {
     let (endpoints, secrets) = (&settings.endpoints, &settings.secrets);
+    if name == ProviderArg::Bedrock {
+        let made = ProviderEndpoint::on_platform(bedrock(settings)?, endpoints.bedrock.base_url.as_deref());
+        return made.map_err(|error| bad_endpoint(&error, "bedrock.base_url"));
+    }
+    if name == ProviderArg::Vertex {
+        let made = ProviderEndpoint::on_platform(vertex(settings)?, endpoints.vertex.base_url.as_deref());
+        return made.map_err(|error| bad_endpoint(&error, "vertex.base_url"));
+    }
     let (dialect, address, standard, key, variables) = match name {
-        ProviderArg::Anthropic | ProviderArg::Sim => (
+        ProviderArg::Anthropic | ProviderArg::Bedrock | ProviderArg::Vertex | ProviderArg::Sim => (
             Dialect::Messages,
             &endpoints.anthropic,
             ANTHROPIC_ADDRESS,
@@ -74,6 +87,78 @@ pub(crate) fn endpoint(name: ProviderArg, settings: &Settings) -> Result<Provide
         ProviderEndpoint::new(dialect, address, key)
     };
     made.map_err(|error| bad_endpoint(&error, variables.1))
+}
+
+/// Amazon Bedrock with the credentials of the environment, else of a profile in `~/.aws/credentials`.
+fn bedrock(settings: &Settings) -> Result<CloudPlatform, Failure> {
+    let (bedrock, secrets) = (&settings.endpoints.bedrock, &settings.secrets);
+    let region = bedrock.region.clone().ok_or_else(|| {
+        Failure::with_hint(
+            "Bedrock needs a region: AWS_REGION is not set",
+            "set it, or bedrock.region in the settings",
+        )
+    })?;
+    let given = secrets.aws_access_key_id.clone().zip(secrets.aws_secret_access_key.clone());
+    let credentials = match given {
+        Some((id, key)) => Some(AwsCredentials::new(id, key, secrets.aws_session_token.clone())),
+        None => settings.user_home.as_ref().and_then(|home| {
+            let file = std::fs::read_to_string(home.join(".aws/credentials")).ok()?;
+            AwsCredentials::from_profile(&file, &bedrock.profile)
+        }),
+    };
+    let credentials = credentials.ok_or_else(|| {
+        Failure::with_hint(
+            format!("no AWS credentials: AWS_ACCESS_KEY_ID is not set, and ~/.aws/credentials has no profile `{}`", bedrock.profile),
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example with `aws configure export-credentials --format env`",
+        )
+    })?;
+    Ok(CloudPlatform::Bedrock { region, credentials, models: model_ids("bedrock.models", &bedrock.models)? })
+}
+
+/// Google Vertex AI with the given access token, else with a credentials file.
+fn vertex(settings: &Settings) -> Result<CloudPlatform, Failure> {
+    let (vertex, secrets) = (&settings.endpoints.vertex, &settings.secrets);
+    let project = vertex.project.clone().ok_or_else(|| {
+        Failure::with_hint(
+            "Vertex AI needs a project: ANTHROPIC_VERTEX_PROJECT_ID is not set",
+            "set it, or vertex.project in the settings",
+        )
+    })?;
+    let usual =
+        || Some(settings.user_home.as_ref()?.join(".config/gcloud/application_default_credentials.json"));
+    let credentials = match (&secrets.google_access_token, vertex.credentials.clone().or_else(usual)) {
+        (Some(token), _) => GoogleCredentials::token(token.clone()),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(&path).map_err(|error| {
+                Failure::with_hint(
+                    format!("no Google credentials: {}: {error}", path.display()),
+                    "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or \
+                     CLOUDSDK_AUTH_ACCESS_TOKEN",
+                )
+            })?;
+            GoogleCredentials::from_file(&text)
+                .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?
+        }
+        (None, None) => {
+            return Err(Failure::with_hint("no Google credentials", "set GOOGLE_APPLICATION_CREDENTIALS"));
+        }
+    };
+    let models = model_ids("vertex.models", &vertex.models)?;
+    Ok(CloudPlatform::Vertex { project, region: vertex.region.clone(), credentials, models })
+}
+
+/// Ids of models from settings of the form `NAME=ID`.
+fn model_ids(setting: &str, pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |text: &String| {
+        let (name, id) = text.split_once('=').ok_or_else(|| {
+            Failure::with_hint(
+                format!("{setting}: `{text}` is no NAME=ID"),
+                "write it like claude-opus-5-5=ID",
+            )
+        })?;
+        Ok((name.trim().to_owned(), id.trim().to_owned()))
+    };
+    pairs.iter().map(pair).collect()
 }
 
 /// Timeouts and size limits of an endpoint, from the settings.
@@ -134,6 +219,7 @@ pub(crate) async fn simulator(
     let options = SimServerOptions { speed: ClockSpeed::Virtual, record: None, notice: Box::new(|_| {}) };
     let server = tokio::spawn(serve(listener, simulator, options, std::future::pending()));
     let endpoint = ProviderEndpoint::new(dialect, &address, Some(ApiKey::api("simulated")))
-        .map_err(|error| bad_endpoint(&error, "the simulator's address"))?;
+        .map_err(|error| bad_endpoint(&error, "the simulator's address"))?
+        .simulated();
     Ok((endpoint, server))
 }

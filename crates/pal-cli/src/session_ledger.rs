@@ -59,6 +59,12 @@ fn report_reading(path: &Path) -> bool {
 
 /// Log of the newest session of the current directory's project, or of the nearest parent directory that has sessions.
 pub(crate) fn newest(settings: &Settings) -> Result<PathBuf, Failure> {
+    let (current, sessions) = project_logs(settings)?;
+    sessions.into_iter().next().ok_or_else(|| no_sessions(&current))
+}
+
+/// The current directory, and the logs of its project's sessions, newest first.
+pub(crate) fn project_logs(settings: &Settings) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
     let current = std::env::current_dir()
         .map_err(|error| Failure::with_hint(format!("the current directory: {error}"), "name a session"))?;
     let sessions = settings
@@ -66,11 +72,15 @@ pub(crate) fn newest(settings: &Settings) -> Result<PathBuf, Failure> {
         .as_deref()
         .map_or(Vec::new(), |home| stored_sessions::project_sessions(home, &current).1);
     let written = |log: &PathBuf| log.metadata().and_then(|metadata| metadata.modified()).ok();
-    let newest = sessions.into_iter().filter_map(|kept| Some((written(&kept.log)?, kept.log))).max();
-    newest.map(|(_, log)| log).ok_or_else(|| {
-        Failure::with_hint(
-            format!("no saved sessions for {}", current.display()),
-            "name a session by its path or id; `pal import` imports sessions of other agents",
-        )
-    })
+    let mut dated: Vec<_> =
+        sessions.into_iter().filter_map(|kept| Some((written(&kept.log)?, kept.log))).collect();
+    dated.sort_by(|one, other| other.cmp(one));
+    Ok((current, dated.into_iter().map(|(_, log)| log).collect()))
+}
+
+pub(crate) fn no_sessions(current: &Path) -> Failure {
+    Failure::with_hint(
+        format!("no saved sessions for {}", current.display()),
+        "name a session by its path or id; `pal import` imports sessions of other agents",
+    )
 }

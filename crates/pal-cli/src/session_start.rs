@@ -1,5 +1,6 @@
 //! Project context and memory of a new session: where they are searched, and how they are assembled.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,8 +11,11 @@ use pal_project::{
     InstructionLimit, InstructionSearch, ProjectQuery, ProjectSnapshot, find_project, managed_folders,
     take_project_snapshot, user_folders,
 };
-use pal_prompt::{PrefixInputs, SessionFacts, built_in_tools};
-use pal_settings::KillSwitch;
+use pal_prompt::{
+    AgentPrompt, COORDINATOR_PROMPT, OutputStyle, PrefixInputs, PromptOverrides, SessionFacts, built_in_tools,
+};
+use pal_settings::{IncludeAnswers, KillSwitch};
+use pal_tools::{MediaSupport, Workspace, output_styles};
 use pal_view::Estimator;
 
 use crate::notices::Notices;
@@ -53,6 +57,12 @@ pub(crate) fn project_search(start: &SessionStartInputs<'_>, settings: &Settings
         drops: instructions.drops_largest,
         measure: Arc::new(move |text| estimator.total(estimator.text(text))),
     };
+    let project = find_project(start.directory);
+    let answered = settings
+        .home
+        .as_deref()
+        .map(|home| IncludeAnswers::in_directory(&pal_store::project_directory(home, &project)).read());
+    let answered = answered.unwrap_or_default();
     let search = InstructionSearch {
         managed: managed_folders(),
         user,
@@ -60,8 +70,8 @@ pub(crate) fn project_search(start: &SessionStartInputs<'_>, settings: &Settings
         directory: start.directory.to_owned(),
         root: None,
         added: start.added.to_vec(),
-        allowed: instructions.allowed.clone(),
-        refused: Vec::new(),
+        allowed: instructions.allowed.iter().cloned().chain(answered.allowed).collect(),
+        refused: answered.refused,
         // A malformed rule stops a session before it starts; for a preview, files that need a rule are not included.
         rules: settings_rules(settings).unwrap_or_default(),
         is_on: instructions.is_on && start.with_instructions,
@@ -95,13 +105,40 @@ pub(crate) fn with_embeddings(
     place.with_embeddings(embeddings)
 }
 
-/// Assembles a session with the default system prompt and the built-in tools.
+/// Prompts that the settings choose.
+pub(crate) fn prompt_overrides(settings: &Settings) -> PromptOverrides {
+    let set = &settings.prompt;
+    // Without subagents there is nothing to direct.
+    let coordinates = set.is_coordinator && !settings.switches.is_off(KillSwitch::Agents);
+    PromptOverrides {
+        coordinator: coordinates.then(|| COORDINATOR_PROMPT.to_owned()),
+        agent: set.is_proactive.then(AgentPrompt::proactive),
+        ..PromptOverrides::default()
+    }
+}
+
+/// Output style of the settings in a directory, if there is one of its name.
+fn output_style(directory: &Path, settings: &Settings) -> Option<OutputStyle> {
+    let name = settings.prompt.output_style.clone()?;
+    let (roots, session) = (vec![directory.to_owned()], directory.to_owned());
+    let home = settings.user_home.clone();
+    let mut workspace = Workspace::new(roots, session, home, MediaSupport::default(), BTreeMap::new());
+    workspace.program_home.clone_from(&settings.home);
+    let text = output_styles(&workspace).remove(&name)?;
+    Some(OutputStyle { name, text })
+}
+
+/// Assembles a session with the system prompt of the settings and the built-in tools.
 pub(crate) fn assembly<'a>(
     card: &'a ModelCard,
+    window: u64,
     gathered: &ProjectSnapshot,
     memory: Option<&MemoryLocation>,
+    (directory, settings): (&Path, &Settings),
 ) -> PrefixInputs<'a> {
     PrefixInputs {
+        prompts: prompt_overrides(settings),
+        window,
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         environment: gathered.environment.clone(),
         git: gathered.git.clone(),
@@ -109,10 +146,15 @@ pub(crate) fn assembly<'a>(
         memory: memory.map_or(Vec::new(), |place| memory_index(place, now()).0),
         facts: SessionFacts {
             memory: memory.map(|place| place.directory.display().to_string()),
+            language: settings.prompt.language.clone(),
+            output_style: output_style(directory, settings),
             ..SessionFacts::default()
         },
         date: Some(today()),
-        tools: built_in_tools(),
+        tools: built_in_tools()
+            .into_iter()
+            .filter(|tool| tool.name != "WebSearch" || card.can.web_search)
+            .collect(),
         ..PrefixInputs::for_card(card)
     }
 }

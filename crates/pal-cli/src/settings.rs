@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pal_model::ModelCatalog;
 use pal_project::{find_project_root, managed_folders};
 pub(crate) use pal_settings::{EstimatorSetting, Settings};
-use pal_settings::{FlagSetting, SettingsError, SettingsInput};
+use pal_settings::{FlagSetting, MODEL_PROVIDERS, RefreshedCards, SettingsError, SettingsInput};
 
 use crate::failure::Failure;
 
@@ -24,7 +24,7 @@ pub(crate) fn settings_at(
     if let Some(home) = &home {
         check_home(home, directory.as_deref())?;
     }
-    let cards = home.as_ref().map(|home| cards_with(&home.join("models.toml"))).transpose()?;
+    let cards = home.as_ref().map(|home| cards_of(home)).transpose()?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     };
@@ -47,6 +47,7 @@ pub(crate) fn settings_at(
 fn check_home(home: &Path, directory: Option<&Path>) -> Result<(), Failure> {
     let mut paths = vec![home.to_owned()];
     paths.extend(["settings.toml", "flags.toml", "models.toml"].map(|name| home.join(name)));
+    paths.extend(MODEL_PROVIDERS.map(|provider| RefreshedCards::in_home(home, provider).path().to_owned()));
     paths.extend(directory.map(|directory| allowed_file(home, directory)));
     pal_store::check_owner_and_mode(&paths)
         .map_err(|error| Failure::with_hint(error.to_string(), error.hint()))
@@ -68,8 +69,11 @@ impl From<SettingsError> for Failure {
     }
 }
 
-fn cards_with(path: &Path) -> Result<ModelCatalog, Failure> {
-    let shipped = ModelCatalog::built_in();
+/// All model cards: built in, overridden by what providers reported, overridden by the user's.
+fn cards_of(home: &Path) -> Result<ModelCatalog, Failure> {
+    let refreshed = MODEL_PROVIDERS.map(|provider| RefreshedCards::in_home(home, provider));
+    let shipped = refreshed.iter().fold(ModelCatalog::built_in(), |cards, refreshed| refreshed.apply(cards));
+    let path = &home.join("models.toml");
     match std::fs::read_to_string(path) {
         Ok(text) => shipped.with_overrides(&text).map_err(|error| {
             Failure::with_hint(format!("{}: {error}", path.display()), "correct the file or remove it")

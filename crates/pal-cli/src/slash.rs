@@ -92,8 +92,8 @@ pub(crate) trait SlashSession<'a> {
     /// Log of the open session.
     fn log(&self) -> Option<PathBuf>;
 
-    /// Continues with another session (none: a new one) or another model. On failure the session stays open.
-    fn reopen(&mut self, log: Option<PathBuf>, model: Option<String>) -> Result<(), Failure>;
+    /// Continues with another session (none: a new one) or a fork of it, or another model. On failure the session stays open.
+    fn reopen(&mut self, log: Option<PathBuf>, is_fork: bool, model: Option<String>) -> Result<(), Failure>;
 
     /// Puts a text into the prompt line, to be edited and sent again.
     fn fill_prompt(&mut self, text: String);

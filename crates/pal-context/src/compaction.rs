@@ -13,15 +13,19 @@ mod notes_summary;
 mod plain_request;
 mod restoration;
 mod state_machine;
+mod summary_budgets;
 mod summary_parser;
 mod summary_prompt;
+mod waiting_messages;
 
 pub use audit::{AuditBudgets, AuditInput, AuditOutcome, audit};
 pub use compaction_request::{
     CompactionRange, CompactionRequest, CompactionTrigger, FileRequest, NamedText, RestoreSources,
     RestoredFile, SessionNotes, SummaryMethod,
 };
+pub use restoration::restored_plan;
 pub use state_machine::{Compaction, CompactionOutcome, CompactionStep, SummaryQuestion, SummaryReply};
 pub use summary_parser::{SummaryError, summary as read_summary};
 pub(crate) use summary_prompt::fold_text;
 pub use summary_prompt::{FoldedStretch, fold_directive};
+pub(crate) use waiting_messages::WaitingMessages;

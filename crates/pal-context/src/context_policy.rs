@@ -6,6 +6,8 @@ use std::time::Duration;
 use pal_view::{WindowLimits, window_scale};
 use smol_str::SmolStr;
 
+use crate::condense::CondenseModes;
+
 /// Settings of the layers. All fields are given explicitly; [`ContextPolicy::threshold`] is the default.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContextPolicy {
@@ -25,6 +27,12 @@ pub struct ContextPolicy {
     pub fold: bool,
     /// Lets the provider summarize, if the card supports it.
     pub provider_compaction: bool,
+    /// Compacts only after the provider refused a request as too long, not at the threshold.
+    pub reactive_only: bool,
+    /// Asks the small model for the summary after a refusal, if its window holds the conversation.
+    pub reactive_small_model: bool,
+    /// Condition for condensing, by format.
+    pub condense_modes: CondenseModes,
     /// Target characters of a condensed result; a listing has twice as many.
     pub condense_characters: u64,
     /// Maximum characters of a tool result before it is spilled.
@@ -71,6 +79,9 @@ impl ContextPolicy {
             pressure: true,
             fold: false,
             provider_compaction: false,
+            reactive_only: false,
+            reactive_small_model: false,
+            condense_modes: CondenseModes::STANDARD,
             condense_characters: CONDENSE_CHARACTERS,
             spill_characters: 50_000,
             spill_characters_by_tool: BTreeMap::new(),

@@ -9,7 +9,7 @@ mod cost_totals;
 mod ledger_builder;
 mod ledger_row;
 
-use pal_model::{CacheBreak, LayerReport, LogEntry, ModelCatalog, RequestSource, Timestamp};
+use pal_model::{CacheBreak, LayerReport, LogEntry, ModelCatalog, RequestSource, Timestamp, UsageBasis};
 use pal_view::Category;
 use smol_str::SmolStr;
 
@@ -49,6 +49,8 @@ pub struct LedgerRow {
     pub prompt: Option<PromptTokens>,
     /// Output tokens.
     pub output: u64,
+    /// Source of the counts.
+    pub basis: UsageBasis,
     /// Tokens billed besides prompt and output, such as a compaction by the provider.
     pub additional: u64,
     /// Cost in US dollars; `None` if the prompt was not reported or the model has no prices.

@@ -22,9 +22,11 @@ pub use compaction::{
     AuditBudgets, AuditInput, AuditOutcome, Compaction, CompactionOutcome, CompactionRange,
     CompactionRequest, CompactionStep, CompactionTrigger, FileRequest, FoldedStretch, NamedText,
     RestoreSources, RestoredFile, SessionNotes, SummaryError, SummaryMethod, SummaryQuestion, SummaryReply,
-    audit, fold_directive, read_summary,
+    audit, fold_directive, read_summary, restored_plan,
 };
-pub use condense::{CondensedOutput, OutputOrigin, condense_output};
+pub use condense::{
+    CondenseMode, CondenseModes, CondensedOutput, OutputFormat, OutputOrigin, condense_output,
+};
 pub use context_policy::{CONDENSE_CHARACTERS, ContextPolicy, WindowBudgets};
 pub use layer::{
     ActionKind, FoldRange, ForecastCondition, Layer, LayerAction, LayerContext, LayerForecast, Proposal,

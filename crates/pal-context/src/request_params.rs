@@ -19,6 +19,8 @@ pub struct RequestParams {
     pub ttl: CacheTtl,
     /// Sends no breakpoints.
     pub without_breakpoints: bool,
+    /// Number of blocks that all forks of the response share from which this conversation branches; 0 if it does not.
+    pub shared_blocks: usize,
 }
 
 /// Members that may be restored from a log. Thinking is set by the view.
@@ -37,6 +39,19 @@ pub fn validate_logged_member(name: &str, value: &str) -> Result<(SmolStr, Share
 }
 
 impl RequestParams {
+    /// Removes the rest of a task budget, which the provider refuses beside a request for a summary.
+    pub(crate) fn drop_remaining_budget(&mut self) {
+        for (name, value) in &mut self.members {
+            let Ok(mut config) = serde_json::from_str::<serde_json::Value>(value) else { continue };
+            let budget = config.get_mut("task_budget").and_then(serde_json::Value::as_object_mut);
+            if name == "output_config"
+                && budget.is_some_and(|budget| budget.shift_remove("remaining").is_some())
+            {
+                *value = SharedText::from(config.to_string());
+            }
+        }
+    }
+
     /// Builds a request of the conversation with its parameters and breakpoints.
     pub fn request(&self, view: &View, options: RenderOptions) -> Request {
         self.finished(view.render(options), view, false)
@@ -55,6 +70,7 @@ impl RequestParams {
     fn finished(&self, request: Request, view: &View, is_fork: bool) -> Request {
         let request =
             self.members.iter().fold(request, |request, (name, value)| request.with_member(name, value));
+        let request = if is_fork { request } else { request.with_shared_blocks(self.shared_blocks) };
         if self.without_breakpoints {
             return request;
         }

@@ -29,6 +29,8 @@ fn audited(
         estimate: &|text| text.len().div_ceil(3) as u64,
         transcript: "the log",
         seen: &|path| lines.iter().any(|line| memmem::find(line.as_bytes(), path.as_bytes()).is_some()),
+        confirmed: &|_| false,
+        previous: None,
     })
 }
 
@@ -68,7 +70,7 @@ fn recorded_summaries_are_audited() {
                 let figures = check_repaired(&facts, &text, &entries[..index], FULL);
                 let name = file.file_name().unwrap().to_string_lossy();
                 println!(
-                    "{name}: {} bytes, messages {}/{}, paths {}/{}, todos {}/{}, error {:?}, invented {:?}",
+                    "{name}: {} bytes, messages {}/{}, paths {}/{}, todos {}/{}, error {:?}, invented {:?} {:?}",
                     text.len(),
                     figures.user_messages_verbatim,
                     figures.user_messages,
@@ -77,7 +79,8 @@ fn recorded_summaries_are_audited() {
                     figures.todos_kept,
                     figures.todos,
                     figures.error_kept,
-                    figures.invented
+                    figures.invented,
+                    figures.invented_words
                 );
                 // Other agents name their own transcript in the message around the summary; the rest
                 // occurred.
@@ -119,6 +122,7 @@ fn recorded_sessions_get_extractive_summaries_that_invent_nothing() {
             let budgets = AuditBudgets { user_tokens: 12_000 / scale, repair_tokens: 4_000 / scale };
             let figures = check_repaired(&facts, &text, &entries, budgets);
             assert_eq!(figures.invented, Vec::<String>::new(), "{} {room}", file.display());
+            assert_eq!(figures.invented_words, Vec::<String>::new(), "{} {room}", file.display());
             assert_eq!(ConversationFacts::from_entries(&entries), facts);
         }
     }

@@ -4,7 +4,7 @@ use pal_context::RequestParams;
 use pal_context::cache::{self, CacheBaseline, CacheReadDrop, ExpectedDrop, SentRequest};
 use pal_model::{
     BreakCause, CacheBreak, DecisionKind, EntryBody, EntryId, LogEntry, RequestSource, ResponseId,
-    SharedText, Timestamp, Usage, escape_into,
+    SharedText, Timestamp, Usage, escape_into, sent_model_name,
 };
 use pal_view::{CacheTtl, RenderOptions};
 use smol_str::SmolStr;
@@ -92,6 +92,7 @@ impl Session {
             return Some(CacheBreak {
                 tokens,
                 cause,
+                also: Vec::new(),
                 cost: None,
                 provider: seen.provider.cloned(),
                 diff: None,
@@ -154,7 +155,7 @@ impl Session {
         let EntryBody::Request(sent) = &found.body else { return None };
         let view = self.view.before_entry(entry)?;
         let options =
-            RenderOptions { max_tokens: like.request.max_tokens(), stream: true, spell_out_unseen: true };
+            RenderOptions { max_tokens: like.request.max_tokens(), stream: true, spell_out_unseen: false };
         let ttl = sent.cache_ttl.as_deref().and_then(CacheTtl::from_name).unwrap_or_default();
         let params = RequestParams { ttl, ..RequestParams::default() };
         let request = params.request(&view, options);
@@ -162,7 +163,7 @@ impl Session {
         let request = members.fold(request, |request, (name, value)| request.with_member(name, &value));
         // The request may have gone to another model than the current one.
         let mut model = String::new();
-        escape_into(&mut model, &sent.model);
+        escape_into(&mut model, sent_model_name(&sent.model));
         let request = request.with_member("model", &model);
         Some(SentRequest { request, betas: sent.betas.clone() })
     }

@@ -10,7 +10,7 @@ use pal_view::{Lens, RenderOptions, Request, View};
 use smol_str::SmolStr;
 
 use crate::session::tool_result_json;
-use crate::session_params::effort_member;
+use crate::session_params::output_member;
 use crate::{CacheSettings, Session, SessionConfig};
 
 /// A fork of a conversation, kept in memory.
@@ -72,8 +72,10 @@ impl ConversationFork {
         cache: &CacheSettings,
         now: Timestamp,
     ) -> ConversationFork {
+        // The budget is the conversation's.
+        let own = CacheSettings { task_budget: None, ..cache.clone() };
         let params = RequestParams {
-            members: effort_member(cache).into_iter().collect(),
+            members: output_member(&own, None).into_iter().collect(),
             without_breakpoints: cache.breakpoints_off,
             ..RequestParams::default()
         };
@@ -127,7 +129,7 @@ impl ConversationFork {
 
     /// Renders the next request: the conversation's last one and the fork's own messages.
     pub fn request(&self, max_tokens: u64) -> Request {
-        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
         match self.is_fork {
             true => self.params.repeated(&self.view, options),
             false => self.params.request(&self.view, options),

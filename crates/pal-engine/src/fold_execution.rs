@@ -79,10 +79,10 @@ impl Session {
         if size + max_tokens > config.limits.window.min(self.view.lens().card.prompt_limit()) {
             return Ok(None);
         }
-        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: true };
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
         let params = self.fork_params(config, now);
         let request = params.fork(&self.view, options, &directive);
-        let question = SummaryQuestion { method: SummaryMethod::Fork, request };
+        let question = SummaryQuestion { method: SummaryMethod::Fork, card: None, request };
         Ok(match self.ask(&question, &params, config, now, host)? {
             SummaryReply::Response(blocks) => read_summary(&blocks).ok().or_else(|| joined_text(&blocks)),
             SummaryReply::TooLong(_) | SummaryReply::Failed(_) => None,

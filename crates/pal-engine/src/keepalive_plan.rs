@@ -70,7 +70,7 @@ impl KeepalivePlan {
 
 /// Log entries of a keepalive request.
 fn entries(view: &View, got: &ResponseRecord) -> [EntryDraft; 2] {
-    let model = view.lens().card.model.clone();
+    let model = view.lens().card.name.clone();
     let request = RequestRecord::new(RequestSource::keepalive(), view.newest_id(), model);
     let got = ResponseRecord { source: RequestSource::keepalive(), ..got.clone() };
     [EntryDraft::request(&request), EntryDraft::response(&got)]

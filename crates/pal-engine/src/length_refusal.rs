@@ -7,7 +7,7 @@
 
 use pal_context::{CompactionTrigger, SummaryMethod};
 use pal_model::text::group_digits;
-use pal_model::{ContextOverflow, Timestamp};
+use pal_model::{ContextOverflow, EntryDraft, Timestamp};
 
 use crate::{CompactionResult, EngineError, Session, SessionConfig, SessionHost};
 
@@ -80,8 +80,19 @@ impl Session {
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<bool, EngineError> {
+        // A prefix that is made for a larger window goes first: nothing of the conversation is lost by it.
+        if let Some(prefix) = host.smaller_prefix(&self.view) {
+            host.notice("the window is small: continuing with a shorter system prompt and fewer tools");
+            self.append(EntryDraft::prefix(&prefix), now)?;
+            return Ok(true);
+        }
         // Both are estimates: a size that rests on reported usage cannot be compared with one that does not.
         let before = self.view.estimate();
+        self.shorten_waiting(config, now, host)?;
+        let is_smaller = self.view.estimate() < before;
+        if is_smaller && !config.limits.fill(self.view.size().tokens).auto_compact {
+            return Ok(true);
+        }
         while let Some(step) = reduction.next_step() {
             let mut order = config.compaction_request(CompactionTrigger::Reactive);
             match step {

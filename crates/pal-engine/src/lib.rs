@@ -58,6 +58,7 @@ mod session_host;
 mod session_params;
 mod spill_files;
 mod summary_edit;
+mod token_calibration;
 mod watched_request;
 
 pub use announcement::PendingAnnouncement;
@@ -67,6 +68,7 @@ pub use error::EngineError;
 pub use keepalive_plan::KeepalivePlan;
 pub use model_client::{
     BrokenResponse, ModelClient, ModelResponse, OutgoingRequest, RequestOutcome, SummaryExchange,
+    TokenObservation,
 };
 pub use offline_host::OfflineHost;
 pub use pins::pin_tokens;

@@ -1,51 +1,63 @@
-//! Rejected media (§1.9): an image or document that the provider rejects is removed from its message for good,
-//! so that it does not end the session.
+//! Rejected media (§1.9): images or documents that the provider rejects are removed from their messages for good, so
+//! that they do not end the session.
+//!
+//! New media are blamed first. If there are none, the provider no longer accepts what it accepted before (another model,
+//! another server behind the same address): then all media of that kind are removed, wherever they are in the view.
 
-use pal_model::{
-    BlockType, Content, ContentBlock, Decision, DecisionKind, EntryBody, EntryId, LogEntry, Timestamp,
-};
+use pal_model::{Decision, DecisionKind, EntryId, MediaKind, Timestamp};
+use pal_view::VisibleMedia;
 
-use crate::{EngineError, Session};
+use crate::{EngineError, Session, SessionHost};
 
 impl Session {
-    /// Entries with media that no request has carried yet; earlier ones were accepted.
-    pub(crate) fn unsent_media(&self) -> Vec<EntryId> {
-        let unsent = self.view.unsent_entries().into_iter().filter(|entry| !self.view.is_stripped(entry.id));
-        unsent.filter(|entry| content(entry).is_some_and(has_media)).map(|entry| entry.id).collect()
+    /// Entries that no request has carried yet.
+    pub(crate) fn unsent_entries(&self) -> Vec<EntryId> {
+        self.view.unsent_entries().into_iter().map(|entry| entry.id).collect()
     }
 
-    /// Removes the media of entries from the view, with the provider's reason.
-    pub(crate) fn strip(
+    /// Removes the media that the provider refused, with its reason; returns false if there are none to remove. `unsent`
+    /// are the entries that the refused request carried first.
+    pub(crate) fn strip_refused(
         &mut self,
-        entries: &[EntryId],
+        kinds: &[MediaKind],
+        unsent: &[EntryId],
         why: &str,
         now: Timestamp,
-    ) -> Result<(), EngineError> {
-        for entry in entries {
+        host: &mut dyn SessionHost,
+    ) -> Result<bool, EngineError> {
+        let blamed = self.blamed_media(kinds, unsent);
+        if blamed.is_empty() {
+            return Ok(false);
+        }
+        host.notice(&format!("left out, because the provider refused it: {why}"));
+        for VisibleMedia { entry, kind: media, .. } in blamed {
             let kind = DecisionKind::Strip {
-                entry: *entry,
-                text: format!("[A picture or document stood here. The provider refused it: {why}]"),
+                entry,
+                media: Some(media),
+                text: format!(
+                    "[The {} that stood here is left out. The provider refused it: {why}]",
+                    media.name()
+                ),
             };
             let reason = format!("the provider refused what it carries: {why}");
-            self.decide(&Decision { kind, reason, cost: Default::default() }, now)?;
+            let mut decision = Decision { kind, reason, cost: Default::default() };
+            decision.cost = self.view.cost_of_change(&self.view.with_decision(&decision));
+            self.decide(&decision, now)?;
         }
-        Ok(())
+        Ok(true)
     }
-}
 
-fn content(entry: &LogEntry) -> Option<&Content> {
-    match &entry.body {
-        EntryBody::User(user) => Some(&user.content),
-        EntryBody::Attachment(attachment) => Some(&attachment.content),
-        _ => None,
+    /// Media that a refusal is about: those of the named kinds, else all; new ones if there are any.
+    fn blamed_media(&self, kinds: &[MediaKind], unsent: &[EntryId]) -> Vec<VisibleMedia> {
+        let mut blamed = self.view.visible_media();
+        let is_named = |media: &VisibleMedia| kinds.contains(&media.kind);
+        if blamed.iter().any(is_named) {
+            blamed.retain(is_named);
+        }
+        let is_new = |media: &VisibleMedia| unsent.contains(&media.entry);
+        if blamed.iter().any(is_new) {
+            blamed.retain(is_new);
+        }
+        blamed
     }
-}
-
-fn has_media(content: &Content) -> bool {
-    let is_media = |block: &ContentBlock| match block.kind() {
-        BlockType::Image | BlockType::Document => true,
-        BlockType::ToolResult => has_media(&block.content()),
-        _ => false,
-    };
-    content.blocks().iter().any(is_media)
 }

@@ -1,7 +1,7 @@
 //! The model behind a session: requests that leave, and what becomes of them.
 
 use pal_context::{SummaryQuestion, SummaryReply};
-use pal_model::{ContentBlock, ContextOverflow, ResponseId, Timestamp, Usage};
+use pal_model::{ContentBlock, ContextOverflow, MediaKind, ResponseId, Timestamp, Usage};
 use pal_view::Request;
 use smol_str::SmolStr;
 
@@ -17,10 +17,22 @@ pub trait ModelClient {
     /// request of that size was accepted.
     fn learn_window(&mut self, _window: u64) {}
 
+    /// Takes in how many tokens the provider counts for content that was estimated.
+    fn observe_tokens(&mut self, _observation: &TokenObservation) {}
+
     /// Returns whether the user has cancelled the work under way.
     fn is_cancelled(&self) -> bool {
         false
     }
+}
+
+/// Raw estimate and reported tokens of the same content.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TokenObservation {
+    /// Tokens by the uncorrected estimator.
+    pub estimated: f64,
+    /// Tokens by the provider.
+    pub reported: u64,
 }
 
 /// A request of the conversation, ready to send.
@@ -48,8 +60,13 @@ pub enum RequestOutcome {
         /// Error message of the provider.
         message: String,
     },
-    /// The provider rejected an image or document; its message.
-    MediaRefused(String),
+    /// The provider rejected images or documents.
+    MediaRefused {
+        /// Kinds of media that the refusal names.
+        media: Vec<MediaKind>,
+        /// Error message of the provider.
+        message: String,
+    },
     /// The response started and broke off.
     Broke(BrokenResponse),
     /// No response arrived; why.

@@ -4,7 +4,7 @@ use pal_context::{
     ActionKind, CompactionRequest, CompactionTrigger, LAYERS, Layer, LayerAction, Proposal, RequestParams,
     SummaryMethod,
 };
-use pal_model::{Decision, DecisionKind, LayerReport, Timestamp};
+use pal_model::{Decision, DecisionKind, EntryBody, LayerReport, Timestamp};
 use pal_view::{RenderOptions, Request};
 use smol_str::SmolStr;
 
@@ -38,6 +38,7 @@ impl Session {
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<PreparedRequest, EngineError> {
+        self.record_model(now)?;
         self.compact_left_out(config, now, host)?;
         let mut reports = Vec::new();
         for layer in LAYERS {
@@ -45,7 +46,9 @@ impl Session {
         }
         self.latch(config, now)?;
         let size = self.view.size().tokens;
-        if config.limits.auto_compact.is_some() && config.limits.fill(size).blocking {
+        // In reactive-only mode the provider decides what is too long.
+        let is_limited = config.limits.auto_compact.is_some() && !config.policy.reactive_only;
+        if is_limited && config.limits.fill(size).blocking {
             return Err(EngineError::Full(format!(
                 "{size} tokens leave no room for an answer in a window of {}, and no compaction made them fewer; \
                  choose a model with a larger window, shorten the instructions, or start a new session",
@@ -53,6 +56,21 @@ impl Session {
             )));
         }
         Ok(self.rendered(config, size, now, reports))
+    }
+
+    /// Records that the conversation goes on with another model: usage that the earlier one reported is in other tokens.
+    fn record_model(&mut self, now: Timestamp) -> Result<(), EngineError> {
+        let last = self.view.branch().iter().rev().find_map(|entry| match &entry.body {
+            EntryBody::Request(request) if request.source.is_conversation() => Some(&request.model),
+            EntryBody::Decision(Decision { kind: DecisionKind::Model { model }, .. }) => Some(model),
+            _ => None,
+        });
+        let model = &self.view.lens().card.model;
+        let Some(earlier) = last.filter(|last| !last.is_empty() && *last != model) else { return Ok(()) };
+        let reason = format!("{model} answers from here on, not {earlier}");
+        let kind = DecisionKind::Model { model: model.clone() };
+        self.decide(&Decision { kind, reason, cost: Default::default() }, now)?;
+        Ok(())
     }
 
     /// Compacts without a model when a resume left out history. No window holds it, and a boundary makes every
@@ -85,7 +103,7 @@ impl Session {
         let options = RenderOptions {
             max_tokens: config.max_tokens.min(self.view.lens().card.max_output).min(room),
             stream: true,
-            spell_out_unseen: true,
+            spell_out_unseen: false,
         };
         let params = self.params(config, now);
         let request = params.request(&self.view, options);
@@ -140,6 +158,21 @@ impl Session {
             tracing::debug!(layer = layer.name(), tokens_freed = report.tokens_freed, "a layer acted");
         }
         Ok(report)
+    }
+
+    /// Shortens messages that the model has not answered until a compaction can keep them.
+    pub(crate) fn shorten_waiting(
+        &mut self,
+        config: &SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<(), EngineError> {
+        let [spill, ..] = LAYERS;
+        // The layer acts as if the context had reached the threshold.
+        if let ActionKind::Decide(proposals) = config.plan_at(spill, &self.view, now, u64::MAX).kind {
+            self.apply_proposals(proposals, now, host)?;
+        }
+        Ok(())
     }
 
     /// Reason of a layer whose compaction a hook blocks; an error if it cannot wait.

@@ -106,7 +106,7 @@ impl RunDriver<'_> {
         self.config.max_tokens = max_tokens;
         self.host.apply_switches(self.config);
         if let Some(instructions) = self.host.take_compaction_request() {
-            self.session.compact_manually(instructions, self.config, now, self.host)?;
+            self.session.compact_for_model(instructions, self.config, now, self.host)?;
         }
         match self.session.send(self.config, now, self.host) {
             Ok(RequestResult { answered, cache_break, .. }) => {

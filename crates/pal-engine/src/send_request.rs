@@ -4,7 +4,7 @@
 use pal_context::{RequestParams, cache};
 use pal_model::{
     CacheBreak, ContextOverflow, Decision, DecisionCost, DecisionKind, EntryBody, EntryDraft, EntryId,
-    LayerReport, LogEntry, RequestRecord, RequestSource, ResponseRecord, Timestamp, blocks_to_json,
+    LayerReport, LogEntry, RequestRecord, RequestSource, ResponseRecord, Timestamp, blocks_to_json, unescape,
 };
 use pal_view::{BreakpointPosition, Request};
 use smol_str::SmolStr;
@@ -80,7 +80,8 @@ impl Session {
             }
             // Preparing may take a while: a compaction asks a model.
             let now = host.now(now);
-            let media = self.unsent_media();
+            let unsent = self.unsent_entries();
+            let size = self.view.size();
             let reports = prepared.reports.iter().filter(|report| report.acted).cloned().collect();
             let PreparedRequest { request, betas, params, .. } = &prepared;
             let entry = self.append_request(&RequestSource::main(), request, params, betas, reports, now)?;
@@ -105,15 +106,14 @@ impl Session {
                 }
                 RequestOutcome::Answered(answered) => {
                     self.note_cleared(answered.cleared_tokens, &mut prepared, now)?;
+                    self.observe_usage(&size, &answered, now, host)?;
                     let cache_break = self.watch_sent(entry, &prepared, &answered, config, now);
                     return Ok(RequestResult { answered, prepared, rejected, cache_break });
                 }
-                RequestOutcome::MediaRefused(message) if media.is_empty() => {
-                    return Err(EngineError::Provider(message));
-                }
-                RequestOutcome::MediaRefused(message) => {
-                    host.notice(&format!("left out, because the provider refused it: {message}"));
-                    self.strip(&media, &message, now)?;
+                RequestOutcome::MediaRefused { media, message } => {
+                    if !self.strip_refused(&media, &unsent, &message, now, host)? {
+                        return Err(EngineError::Provider(message));
+                    }
                 }
                 RequestOutcome::Broke(broke) => return Err(EngineError::Broke(Box::new(broke))),
                 RequestOutcome::Failed(message) => return Err(EngineError::Provider(message)),
@@ -254,6 +254,11 @@ impl Session {
         let is_standing = |name: &SmolStr| params.members.iter().any(|(known, _)| known == name);
         let carried = request.members().iter().filter(|(name, _)| is_standing(name));
         let members = carried.map(|(name, value)| (name.clone(), value.to_string()));
+        let model = request.members().iter().find(|(name, _)| name == "model");
+        let model = model.and_then(|(_, value)| unescape(value)).map(SmolStr::new);
+        // The name of the card keeps the suffix that chose its window; a small model may have been asked instead.
+        let card = &self.view.lens().card;
+        let model = model.filter(|model| *model != card.model).unwrap_or_else(|| card.name.clone());
         let sent = RequestRecord {
             fingerprint: Some(request.fingerprint()),
             breakpoints: marked.collect(),
@@ -261,7 +266,7 @@ impl Session {
             betas: betas.to_vec(),
             members: members.collect(),
             layers,
-            ..RequestRecord::new(source.clone(), self.view.newest_id(), self.view.lens().card.model.clone())
+            ..RequestRecord::new(source.clone(), self.view.newest_id(), model)
         };
         self.append(EntryDraft::request(&sent), now).map(|entry| entry.id)
     }

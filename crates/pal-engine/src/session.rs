@@ -7,7 +7,7 @@ use pal_model::{
     MessageOrigin, Timestamp, ToolUseId, blocks_to_json, escape_into,
 };
 use pal_store::{AppendError, Log, LogBranch, LogProblem, OmittedHistory, TornTail};
-use pal_view::{Lens, PushOutcome, View};
+use pal_view::{Lens, PushOutcome, RenderOptions, View};
 
 use crate::EngineError;
 use crate::watched_request::WatchedRequest;
@@ -23,6 +23,8 @@ pub struct Session {
     pub(crate) directory: PathBuf,
     /// The newest answered request; the next one is compared with it.
     pub(crate) watched: Option<WatchedRequest>,
+    /// Number of blocks that this session shares with other forks of the response it branches from.
+    pub(crate) shared_blocks: usize,
     problems: Vec<LogProblem>,
     left_out: Option<OmittedHistory>,
 }
@@ -32,7 +34,15 @@ impl Session {
     pub fn create(path: &Path, lens: Lens, ids: IdSource) -> Result<Session, EngineError> {
         let log = Log::create(path, ids)?;
         let (view, directory) = (View::new(lens), folder(path));
-        Ok(Session { log, view, directory, watched: None, problems: Vec::new(), left_out: None })
+        Ok(Session {
+            log,
+            view,
+            directory,
+            watched: None,
+            shared_blocks: 0,
+            problems: Vec::new(),
+            left_out: None,
+        })
     }
 
     /// Opens an existing session, reading only the entries that its view needs.
@@ -43,7 +53,15 @@ impl Session {
         let view = View::from_resumed_branch(lens, entries, totals);
         let watched = WatchedRequest::of(view.branch(), &view.lens().card);
         problems.extend(opened.torn.map(TornTail::into_problem));
-        Ok(Session { log: opened.log, view, directory: folder(path), watched, problems, left_out })
+        Ok(Session {
+            log: opened.log,
+            view,
+            directory: folder(path),
+            watched,
+            shared_blocks: 0,
+            problems,
+            left_out,
+        })
     }
 
     /// Releases the log and opens it again.
@@ -121,7 +139,11 @@ impl Session {
         let is_usage = |entry: &&LogEntry| matches!(entry.body, EntryBody::Response(_));
         let end = branch.get(position + 1).filter(is_usage).unwrap_or(&branch[position]).id;
         self.read_back_from(end)?;
-        self.answer_open_calls(said, false, at).map(|_| ())
+        self.answer_open_calls(said, false, at)?;
+        // Other forks of the response send the same up to here.
+        let options = RenderOptions { max_tokens: 1, stream: true, spell_out_unseen: true };
+        self.shared_blocks = self.view.render(options).block_count();
+        Ok(())
     }
 
     fn answer_open_calls(&mut self, said: &str, is_error: bool, at: Timestamp) -> Result<usize, EngineError> {

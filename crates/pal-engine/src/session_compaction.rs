@@ -1,8 +1,8 @@
 //! Executes compactions, and undoes them.
 
 use pal_context::{
-    Compaction, CompactionRequest, CompactionStep, CompactionTrigger, RequestParams, RestoreSources,
-    SummaryMethod, SummaryQuestion, SummaryReply, cache,
+    Compaction, CompactionRange, CompactionRequest, CompactionStep, CompactionTrigger, RequestParams,
+    RestoreSources, SummaryMethod, SummaryQuestion, SummaryReply, cache,
 };
 use pal_model::{
     Boundary, Decision, DecisionKind, EntryBody, EntryDraft, EntryId, LogEntry, PromptPrefix, RequestSource,
@@ -44,28 +44,43 @@ fn log(compacted: &CompactionResult) {
 }
 
 impl Session {
-    /// Compacts on request of the user or the model, with optional instructions for the summary.
-    pub fn compact_manually(
+    /// Compacts on request of the model, with its optional note on the summary.
+    pub fn compact_for_model(
         &mut self,
         instructions: Option<String>,
         config: &SessionConfig,
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<CompactionResult, EngineError> {
-        let order =
-            CompactionRequest { instructions, ..config.compaction_request(CompactionTrigger::Manual) };
+        let order = CompactionRequest { instructions, ..config.compaction_request(CompactionTrigger::Model) };
         self.compact(order, config, now, host)
     }
 
-    /// Previews a manual compaction without a model; writes nothing.
+    /// Compacts a range on request of the user, with optional instructions for the summary.
+    pub fn compact_manually(
+        &mut self,
+        range: CompactionRange,
+        instructions: Option<String>,
+        config: &SessionConfig,
+        now: Timestamp,
+        host: &mut dyn SessionHost,
+    ) -> Result<CompactionResult, EngineError> {
+        let order =
+            CompactionRequest { range, instructions, ..config.compaction_request(CompactionTrigger::Manual) };
+        self.compact(order, config, now, host)
+    }
+
+    /// Previews a manual compaction of a range without a model; writes nothing.
     pub fn preview(
         &mut self,
+        range: CompactionRange,
         sources: RestoreSources,
         config: &SessionConfig,
         now: Timestamp,
         host: &mut dyn SessionHost,
     ) -> Result<CompactionResult, EngineError> {
         let order = CompactionRequest {
+            range,
             sources,
             methods: Some(vec![SummaryMethod::Extractive]),
             ..config.compaction_request(CompactionTrigger::Manual)
@@ -94,6 +109,10 @@ impl Session {
         };
         let span = tracing::info_span!("compact", trigger = order.trigger.name());
         let within = span.entered();
+        // By hand, taking it back brings every byte back, so nothing is spilled for it.
+        if !config.compaction.compaction_off && order.trigger != CompactionTrigger::Manual {
+            self.shorten_waiting(config, now, host)?;
+        }
         let compacted = self.compaction(order, config, now, host)?;
         log(&compacted);
         drop(within);
@@ -171,7 +190,10 @@ impl Session {
         let view = self.view.clone();
         let params = self.fork_params(config, now);
         let order = CompactionRequest { params: params.clone(), ..order };
-        let mut compaction = Compaction::new(&view, order, &config.limits, &config.policy, &config.paths);
+        let lens = config.compaction.reactive_lens.as_ref();
+        let lens = lens.filter(|_| order.trigger == CompactionTrigger::Reactive).cloned();
+        let mut compaction = Compaction::new(&view, order, &config.limits, &config.policy, &config.paths)
+            .with_plain_lens(lens);
         loop {
             match compaction.next(&view) {
                 CompactionStep::Ask(question) => {
@@ -215,7 +237,8 @@ impl Session {
         let source = RequestSource::from_name("compact");
         // Latches are set only by requests that are sent.
         self.latch(config, now)?;
-        let betas = self.betas(config);
+        // The beta headers are those of the session's model.
+        let betas = if question.card.is_none() { self.betas(config) } else { Vec::new() };
         let entry = self.append_request(&source, &question.request, params, &betas, Vec::new(), now)?;
         let asked = host.ask(question, &betas, now);
         if let Some((response, usage, cost)) = asked.answered {
@@ -236,7 +259,8 @@ impl Session {
             } else {
                 None
             };
-            let model = self.view.lens().card.model.clone();
+            let card = question.card.as_deref().unwrap_or(&self.view.lens().card);
+            let model = card.model.clone();
             let got = ResponseRecord { response, source, model, usage, stop_reason: None, cost, cache_break };
             self.append(EntryDraft::response(&got), now)?;
         }

@@ -9,7 +9,7 @@ use pal_context::{
     LayerContext, LayerForecast, RequestParams, SessionNotes, SessionPaths, SummaryMethod,
 };
 use pal_model::{RequestSource, Timestamp};
-use pal_view::{View, WindowLimits};
+use pal_view::{Lens, View, WindowLimits};
 use smol_str::SmolStr;
 
 /// Configuration of a session.
@@ -41,7 +41,9 @@ pub struct CacheSettings {
     pub eligibility: HourTtlEligibility,
     /// Reasoning effort; none for the model's default.
     pub effort: Option<SmolStr>,
-    /// Beta headers required by the model card.
+    /// Token budget of the session that the model sees; none where the provider has no budgets.
+    pub task_budget: Option<u64>,
+    /// Beta headers required by the model card and the task budget.
     pub betas: Vec<SmolStr>,
     /// Sends requests without cache breakpoints.
     pub breakpoints_off: bool,
@@ -59,6 +61,8 @@ pub struct CompactionSettings {
     pub blocked_by: Option<String>,
     /// Notes of the session.
     pub notes: Option<SessionNotes>,
+    /// Model that summarizes after a refusal, if its window holds the conversation; none for the session's own.
+    pub reactive_lens: Option<Lens>,
 }
 
 impl SessionConfig {

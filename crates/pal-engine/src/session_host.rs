@@ -37,6 +37,11 @@ pub trait CompactionObserver {
         CompactionInputs::default()
     }
 
+    /// Returns a smaller prompt prefix after the provider stated a window that the current one is not meant for.
+    fn smaller_prefix(&mut self, _view: &View) -> Option<PromptPrefix> {
+        None
+    }
+
     /// Returns what to append to the log after a compaction.
     fn after_compaction(&mut self, _boundary: &Boundary, _view: &View) -> CompactionFollowUp {
         CompactionFollowUp::default()

@@ -31,7 +31,7 @@ impl Session {
     /// Parameters of requests sent now.
     pub(crate) fn params(&self, config: &SessionConfig, now: Timestamp) -> RequestParams {
         let (ttl, _) = choose_ttl(&self.view, &config.policy, config.cache.eligibility, Some(now));
-        let effort = effort_member(&config.cache);
+        let effort = output_member(&config.cache, self.spent_before_boundary());
         let asked = LAYERS.iter().filter_map(|layer| match self.plan(*layer, config, now).kind {
             ActionKind::AskProvider { member, value } => Some((SmolStr::new_static(member), value)),
             _ => None,
@@ -41,6 +41,7 @@ impl Session {
             members: effort.into_iter().chain(asked).collect(),
             ttl,
             without_breakpoints: is_unmarked,
+            shared_blocks: self.shared_blocks,
         }
     }
 
@@ -53,7 +54,7 @@ impl Session {
         });
         let ttl = |request: &RequestRecord| request.cache_ttl.as_deref().and_then(CacheTtl::from_name);
         match last.and_then(|request| Some((request, ttl(request)?))) {
-            Some((request, ttl)) if request.model == self.view.lens().card.model => RequestParams {
+            Some((request, ttl)) if request.model == self.view.lens().card.name => RequestParams {
                 members: request
                     .members
                     .iter()
@@ -61,9 +62,23 @@ impl Session {
                     .collect(),
                 ttl,
                 without_breakpoints: config.cache.breakpoints_off,
+                shared_blocks: 0,
             },
             _ => self.params(config, now),
         }
+    }
+
+    /// Tokens of the task up to the newest compaction: all that was produced or read for the first time. None without a
+    /// compaction, because then the provider sees them itself.
+    fn spent_before_boundary(&self) -> Option<u64> {
+        self.view.branch().iter().rev().find_map(|entry| match &entry.body {
+            EntryBody::Boundary(boundary) => {
+                let totals = &boundary.snapshot.totals;
+                let new = [totals.input_tokens, totals.cache_creation_input_tokens, totals.output_tokens];
+                Some(new.into_iter().fold(0, u64::saturating_add))
+            }
+            _ => None,
+        })
     }
 
     /// Beta headers: the latched ones plus those of the model card.
@@ -86,11 +101,20 @@ impl Session {
     }
 }
 
-/// Request member with the reasoning effort.
-pub(crate) fn effort_member(cache: &CacheSettings) -> Option<(SmolStr, SharedText)> {
-    let effort = cache.effort.as_ref()?;
-    let mut value = String::from(r#"{"effort":"#);
-    pal_model::escape_into(&mut value, effort);
-    value.push('}');
-    Some((SmolStr::new_static("output_config"), SharedText::from(value)))
+/// Request member with the reasoning effort and the task budget. `spent` are the tokens of a compacted past, which the
+/// provider no longer sees.
+pub(crate) fn output_member(cache: &CacheSettings, spent: Option<u64>) -> Option<(SmolStr, SharedText)> {
+    let mut fields = Vec::new();
+    if let Some(effort) = &cache.effort {
+        let mut field = String::from(r#""effort":"#);
+        pal_model::escape_into(&mut field, effort);
+        fields.push(field);
+    }
+    if let Some(total) = cache.task_budget {
+        let remaining =
+            spent.map_or(String::new(), |spent| format!(r#","remaining":{}"#, total.saturating_sub(spent)));
+        fields.push(format!(r#""task_budget":{{"type":"tokens","total":{total}{remaining}}}"#));
+    }
+    let value = format!("{{{}}}", fields.join(","));
+    (!fields.is_empty()).then(|| (SmolStr::new_static("output_config"), SharedText::from(value)))
 }

@@ -39,7 +39,9 @@ pub fn edit_summary(view: &View, boundary: &Boundary, text: &str) -> Result<Boun
     blocks[at] = ContentBlock::text(&text);
     let mut edited = Boundary { summary: blocks.into_iter().collect(), ..boundary.clone() };
     let after = view.with_boundary(&edited).size().tokens;
-    if boundary.tokens_before.is_some_and(|before| after >= before) {
+    // A short conversation may get longer by a summary; the edited one may be as long as that.
+    let is_longer = boundary.tokens_after.is_none_or(|proposed| after > proposed);
+    if is_longer && boundary.tokens_before.is_some_and(|before| after >= before) {
         return not(format!(
             "the context would have {after} tokens with the edited summary, no less than before"
         ));

@@ -1,8 +1,8 @@
 //! Short descriptions of tool calls.
 
 /// Input members that describe a call best, in order of preference.
-const TELLING: [&str; 9] =
-    ["file_path", "command", "pattern", "url", "path", "query", "skill", "name", "prompt"];
+const TELLING: [&str; 10] =
+    ["file_path", "notebook_path", "command", "pattern", "url", "path", "query", "skill", "name", "prompt"];
 
 /// Subject of a call from its JSON input; empty if it has none.
 pub fn call_subject(input: &str) -> String {

@@ -6,6 +6,7 @@ mod agent_control;
 mod agent_event;
 mod call_subject;
 mod permission_question;
+mod user_question;
 
 pub use agent_control::AgentControl;
 pub use agent_event::{AgentEvent, ExchangeReport, PromptEnd, PromptResult, SessionInfo, ToolDenial};
@@ -13,3 +14,4 @@ pub use call_subject::{call_subject, summarize_call};
 pub use permission_question::{
     ConsentMark, MarkSentence, PermissionAnswer, PermissionAsker, PermissionQuestion,
 };
+pub use user_question::{ASK_USER_QUESTION, QuestionAnswer, QuestionOption, UserQuestion};

@@ -6,6 +6,8 @@ use pal_model::ToolUseId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::{ASK_USER_QUESTION, QuestionAnswer, UserQuestion};
+
 /// Asks a person about a call and returns the answer.
 pub type PermissionAsker = Arc<dyn Fn(&PermissionQuestion) -> PermissionAnswer + Send + Sync>;
 
@@ -41,6 +43,8 @@ pub enum PermissionAnswer {
     No(Option<String>),
     /// Deny, with the full text for the model; the user was not asked.
     Refused(String),
+    /// Answers to the questions of the call.
+    Answered(Vec<QuestionAnswer>),
     /// There is no person to ask.
     #[serde(rename = "nobody")]
     Unavailable,
@@ -78,6 +82,15 @@ impl PermissionQuestion {
         }
         let input: Value = serde_json::from_str(&self.input).ok()?;
         input.get("command").and_then(Value::as_str).map(String::from)
+    }
+
+    /// Questions that the call puts to the user, if it is one that asks.
+    pub fn user_questions(&self) -> Option<Vec<UserQuestion>> {
+        if self.tool != ASK_USER_QUESTION {
+            return None;
+        }
+        let input: Value = serde_json::from_str(&self.input).ok()?;
+        serde_json::from_value(input.get("questions")?.clone()).ok()
     }
 
     /// Sentences about all marks, dangerous ones first; equal sentences are merged.

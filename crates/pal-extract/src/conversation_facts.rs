@@ -49,7 +49,7 @@ pub struct UserWords {
     pub text: String,
 }
 
-/// A file that a tool read or wrote.
+/// A file that a tool read or wrote, as the result of the call confirms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
     /// Path as spelled in the call.
@@ -64,13 +64,24 @@ pub struct TouchedFile {
     pub last_call_number: usize,
 }
 
-/// A command that was run.
+/// A command that the model asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRun {
     /// Command line, truncated.
     pub line: String,
-    /// True if its output reports an error.
-    pub failed: bool,
+    /// Its end.
+    pub state: CommandState,
+}
+
+/// State of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandState {
+    /// It was started, and no error is known.
+    Ran,
+    /// Its output reports an error.
+    Failed,
+    /// It was refused, so it never ran.
+    Refused,
 }
 
 /// A tool call that failed.

@@ -3,7 +3,7 @@
 //! It names nothing that is not in the facts. Each section has a share of the room; unused room goes to the
 //! user's words, of which the newest are kept whole first.
 
-use crate::conversation_facts::{CommandRun, ConversationFacts, ToolFailure, TouchedFile};
+use crate::conversation_facts::{CommandRun, CommandState, ConversationFacts, ToolFailure, TouchedFile};
 use crate::excerpts::{first_line, fit_lines, shared, truncate};
 use crate::summary_sections::{
     NOTHING_SEEN, PENDING_TASKS_SECTION, SECTIONS, USER_MESSAGES_SECTION, defused, foreign_sections, heading,
@@ -219,8 +219,12 @@ pub fn error_line(trouble: &ToolFailure) -> String {
 /// Lines about commands, newest first.
 pub fn command_lines(facts: &ConversationFacts) -> Vec<String> {
     let line = |command: &CommandRun| {
-        let end = if command.failed { " (with errors)" } else { "" };
-        format!("- ran `{}`{end}", command.line.lines().next().unwrap_or_default())
+        let line = command.line.lines().next().unwrap_or_default();
+        match command.state {
+            CommandState::Ran => format!("- ran `{line}`"),
+            CommandState::Failed => format!("- ran `{line}` (with errors)"),
+            CommandState::Refused => format!("- refused, so not run: `{line}`"),
+        }
     };
     facts.commands.iter().rev().take(40).map(line).collect()
 }

@@ -9,53 +9,34 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::call_input::{CallInput, FileTouch};
 use crate::conversation_facts::{
-    CallTarget, CommandRun, ConversationFacts, ToolFailure, TouchedFile, UserWords,
+    CallTarget, CommandRun, CommandState, ConversationFacts, TaskItem, ToolFailure, TouchedFile, UserWords,
 };
-use crate::excerpts::{first_line, lines_with, truncate};
+use crate::excerpts::{first_line, truncate};
 use crate::message_block::{MessageBlock, without_reminders};
+use crate::result_outcome::{CallOutcome, error_lines, prints_only};
 use crate::summary_sections::is_summary;
-
-/// Words that mark an error line.
-const ERROR_WORDS: [&str; 15] = [
-    "error:",
-    "error[",
-    "error -",
-    "failed",
-    "failure",
-    "panicked",
-    "exception",
-    "traceback",
-    "fatal:",
-    "no such file",
-    "not found",
-    "cannot ",
-    "permission denied",
-    "--- fail",
-    "npm err!",
-];
-/// Phrases that mark a line as no error.
-const HARMLESS: [&str; 6] = ["0 failed", "0 errors", "no errors", "0 failures", "no error", "errors: 0"];
-
-/// Results that only state that the call was not made.
-const NOT_MADE: [&str; 3] =
-    ["doesn't want to proceed with this tool use", "interrupted by user", "sibling tool call errored"];
-/// Commands that print stored text: errors in it did not happen.
-const PRINTING: [&str; 18] = [
-    "cat", "cd", "grep", "rg", "sed", "awk", "head", "tail", "less", "find", "ls", "jq", "sort", "wc",
-    "echo", "git diff", "git log", "git show",
-];
 
 /// Facts under construction.
 #[derive(Default)]
 pub(crate) struct FactReader {
     facts: ConversationFacts,
-    calls: FxHashMap<String, CallTarget>,
+    /// Calls by id.
+    calls: FxHashMap<String, MadeCall>,
     /// Index of each path in the list of files.
     paths: FxHashMap<String, usize>,
     /// Entries whose words were collected: a boundary may carry words that it also keeps.
     known_entries: FxHashSet<EntryId>,
     /// Index of the first failure without a follow-up.
     open: usize,
+}
+
+/// A call, with the effects that count once its result says that it was done.
+struct MadeCall {
+    target: CallTarget,
+    /// Number of the call in the conversation.
+    number: usize,
+    touches: Vec<FileTouch>,
+    tasks: Option<Vec<TaskItem>>,
 }
 
 impl ConversationFacts {
@@ -210,9 +191,9 @@ impl FactReader {
                 }
                 MessageBlock::ToolCall { id, name, input } => {
                     let call = self.called(&name, input);
-                    done.get_or_insert_with(|| named(&call));
-                    self.calls.insert(id.into_owned(), call.clone());
-                    self.facts.last_call = Some(call);
+                    done.get_or_insert_with(|| named(&call.target));
+                    self.facts.last_call = Some(call.target.clone());
+                    self.calls.insert(id.into_owned(), call);
                 }
                 _ => {}
             }
@@ -229,21 +210,18 @@ impl FactReader {
         }
     }
 
-    fn called(&mut self, name: &str, input: &str) -> CallTarget {
+    fn called(&mut self, name: &str, input: &str) -> MadeCall {
         self.facts.call_count += 1;
         let called = CallInput::of(name, input);
         let command = called.command.map(|line| {
-            self.facts.commands.push(CommandRun { line: truncate(&line, 300), failed: false });
+            self.facts.commands.push(CommandRun { line: truncate(&line, 300), state: CommandState::Ran });
             self.facts.commands.len() - 1
         });
-        called.touches.into_iter().for_each(|touch| self.touched(touch));
-        if let Some(tasks) = called.tasks {
-            self.facts.tasks = tasks;
-        }
-        CallTarget { name: name.to_owned(), target: called.target, command }
+        let target = CallTarget { name: name.to_owned(), target: called.target, command };
+        MadeCall { target, number: self.facts.call_count, touches: called.touches, tasks: called.tasks }
     }
 
-    fn touched(&mut self, touch: FileTouch) {
+    fn touched(&mut self, touch: FileTouch, call_number: usize) {
         let index = *self.paths.entry(touch.path.clone()).or_insert_with(|| {
             self.facts.files.push(TouchedFile {
                 path: touch.path,
@@ -255,7 +233,7 @@ impl FactReader {
             self.facts.files.len() - 1
         });
         if let Some(file) = self.facts.files.get_mut(index) {
-            file.last_call_number = self.facts.call_count;
+            file.last_call_number = file.last_call_number.max(call_number);
             if touch.is_write {
                 file.writes += 1;
                 file.change = touch.change.or(file.change.take());
@@ -266,19 +244,34 @@ impl FactReader {
     }
 
     fn returned(&mut self, id: &str, text: &str, is_error: bool) {
-        let call = self.calls.get(id);
+        let outcome = CallOutcome::of(text, is_error);
+        // Further results of the same call add no effects.
+        let (touches, tasks, number) = match self.calls.get_mut(id) {
+            Some(call) => (std::mem::take(&mut call.touches), call.tasks.take(), call.number),
+            None => Default::default(),
+        };
+        if outcome == CallOutcome::Done {
+            touches.into_iter().for_each(|touch| self.touched(touch, number));
+            if let Some(tasks) = tasks {
+                self.facts.tasks = tasks;
+            }
+        }
+        let call = self.calls.get(id).map(|call| &call.target);
         let command = call.and_then(|call| call.command);
         let is_run = command.and_then(|index| self.facts.commands.get(index));
         let may_fail = is_error || is_run.is_some_and(|command| !prints_only(&command.line));
         let lines = if may_fail { error_lines(text, is_error) } else { Vec::new() };
-        if lines.is_empty() {
-            return;
-        }
         if let Some(command) = command.and_then(|index| self.facts.commands.get_mut(index)) {
-            command.failed = true;
+            command.state = match outcome {
+                CallOutcome::Refused => CommandState::Refused,
+                _ if lines.is_empty() => command.state,
+                _ => CommandState::Failed,
+            };
         }
-        let call = call.map_or_else(|| "a call".to_owned(), named);
-        self.facts.failures.push(ToolFailure { call, lines, user_reply: None, follow_up: None });
+        if !lines.is_empty() {
+            let call = call.map_or_else(|| "a call".to_owned(), named);
+            self.facts.failures.push(ToolFailure { call, lines, user_reply: None, follow_up: None });
+        }
     }
 }
 
@@ -286,42 +279,6 @@ fn named(call: &CallTarget) -> String {
     truncate(&format!("{} {}", call.name, call.target.lines().next().unwrap_or_default()), 160)
         .trim_end()
         .to_owned()
-}
-
-/// Error lines of a result; its first lines if the whole result is an error.
-fn error_lines(text: &str, is_error: bool) -> Vec<String> {
-    // Only the beginning and the end of a long result are searched.
-    const LOOKED_AT: usize = 20_000;
-    let head = text.get(..text.floor_char_boundary(LOOKED_AT)).unwrap_or_default();
-    let tail_from = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT).max(head.len()));
-    let tail = text.get(tail_from..).unwrap_or_default();
-    let is_harmful = |line: &&str| {
-        let lower = line.to_ascii_lowercase();
-        !HARMLESS.iter().any(|word| lower.contains(word))
-    };
-    let clean = |line: &str| truncate(line.trim(), 240);
-    let speaking = [head, tail].into_iter().flat_map(|part| lines_with(part, &ERROR_WORDS));
-    if is_error && !lines_with(head, &NOT_MADE).is_empty() {
-        return Vec::new();
-    }
-    let mut found: Vec<String> = speaking.filter(is_harmful).take(3).map(clean).collect();
-    if found.is_empty() && is_error {
-        let lines = head.lines().filter(|line| !line.trim().is_empty());
-        found = lines.take(2).map(clean).collect();
-    }
-    found
-}
-
-/// Returns true if every part of a command only prints stored text.
-fn prints_only(command: &str) -> bool {
-    let mut parts = command.split(['|', ';', '\n']).flat_map(|part| part.split("&&"));
-    parts.all(|part| {
-        let part = part.trim();
-        part.is_empty()
-            || PRINTING.iter().any(|name| {
-                part.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-            })
-    })
 }
 
 /// Returns true if a single tag wraps the text, as it does environments, instructions and reminders. Several

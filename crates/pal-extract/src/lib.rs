@@ -18,10 +18,11 @@ mod extractive_summary;
 mod fact_reader;
 mod message_block;
 mod path_mentions;
+mod result_outcome;
 mod summary_sections;
 
 pub use conversation_facts::{
-    CallTarget, CommandRun, ConversationFacts, TaskItem, ToolFailure, TouchedFile, UserWords,
+    CallTarget, CommandRun, CommandState, ConversationFacts, TaskItem, ToolFailure, TouchedFile, UserWords,
 };
 pub use excerpts::{first_line, fit_lines, sentences, truncate};
 pub use extractive_summary::{

@@ -154,7 +154,41 @@ fn errors_include_the_user_reply_and_follow_up() {
         error_lines(&facts),
         [r#"- Bash make: x.c:1: error: no such thing; the user: "use clang instead" → I'll use clang."#]
     );
-    assert_eq!(facts.commands.iter().map(|command| command.failed).collect::<Vec<_>>(), [true, false, false]);
+    use CommandState::{Failed, Ran, Refused};
+    let states: Vec<CommandState> = facts.commands.iter().map(|command| command.state).collect();
+    assert_eq!(states, [Failed, Ran, Refused]);
+    assert_eq!(command_lines(&facts)[0], "- refused, so not run: `rm x`");
+}
+
+#[test]
+fn effects_count_when_the_result_says_so() {
+    let write =
+        |number, path: &str| call(number, "Write", &format!(r#"{{"file_path":"{path}","content":"one"}}"#));
+    let todo = |number, what: &str| {
+        call(number, "Todo", &format!(r#"{{"todos":[{{"content":"{what}","status":"pending"}}]}}"#))
+    };
+    let synthetic = r#"[{"type":"tool_result","tool_use_id":"t9","content":"[This call did not return]"}]"#;
+    let facts = ConversationFacts::from_entries(&[
+        write(1, "src/done.rs"),
+        result(2, 1, "Wrote it.", false),
+        write(3, "denied.txt"),
+        result(4, 3, "Not carried out: the user did not want it.", true),
+        write(5, "src/full.rs"),
+        result(6, 5, "no space left on device", true),
+        call(7, "Read", r#"{"file_path":"src/missing.rs"}"#),
+        result(8, 7, "File does not exist.", true),
+        write(9, "src/killed.rs"),
+        entry(10, EntryDraft::user(MessageOrigin::Synthetic, synthetic)),
+        todo(11, "tag it"),
+        result(12, 11, "ok", false),
+        todo(13, "refused list"),
+        result(14, 13, "Not carried out: plan mode.", true),
+        write(15, "src/waiting.rs"),
+    ]);
+    assert_eq!(file_lines(&facts), ["- src/done.rs (written 1×); last change: `one`"]);
+    assert_eq!(task_lines(&facts), ["- [pending] tag it"]);
+    let summary = extractive_summary(&facts, 8_000);
+    assert!(section(&summary, 3).contains("Write denied.txt: Not carried out: the user did not want it."));
 }
 
 #[test]

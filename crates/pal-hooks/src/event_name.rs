@@ -115,7 +115,10 @@ impl HookEventName {
     pub(crate) fn accepts_text(self) -> bool {
         matches!(
             self,
-            HookEventName::SessionStart | HookEventName::UserPromptSubmit | HookEventName::PreCompact
+            HookEventName::SessionStart
+                | HookEventName::UserPromptSubmit
+                | HookEventName::PreCompact
+                | HookEventName::PostCompact
         )
     }
 

@@ -47,6 +47,8 @@ pub struct ImportReport {
     pub usage: UsageTotals,
     /// Tokens of the first prompt that are not in the source.
     pub unseen_tokens: u64,
+    /// Responses whose output tokens are estimated, because the transcript has a placeholder.
+    pub estimated_outputs: u64,
     /// Records that are not part of the conversation.
     pub internal_records: Vec<InternalRecord>,
 }
@@ -81,6 +83,10 @@ impl fmt::Display for ImportReport {
             self.boundaries,
             self.unseen_tokens
         )?;
+        if self.estimated_outputs > 0 {
+            let count = self.estimated_outputs;
+            writeln!(formatter, "  output tokens estimated: {count} responses have only a placeholder")?;
+        }
         for (reason, count) in self.internal_by_reason() {
             writeln!(formatter, "  kept aside: {count} ({reason})")?;
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use pal_model::{
     BlockType, Content, EntryDraft, EntryId, EntryRef, IdSource, MessageOrigin, PreservedRange,
     PriorUserMessage, PromptPrefix, RequestRecord, RequestSource, ResponseId, ResponseRecord,
-    SessionSnapshot, SharedText, Timestamp, TokenEstimator, unescape,
+    SessionSnapshot, SharedText, Timestamp, TokenEstimator, Usage, UsageBasis, unescape,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ImportedSession;
 use crate::content_blocks::{self, quoted, text_block, tool_name};
@@ -49,8 +50,9 @@ pub(crate) fn write(
     };
     let place = writer.push("prefix", EntryDraft::prefix(&prefix));
     writer.snapshot.prefix = Some(EntryRef { id: place.0, offset: Some(place.1) });
+    let answers = estimate_answers(session, measure);
     for step in &session.steps {
-        writer.step(step);
+        writer.step(step, &answers);
     }
     ImportedSession { log: writer.log, report: writer.report }
 }
@@ -94,6 +96,7 @@ impl ImportWriter {
             models: Default::default(),
             usage: Default::default(),
             unseen_tokens: 0,
+            estimated_outputs: 0,
             internal_records: Vec::new(),
         };
         ImportWriter {
@@ -119,7 +122,7 @@ impl ImportWriter {
         (id, offset)
     }
 
-    fn step(&mut self, step: &ImportStep<'_>) {
+    fn step(&mut self, step: &ImportStep<'_>, answers: &FxHashMap<&str, u64>) {
         self.at = step.at.unwrap_or(self.at);
         let foreign = |draft: EntryDraft| match step.foreign {
             Some(id) => draft.with_field("foreign", id),
@@ -177,6 +180,9 @@ impl ImportWriter {
             StepAction::Response { response, model, usage, stop_reason } => {
                 self.report.responses += 1;
                 *self.report.models.entry(model.to_string()).or_default() += 1;
+                let estimated = answers.get(response.as_ref()).copied().unwrap_or(0);
+                let usage = &completed_usage(usage, stop_reason.is_some(), estimated);
+                self.report.estimated_outputs += u64::from(usage.basis == UsageBasis::Estimated);
                 self.snapshot.totals.add(usage, None);
                 self.report.usage = self.snapshot.totals;
                 self.snapshot.model = Some(model.as_ref().into());
@@ -268,6 +274,40 @@ fn tool_schemas(names: &BTreeSet<String>) -> String {
         })
         .collect();
     content_blocks::list(schemas.iter().map(String::as_str))
+}
+
+/// Estimated tokens of the content of each response.
+fn estimate_answers<'s>(
+    session: &'s ParsedSession<'_>,
+    measure: &dyn TokenEstimator,
+) -> FxHashMap<&'s str, u64> {
+    let is_open = |step: &'s ImportStep<'_>| match &step.act {
+        StepAction::Response { response, stop_reason: None, .. } => Some(response.as_ref()),
+        _ => None,
+    };
+    let open: FxHashSet<&str> = session.steps.iter().filter_map(is_open).collect();
+    let mut contents: FxHashMap<&str, f64> = FxHashMap::default();
+    for step in &session.steps {
+        if let StepAction::Assistant { response, model, content, .. } = &step.act
+            && open.contains(response.as_ref())
+        {
+            *contents.entry(response).or_default() += estimate_content(content, model, measure);
+        }
+    }
+    contents.into_iter().map(|(response, tokens)| (response, tokens.max(0.0) as u64)).collect()
+}
+
+/// Usage of a response. Transcripts of streams may hold the output count of the first event, a placeholder:
+/// without a stop reason, a count below half of the estimate is replaced by it. Short texts keep theirs, since
+/// estimates of them are rough.
+fn completed_usage(usage: &Usage, is_complete: bool, estimated: u64) -> Usage {
+    const DIFFERENCE_MIN: u64 = 50;
+    let enough = usage.output_tokens.saturating_mul(2).saturating_add(DIFFERENCE_MIN);
+    let is_placeholder = !is_complete && usage.has_prompt() && estimated > enough;
+    match is_placeholder {
+        true => Usage { output_tokens: estimated, basis: UsageBasis::Estimated, ..usage.clone() },
+        false => usage.clone(),
+    }
 }
 
 /// Tokens that the first response with usage reports beyond the session's visible content.

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pal_model::text::group_digits;
 use pal_model::{ContentBlock, SharedText};
 use rmcp::model::{
     CallToolResult, ContentBlock as McpContent, GetPromptResult, ReadResourceResult, Resource,
@@ -11,8 +12,8 @@ use serde_json::Value;
 
 use crate::clean_text::{NAME_MAX, clean, one_line};
 
-/// Maximum bytes of text in one result.
-const TEXT_BYTES_MAX: usize = 1_000_000;
+/// Maximum bytes of text in one result; the agent stores long ones on disk.
+const TEXT_BYTES_MAX: usize = 64_000_000;
 /// Maximum blocks of one result.
 const BLOCKS_MAX: usize = 200;
 /// Maximum bytes of an image and of a document, and maximum media blocks of one result.
@@ -74,6 +75,8 @@ struct ResultBuilder {
     blocks: Vec<ContentBlock>,
     /// Text blocks.
     texts: Vec<String>,
+    /// Texts beyond the maximum of blocks, which share one.
+    crowded: Vec<String>,
     /// Bytes of text that still fit.
     left: usize,
     media: usize,
@@ -86,6 +89,7 @@ impl ResultBuilder {
             support,
             blocks: Vec::new(),
             texts: Vec::new(),
+            crowded: Vec::new(),
             left: TEXT_BYTES_MAX,
             media: 0,
             left_out: 0,
@@ -133,15 +137,18 @@ impl ResultBuilder {
         if text.is_empty() {
             return;
         }
-        if self.left == 0 || self.blocks.len() >= BLOCKS_MAX {
-            self.left_out += text.len();
-            return;
-        }
         let end = text.floor_char_boundary(self.left.min(text.len()));
         self.left_out += text.len() - end;
         self.left -= end;
+        if end == 0 {
+            return;
+        }
         self.texts.push(text[..end].to_owned());
-        self.blocks.push(ContentBlock::text(&text[..end]));
+        if self.blocks.len() < BLOCKS_MAX {
+            self.blocks.push(ContentBlock::text(&text[..end]));
+        } else {
+            self.crowded.push(text[..end].to_owned());
+        }
     }
 
     /// Adds an image or a document. Its bytes decide, not its declared type.
@@ -177,9 +184,14 @@ impl ResultBuilder {
     }
 
     fn blocks(mut self) -> Vec<ContentBlock> {
+        if !self.crowded.is_empty() {
+            self.blocks.push(ContentBlock::text(&self.crowded.join("\n")));
+        }
         if self.left_out > 0 {
-            let note =
-                format!("[{} more bytes of this answer were left out; ask for less at once.]", self.left_out);
+            let note = format!(
+                "[{} more bytes of this answer were not kept; ask for less at once.]",
+                group_digits(self.left_out as u64)
+            );
             self.blocks.push(ContentBlock::text(&note));
         }
         if self.blocks.is_empty() {
@@ -278,7 +290,7 @@ mod tests {
 
     #[test]
     fn oversized_result_is_truncated_with_a_notice() {
-        let long = "ä".repeat(TEXT_BYTES_MAX);
+        let long = "ä".repeat(TEXT_BYTES_MAX / 2 + 1_000_000);
         let shown = convert_call_result(
             result(serde_json::json!({"content": [{"type": "text", "text": long}]})),
             SEES,
@@ -287,13 +299,16 @@ mod tests {
         assert_eq!(texts(&shown)[0].len(), TEXT_BYTES_MAX);
         assert_eq!(
             texts(&shown)[1],
-            format!("[{TEXT_BYTES_MAX} more bytes of this answer were left out; ask for less at once.]")
+            "[2,000,000 more bytes of this answer were not kept; ask for less at once.]"
         );
+    }
+
+    #[test]
+    fn texts_beyond_the_maximum_of_blocks_share_one() {
         let many: Vec<Value> = vec![serde_json::json!({"type": "text", "text": "x"}); 1_000];
-        assert_eq!(
-            convert_call_result(result(serde_json::json!({"content": many})), SEES).unwrap().len(),
-            BLOCKS_MAX + 1
-        );
+        let shown = texts(&convert_call_result(result(serde_json::json!({"content": many})), SEES).unwrap());
+        assert_eq!(shown.len(), BLOCKS_MAX + 1);
+        assert_eq!(shown[BLOCKS_MAX].matches('x').count(), 1_000 - BLOCKS_MAX);
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub enum PreservedPlacement {
     BeforeSummary,
 }
 
-/// Audit of a summary: required content found in it, added by repair, and paths that it invented.
+/// Audit of a summary: required content found in it, added by repair, and what it invented.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SummaryAudit {
@@ -133,6 +133,9 @@ pub struct SummaryAudit {
     /// Paths in the summary that occur nowhere in the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invented: Vec<String>,
+    /// Words that the summary attributes to the user and that the user never wrote.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invented_words: Vec<String>,
 }
 
 /// User messages from before a boundary, kept so that later compactions can include them.
@@ -201,6 +204,9 @@ pub struct SessionSnapshot {
     /// Files as the model last saw them, by canonical path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub seen_files: BTreeMap<String, KnownFile>,
+    /// Directory that the session belongs to: where it or the newest fork in its history started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_directory: Option<String>,
     /// Working directory, if it differs from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
@@ -215,7 +221,7 @@ pub struct SessionSnapshot {
     pub prefetched: BTreeMap<String, u64>,
     /// Usage and cost of the session.
     pub totals: UsageTotals,
-    /// Estimator factors by model generation, in ten-thousandths.
+    /// Estimator factors by model or model generation, in ten-thousandths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<SmolStr, u32>,
     /// Consecutive failures of model summaries.
@@ -278,6 +284,11 @@ impl UsageTotals {
         .fold(0, u64::saturating_add)
     }
 
+    /// Returns false if there were responses and none reported its usage, as some servers do.
+    pub fn is_reported(&self) -> bool {
+        self.responses == 0 || self.tokens() > 0
+    }
+
     /// Returns the usage since an earlier total.
     pub fn since(&self, before: &UsageTotals) -> UsageTotals {
         UsageTotals {
@@ -292,6 +303,18 @@ impl UsageTotals {
             output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
             cost: self.cost - before.cost,
         }
+    }
+
+    /// Adds other totals.
+    pub fn add_totals(&mut self, other: &UsageTotals) {
+        self.responses += other.responses;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cache_creation_input_tokens =
+            self.cache_creation_input_tokens.saturating_add(other.cache_creation_input_tokens);
+        self.cache_read_input_tokens =
+            self.cache_read_input_tokens.saturating_add(other.cache_read_input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost += other.cost;
     }
 
     /// Adds one response from its raw log line, parsing only usage and cost. Malformed lines are ignored.

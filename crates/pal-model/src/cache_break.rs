@@ -14,6 +14,9 @@ pub struct CacheBreak {
     pub tokens: u64,
     /// First cause that explains the drop.
     pub cause: BreakCause,
+    /// Other causes at the same request, in the order in which causes are checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<BreakCause>,
     /// Extra cost in US dollars: the price paid for the tokens minus the price of reading them from the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
@@ -23,6 +26,18 @@ pub struct CacheBreak {
     /// File with a diff of the two requests, relative to the session directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+}
+
+impl CacheBreak {
+    /// Returns all causes in one sentence without a full stop, like the display of a [`BreakCause`].
+    pub fn reason(&self) -> String {
+        let mut reason = self.cause.to_string();
+        for (at, cause) in self.also.iter().enumerate() {
+            reason.push_str(if at == 0 { "; also, " } else { "; " });
+            reason.push_str(&cause.to_string());
+        }
+        reason
+    }
 }
 
 /// Cause of a cache break, in the order in which causes are checked; expected ones come first.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::{EntryId, ToolUseId};
+use crate::{BlockType, EntryId, ToolUseId};
 
 /// A decision with its reason and cost.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -39,6 +39,38 @@ impl DecisionCost {
     /// Returns true if all counts are zero.
     pub fn is_zero(&self) -> bool {
         *self == DecisionCost::default()
+    }
+}
+
+/// Kind of media that a provider may refuse.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaKind {
+    /// An image.
+    Image,
+    /// A PDF or text document.
+    Document,
+}
+
+impl MediaKind {
+    /// All kinds.
+    pub const ALL: [MediaKind; 2] = [MediaKind::Image, MediaKind::Document];
+
+    /// Returns the kind of a block; none if the block is no medium.
+    pub fn of_block(block: BlockType) -> Option<MediaKind> {
+        match block {
+            BlockType::Image => Some(MediaKind::Image),
+            BlockType::Document => Some(MediaKind::Document),
+            _ => None,
+        }
+    }
+
+    /// Returns the name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediaKind::Image => "image",
+            MediaKind::Document => "document",
+        }
     }
 }
 
@@ -89,6 +121,9 @@ pub enum DecisionKind {
     Strip {
         /// Entry that contains the media.
         entry: EntryId,
+        /// Kind of media that is replaced; none for all media of the entry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        media: Option<MediaKind>,
         /// Replacement text in the view.
         text: String,
     },
@@ -137,7 +172,7 @@ pub enum DecisionKind {
     },
     /// Fixes the factors of the token estimator for the session.
     Factors {
-        /// Factor by model generation in ten-thousandths; integers round-trip exactly.
+        /// Factor by model or model generation, in ten-thousandths; integers round-trip exactly.
         factors: BTreeMap<SmolStr, u32>,
     },
     /// Records a failed operation: a compaction, a fold, the writing of a spilled text.

@@ -192,12 +192,18 @@ pub struct PrefixNotes {
     /// Files included in the context, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceNote>,
+    /// True if filler of the same size is sent in place of the unseen part, as a replay needs it for sizes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fills_unseen: bool,
+    /// Name of the profile that the prefix was assembled with; none for the full one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<SmolStr>,
 }
 
 impl PrefixNotes {
     /// Returns true if there are no notes.
     pub fn is_empty(&self) -> bool {
-        self.system.is_empty() && self.sources.is_empty()
+        self.system.is_empty() && self.sources.is_empty() && !self.fills_unseen && self.profile.is_none()
     }
 }
 

@@ -47,7 +47,7 @@ pub use cache_break::{BreakCause, CacheBreak, RequestChange};
 pub use chunked_text::{ChunkedText, TextChunk};
 pub use content_block::{BlockType, Content, ContentBlock, blocks_to_json};
 pub use context_overflow::ContextOverflow;
-pub use decision::{Decision, DecisionCost, DecisionKind};
+pub use decision::{Decision, DecisionCost, DecisionKind, MediaKind};
 pub use entry_draft::EntryDraft;
 pub use entry_payload::{
     AssistantMessage, Attachment, KnownFile, LayerReport, MessageOrigin, PrefixNotes, PromptPrefix,
@@ -61,7 +61,7 @@ pub use log_entry::{EntryBody, EntryError, EntryKind, LogEntry};
 pub use log_repair::{DamagedRange, LogRepair, RepairLink};
 pub use model_card::{
     CacheMode, CardLookup, CatalogError, ModelCapabilities, ModelCard, ModelCatalog, PriceTier,
-    ThinkingModes, TokenGeneration, TokenPrices,
+    ThinkingModes, TokenGeneration, TokenPrices, sent_model_name,
 };
 pub use raw_json::{
     JsonError, JsonField, array_items, escape_into, has_lone_surrogate, member, member_string, object_fields,
@@ -75,5 +75,5 @@ pub use tag_escape::{
 };
 pub use timestamp::{TimeError, Timestamp};
 pub use token_estimator::TokenEstimator;
-pub use token_usage::{CacheCreation, Usage, UsageIteration};
+pub use token_usage::{CacheCreation, Usage, UsageBasis, UsageIteration};
 pub use tool_kind::ToolKind;

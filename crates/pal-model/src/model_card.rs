@@ -12,6 +12,8 @@ use crate::Usage;
 pub struct ModelCard {
     /// Model name sent to the provider.
     pub model: SmolStr,
+    /// Name that finds this card again: the model with the `[1m]` suffix, if that chose the window. Logs record it.
+    pub name: SmolStr,
     /// Context window in tokens.
     pub window: u64,
     /// Maximum output tokens of one response.
@@ -44,7 +46,10 @@ impl ModelCard {
     pub fn prompt_limit(&self) -> u64 {
         match self.caching {
             CacheMode::Explicit => self.window,
-            CacheMode::Automatic | CacheMode::Hybrid => self.window.saturating_sub(self.max_output),
+            // A card may promise answers as long as its window; half of it is left for the prompt.
+            CacheMode::Automatic | CacheMode::Hybrid => {
+                self.window.saturating_sub(self.max_output).max(self.window / 2)
+            }
         }
     }
 
@@ -107,12 +112,18 @@ pub enum TokenGeneration {
     Claude47,
     /// OpenAI's o200k encoding.
     O200k,
+    /// Unknown tokenizer, counted like a typical vocabulary of 65,000 to 100,000 tokens.
+    Neutral,
 }
 
 impl TokenGeneration {
-    /// All generations, oldest first.
-    pub const ALL: [TokenGeneration; 3] =
-        [TokenGeneration::Claude46, TokenGeneration::Claude47, TokenGeneration::O200k];
+    /// All generations, the unknown one last.
+    pub const ALL: [TokenGeneration; 4] = [
+        TokenGeneration::Claude46,
+        TokenGeneration::Claude47,
+        TokenGeneration::O200k,
+        TokenGeneration::Neutral,
+    ];
 
     /// Returns the name in logs and settings.
     pub fn name(self) -> &'static str {
@@ -120,6 +131,7 @@ impl TokenGeneration {
             TokenGeneration::Claude46 => "claude46",
             TokenGeneration::Claude47 => "claude47",
             TokenGeneration::O200k => "o200k",
+            TokenGeneration::Neutral => "neutral",
         }
     }
 }
@@ -199,6 +211,10 @@ pub struct ModelCapabilities {
     pub provider_compaction: bool,
     /// Accepts deferred tools and tool references.
     pub tool_search: bool,
+    /// The provider searches the web for the model.
+    pub web_search: bool,
+    /// Shows the model a token budget that the request states.
+    pub task_budgets: bool,
     /// Accepts tools added and removed in the middle of a conversation.
     pub tool_changes: bool,
     /// The provider explains cache misses.
@@ -228,10 +244,21 @@ pub struct CardLookup {
     pub notice: Option<String>,
 }
 
+/// Suffix of a model name that chooses a window of 1,000,000 tokens.
+const MILLION_SUFFIX: &str = "[1m]";
+
+/// Returns the name that is sent to the provider: without the suffix that chooses the window.
+pub fn sent_model_name(name: &str) -> &str {
+    name.strip_suffix(MILLION_SUFFIX).unwrap_or(name)
+}
+
 /// All model cards: the built-in table overridden by the user's.
 #[derive(Clone, Debug)]
 pub struct ModelCatalog {
-    defaults: RawCard,
+    /// Fields of Claude's cards that the card itself does not have.
+    claude_defaults: RawCard,
+    /// The same for all other cards: only what the user's table says.
+    other_defaults: RawCard,
     models: BTreeMap<SmolStr, RawCard>,
 }
 
@@ -287,6 +314,8 @@ raw_card! {
     context_management: Vec<SmolStr>,
     provider_compaction: bool,
     tool_search: bool,
+    web_search: bool,
+    task_budgets: bool,
     tool_changes: bool,
     cache_diagnostics: bool,
     cache_scopes: bool,
@@ -303,13 +332,17 @@ impl ModelCatalog {
     /// Returns the built-in catalog.
     pub fn built_in() -> ModelCatalog {
         // The table is compiled in and covered by a test, so the fallback is never used.
-        ModelCatalog::parse(include_str!("../cards.toml"))
-            .unwrap_or(ModelCatalog { defaults: RawCard::default(), models: BTreeMap::new() })
+        let table = CardTable::parse(include_str!("../cards.toml")).unwrap_or_default();
+        ModelCatalog {
+            claude_defaults: table.defaults,
+            other_defaults: RawCard::default(),
+            models: table.models,
+        }
     }
 
     /// Returns this catalog overridden field by field by a user's table (the text of a `models.toml`).
     pub fn with_overrides(&self, toml: &str) -> Result<ModelCatalog, CatalogError> {
-        let user = ModelCatalog::parse(toml)?;
+        let user = CardTable::parse(toml)?;
         let mut models = self.models.clone();
         for (name, card) in user.models {
             let merged = match models.get(&name) {
@@ -320,31 +353,28 @@ impl ModelCatalog {
             };
             models.insert(name, merged);
         }
-        Ok(ModelCatalog { defaults: user.defaults.with_fallback(&self.defaults), models })
-    }
-
-    fn parse(toml: &str) -> Result<ModelCatalog, CatalogError> {
-        let table: CardTable = toml::from_str(toml).map_err(|error| CatalogError(error.to_string()))?;
-        Ok(ModelCatalog { defaults: table.defaults, models: table.models })
+        Ok(ModelCatalog {
+            claude_defaults: user.defaults.with_fallback(&self.claude_defaults),
+            other_defaults: user.defaults.with_fallback(&self.other_defaults),
+            models,
+        })
     }
 
     /// Finds the card of a model. Accepts provider prefixes, dates and a `[1m]` suffix; an unknown model gets a
     /// conservative card and a notice.
     pub fn find(&self, model: &str) -> CardLookup {
-        let (sent, wants_million) = match model.strip_suffix("[1m]") {
-            Some(name) => (name, true),
-            None => (model, false),
-        };
+        let sent = sent_model_name(model);
         let mut found = match self.alias_of(sent) {
             Some(alias) => CardLookup { card: self.card(alias, sent), notice: None },
             None => CardLookup {
                 card: ModelCard { model: SmolStr::new(sent), ..unknown_model_card() },
                 notice: Some(format!(
-                    "model `{sent}` is not in the model table; assuming a window of 200,000 tokens, 8,192 output tokens, no optional features and the token counts of Claude 4.7. Describe it in models.toml."
+                    "model `{sent}` is not in the model table; assuming a window of 200,000 tokens, 8,192 output tokens, no optional features and a neutral token estimate. Describe it in models.toml."
                 )),
             },
         };
-        if wants_million {
+        found.card.name = SmolStr::new(model);
+        if sent != model {
             found.card.window = 1_000_000;
         }
         found
@@ -359,7 +389,8 @@ impl ModelCatalog {
             (name.clone(), RawCard { window: Some(window), max_output: Some(most), ..card.clone() })
         };
         ModelCatalog {
-            defaults: RawCard { window: Some(window), ..self.defaults.clone() },
+            claude_defaults: RawCard { window: Some(window), ..self.claude_defaults.clone() },
+            other_defaults: RawCard { window: Some(window), ..self.other_defaults.clone() },
             models: self.models.iter().map(|(name, card)| narrowed(name, card)).collect(),
         }
     }
@@ -367,6 +398,11 @@ impl ModelCatalog {
     /// Iterates over the model names in the table.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.models.keys().map(SmolStr::as_str)
+    }
+
+    /// Returns the name in the table that describes a model: its own, or that of the model without date or variant.
+    pub fn table_name(&self, model: &str) -> Option<&str> {
+        self.alias_of(sent_model_name(model)).map(SmolStr::as_str)
     }
 
     /// Returns the longest name in the table that equals the model's name or is a prefix of it at a word boundary.
@@ -395,13 +431,26 @@ impl ModelCatalog {
         let mut raw = RawCard::default();
         let mut next = Some(alias);
         // A card may refer to another by `like`; a cycle ends after as many steps as there are cards.
+        let mut is_claude = false;
         for _ in 0..=self.models.len() {
-            let Some(card) = next.and_then(|name| self.models.get(name)) else { break };
+            let Some((name, card)) = next.and_then(|name| self.models.get_key_value(name)) else { break };
             raw = raw.with_fallback(card);
+            is_claude |= name.starts_with("claude");
             next = card.like.as_ref();
         }
-        let base = if raw.family.is_some() { RawCard::default() } else { self.defaults.clone() };
-        raw.with_fallback(&base).resolve(sent)
+        // A card that refers to no known model describes a model of which nothing else is known.
+        let base = match (&raw.family, is_claude) {
+            (Some(_), _) => &RawCard::default(),
+            (None, true) => &self.claude_defaults,
+            (None, false) => &self.other_defaults,
+        };
+        raw.with_fallback(base).resolve(sent)
+    }
+}
+
+impl CardTable {
+    fn parse(toml: &str) -> Result<CardTable, CatalogError> {
+        toml::from_str(toml).map_err(|error| CatalogError(error.to_string()))
     }
 }
 
@@ -411,10 +460,12 @@ impl RawCard {
         let thinking = self.thinking.unwrap_or_default();
         let takes = |name: &str| thinking.iter().any(|kind| kind == name);
         let window = self.window.unwrap_or(cautious.window);
-        let max_output =
-            self.max_output.unwrap_or(if self.family.is_some() { 128_000 } else { cautious.max_output });
+        let usual_output =
+            if self.family.is_some() { 128_000 } else { cautious.max_output.min(window / 4).max(1) };
+        let max_output = self.max_output.unwrap_or(usual_output);
         ModelCard {
             model: SmolStr::new(sent),
+            name: SmolStr::new(sent),
             window,
             max_output,
             generation: self.generation.unwrap_or(cautious.generation),
@@ -437,6 +488,8 @@ impl RawCard {
                 context_management: self.context_management.unwrap_or_default(),
                 provider_compaction: self.provider_compaction.unwrap_or(false),
                 tool_search: self.tool_search.unwrap_or(false),
+                web_search: self.web_search.unwrap_or(false),
+                task_budgets: self.task_budgets.unwrap_or(false),
                 tool_changes: self.tool_changes.unwrap_or(false),
                 cache_diagnostics: self.cache_diagnostics.unwrap_or(false),
                 cache_scopes: self.cache_scopes.unwrap_or(false),
@@ -456,9 +509,10 @@ impl RawCard {
 fn unknown_model_card() -> ModelCard {
     ModelCard {
         model: SmolStr::default(),
+        name: SmolStr::default(),
         window: 200_000,
         max_output: 8_192,
-        generation: TokenGeneration::Claude47,
+        generation: TokenGeneration::Neutral,
         prices: None,
         price_tier: None,
         min_cacheable: 4_096,
@@ -477,7 +531,8 @@ mod tests {
 
     #[test]
     fn built_in_table_is_complete() {
-        let cards = ModelCatalog::parse(include_str!("../cards.toml")).unwrap();
+        CardTable::parse(include_str!("../cards.toml")).unwrap();
+        let cards = ModelCatalog::built_in();
         assert!(cards.names().count() >= 20);
         for name in cards.names() {
             let found = cards.find(name);
@@ -541,7 +596,9 @@ mod tests {
         assert_eq!(model("us.anthropic.claude-opus-4-6-v1:0"), (true, 4096, 1_000_000));
         assert_eq!(model("anthropic/claude-sonnet-4.6"), (true, 1024, 1_000_000));
         assert_eq!(model("claude-opus-4-5[1m]"), (true, 4096, 1_000_000));
-        assert_eq!(cards.find("claude-opus-4-5[1m]").card.model, "claude-opus-4-5");
+        let suffixed = cards.find("claude-opus-4-5[1m]").card;
+        assert_eq!((&*suffixed.model, &*suffixed.name), ("claude-opus-4-5", "claude-opus-4-5[1m]"));
+        assert_eq!(cards.find(&suffixed.name).card, suffixed);
         assert_eq!(cards.find("gpt-5.3-codex-spark").card.generation, TokenGeneration::O200k);
         // A newer version does not match the older one.
         assert!(!model("claude-opus-5-9").0);
@@ -574,6 +631,22 @@ mod tests {
         let ring = ModelCatalog::built_in()
             .with_overrides("[models.a]\nlike = \"b\"\n[models.b]\nlike = \"a\"\n")
             .unwrap();
-        assert_eq!(ring.find("a").card.window, 1_000_000);
+        assert_eq!(ring.find("a").card.window, 200_000);
+    }
+
+    #[test]
+    fn a_card_of_an_unknown_model_has_nothing_of_claude() {
+        let cards = ModelCatalog::built_in()
+            .with_overrides("[models.local]\nwindow = 8_192\n[models.claude-opus-9]\nwindow = 500_000\n")
+            .unwrap();
+        let local = cards.find("local").card;
+        assert_eq!((local.window, local.max_output, local.prompt_limit()), (8_192, 2_048, 8_192));
+        assert_eq!(local.generation, TokenGeneration::Neutral);
+        assert!(!local.can.tool_search && !local.can.documents && !local.thinking.is_supported());
+        let automatic = ModelCard { caching: CacheMode::Automatic, max_output: 8_192, ..local };
+        assert_eq!(automatic.prompt_limit(), 4_096);
+        let claude = cards.find("claude-opus-9").card;
+        assert_eq!((claude.generation, claude.max_output), (TokenGeneration::Claude47, 128_000));
+        assert_eq!(cards.find("never-heard-of").card.generation, TokenGeneration::Neutral);
     }
 }

@@ -1,6 +1,6 @@
 //! Token usage of responses, as the provider counts it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Token counts of one response. Missing and null fields count as zero.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +24,39 @@ pub struct Usage {
     /// Passes of this response, if reported. A `compaction` pass is billed in addition to the totals above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<Vec<UsageIteration>>,
+    /// Source of the counts.
+    #[serde(deserialize_with = "known_basis", skip_serializing_if = "UsageBasis::is_reported")]
+    pub basis: UsageBasis,
+}
+
+/// Source of token counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBasis {
+    /// The provider counted and billed them.
+    #[default]
+    Reported,
+    /// The transcript has a placeholder for the output tokens, so they are estimated from the content.
+    Estimated,
+    /// The simulator counted them: no money was spent.
+    Simulated,
+}
+
+impl UsageBasis {
+    /// Returns true if the provider counted the tokens.
+    pub fn is_reported(&self) -> bool {
+        *self == UsageBasis::Reported
+    }
+}
+
+/// Reads a basis. A provider may use the name for something else.
+fn known_basis<'de, D: Deserializer<'de>>(from: D) -> Result<UsageBasis, D::Error> {
+    let name = serde_json::Value::deserialize(from)?;
+    Ok(match name.as_str() {
+        Some("estimated") => UsageBasis::Estimated,
+        Some("simulated") => UsageBasis::Simulated,
+        _ => UsageBasis::Reported,
+    })
 }
 
 /// Tokens written to the cache, by TTL.
@@ -76,6 +109,11 @@ impl Usage {
         }
     }
 
+    /// Returns true if the provider reported any tokens; an answer without them cannot be.
+    pub fn is_reported(&self) -> bool {
+        self.context_tokens() > 0
+    }
+
     /// Returns true if the prompt size was reported. Some agents record only output tokens.
     pub fn has_prompt(&self) -> bool {
         match self.last_message_pass() {
@@ -99,7 +137,7 @@ impl UsageIteration {
 }
 
 /// Deserializes a count that may be null, negative or a float, since gateways send all of these.
-fn or_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+fn or_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum LenientCount {

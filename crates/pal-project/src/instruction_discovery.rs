@@ -38,7 +38,7 @@ pub struct InstructionSet {
     pub questions: Vec<IncludeQuestion>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Includes and links that were not followed, as sentences for the user that say how to allow them.
+    /// Includes and links that a rule or a credential forbids, as sentences for the user that say how to allow them.
     pub refusals: Vec<String>,
     /// The top of the project.
     pub root: String,
@@ -120,6 +120,16 @@ impl InstructionSet {
     /// Takes the refusals that were not reported to the user yet.
     pub fn take_refusals(&mut self) -> Vec<String> {
         std::mem::take(&mut self.refusals)
+    }
+
+    /// Takes the warnings that were not reported to the user yet.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Takes the includes that the user was not asked about yet.
+    pub fn take_questions(&mut self) -> Vec<IncludeQuestion> {
+        std::mem::take(&mut self.questions)
     }
 
     /// All files that are in the session, in the order in which they came.

@@ -43,6 +43,18 @@ pub struct IncludeQuestion {
     pub asked_by: String,
 }
 
+impl IncludeQuestion {
+    /// Returns the sentence for a user who is not asked, with the way to allow it.
+    pub fn refusal(&self) -> String {
+        format!(
+            "{} includes {}, which is not read: it lies outside of the project; to allow it, add it to `allow_includes` in your \
+             settings",
+            display_name(&self.asked_by),
+            display_name(&self.path)
+        )
+    }
+}
+
 /// Findings of a walk so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WalkFindings {
@@ -234,12 +246,6 @@ impl InstructionWalk {
         let path = display_path(&real);
         if self.reported_paths.insert(real) {
             let asked_by = candidate.included_by.clone().unwrap_or_else(|| display_path(&candidate.path));
-            findings.refusals.push(format!(
-                "{} includes {}, which is not read: it lies outside of the project; to allow it, add it to `allow_includes` in \
-                 your settings",
-                display_name(&asked_by),
-                display_name(&path)
-            ));
             findings.questions.push(IncludeQuestion { path, asked_by });
         }
     }

@@ -1,5 +1,6 @@
 //! Limits of instruction files in tokens: which files are truncated or left out.
 
+use pal_model::text::group_digits;
 use pal_prompt::{InstructionScope, PrefixOmission};
 
 use crate::display_text::display_name;
@@ -54,7 +55,11 @@ pub(crate) fn apply_limit(limit: &InstructionLimit, findings: &mut WalkFindings)
     dropped.sort_unstable_by_key(|(at, _)| std::cmp::Reverse(*at));
     for (at, tokens) in dropped {
         let what = findings.files.remove(at).path;
-        let why = format!("dropped: {tokens} tokens, and all files together are over {}", limit.tokens_max);
+        let why = format!(
+            "dropped: {} tokens, and all files together are over {}",
+            group_digits(tokens),
+            group_digits(limit.tokens_max)
+        );
         findings.left_out.push(PrefixOmission { what, why });
     }
 }
@@ -63,11 +68,19 @@ fn warning(limit: &InstructionLimit, findings: &WalkFindings, sizes: &[(usize, u
     let largest: Vec<String> = sizes
         .iter()
         .take(NAMED_MAX)
-        .map(|(at, tokens)| format!("{} ({tokens})", display_name(&findings.files[*at].path)))
+        .map(|(at, tokens)| {
+            format!("{} ({})", display_name(&findings.files[*at].path), group_digits(*tokens))
+        })
         .collect();
+    let next = if limit.drops {
+        "The largest are left out"
+    } else {
+        "All of them are part of every request; shorten them, or set `drop_large_instructions`"
+    };
     format!(
-        "Instruction files have {total} tokens, more than {}. The largest: {}.",
-        limit.tokens_max,
+        "Instruction files have {} tokens, more than {} (`max_instruction_tokens`). The largest: {}. {next}.",
+        group_digits(total),
+        group_digits(limit.tokens_max),
         largest.join(", ")
     )
 }

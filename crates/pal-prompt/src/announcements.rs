@@ -14,11 +14,13 @@ use smol_str::{SmolStr, format_smolstr};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::defused_text::{defuse_block, one_line, quote_lines, split_at_chars};
+use crate::prefix_profile::PrefixProfile;
 use crate::prompt_inputs::McpInstructions;
-use crate::tools::{CatalogTool, ToolCatalog};
+use crate::tools::{CatalogTool, ToolCatalog, ToolOrigin};
 
-/// Most characters of one announcement.
+/// Most characters of one announcement, with the full profile and with the lean one.
 const CHARACTERS_MAX: usize = 12_000;
+const LEAN_CHARACTERS_MAX: usize = 1_600;
 /// Maximum characters of a name, of a description, and of a server's instructions.
 const NAME_MAX: usize = 200;
 const ABOUT_MAX: usize = 240;
@@ -37,6 +39,8 @@ pub struct CapabilityOffer {
     pub skills: Vec<Capability>,
     /// Instructions of MCP servers.
     pub servers: Vec<McpInstructions>,
+    /// Profile of the session, which bounds the length of an announcement.
+    pub profile: PrefixProfile,
 }
 
 /// Something that can be used by its name.
@@ -64,8 +68,15 @@ pub struct Announcement {
 impl ToolCatalog {
     /// The deferred tools and the late ones, as they are announced.
     pub fn list_capabilities(&self) -> Vec<Capability> {
-        let offered =
-            |tool: &CatalogTool| Capability { name: tool.wire_name.clone(), about: tool.description.clone() };
+        let is_lean = self.profile() == PrefixProfile::Lean;
+        let offered = |tool: &CatalogTool| Capability {
+            name: tool.wire_name.clone(),
+            // Built-in tools are known by name; in a small window their descriptions wait until they are searched.
+            about: match is_lean && tool.spec.origin == ToolOrigin::BuiltIn {
+                true => String::new(),
+                false => tool.description.clone(),
+            },
+        };
         self.hidden_tools().map(offered).collect()
     }
 }
@@ -84,7 +95,10 @@ pub fn announce(
     let mut page = AnnouncementPage {
         text: String::from(OPENING),
         descriptions: String::new(),
-        left: CHARACTERS_MAX,
+        left: match offer.profile {
+            PrefixProfile::Full => CHARACTERS_MAX,
+            PrefixProfile::Lean => LEAN_CHARACTERS_MAX,
+        },
         is_full: false,
     };
     let nothing = BTreeSet::new();

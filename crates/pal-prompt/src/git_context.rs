@@ -3,18 +3,33 @@
 use crate::defused_text::{defuse_text, one_line, split_at_chars};
 use crate::prefix_inputs::SectionInputs;
 use crate::prefix_parts::PrefixOmission;
+use crate::prefix_profile::PrefixProfile;
 use crate::prompt_inputs::{GitSnapshot, GitState};
 
-/// Most characters of the list of changed files.
-const STATUS_MAX: usize = 2_000;
-
-/// Most commits that are shown, and characters of each.
-const COMMITS_MAX: usize = 5;
+/// Most characters of a name or a commit.
 const COMMIT_MAX: usize = 200;
+
+/// Most characters of the list of changed files, and most commits that are shown.
+#[derive(Clone, Copy)]
+struct SnapshotLimits {
+    status: usize,
+    commits: usize,
+}
+
+impl SnapshotLimits {
+    fn of(profile: PrefixProfile) -> SnapshotLimits {
+        match profile {
+            PrefixProfile::Full => SnapshotLimits { status: 2_000, commits: 5 },
+            PrefixProfile::Lean => SnapshotLimits { status: 300, commits: 2 },
+        }
+    }
+}
 
 pub(crate) fn render_git(material: &SectionInputs<'_>, left_out: &mut Vec<PrefixOmission>) -> Option<String> {
     match &material.assembly.git {
-        GitState::Snapshot(snapshot) => Some(snapshot_text(snapshot)),
+        GitState::Snapshot(snapshot) => {
+            Some(snapshot_text(snapshot, SnapshotLimits::of(material.assembly.profile())))
+        }
         GitState::Absent(why) => {
             left_out.push(PrefixOmission { what: String::from("git"), why: why.clone() });
             None
@@ -22,7 +37,7 @@ pub(crate) fn render_git(material: &SectionInputs<'_>, left_out: &mut Vec<Prefix
     }
 }
 
-fn snapshot_text(snapshot: &GitSnapshot) -> String {
+fn snapshot_text(snapshot: &GitSnapshot, limits: SnapshotLimits) -> String {
     let mut data = format!("Branch: {}", one_line(&snapshot.branch, COMMIT_MAX));
     if let Some(branch) = &snapshot.default_branch {
         data.push_str(&format!("\nDefault branch: {}", one_line(branch, COMMIT_MAX)));
@@ -30,10 +45,10 @@ fn snapshot_text(snapshot: &GitSnapshot) -> String {
     if let Some(user) = &snapshot.user {
         data.push_str(&format!("\nUser: {}", one_line(user, COMMIT_MAX)));
     }
-    data.push_str(&status_text(snapshot));
+    data.push_str(&status_text(snapshot, limits.status));
     if !snapshot.commits.is_empty() {
         data.push_str("\nNewest commits:");
-        for commit in snapshot.commits.iter().take(COMMITS_MAX) {
+        for commit in snapshot.commits.iter().take(limits.commits) {
             data.push_str(&format!("\n  {}", one_line(commit, COMMIT_MAX)));
         }
     }
@@ -44,8 +59,8 @@ fn snapshot_text(snapshot: &GitSnapshot) -> String {
     )
 }
 
-fn status_text(snapshot: &GitSnapshot) -> String {
-    let (status, is_cut) = split_at_chars(snapshot.status.trim_end(), STATUS_MAX);
+fn status_text(snapshot: &GitSnapshot, characters_max: usize) -> String {
+    let (status, is_cut) = split_at_chars(snapshot.status.trim_end(), characters_max);
     if status.trim().is_empty() {
         return String::from(if snapshot.status_was_cut { "\nStatus: unknown" } else { "\nStatus: clean" });
     }

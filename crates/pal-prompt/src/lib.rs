@@ -14,6 +14,7 @@ mod git_context;
 mod prefix_assembly;
 mod prefix_inputs;
 mod prefix_parts;
+mod prefix_profile;
 mod prompt_inputs;
 mod section_registry;
 mod system_prompt_chain;
@@ -25,11 +26,12 @@ pub use announcements::{Announcement, Capability, CapabilityOffer, announce};
 pub use prefix_assembly::{AssembledPrefix, assemble};
 pub use prefix_inputs::PrefixInputs;
 pub use prefix_parts::{PrefixOmission, PrefixPart, PrefixPartKind};
+pub use prefix_profile::PrefixProfile;
 pub use prompt_inputs::{
-    AgentPrompt, GitSnapshot, GitState, HostEnvironment, InstructionFile, InstructionScope, McpInstructions,
-    MemoryIndex, OutputStyle, PromptMode, PromptOverrides, SessionFacts,
+    AgentPrompt, COORDINATOR_PROMPT, GitSnapshot, GitState, HostEnvironment, InstructionFile,
+    InstructionScope, McpInstructions, MemoryIndex, OutputStyle, PromptMode, PromptOverrides, SessionFacts,
 };
-pub use section_registry::{DEFAULT_SECTIONS, DefaultSection};
+pub use section_registry::{DEFAULT_SECTIONS, DefaultSection, LEAN_SECTIONS};
 pub use system_section::{SectionPlacement, SectionStability, SystemSection};
 pub use tools::{CALL_TOOL, CatalogTool, TOOL_SEARCH, ToolCatalog, ToolOrigin, ToolSpec, built_in_tools};
 pub use user_context::{fingerprint_source, render_memory_note};

@@ -1,9 +1,11 @@
 //! Assembles the prefix of a session, and reports what was left out and why.
 
 use pal_model::{PrefixNotes, PromptPrefix};
+use smol_str::SmolStr;
 
 use crate::prefix_inputs::{PrefixInputs, SectionInputs};
 use crate::prefix_parts::{PrefixOmission, PrefixPart, PrefixPartKind};
+use crate::prefix_profile::PrefixProfile;
 use crate::system_prompt_chain::system_blocks;
 use crate::system_section::{SystemBlock, SystemSection, render_blocks};
 use crate::tools::ToolCatalog;
@@ -47,7 +49,8 @@ pub struct AssembledPrefix {
 /// assert_eq!(assembled.left_out[0].what, "git");
 /// ```
 pub fn assemble(assembly: &PrefixInputs<'_>) -> AssembledPrefix {
-    let catalog = ToolCatalog::new(&assembly.tools);
+    let profile = assembly.profile();
+    let catalog = ToolCatalog::for_profile(&assembly.tools, profile);
     let catalog = if assembly.servers.is_empty() { catalog } else { catalog.expect_late_tools() };
     let mut left_out = catalog.left_out().to_vec();
     let mut parts = catalog.parts(assembly.card);
@@ -61,7 +64,13 @@ pub fn assemble(assembly: &PrefixInputs<'_>) -> AssembledPrefix {
         tools: catalog.render_tools(assembly.card),
         context: context.content,
         unseen_tokens: 0,
-        notes: PrefixNotes { system: notes, sources: context.sources },
+        notes: PrefixNotes {
+            system: notes,
+            sources: context.sources,
+            fills_unseen: false,
+            // Older programs know only the full profile, which goes unnamed.
+            profile: (profile != PrefixProfile::Full).then(|| SmolStr::new_static(profile.name())),
+        },
     };
     AssembledPrefix { prefix, left_out, catalog, parts }
 }

@@ -3,6 +3,7 @@
 use pal_model::ModelCard;
 use smol_str::SmolStr;
 
+use crate::prefix_profile::PrefixProfile;
 use crate::prompt_inputs::{
     GitState, HostEnvironment, InstructionFile, MemoryIndex, PromptMode, PromptOverrides, SessionFacts,
 };
@@ -35,6 +36,8 @@ pub struct PrefixInputs<'a> {
     pub tools: Vec<ToolSpec>,
     /// MCP servers by name, whose tools come and go while the session runs.
     pub servers: Vec<SmolStr>,
+    /// Window of the session in tokens, which chooses the profile.
+    pub window: u64,
 }
 
 impl<'a> PrefixInputs<'a> {
@@ -53,7 +56,13 @@ impl<'a> PrefixInputs<'a> {
             date: None,
             tools: Vec::new(),
             servers: Vec::new(),
+            window: card.window,
         }
+    }
+
+    /// Profile of the prefix.
+    pub(crate) fn profile(&self) -> PrefixProfile {
+        PrefixProfile::for_window(self.window)
     }
 }
 

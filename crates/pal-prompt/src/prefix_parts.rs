@@ -53,3 +53,19 @@ pub struct PrefixOmission {
     /// Why.
     pub why: String,
 }
+
+/// First words of a reason that only the size of the window is.
+const SMALL_WINDOW: &str = "the window is small";
+
+impl PrefixOmission {
+    /// The end of a file of which a small window shows only the start.
+    pub(crate) fn end_of_file(path: &str, shown: usize, bytes: usize) -> PrefixOmission {
+        let why = format!("{SMALL_WINDOW}: {shown} of its {bytes} bytes are shown");
+        PrefixOmission { what: format!("end of {path}"), why }
+    }
+
+    /// Returns whether it would be there in a larger window.
+    pub fn is_for_small_window(&self) -> bool {
+        self.why.starts_with(SMALL_WINDOW)
+    }
+}

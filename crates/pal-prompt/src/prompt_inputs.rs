@@ -156,6 +156,9 @@ pub struct PromptOverrides {
     pub appended: Option<String>,
 }
 
+/// Prompt of a session that directs subagents. Text for the model.
+pub const COORDINATOR_PROMPT: &str = include_str!("texts/coordinator.md");
+
 /// An agent's own prompt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentPrompt {
@@ -163,4 +166,11 @@ pub struct AgentPrompt {
     pub text: String,
     /// True for a proactive session, whose text follows the default instead of replacing it.
     pub is_proactive: bool,
+}
+
+impl AgentPrompt {
+    /// The prompt of a session that works on without asking. It follows the default.
+    pub fn proactive() -> AgentPrompt {
+        AgentPrompt { text: String::from(include_str!("texts/proactive.md")), is_proactive: true }
+    }
 }

@@ -46,23 +46,43 @@ pub const DEFAULT_SECTIONS: &[DefaultSection] = &[
     fixed_section("context", include_str!("texts/context.md")),
     fixed_section("memory", include_str!("texts/memory.md")),
     fixed_section("tone", include_str!("texts/tone.md")),
-    DefaultSection {
-        lifetime: SectionStability::Volatile { why: "a debug command asked for a break of the cache" },
-        ..rendered_section("cache breaker", SectionPlacement::Dynamic, dynamic_sections::cache_breaker)
-    },
+    CACHE_BREAKER,
     rendered_section("session guidance", SectionPlacement::Dynamic, dynamic_sections::guidance),
     ENVIRONMENT,
     MEMORY,
     rendered_section("language", SectionPlacement::Dynamic, dynamic_sections::language),
     rendered_section("output style", SectionPlacement::Dynamic, dynamic_sections::output_style),
     rendered_section("scratchpad", SectionPlacement::Dynamic, dynamic_sections::scratchpad),
-    DefaultSection {
-        lifetime: SectionStability::Volatile { why: "servers may come and go while the session runs" },
-        ..rendered_section("MCP instructions", SectionPlacement::Dynamic, dynamic_sections::mcp_instructions)
-    },
+    MCP_INSTRUCTIONS,
     rendered_section("clearing", SectionPlacement::Dynamic, dynamic_sections::clearing),
     rendered_section("token budget", SectionPlacement::Dynamic, dynamic_sections::token_budget),
 ];
+
+/// Every section of the lean prompt, in order. Its fixed section also explains reminders.
+pub const LEAN_SECTIONS: &[DefaultSection] = &[
+    rendered_section("attribution", SectionPlacement::Attribution, dynamic_sections::attribution),
+    rendered_section("mode", SectionPlacement::Mode, dynamic_sections::mode),
+    fixed_section("lean", include_str!("texts/lean/prompt.md")),
+    CACHE_BREAKER,
+    rendered_section("session guidance", SectionPlacement::Dynamic, dynamic_sections::guidance),
+    ENVIRONMENT,
+    MEMORY,
+    rendered_section("language", SectionPlacement::Dynamic, dynamic_sections::language),
+    rendered_section("output style", SectionPlacement::Dynamic, dynamic_sections::output_style),
+    rendered_section("scratchpad", SectionPlacement::Dynamic, dynamic_sections::scratchpad),
+    MCP_INSTRUCTIONS,
+    rendered_section("token budget", SectionPlacement::Dynamic, dynamic_sections::token_budget),
+];
+
+const CACHE_BREAKER: DefaultSection = DefaultSection {
+    lifetime: SectionStability::Volatile { why: "a debug command asked for a break of the cache" },
+    ..rendered_section("cache breaker", SectionPlacement::Dynamic, dynamic_sections::cache_breaker)
+};
+
+const MCP_INSTRUCTIONS: DefaultSection = DefaultSection {
+    lifetime: SectionStability::Volatile { why: "servers may come and go while the session runs" },
+    ..rendered_section("MCP instructions", SectionPlacement::Dynamic, dynamic_sections::mcp_instructions)
+};
 
 /// Explanation of reminders, in every prompt except an override.
 pub(crate) const REMINDERS: DefaultSection = fixed_section("reminders", include_str!("texts/reminders.md"));

@@ -4,11 +4,24 @@
 //! A prompt that replaces the default is one block with working instructions. The sections on reminders, the environment, memory and git
 //! still follow it, because a session needs them to be safe. Only an override stands alone.
 
+use pal_model::{PromptPrefix, array_items, member_string, object_fields};
+
 use crate::prefix_inputs::SectionInputs;
 use crate::prefix_parts::PrefixOmission;
+use crate::prefix_profile::PrefixProfile;
 use crate::prompt_inputs::PromptOverrides;
-use crate::section_registry::{DEFAULT_SECTIONS, DefaultSection, ENVIRONMENT, GIT, MEMORY, REMINDERS};
-use crate::system_section::{SectionPlacement, SectionStability, SystemBlock, SystemSection, default_blocks};
+use crate::section_registry::{
+    DEFAULT_SECTIONS, DefaultSection, ENVIRONMENT, GIT, LEAN_SECTIONS, MEMORY, REMINDERS,
+};
+use crate::system_section::{
+    JOINT, SectionPlacement, SectionStability, SystemBlock, SystemSection, default_blocks,
+};
+
+/// Section of the user's own prompt.
+const CUSTOM: &str = "custom";
+
+/// Section of the text after the prompt.
+const APPENDED: &str = "appended";
 
 /// The blocks of the system prompt.
 pub(crate) fn system_blocks(
@@ -22,7 +35,7 @@ pub(crate) fn system_blocks(
         return vec![one_block(vec![own_section("override", text)])];
     }
     let mut ending: Vec<SystemSection> =
-        prompts.appended.iter().map(|text| own_section("appended", text)).collect();
+        prompts.appended.iter().map(|text| own_section(APPENDED, text)).collect();
     ending.extend(GIT.render(material, left_out));
     let follower = match chosen {
         PromptChoice::Alone(_) => None,
@@ -34,10 +47,38 @@ pub(crate) fn system_blocks(
         }
         PromptChoice::Default { follower } => follower.map(|text| own_section("agent", text)),
     };
-    let mut sections = render_sections(DEFAULT_SECTIONS, material, left_out);
+    let list = match material.assembly.profile() {
+        PrefixProfile::Full => DEFAULT_SECTIONS,
+        PrefixProfile::Lean => LEAN_SECTIONS,
+    };
+    let mut sections = render_sections(list, material, left_out);
     sections.extend(follower);
     sections.extend(ending);
     default_blocks(sections)
+}
+
+impl PromptOverrides {
+    /// Returns the user's own prompts that the prefix of a session contains, to build its next one from.
+    pub fn recorded_in(prefix: &PromptPrefix) -> PromptOverrides {
+        let blocks = array_items(&prefix.system).unwrap_or_default();
+        let mut found = PromptOverrides::default();
+        for (block, note) in blocks.into_iter().zip(&prefix.notes.system) {
+            let fields = object_fields(block).unwrap_or_default();
+            let text = member_string(&fields, "text").unwrap_or_default();
+            let mut from = 0;
+            for section in &note.sections {
+                let end = from + section.bytes as usize;
+                let own = || text.get(from..end).map(str::to_owned);
+                match section.name.as_str() {
+                    CUSTOM => found.custom = own(),
+                    APPENDED => found.appended = own(),
+                    _ => {}
+                }
+                from = end + JOINT.len();
+            }
+        }
+        found
+    }
 }
 
 /// The prompt that applies.
@@ -61,7 +102,7 @@ impl PromptChoice<'_> {
         match (&prompts.agent, &prompts.custom) {
             (Some(agent), _) if agent.is_proactive => PromptChoice::Default { follower: Some(&agent.text) },
             (Some(agent), _) => PromptChoice::Replacing("agent", &agent.text),
-            (None, Some(text)) => PromptChoice::Replacing("custom", text),
+            (None, Some(text)) => PromptChoice::Replacing(CUSTOM, text),
             (None, None) => PromptChoice::Default { follower: None },
         }
     }
@@ -81,8 +122,8 @@ fn report_unused(prompts: &PromptOverrides, chosen: &PromptChoice<'_>, left_out:
     let given = [
         ("coordinator", prompts.coordinator.is_some()),
         ("agent", prompts.agent.is_some()),
-        ("custom", prompts.custom.is_some()),
-        ("appended", prompts.appended.is_some() && is_alone),
+        (CUSTOM, prompts.custom.is_some()),
+        (APPENDED, prompts.appended.is_some() && is_alone),
     ];
     for (name, is_given) in given {
         if is_given && name != chosen.name() {

@@ -4,7 +4,7 @@ use pal_model::{ContentBlock, SectionNote, SharedText, SystemBlockNote};
 use smol_str::SmolStr;
 
 /// Separator between two sections of a block.
-const JOINT: &str = "\n\n";
+pub(crate) const JOINT: &str = "\n\n";
 
 /// Position of a section in the default prompt, in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -4,12 +4,14 @@
 //! machine, unless allowed, and addresses that contain secrets. It does not read the environment.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use pal_wire::Dialect;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use crate::api_key::{ApiKey, KeyMask};
+use crate::cloud::CloudPlatform;
 
 /// Anthropic's base address.
 pub const ANTHROPIC_ADDRESS: &str = "https://api.anthropic.com";
@@ -23,6 +25,9 @@ pub struct ProviderEndpoint {
     base: Url,
     key: Option<ApiKey>,
     dialect: Dialect,
+    is_simulated: bool,
+    /// Platform that takes the Messages dialect in its own form.
+    platform: Option<Arc<CloudPlatform>>,
 }
 
 /// Invalid address or key. Never repeats either.
@@ -96,7 +101,42 @@ impl ProviderEndpoint {
         }
         let root = base.path().trim_end_matches('/').to_owned();
         base.set_path(&api_root(dialect, &root));
-        Ok(ProviderEndpoint { base, key, dialect })
+        Ok(ProviderEndpoint { base, key, dialect, is_simulated: false, platform: None })
+    }
+
+    /// Marks the endpoint as a simulator: usage that it reports costs nothing.
+    pub fn simulated(self) -> ProviderEndpoint {
+        ProviderEndpoint { is_simulated: true, ..self }
+    }
+
+    /// Returns true if the endpoint is a simulator.
+    pub fn is_simulated(&self) -> bool {
+        self.is_simulated
+    }
+
+    /// Creates an endpoint of a cloud platform, at its own address or at `base_url`, such as that of a gateway.
+    pub fn on_platform(
+        platform: CloudPlatform,
+        base_url: Option<&str>,
+    ) -> Result<ProviderEndpoint, EndpointError> {
+        let address = base_url.map_or_else(|| platform.address(), str::to_owned);
+        let mut endpoint = ProviderEndpoint::new(Dialect::Messages, &address, None)?;
+        let root = endpoint.base.path().trim_end_matches("/v1").to_owned();
+        endpoint.base.set_path(&root);
+        endpoint.platform = Some(Arc::new(platform));
+        Ok(endpoint)
+    }
+
+    /// Cloud platform of the endpoint, if any.
+    pub(crate) fn platform(&self) -> Option<&Arc<CloudPlatform>> {
+        self.platform.as_ref()
+    }
+
+    /// URL of an encoded path of a cloud platform.
+    pub(crate) fn platform_url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        url
     }
 
     /// Dialect of the endpoint.
@@ -157,7 +197,8 @@ impl ProviderEndpoint {
 
     /// Mask for the key.
     pub(crate) fn mask(&self) -> KeyMask {
-        KeyMask::new(self.key.as_ref())
+        let platform_key = self.platform.as_ref().and_then(|platform| platform.masked_key());
+        KeyMask::new(self.key.as_ref().or(platform_key.as_ref()))
     }
 }
 

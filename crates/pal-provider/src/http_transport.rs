@@ -7,16 +7,18 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pal_model::ChunkedText;
 use pal_wire::{FailureKind, ProviderFailure, RateLimit, classify_failure};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request, Response, StatusCode, redirect};
+use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, timeout_at};
 
 use crate::api_key::KeyMask;
 use crate::client_policy::AttemptTimeouts;
+use crate::cloud::{CloudPlatform, EventFrameDecoder, GoogleCredentials};
 use crate::endpoint::ProviderEndpoint;
 use crate::parts_body::{PartsBody, SendProgress, SendState};
 
@@ -31,6 +33,9 @@ const DRAIN_TIME: Duration = Duration::from_millis(50);
 
 /// Poll interval for the progress of sending.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Content type of binary event frames.
+const EVENT_FRAMES: &str = "application/vnd.amazon.eventstream";
 
 /// User agent of all requests.
 const USER_AGENT: &str = concat!("palimpsest/", env!("CARGO_PKG_VERSION"));
@@ -127,7 +132,11 @@ impl HttpTransport {
     async fn open_unmasked(&self, outgoing: HttpRequestParts<'_>) -> Result<IncomingAnswer, ProviderFailure> {
         let begun = Instant::now();
         let progress = Arc::new(SendProgress::default());
-        let Some(request) = self.request(outgoing, &progress) else {
+        let request = match self.endpoint.platform() {
+            Some(platform) => Some(self.platform_request(platform, outgoing, &progress).await?),
+            None => self.request(outgoing, &progress),
+        };
+        let Some(request) = request else {
             return Err(ProviderFailure::new(
                 FailureKind::Invalid,
                 "a header of the call is not valid in HTTP",
@@ -142,7 +151,9 @@ impl HttpTransport {
         let timeouts = self.timeouts;
         let until = begun + timeouts.answer;
         let request_id = request_id(response.headers());
+        let is_framed = content_type_of(response.headers()).starts_with(EVENT_FRAMES);
         let incoming = IncomingAnswer {
+            frames: is_framed.then(EventFrameDecoder::default),
             request_id,
             response,
             timeouts,
@@ -227,6 +238,85 @@ impl HttpTransport {
         Some(request)
     }
 
+    /// Builds the request in the form of a cloud platform, signed or with an access token.
+    async fn platform_request(
+        &self,
+        platform: &CloudPlatform,
+        outgoing: HttpRequestParts<'_>,
+        progress: &Arc<SendProgress>,
+    ) -> Result<Request, ProviderFailure> {
+        let refuse = |what: &str| ProviderFailure::new(FailureKind::Invalid, what.to_owned());
+        let body = outgoing.body.ok_or_else(|| refuse("this platform does not offer it"))?;
+        let betas = outgoing.headers.iter().find(|(name, _)| *name == "anthropic-beta");
+        let betas: Vec<&str> =
+            betas.map_or(Vec::new(), |(_, value)| value.split(',').map(str::trim).collect());
+        let translated = platform
+            .translate(outgoing.path, &body.to_joined_string(), &betas, outgoing.stream)
+            .map_err(|refused| *refused)?;
+        let url = self.endpoint.platform_url(&translated.path);
+        let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let mut authorization = platform.signature(&url, &translated, &time);
+        if let CloudPlatform::Vertex { credentials, .. } = platform {
+            let token = self.access_token(credentials).await?;
+            authorization.push(("authorization", format!("Bearer {}", token.expose_secret())));
+        }
+        let mut request = Request::new(Method::POST, url);
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(translated.accept));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in authorization {
+            let mut value =
+                HeaderValue::from_str(&value).map_err(|_| refuse("the credentials are not valid in HTTP"))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let parts = PartsBody::new(ChunkedText::from(translated.body)).with_progress(Arc::clone(progress));
+        *request.body_mut() = Some(Body::wrap(parts));
+        Ok(request)
+    }
+
+    /// Returns an access token, fetched if none is valid.
+    async fn access_token(&self, credentials: &GoogleCredentials) -> Result<SecretString, ProviderFailure> {
+        let now = SystemTime::now();
+        if let Some(token) = credentials.current(now) {
+            return Ok(token);
+        }
+        let failure = |what: String| {
+            ProviderFailure::new(
+                FailureKind::Authentication,
+                format!("no access token for Google Cloud: {what}"),
+            )
+        };
+        let asked = credentials.request(now).ok_or_else(|| failure(String::from("the key cannot sign")))?;
+        let fetch = async {
+            let reply = self
+                .http
+                .post(asked.address.as_str())
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                .body(asked.form)
+                .send()
+                .await?;
+            let status = reply.status();
+            Ok::<_, reqwest::Error>((status, reply.text().await?))
+        };
+        let limit = Instant::now() + self.timeouts.connect + self.timeouts.send;
+        let (status, reply) = match timeout_at(limit, fetch).await {
+            Ok(Ok(fetched)) => fetched,
+            Ok(Err(error)) => {
+                let message =
+                    format!("no access token for Google Cloud: {}", describe_causes(&error.without_url()));
+                return Err(ProviderFailure::new(FailureKind::Connection, message));
+            }
+            Err(_) => {
+                return Err(ProviderFailure::new(
+                    FailureKind::Silent,
+                    "no access token for Google Cloud in time",
+                ));
+            }
+        };
+        credentials.take_reply(&reply, now).ok_or_else(|| failure(format!("status {status}")))
+    }
+
     /// Reads an error reply, up to the limits on size and time.
     async fn refusal(&self, mut incoming: IncomingAnswer) -> ProviderFailure {
         let until = Instant::now() + REFUSAL_TIME.min(self.timeouts.idle);
@@ -253,6 +343,10 @@ impl HttpTransport {
     }
 }
 
+fn content_type_of(headers: &HeaderMap) -> &str {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
 /// Inputs of the time limits before the reply's head.
 #[derive(Clone, Copy, Debug)]
 struct HeadLimits {
@@ -265,6 +359,8 @@ struct HeadLimits {
 #[derive(Debug)]
 pub(crate) struct IncomingAnswer {
     response: Response,
+    /// Decoder of binary frames, if the answer comes in them.
+    frames: Option<EventFrameDecoder>,
     request_id: Option<String>,
     timeouts: AttemptTimeouts,
     /// Deadline of the whole answer.
@@ -275,8 +371,20 @@ pub(crate) struct IncomingAnswer {
 }
 
 impl IncomingAnswer {
-    /// Next bytes; `None` at the end.
+    /// Next bytes; `None` at the end. Binary frames are decoded to server-sent events.
     pub(crate) async fn next(&mut self) -> Result<Option<bytes::Bytes>, ProviderFailure> {
+        loop {
+            let read = self.next_raw().await?;
+            let (Some(bytes), Some(frames)) = (&read, &mut self.frames) else { return Ok(read) };
+            match frames.push(bytes) {
+                Ok(events) if events.is_empty() => {}
+                Ok(events) => return Ok(Some(events.into())),
+                Err(why) => return Err(self.failure(FailureKind::Malformed, why)),
+            }
+        }
+    }
+
+    async fn next_raw(&mut self) -> Result<Option<bytes::Bytes>, ProviderFailure> {
         let AttemptTimeouts { idle, first_event, content_gap, answer, .. } = self.timeouts;
         let gap = if self.has_content { content_gap } else { first_event };
         // A server that never pauses must not hide an expired limit.
@@ -317,13 +425,12 @@ impl IncomingAnswer {
 
     /// True if the head announces an event stream.
     pub(crate) fn is_stream(&self) -> bool {
-        self.content_type().starts_with("text/event-stream")
+        self.frames.is_some() || self.content_type().starts_with("text/event-stream")
     }
 
     /// Content type; empty if the head has none.
     pub(crate) fn content_type(&self) -> &str {
-        let value = self.response.headers().get(CONTENT_TYPE);
-        value.and_then(|value| value.to_str().ok()).unwrap_or_default()
+        content_type_of(self.response.headers())
     }
 
     /// Failure with this reply's request id.

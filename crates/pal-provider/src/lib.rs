@@ -169,6 +169,7 @@ mod api_key;
 mod body_reader;
 mod client_policy;
 mod client_state;
+mod cloud;
 mod endpoint;
 mod http_transport;
 mod parts_body;
@@ -180,9 +181,12 @@ mod request_stagger;
 pub use answer_stream::{AnswerProgress, AnswerStream, RetryWait};
 pub use api_key::ApiKey;
 pub use client_policy::{AttemptTimeouts, ClientPolicy};
+pub use cloud::{AwsCredentials, CloudPlatform, GoogleCredentials, GoogleCredentialsError};
 pub use endpoint::{ANTHROPIC_ADDRESS, EndpointError, OPENAI_ADDRESS, ProviderEndpoint};
 pub use http_transport::ClientError;
 pub use provider_client::{CompleteAnswer, ProviderClient};
-pub use provider_connection::{ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange};
+pub use provider_connection::{
+    ExchangeEnd, ExchangeStep, ProviderConnection, ProviderExchange, SharedPrefix,
+};
 pub use request_encoder::RequestEncoder;
 pub use request_stagger::{RequestStagger, SendPermit};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pal_model::{BlockType, ContentBlock, Usage};
+use pal_model::{BlockType, ContentBlock, Usage, UsageBasis};
 use pal_process::CancelToken;
 use pal_wire::{
     ApiCall, BlockDelta, FailureKind, ProviderFailure, RateLimit, ResponseEnd, ResponseEvent, ResponseStart,
@@ -11,7 +11,9 @@ use pal_wire::{
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
-use crate::{AnswerProgress, ClientPolicy, ProviderClient, ProviderEndpoint, RetryWait};
+use crate::{
+    AnswerProgress, ClientPolicy, ProviderClient, ProviderEndpoint, RequestStagger, RetryWait, SendPermit,
+};
 
 /// Interval of progress ticks.
 const TICK: Duration = Duration::from_secs(1);
@@ -21,6 +23,16 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct ProviderConnection {
     runtime: Runtime,
     client: ProviderClient,
+    stagger: RequestStagger,
+}
+
+/// A prefix that several requests share, and the TTL of its cache entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedPrefix {
+    /// Fingerprint; equal for requests that read one cache entry.
+    pub fingerprint: u128,
+    /// TTL of the cache entry.
+    pub lifetime: Duration,
 }
 
 /// Progress of an answer.
@@ -57,6 +69,21 @@ pub enum ExchangeEnd {
 }
 
 impl ProviderExchange {
+    /// Marks all usage as simulated.
+    fn simulated(mut self) -> ProviderExchange {
+        if let ExchangeEnd::Finished(finished) = &mut self.end {
+            finished.usage.basis = UsageBasis::Simulated;
+        }
+        if let Some(started) = &mut self.started {
+            started.usage.basis = UsageBasis::Simulated;
+        }
+        self
+    }
+
+    fn cancelled() -> ProviderExchange {
+        ProviderExchange { started: None, blocks: Vec::new(), end: ExchangeEnd::Cancelled }
+    }
+
     /// Usage, as far as known.
     pub fn usage(&self) -> Option<&Usage> {
         match &self.end {
@@ -76,7 +103,7 @@ impl ProviderConnection {
         policy: ClientPolicy,
     ) -> Result<ProviderConnection, String> {
         let client = ProviderClient::new(endpoint, policy).map_err(|error| error.to_string())?;
-        Ok(ProviderConnection { runtime, client })
+        Ok(ProviderConnection { runtime, client, stagger: RequestStagger::default() })
     }
 
     /// Endpoint.
@@ -96,20 +123,43 @@ impl ProviderConnection {
         cancel: &CancelToken,
         tell: &mut dyn FnMut(ExchangeStep<'_>),
     ) -> ProviderExchange {
+        self.exchange_in_turn(call, None, cancel, tell)
+    }
+
+    /// Like [`ProviderConnection::exchange`], but waits while another request with the same prefix is without an answer:
+    /// from then on its cache entry can be read (§5.7).
+    pub fn exchange_in_turn(
+        &self,
+        call: ApiCall,
+        shared: Option<SharedPrefix>,
+        cancel: &CancelToken,
+        tell: &mut dyn FnMut(ExchangeStep<'_>),
+    ) -> ProviderExchange {
         let wish = Arc::new(Notify::new());
         let watch = {
             let wish = Arc::clone(&wish);
             cancel.watch(move || wish.notify_one())
         };
-        let exchange = self.runtime.block_on(exchange(&self.client, call, &wish, tell));
+        let exchange = self.runtime.block_on(async {
+            let permit = match shared {
+                Some(shared) => tokio::select! {
+                    biased;
+                    () = wish.notified() => return ProviderExchange::cancelled(),
+                    permit = self.stagger.acquire(shared.fingerprint, shared.lifetime) => Some(permit),
+                },
+                None => None,
+            };
+            exchange(&self.client, call, permit, &wish, tell).await
+        });
         drop(watch);
-        exchange
+        if self.endpoint().is_simulated() { exchange.simulated() } else { exchange }
     }
 }
 
 async fn exchange(
     client: &ProviderClient,
     call: ApiCall,
+    mut permit: Option<SendPermit>,
     wish: &Notify,
     tell: &mut dyn FnMut(ExchangeStep<'_>),
 ) -> ProviderExchange {
@@ -136,7 +186,10 @@ async fn exchange(
             Some(AnswerProgress::Event(event)) => {
                 tell(ExchangeStep::Event(&event));
                 match event {
-                    ResponseEvent::Started(started) => kept.started = Some(started),
+                    ResponseEvent::Started(started) => {
+                        permit.iter_mut().for_each(SendPermit::mark_begun);
+                        kept.started = Some(started);
+                    }
                     ResponseEvent::BlockStart { index, kind, .. } => kept.opened(index, kind),
                     ResponseEvent::BlockDelta { index, delta: BlockDelta::Text(text) } => {
                         kept.grew(index, &text)

@@ -6,6 +6,11 @@ use pal_model::{
     BlockType, Content, ContentBlock, EntryBody, LogEntry, MessageOrigin, object_fields, unescape,
 };
 
+/// Last sentence of an answer with passages.
+pub(crate) const ANSWER_END: &str = "An entry is shown whole with `entry` set to its id.";
+/// Advice of an answer without passages.
+pub(crate) const EMPTY_ADVICE: &str = "Try fewer or other words: names, paths, words of an error message.";
+
 /// Maximum characters of a tool name.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -69,6 +74,20 @@ pub struct EntryPart {
     pub speaker: PartSpeaker,
     /// Text, verbatim.
     pub text: String,
+}
+
+impl EntryPart {
+    /// Returns true for a call of the recall tool and for its answer: a search must not find itself.
+    pub(crate) fn is_recall(&self) -> bool {
+        match &self.speaker {
+            PartSpeaker::Call(tool) => {
+                let tool = tool.to_ascii_lowercase();
+                tool == "recall" || tool.ends_with("__recall")
+            }
+            PartSpeaker::Tool => self.text.contains(ANSWER_END) || self.text.contains(EMPTY_ADVICE),
+            _ => false,
+        }
+    }
 }
 
 /// Readable parts of an entry, in order. Skips empty ones.

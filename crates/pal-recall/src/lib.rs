@@ -21,7 +21,9 @@
 //!
 //! let mut recall = Recall::of_project(project.path());
 //! recall.update(&mut |_| true).unwrap();
-//! let found = recall.search(&RecallQuery { query: "which port", session: None, limit: 5, context_lines: 2, now }).unwrap();
+//! let query =
+//!     RecallQuery { query: "which port", session: None, limit: 5, context_lines: 2, now, caller: None };
+//! let found = recall.search(&query).unwrap();
 //! assert_eq!(found.passages[0].passage.text, "The port is 4010.");
 //! ```
 
@@ -29,6 +31,7 @@ mod entry_parts;
 mod index_update;
 mod passage;
 mod passage_search;
+mod quoted_phrases;
 mod recall_answer;
 mod session_description;
 mod session_files;
@@ -38,7 +41,7 @@ mod unindexed_search;
 pub use entry_parts::{EntryPart, PartSpeaker, entry_parts};
 pub use index_update::{IndexProgress, IndexUpdate};
 pub use passage::Passage;
-pub use passage_search::{EntryWindow, PassageHit, RecallQuery, RecallResults, RecalledEntry};
+pub use passage_search::{EntryWindow, PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry};
 pub use recall_answer::{RecallRequest, RecallScope, answer_request};
 pub use session_description::SessionDescription;
 pub use session_files::project_and_session;

@@ -12,6 +12,7 @@ use crate::Recall;
 use crate::entry_parts::{EntryPart, PartSpeaker, entry_parts};
 use crate::index_update::description_note_name;
 use crate::passage::{Passage, passage};
+use crate::quoted_phrases::QuotedPhrases;
 use crate::session_description::SessionDescription;
 use crate::session_files::session_and_agent;
 use crate::text_chunks::{CHUNK, text_of};
@@ -24,13 +25,16 @@ const EXAMINED_FACTOR: usize = 4;
 const RECENCY_BONUS_MAX: f64 = 0.3;
 const RECENCY_HALF_LIFE_DAYS: f64 = 30.0;
 const DAY_MS: f64 = 86_400_000.0;
+/// Bytes around a document in which a phrase may begin or end.
+const PHRASE_BYTES_MAX: usize = 400;
 /// Bytes of a file that are read around a chunk.
 const CONTEXT_BYTES: u64 = 8_192;
 
 /// Parameters of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct RecallQuery<'a> {
-    /// Words in any order. There are no operators.
+    /// Words in any order; phrases in double quotes must stand in the text as they are. There are no other
+    /// operators.
     pub query: &'a str,
     /// Session to search; none for all.
     pub session: Option<&'a str>,
@@ -40,6 +44,18 @@ pub struct RecallQuery<'a> {
     pub context_lines: usize,
     /// Current time, for the recency bonus.
     pub now: Timestamp,
+    /// Model that searches; none for a person.
+    pub caller: Option<RecallCaller<'a>>,
+}
+
+/// A model that searches.
+#[derive(Clone, Copy, Debug)]
+pub struct RecallCaller<'a> {
+    /// Session id.
+    pub session: &'a str,
+    /// Entries to ignore: the prompt that it works on and the response that makes the call repeat the words of the
+    /// query without an answer.
+    pub ignored: &'a [EntryId],
 }
 
 /// Result of a search.
@@ -147,15 +163,16 @@ pub(crate) fn search_index(
     wanted: &RecallQuery<'_>,
 ) -> Result<RecallResults, SearchError> {
     let mut looking = PassageSearch::new(index, sessions, wanted);
-    let strict = looking.places(&looking.hits(MatchMode::All)?);
+    let strict = looking.places(&looking.hits(MatchMode::All)?, true);
     if !strict.is_empty() {
         return Ok(looking.best(strict, false));
     }
+    // Without the quoted phrases, text with all words comes first.
     let mut hits = looking.hits(MatchMode::Any)?;
     if hits.is_empty() {
         hits = looking.hits(MatchMode::Prefixes)?;
     }
-    let places = looking.places(&hits);
+    let places = looking.places(&hits, false);
     Ok(looking.best(places, true))
 }
 
@@ -226,6 +243,7 @@ struct PassageSearch<'a> {
     sessions: &'a Path,
     wanted: &'a RecallQuery<'a>,
     matcher: WordMatcher,
+    phrases: QuotedPhrases,
     within: String,
     readers: HashMap<String, Option<LogReader>>,
     descriptions: HashMap<String, SessionDescription>,
@@ -238,6 +256,7 @@ impl<'a> PassageSearch<'a> {
             sessions,
             wanted,
             matcher: WordMatcher::new(wanted.query),
+            phrases: QuotedPhrases::of(wanted.query),
             within: wanted.session.map_or(String::new(), |session| format!("{session}/")),
             readers: HashMap::new(),
             descriptions: HashMap::new(),
@@ -250,16 +269,22 @@ impl<'a> PassageSearch<'a> {
             mode: fit,
             key_prefix: &self.within,
             weights: &WEIGHTS,
-            limit: self.wanted.limit.saturating_mul(EXAMINED_FACTOR).max(20),
+            limit: self.wanted.limit.saturating_mul(self.examined_factor()).max(20),
         })
     }
 
-    /// Passages of hits. Skips those whose source no longer exists.
-    fn places(&mut self, hits: &[SearchHit]) -> Vec<PassageHit> {
+    /// Many texts have the words of a phrase, and few the phrase.
+    fn examined_factor(&self) -> usize {
+        if self.phrases.is_empty() { EXAMINED_FACTOR } else { EXAMINED_FACTOR * 10 }
+    }
+
+    /// Passages of hits, on request only those with the quoted phrases. Skips those whose source no longer
+    /// exists.
+    fn places(&mut self, hits: &[SearchHit], needs_phrases: bool) -> Vec<PassageHit> {
         let mut seen = HashSet::new();
         let mut places = Vec::new();
         for hit in hits {
-            let Some(place) = self.place(hit) else { continue };
+            let Some(place) = self.place(hit, needs_phrases) else { continue };
             // Forked sessions share entries, and adjacent chunks share lines.
             let words = (place.entry, place.passage.text.clone());
             if seen.insert(words) {
@@ -269,20 +294,30 @@ impl<'a> PassageSearch<'a> {
         places
     }
 
-    fn place(&mut self, hit: &SearchHit) -> Option<PassageHit> {
+    fn place(&mut self, hit: &SearchHit, needs_phrases: bool) -> Option<PassageHit> {
         let key = DocumentKey::read(&hit.key)?;
         let file = self.sessions.join(key.name);
         let reader = self.readers.entry(key.name.to_owned()).or_insert_with(|| LogReader::open(&file).ok());
         let reader = reader.as_ref()?;
-        let location = match key.within {
-            Some(within) => {
-                find_in_log(reader, key.offset, within, &self.matcher, self.wanted.context_lines)?
-            }
-            None => find_in_text(reader, key.offset, &self.matcher, self.wanted.context_lines)?,
+        let terms = SearchTerms {
+            matcher: &self.matcher,
+            phrases: &self.phrases,
+            context_lines: self.wanted.context_lines,
         };
-        let PassageLocation { speaker, at, entry, offset, passage, words } = location;
+        let location = match key.within {
+            Some(within) => find_in_log(reader, key.offset, within, &terms)?,
+            None => find_in_text(reader, key.offset, &terms)?,
+        };
+        let PassageLocation { speaker, at, entry, offset, passage, words, has_phrases } = location;
+        if needs_phrases && !has_phrases {
+            return None;
+        }
         let at = at.or_else(|| modified(&file));
         let (session, agent) = session_and_agent(key.name);
+        let ignored = self.wanted.caller.map_or(&[][..], |caller| caller.ignored);
+        if entry.is_some_and(|entry| ignored.contains(&entry)) {
+            return None;
+        }
         let description = self.description(session);
         let session = session.to_owned();
         let score = hit.score * recency_factor(at, self.wanted.now);
@@ -334,6 +369,30 @@ struct PassageLocation {
     offset: u64,
     passage: Passage,
     words: usize,
+    /// True if the text around it contains the quoted phrases.
+    has_phrases: bool,
+}
+
+/// Terms of a search, and the context to show.
+struct SearchTerms<'a> {
+    matcher: &'a WordMatcher,
+    phrases: &'a QuotedPhrases,
+    context_lines: usize,
+}
+
+impl SearchTerms<'_> {
+    /// Best passage of a document, its number of words, and whether the document has the phrases.
+    fn passage(&self, text: &str, document: Range<usize>) -> (Passage, usize, bool) {
+        // A phrase may cross the border of two documents.
+        let start = text.floor_char_boundary(document.start.saturating_sub(PHRASE_BYTES_MAX));
+        let end = text.ceil_char_boundary((document.end + PHRASE_BYTES_MAX).min(text.len()));
+        let around = text.get(start..end).unwrap_or_default();
+        let has_phrases = self.phrases.are_in(around);
+        let phrase = self.phrases.first_in(around).filter(|_| has_phrases);
+        let within = phrase.map_or(document, |phrase| start + phrase.start..start + phrase.end);
+        let (passage, words) = passage(text, within, self.matcher, self.context_lines);
+        (passage, words, has_phrases)
+    }
 }
 
 /// Finds a passage in one part of an entry.
@@ -341,22 +400,18 @@ fn find_in_log(
     reader: &LogReader,
     offset: u64,
     (part, from): (usize, usize),
-    matcher: &WordMatcher,
-    around: usize,
+    terms: &SearchTerms<'_>,
 ) -> Option<PassageLocation> {
     let entry = reader.entry_at(offset).ok()??;
-    let EntryPart { speaker, text } = entry_parts(&entry).into_iter().nth(part)?;
-    let (passage, words) = passage(&text, stretch(&text, from), matcher, around);
-    Some(PassageLocation { speaker, at: Some(entry.at), entry: Some(entry.id), offset, passage, words })
+    let part = entry_parts(&entry).into_iter().nth(part).filter(|part| !part.is_recall())?;
+    let EntryPart { speaker, text } = part;
+    let (passage, words, has_phrases) = terms.passage(&text, stretch(&text, from));
+    let (at, entry) = (Some(entry.at), Some(entry.id));
+    Some(PassageLocation { speaker, at, entry, offset, passage, words, has_phrases })
 }
 
 /// Finds a passage in a separate file.
-fn find_in_text(
-    reader: &LogReader,
-    offset: u64,
-    matcher: &WordMatcher,
-    around: usize,
-) -> Option<PassageLocation> {
+fn find_in_text(reader: &LogReader, offset: u64, terms: &SearchTerms<'_>) -> Option<PassageLocation> {
     let start = offset.saturating_sub(CONTEXT_BYTES);
     let bytes = reader.bytes(start, offset + CHUNK as u64 + CONTEXT_BYTES).ok()?;
     // Skip a partial first line.
@@ -366,10 +421,11 @@ fn find_in_text(
     };
     let text = text_of(&bytes[skip..]);
     let from = ((offset - start) as usize).saturating_sub(skip);
-    let (passage, words) = passage(&text, stretch(&text, from), matcher, around);
+    let (passage, words, has_phrases) = terms.passage(&text, stretch(&text, from));
     let before: usize = text.split('\n').take(passage.line - 1).map(|line| line.len() + 1).sum();
     let offset = start + (skip + before) as u64;
-    Some(PassageLocation { speaker: PartSpeaker::Output, at: None, entry: None, offset, passage, words })
+    let speaker = PartSpeaker::Output;
+    Some(PassageLocation { speaker, at: None, entry: None, offset, passage, words, has_phrases })
 }
 
 /// Byte range of a document in its text.

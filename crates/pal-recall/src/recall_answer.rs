@@ -4,8 +4,9 @@ use pal_model::{EntryId, Timestamp, quote_name};
 use serde::Deserialize;
 
 use crate::Recall;
+use crate::entry_parts::{ANSWER_END, EMPTY_ADVICE};
 use crate::index_update::IndexProgress;
-use crate::passage_search::{PassageHit, RecallQuery, RecallResults, RecalledEntry};
+use crate::passage_search::{PassageHit, RecallCaller, RecallQuery, RecallResults, RecalledEntry};
 
 /// Default and maximum number of passages.
 const HITS_DEFAULT: usize = 10;
@@ -51,16 +52,17 @@ pub enum RecallScope {
     Project,
 }
 
-/// Answers a request from several indexes; the error is a text for the model. `own` is the calling session,
-/// which is the default scope.
+/// Answers a request from several indexes; the error is a text for the model. The default scope is the project:
+/// the calling session rarely says by itself what it asks for.
 pub fn answer_request(
     recalls: &mut [Recall],
-    own: Option<&str>,
+    caller: Option<RecallCaller<'_>>,
     request: &RecallRequest,
     now: Timestamp,
     go_on: &mut dyn FnMut(IndexProgress) -> bool,
 ) -> Result<String, String> {
     let wrong = |error: crate::SearchError| error.to_string();
+    let own = caller.map(|caller| caller.session);
     let mut is_behind = false;
     for recall in recalls.iter_mut() {
         is_behind |= recall.update(go_on).map_err(wrong)?.is_behind;
@@ -69,8 +71,9 @@ pub fn answer_request(
         (Some(id), _) => show_entry(recalls, id, request)?,
         (None, Some(query)) if !query.trim().is_empty() => {
             let most = request.limit.unwrap_or(HITS_DEFAULT).clamp(1, HITS_MAX);
-            let session = own.filter(|_| request.scope != Some(RecallScope::Project));
-            let wanted = RecallQuery { query, session, limit: most, context_lines: CONTEXT_LINES, now };
+            let session = own.filter(|_| request.scope == Some(RecallScope::Session));
+            let wanted =
+                RecallQuery { query, session, limit: most, context_lines: CONTEXT_LINES, now, caller };
             let mut found = RecallResults::default();
             for recall in recalls {
                 found.join(recall.search(&wanted).map_err(wrong)?, most);
@@ -93,13 +96,11 @@ fn format_results(found: &RecallResults, wanted: &RecallQuery<'_>, own: Option<&
             (Some(_), _) => " Earlier sessions are searched with `scope` set to `project`.",
             _ => "",
         };
-        return format!(
-            "Nothing in {place} holds {query}. Try fewer or other words: names, paths, words of an error message.{wider}"
-        );
+        return format!("Nothing in {place} holds {query}. {EMPTY_ADVICE}{wider}");
     }
     let mut text = match found.is_partial {
         true => format!(
-            "No place in {place} holds all the words of {query}. These hold some of them, the best first:\n"
+            "No place in {place} holds all of {query}. These hold some of its words, the best first:\n"
         ),
         false => format!("{} in {place}, the best first:\n", count_places(found.passages.len())),
     };
@@ -111,7 +112,8 @@ fn format_results(found: &RecallResults, wanted: &RecallQuery<'_>, own: Option<&
         }
         text.push_str(&passage);
     }
-    text.push_str("\nAn entry is shown whole with `entry` set to its id.");
+    text.push('\n');
+    text.push_str(ANSWER_END);
     text
 }
 

@@ -17,7 +17,7 @@ pub struct SessionDescription {
     /// Start of the first prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
-    /// Working directory at the start.
+    /// Directory that the session belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
 }
@@ -32,8 +32,9 @@ impl SessionDescription {
     pub(crate) fn update_from_entry(&mut self, entry: &LogEntry) -> bool {
         let before = self.clone();
         match &entry.body {
-            EntryBody::Session(session) if self.directory.is_none() => {
-                self.directory.clone_from(&session.cwd);
+            EntryBody::Session(session) => {
+                // A fork continues the session in another directory.
+                self.directory = session.cwd.clone().or(self.directory.take());
                 let title = session.title.as_deref().filter(|title| !title.trim().is_empty());
                 self.title = title.map(one_line_title).or(self.title.take());
             }

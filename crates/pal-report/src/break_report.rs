@@ -69,7 +69,7 @@ impl BreakReport<'_> {
         let mut value = json!({
             "request": row.number, "source": row.source, "model": row.model, "started": row.started,
             "tokens": what.tokens, "cost": what.cost, "cause": what.cause.name(), "details": what.cause,
-            "why": sanitize(&what.cause.to_string()), "provider": what.provider, "diff": what.diff, "recorded": cache_drop.is_recorded,
+            "why": sanitize(&what.reason()), "also": what.also, "provider": what.provider, "diff": what.diff, "recorded": cache_drop.is_recorded,
         });
         if let (Some(directory), Some(path)) = (self.diff_directory(), &what.diff) {
             value["diff_text"] = json!(request_diff::read_diff(directory, path).ok());
@@ -135,7 +135,7 @@ impl BreakPage<'_> {
         writeln!(out)?;
         let place = self.style.bold(&format!("request {}{whom}", row.number));
         writeln!(out, "{place}  {when}  {} tokens, {cost}", group_digits(what.tokens))?;
-        for line in wrap_lines(&sanitize(&what.cause.to_string()), self.columns - INDENT.len()) {
+        for line in wrap_lines(&sanitize(&what.reason()), self.columns - INDENT.len()) {
             writeln!(out, "{INDENT}{}", self.style.yellow(&line))?;
         }
         if let Some(provider) = &what.provider {

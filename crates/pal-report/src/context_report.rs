@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pal_project::ProjectSnapshot;
-use pal_prompt::{AssembledPrefix, MemoryIndex, PrefixOmission};
+use pal_prompt::{AssembledPrefix, MemoryIndex, PrefixOmission, PrefixProfile};
 use pal_view::{Category, ContextSize, Request, View, WindowLimits};
 use serde_json::Value;
 
@@ -124,6 +124,12 @@ impl ContextReport {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         context_text::write_text(self, home, style, columns, is_brief, out)
+    }
+
+    /// Profile of the session's prefix.
+    pub(crate) fn profile(&self) -> PrefixProfile {
+        let prefix = self.view.prefix();
+        PrefixProfile::from_name(prefix.and_then(|prefix| prefix.notes.profile.as_deref()))
     }
 
     /// Returns the report as one JSON object.

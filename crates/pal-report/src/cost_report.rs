@@ -106,6 +106,14 @@ impl CostPage<'_> {
                 group_digits(all.additional)
             )?;
         }
+        if all.estimated > 0 {
+            let requests = count_noun(all.estimated as usize, "request");
+            writeln!(out, "  output tokens of {requests} are estimated: the transcript has placeholders")?;
+        }
+        if all.simulated > 0 {
+            let requests = count_noun(all.simulated as usize, "request");
+            writeln!(out, "  {requests} went to the simulator: that money was not spent")?;
+        }
         Ok(())
     }
 

@@ -101,13 +101,15 @@ impl<'a> SessionTranscript<'a> {
         let mut writing =
             TranscriptBuilder { items: Vec::new(), calls: HashMap::new(), responses: 0, newest: None };
         entries.iter().for_each(|entry| writing.entry(entry, &ledger));
-        let began = entries.iter().find_map(|entry| match &entry.body {
+        let mut starts = entries.iter().filter_map(|entry| match &entry.body {
             EntryBody::Session(session) => Some(session),
             _ => None,
         });
+        let began = starts.next();
+        let newest = starts.next_back().or(began);
         SessionTranscript {
             name: session_name(entries, path),
-            cwd: began.and_then(|began| began.cwd.clone()),
+            cwd: newest.and_then(|start| start.cwd.clone()),
             program: began.map(|began| began.program.clone()).filter(|program| !program.is_empty()),
             items: writing.items,
             entries,
@@ -327,7 +329,7 @@ impl TranscriptBuilder {
             let tokens = group_digits(fall.cache_break.tokens);
             self.note(
                 entry,
-                format!("{tokens} fewer tokens read from the cache: {}.", fall.cache_break.cause),
+                format!("{tokens} fewer tokens read from the cache: {}.", fall.cache_break.reason()),
             );
         }
     }

@@ -48,7 +48,13 @@ impl SessionSummary {
         if digest.spent.responses > 0 {
             let more = if digest.unpriced > 0 { " and more" } else { "" };
             let cost = digest.cost().map(|cost| format!("{}{more}", format_usd(cost)));
-            facts.push(cost.unwrap_or_else(|| String::from("price unknown")));
+            let simulated = format!("{} simulated", format_usd(digest.simulated_cost));
+            match cost {
+                Some(cost) if digest.simulated > 0 => facts.push(format!("{cost} and {simulated}")),
+                Some(cost) => facts.push(cost),
+                None if digest.simulated > 0 => facts.push(simulated),
+                None => facts.push(String::from("price unknown")),
+            }
             facts.push(format!("{} tokens", format_count(digest.tokens())));
         }
         facts.push(match digest.entries {
@@ -71,7 +77,8 @@ impl SessionSummary {
                 "input_tokens": spent.input_tokens, "cache_creation_input_tokens": spent.cache_creation_input_tokens,
                 "cache_read_input_tokens": spent.cache_read_input_tokens, "output_tokens": spent.output_tokens,
             },
-            "cost_usd": digest.cost(), "unpriced_responses": digest.unpriced, "model": digest.model,
+            "cost_usd": digest.cost(), "simulated_cost_usd": (digest.simulated > 0).then_some(digest.simulated_cost),
+            "unpriced_responses": digest.unpriced, "model": digest.model,
             "cwd": digest.session.as_ref().and_then(|session| session.cwd.clone()),
             "program": digest.session.as_ref().map(|session| session.program.clone()),
             "foreign_id": digest.session.as_ref().and_then(|session| session.foreign_id.clone()),

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pal_model::{EntryBody, LogEntry, SessionStart, SharedText};
 use pal_project::find_project;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use pal_store::read_session_entry;
 
 /// A session on disk.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,16 +51,6 @@ pub fn project_sessions(home: &Path, directory: &Path) -> (PathBuf, Vec<StoredSe
         }
     }
     (project, Vec::new())
-}
-
-/// Reads the session entry of a log, which is its first line; none if that cannot be read.
-pub fn read_session_entry(log: &Path) -> Option<SessionStart> {
-    let mut line = String::new();
-    BufReader::new(File::open(log).ok()?.take(64 << 10)).read_line(&mut line).ok()?;
-    match LogEntry::parse(SharedText::from(line.trim_end())) {
-        Ok(LogEntry { body: EntryBody::Session(session), .. }) => Some(session),
-        _ => None,
-    }
 }
 
 /// Lists the sessions in the directory of a project.

@@ -62,6 +62,8 @@ switches! {
     Hooks = "hooks",
     /// Pages are fetched.
     WebFetch = "web_fetch",
+    /// The provider searches the web.
+    WebSearch = "web_search",
     /// Commands run in the background.
     Background = "background",
     /// Agents are sent.
@@ -117,6 +119,7 @@ impl KillSwitch {
         matches!(
             self,
             KillSwitch::WebFetch
+                | KillSwitch::WebSearch
                 | KillSwitch::Background
                 | KillSwitch::Agents
                 | KillSwitch::Mcp

@@ -3,32 +3,26 @@
 //! A server may have a smaller window than the model's card says. The next session at the same endpoint starts with what an
 //! earlier one found out. The file is kept in the home directory; deleting it forgets everything.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::text_file::{replace_text, text_of};
+use crate::endpoint_table::EndpointTable;
 
 /// Name of the file in the home directory.
 const FILE: &str = "learned-windows.json";
 
-/// Windows in tokens, by endpoint, then by model.
-type WindowTable = BTreeMap<String, BTreeMap<String, u64>>;
-
-/// The learned windows of a home directory.
+/// The learned windows of a home directory, in tokens.
 #[derive(Clone, Debug)]
-pub struct LearnedWindows {
-    path: PathBuf,
-}
+pub struct LearnedWindows(EndpointTable<u64>);
 
 impl LearnedWindows {
     /// Uses the file of a home directory; it need not exist.
     pub fn in_home(home: &Path) -> LearnedWindows {
-        LearnedWindows { path: home.join(FILE) }
+        LearnedWindows(EndpointTable::new(home.join(FILE)))
     }
 
     /// Window of a model at an endpoint, if a provider stated one. An unreadable file counts as empty.
     pub fn find(&self, endpoint: &str, model: &str) -> Option<u64> {
-        self.read().get(endpoint)?.get(model).copied().filter(|window| *window > 0)
+        self.0.find(endpoint, model).filter(|window| *window > 0)
     }
 
     /// Stores a window; returns whether that is news.
@@ -37,17 +31,7 @@ impl LearnedWindows {
     ///
     /// If the file cannot be written.
     pub fn learn(&self, endpoint: &str, model: &str, window: u64) -> std::io::Result<bool> {
-        let mut table = self.read();
-        let known = table.entry(endpoint.to_owned()).or_default().insert(model.to_owned(), window);
-        if known == Some(window) {
-            return Ok(false);
-        }
-        replace_text(&self.path, &serde_json::to_string_pretty(&table)?)?;
-        Ok(true)
-    }
-
-    fn read(&self) -> WindowTable {
-        text_of(&self.path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+        self.0.change(endpoint, model, |known| *known = window)
     }
 }
 

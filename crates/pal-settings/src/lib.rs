@@ -14,10 +14,15 @@
 //! ```
 
 mod allowed_rules;
+mod context_settings;
+mod endpoint_table;
 mod error;
+mod include_answers;
 mod kill_switches;
+mod learned_factors;
 mod learned_windows;
 mod mcp_settings;
+mod refreshed_cards;
 mod resolve;
 mod rule_check;
 mod setting_keys;
@@ -32,16 +37,19 @@ mod trust;
 
 pub use allowed_rules::{allow, allow_and_tell};
 pub use error::SettingsError;
+pub use include_answers::{AnsweredIncludes, IncludeAnswers};
 pub use kill_switches::{KillSwitch, KillSwitches};
+pub use learned_factors::LearnedFactors;
 pub use learned_windows::LearnedWindows;
 pub use mcp_settings::{McpSettings, ProjectSettings};
+pub use refreshed_cards::{MODEL_PROVIDERS, RefreshedCards};
 pub use resolve::SettingEntry;
 pub use setting_keys::{DEFAULT_MODEL, FormerNames, SETTING_KEYS, SettingKey};
 pub use setting_kind::SettingKind;
 pub use settings::{
-    EstimatorSetting, GitSettings, InstructionSettings, MemorySettings, NoteSettings, NoteWriter,
-    OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints, ProviderSecrets, ResponseLimits,
-    SandboxSetting, SandboxSettings, Settings, SpendingLimits,
+    BedrockSettings, EstimatorSetting, GitSettings, InstructionSettings, MemorySettings, NoteSettings,
+    NoteWriter, OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints, ProviderSecrets,
+    ResponseLimits, SandboxSetting, SandboxSettings, Settings, SpendingLimits, VertexSettings,
 };
 pub use sources::{FlagSetting, ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource};
 pub use telemetry_settings::{LogSettings, TelemetrySettings};

@@ -19,6 +19,10 @@ pub enum SettingKind {
     Dollars,
     /// A number from 0 to 1.
     Fraction,
+    /// An integer from 1 to 100.
+    Percent,
+    /// Positive integers by name.
+    Integers,
     /// A non-empty string.
     Text,
     /// One of these words.
@@ -55,6 +59,8 @@ impl SettingKind {
             SettingKind::Integer { from } => format!("an integer of at least {from}"),
             SettingKind::Dollars => "an amount in US dollars above 0".into(),
             SettingKind::Fraction => "a number from 0 to 1".into(),
+            SettingKind::Percent => "an integer from 1 to 100".into(),
+            SettingKind::Integers => "a table of integers of at least 1, by name".into(),
             SettingKind::Text => "a string".into(),
             SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
             SettingKind::Url => "a URL that starts with http:// or https://".into(),
@@ -88,6 +94,10 @@ impl SettingKind {
                 value.as_f64().is_some_and(|dollars| dollars > 0.0 && dollars.is_finite())
             }
             SettingKind::Fraction => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
+            SettingKind::Percent => value.as_u64().is_some_and(|percent| (1..=100).contains(&percent)),
+            SettingKind::Integers => value.as_object().is_some_and(|named| {
+                named.values().all(|value| value.as_u64().is_some_and(|count| count >= 1))
+            }),
             SettingKind::Text => value.as_str().is_some_and(|text| !text.trim().is_empty()),
             SettingKind::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             SettingKind::Url => value.as_str().is_some_and(is_url),
@@ -118,7 +128,9 @@ impl SettingKind {
                 "0" | "false" | "no" | "off" => json!(false),
                 _ => return Err("1 or 0".into()),
             },
-            SettingKind::Integer { .. } => text.parse::<u64>().map_or(Value::Null, Value::from),
+            SettingKind::Integer { .. } | SettingKind::Percent => {
+                text.parse::<u64>().map_or(Value::Null, Value::from)
+            }
             SettingKind::Dollars | SettingKind::Fraction => {
                 text.parse::<f64>().map_or(Value::Null, Value::from)
             }
@@ -134,7 +146,7 @@ impl SettingKind {
             SettingKind::Texts | SettingKind::Paths | SettingKind::Rules | SettingKind::Subsystems => {
                 text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
             }
-            SettingKind::Thresholds | SettingKind::Hooks | SettingKind::Servers => {
+            SettingKind::Integers | SettingKind::Thresholds | SettingKind::Hooks | SettingKind::Servers => {
                 serde_json::from_str(text).unwrap_or(Value::Null)
             }
         };

@@ -1,9 +1,11 @@
 //! Entries as the types that the program works with. What is here was checked by its kind.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pal_view::CompactionThreshold;
 use serde_json::Value;
+use smol_str::SmolStr;
 
 use crate::resolve::SettingEntry;
 use crate::sources::{ResolvedSetting, SettingOrigin, absolute};
@@ -37,6 +39,13 @@ impl SettingValues<'_> {
 
     pub(crate) fn count(&self, name: &str) -> Option<u64> {
         self.value(name).as_u64()
+    }
+
+    /// Integers of a table, by name.
+    pub(crate) fn counts(&self, name: &str) -> BTreeMap<SmolStr, u64> {
+        let value = self.value(name);
+        let named = value.as_object().into_iter().flatten();
+        named.filter_map(|(name, value)| Some((SmolStr::new(name), value.as_u64()?))).collect()
     }
 
     pub(crate) fn number(&self, name: &str) -> Option<f64> {

@@ -40,6 +40,8 @@ pub struct Settings {
     pub notes: NoteSettings,
     /// Daily token budget of background work.
     pub background_tokens_daily: u64,
+    /// Sections of the system prompt that the user chooses.
+    pub prompt: PromptSettings,
     /// Extraction and consolidation of memories.
     pub memory: MemorySettings,
     /// Interval of progress lines of agents by the small model.
@@ -48,6 +50,8 @@ pub struct Settings {
     pub effort: Option<SmolStr>,
     /// TTL of cache breakpoints.
     pub cache_ttl: CacheTtl,
+    /// The account has used up its prepaid quota.
+    pub is_in_overage: bool,
     /// Maximum retries of a request that failed before its response began.
     pub max_retries: u32,
     /// Where providers are asked.
@@ -60,6 +64,8 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     /// Allows pages of this machine and its local network.
     pub web_private_addresses: bool,
+    /// Asks the provider about a model without a card.
+    pub refresh_models: bool,
     /// Tools that the model finds by searching instead of having them in its list.
     pub deferred_tools: Vec<String>,
     /// Variables that commands do not get to see.
@@ -74,12 +80,8 @@ pub struct Settings {
     pub spending: SpendingLimits,
     /// Token estimator.
     pub estimator: EstimatorSetting,
-    /// Context policy.
+    /// Context policy by name; [`Settings::context_policy`] has its figures.
     pub policy: PolicySetting,
-    /// Weight of re-reading dropped content in the cost-aware policy, from 0 to 1.
-    pub loss_weight: f64,
-    /// Lets the cost-aware policy keep the prompt cache alive during pauses.
-    pub cache_keepalive: bool,
     /// Instruction files.
     pub instructions: InstructionSettings,
     /// Git queries at session start.
@@ -134,6 +136,38 @@ pub struct ProviderEndpoints {
     pub openai: Option<String>,
     /// Allows unencrypted HTTP to other machines.
     pub allows_plain_http: bool,
+    /// Amazon Bedrock.
+    pub bedrock: BedrockSettings,
+    /// Google Vertex AI.
+    pub vertex: VertexSettings,
+}
+
+/// Settings of Amazon Bedrock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BedrockSettings {
+    /// AWS region.
+    pub region: Option<String>,
+    /// Profile in the credentials file.
+    pub profile: String,
+    /// Base URL; that of the region if there is none.
+    pub base_url: Option<String>,
+    /// Ids of models, each as `NAME=ID`.
+    pub models: Vec<String>,
+}
+
+/// Settings of Google Vertex AI.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VertexSettings {
+    /// Google Cloud project.
+    pub project: Option<String>,
+    /// Region.
+    pub region: String,
+    /// Base URL; that of the region if there is none.
+    pub base_url: Option<String>,
+    /// Ids of models, each as `NAME=ID`.
+    pub models: Vec<String>,
+    /// Credentials file.
+    pub credentials: Option<PathBuf>,
 }
 
 /// Keys of providers; their `Debug` form is masked.
@@ -145,6 +179,14 @@ pub struct ProviderSecrets {
     pub anthropic_auth_token: Option<SecretString>,
     /// The key for GPT.
     pub openai_api_key: Option<SecretString>,
+    /// AWS access key id.
+    pub aws_access_key_id: Option<SecretString>,
+    /// AWS secret access key.
+    pub aws_secret_access_key: Option<SecretString>,
+    /// AWS session token.
+    pub aws_session_token: Option<SecretString>,
+    /// Access token for Google Cloud.
+    pub google_access_token: Option<SecretString>,
     /// Headers for the collector of figures.
     pub telemetry_headers: Option<SecretString>,
 }
@@ -195,12 +237,31 @@ pub struct SpendingLimits {
     pub tokens_max: Option<u64>,
     /// Most US dollars of a session.
     pub cost_usd_max: Option<f64>,
+    /// Token budget that the model sees.
+    pub task_budget: Option<u64>,
     /// Most tokens of one answer.
     pub output_tokens_max: u64,
     /// Answers in a row that bring nothing new before a run ends.
     pub stalled_turns_max: u64,
     /// Answers in a row without a call that succeeds with a new result before a run ends.
     pub fruitless_turns_max: u64,
+}
+
+/// Sections of the system prompt that the user chooses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PromptSettings {
+    /// Language that the agent writes in.
+    pub language: Option<String>,
+    /// Name of the output style.
+    pub output_style: Option<String>,
+    /// Gives each session a directory for temporary files.
+    pub scratchpad: bool,
+    /// Directs subagents instead of working.
+    pub is_coordinator: bool,
+    /// Works on without asking.
+    pub is_proactive: bool,
+    /// Suggests the next prompt after each turn.
+    pub suggests: bool,
 }
 
 /// Limits on spilled results and outputs of commands on disk.
@@ -317,6 +378,7 @@ impl Settings {
             embeddings: values.path("embeddings"),
             notes: notes(&values),
             background_tokens_daily: values.count("background_tokens_daily").unwrap_or(0),
+            prompt: prompt(&values),
             memory: MemorySettings {
                 extracts: values.is_on("extraction"),
                 min_tokens: values.count("extraction_tokens").unwrap_or_default(),
@@ -332,6 +394,7 @@ impl Settings {
                 Some("1h") => CacheTtl::Hour1,
                 _ => CacheTtl::Minutes5,
             },
+            is_in_overage: values.is_on("account_in_overage"),
             max_retries: values
                 .count("max_retries")
                 .and_then(|count| count.try_into().ok())
@@ -340,16 +403,34 @@ impl Settings {
                 anthropic: values.text("anthropic.base_url"),
                 openai: values.text("openai.base_url"),
                 allows_plain_http: values.is_on("allow_plain_http"),
+                bedrock: BedrockSettings {
+                    region: values.text("bedrock.region"),
+                    profile: values.text("bedrock.profile").unwrap_or_else(|| String::from("default")),
+                    base_url: values.text("bedrock.base_url"),
+                    models: values.texts("bedrock.models"),
+                },
+                vertex: VertexSettings {
+                    project: values.text("vertex.project"),
+                    region: values.text("vertex.region").unwrap_or_else(|| String::from("global")),
+                    base_url: values.text("vertex.base_url"),
+                    models: values.texts("vertex.models"),
+                    credentials: values.path("vertex.credentials"),
+                },
             },
             secrets: ProviderSecrets {
                 anthropic_api_key: secret("ANTHROPIC_API_KEY"),
                 anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
                 openai_api_key: secret("OPENAI_API_KEY"),
+                aws_access_key_id: secret("AWS_ACCESS_KEY_ID"),
+                aws_secret_access_key: secret("AWS_SECRET_ACCESS_KEY"),
+                aws_session_token: secret("AWS_SESSION_TOKEN"),
+                google_access_token: secret("CLOUDSDK_AUTH_ACCESS_TOKEN"),
                 telemetry_headers: secret("OTEL_EXPORTER_OTLP_HEADERS"),
             },
             permissions: permissions(&values),
             sandbox: sandbox(&values),
             web_private_addresses: values.is_on("web_private_addresses"),
+            refresh_models: values.is_on("refresh_models"),
             deferred_tools: values.texts("deferred_tools"),
             secret_variables: values.texts("secret_variables"),
             hooks,
@@ -364,8 +445,6 @@ impl Settings {
                 Some("cost-aware") => PolicySetting::CostAware,
                 _ => PolicySetting::Threshold,
             },
-            loss_weight: values.number("loss_weight").unwrap_or(0.5),
-            cache_keepalive: values.is_on("cache_keepalive"),
             instructions: InstructionSettings {
                 is_on: values.is_on("instructions"),
                 tokens_max: values.count("max_instruction_tokens").unwrap_or(u64::MAX),
@@ -489,9 +568,22 @@ fn spending(values: &SettingValues<'_>) -> SpendingLimits {
         turns_max: values.count("max_turns"),
         tokens_max: values.count("max_tokens_total"),
         cost_usd_max: values.number("max_cost_usd"),
+        task_budget: values.count("task_budget_tokens"),
         output_tokens_max: values.count("max_output_tokens").unwrap_or(u64::MAX),
         stalled_turns_max: values.count("max_stalled_turns").unwrap_or(8),
         fruitless_turns_max: values.count("max_fruitless_turns").unwrap_or(50),
+    }
+}
+
+fn prompt(values: &SettingValues<'_>) -> PromptSettings {
+    let named = |name: &str| values.text(name).filter(|text| !text.trim().is_empty());
+    PromptSettings {
+        language: named("language"),
+        output_style: named("output_style"),
+        scratchpad: values.is_on("scratchpad"),
+        is_coordinator: values.is_on("coordinator"),
+        is_proactive: values.is_on("proactive"),
+        suggests: values.is_on("prompt_suggestions"),
     }
 }
 

@@ -115,6 +115,7 @@ fn size(said: &OutputBlock, generation: TokenGeneration) -> u64 {
             let words = token_counts::count_word_tokens(name) + token_counts::count_word_tokens(input);
             token_counts::scaled(words, generation) + u64::from(TOOL_BLOCK_TOKENS)
         }
+        OutputBlock::ServerTool(raw) => token_counts::count(raw, generation),
     }
 }
 
@@ -126,7 +127,7 @@ fn shorten(said: OutputBlock, most: u64, generation: TokenGeneration) -> Option<
     match said {
         OutputBlock::Text(text) => cut(&text).filter(|kept| !kept.trim().is_empty()).map(OutputBlock::Text),
         OutputBlock::Thinking(text) => cut(&text).map(OutputBlock::Thinking),
-        OutputBlock::ToolUse { .. } => None,
+        OutputBlock::ToolUse { .. } | OutputBlock::ServerTool(_) => None,
     }
 }
 
@@ -167,6 +168,7 @@ impl BlockWriter<'_> {
                 raw.push_str(if input.trim().is_empty() { "{}" } else { input });
                 raw.push('}');
             }
+            OutputBlock::ServerTool(block) => raw.push_str(block),
         }
         let binding = self.memo.block(&raw).binding;
         self.chain.push(Role::Assistant, binding);
@@ -215,6 +217,7 @@ mod tests {
         let said = fitted.blocks.iter().map(|(said, _)| match said {
             OutputBlock::Text(text) | OutputBlock::Thinking(text) => text.clone(),
             OutputBlock::ToolUse { name, .. } => format!("<{name}>"),
+            OutputBlock::ServerTool(raw) => raw.to_string(),
         });
         (said.collect(), fitted.stop_reason)
     }

@@ -78,7 +78,7 @@ pub(crate) fn info(card: &ModelCard) -> Value {
             },
             "image_input": is(card.can.images),
             "pdf_input": is(card.can.documents),
-            "server_tools": {"supported": card.can.tool_search},
+            "server_tools": {"supported": card.can.web_search},
             "structured_outputs": is(true),
             "thinking": {
                 "supported": thinking.is_supported(),

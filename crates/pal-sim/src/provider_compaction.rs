@@ -169,7 +169,7 @@ pub(crate) fn usage_without_message() -> Usage {
 fn words_of(said: &OutputBlock) -> Option<&str> {
     match said {
         OutputBlock::Text(text) => Some(text),
-        OutputBlock::Thinking(_) | OutputBlock::ToolUse { .. } => None,
+        OutputBlock::Thinking(_) | OutputBlock::ToolUse { .. } | OutputBlock::ServerTool(_) => None,
     }
 }
 

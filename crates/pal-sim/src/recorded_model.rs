@@ -84,7 +84,9 @@ impl RecordedModel {
                     self.calls.insert(ToolUseId::from(id.as_str()), index);
                 }
                 OutputBlock::Text(text) => self.texts.entry(hash(text)).or_default().push(index),
-                OutputBlock::ToolUse { id: None, .. } | OutputBlock::Thinking(_) => {}
+                OutputBlock::ToolUse { id: None, .. }
+                | OutputBlock::Thinking(_)
+                | OutputBlock::ServerTool(_) => {}
             }
         }
         self.responses.push(said);
@@ -248,6 +250,7 @@ mod tests {
         let block = |block| match block {
             &OutputBlock::Text(ref text) | &OutputBlock::Thinking(ref text) => text.as_str(),
             OutputBlock::ToolUse { id, .. } => id.as_deref().unwrap_or_default(),
+            OutputBlock::ServerTool(raw) => raw.as_str(),
         };
         answer.blocks.iter().map(block).collect()
     }

@@ -63,6 +63,8 @@ pub enum OutputBlock {
         /// Input, a JSON object.
         input: SharedText,
     },
+    /// Call or result of a tool that the provider runs, as raw JSON.
+    ServerTool(SharedText),
 }
 
 impl OutputBlock {

@@ -28,6 +28,7 @@ pub(crate) fn totals(served: &CacheLookup, output: u64) -> Usage {
             ephemeral_1h_input_tokens: served.written_1h,
         }),
         iterations: None,
+        basis: Default::default(),
     }
 }
 

@@ -42,6 +42,7 @@ mod resume;
 mod safe_open;
 mod salvage;
 mod segment;
+mod session_entry;
 mod strict_modes;
 
 pub use atomic_write::{replace_private_file, write_new_log};
@@ -61,4 +62,5 @@ pub use output_files::{
 };
 pub use private_lines::append_private_line;
 pub use safe_open::{LockedFile, OwnDirectoryError, none_if_missing, open_own_directory, open_regular_file};
+pub use session_entry::read_session_entry;
 pub use strict_modes::{UnsafeHome, check_owner_and_mode};

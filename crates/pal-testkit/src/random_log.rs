@@ -3,7 +3,7 @@
 
 use pal_model::{
     Boundary, Decision, DecisionCost, DecisionKind, EntryDraft, EntryId, EntryRef, IdSource, LogEntry,
-    MessageOrigin, PreservedPlacement, PreservedRange, PromptPrefix, RequestRecord, RequestSource,
+    MediaKind, MessageOrigin, PreservedPlacement, PreservedRange, PromptPrefix, RequestRecord, RequestSource,
     ResponseRecord, SessionSnapshot, SharedText, Timestamp, Usage,
 };
 use proptest::prelude::*;
@@ -248,7 +248,10 @@ impl Pot {
             Choice::Snip => DecisionKind::Snip { entries: vec![entry, other] },
             Choice::Clear => DecisionKind::Clear { tool_use_ids: vec![call.into(), other_call.into()], text },
             Choice::Fold => DecisionKind::Fold { head: entry, tail: other, text },
-            Choice::Strip => DecisionKind::Strip { entry, text },
+            Choice::Strip => {
+                let media = [None, Some(MediaKind::Image), Some(MediaKind::Document)];
+                DecisionKind::Strip { entry, media: *one.get(&media), text }
+            }
             Choice::Undo => DecisionKind::Undo { target: entry },
             Choice::Pin => DecisionKind::Pin { text },
             Choice::CacheEdit => {

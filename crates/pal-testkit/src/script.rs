@@ -19,9 +19,10 @@
 //! delete a b                        from the provider's cache
 //! snip 2 3
 //! fold 2 5: what happened
-//! strip 4: no picture
+//! strip 4: no picture               all media of line 4; `strip image 4`: only its images
 //! undo 7
 //! factor claude47 12000
+//! switch claude-haiku-4-5           another model answers from here on
 //! boundary 4 6 after: summary       a boundary that keeps lines 4 to 6 behind the summary (`before`, or `- -` for none)
 //! rewind 3                          the next line continues line 3
 //! model-of m1 claude-opus-4-6       response m1 is that model's from here on
@@ -31,8 +32,8 @@ use std::collections::BTreeMap;
 
 use pal_model::{
     Boundary, Content, ContentBlock, Decision, DecisionCost, DecisionKind, EntryDraft, EntryId, IdSource,
-    LogEntry, MessageOrigin, PreservedPlacement, PreservedRange, PromptPrefix, RequestRecord, RequestSource,
-    ResponseRecord, SharedText, Timestamp, Usage, escape_into,
+    LogEntry, MediaKind, MessageOrigin, PreservedPlacement, PreservedRange, PromptPrefix, RequestRecord,
+    RequestSource, ResponseRecord, SharedText, Timestamp, Usage, escape_into,
 };
 
 /// A log as a script tells it.
@@ -171,8 +172,13 @@ impl Writer {
             ["fold", head, tail] => {
                 DecisionKind::Fold { head: self.entry(head)?, tail: self.entry(tail)?, text }
             }
-            ["strip", line] => DecisionKind::Strip { entry: self.entry(line)?, text },
+            ["strip", line] => DecisionKind::Strip { entry: self.entry(line)?, media: None, text },
+            ["strip", media, line] => {
+                let media = MediaKind::ALL.into_iter().find(|kind| kind.name() == *media)?;
+                DecisionKind::Strip { entry: self.entry(line)?, media: Some(media), text }
+            }
             ["undo", line] => DecisionKind::Undo { target: self.entry(line)? },
+            ["switch", model] => DecisionKind::Model { model: (*model).into() },
             ["factor", generation, factor] => {
                 DecisionKind::Factors { factors: [((*generation).into(), factor.parse().ok()?)].into() }
             }

@@ -4,7 +4,9 @@
 //! access it needs ([`ToolHandler::required_access`]), so that permissions can be checked, and then runs
 //! ([`ToolHandler::run`]).
 
+mod changed_files;
 mod files;
+mod output_files;
 mod path_resolution;
 mod restored_tags;
 mod search;
@@ -18,11 +20,13 @@ mod workspace;
 mod workspace_permissions;
 mod workspace_sandbox;
 
-pub use files::{EditTool, ReadTool, WriteTool, file_seen};
+pub use changed_files::{ChangedFile, take_changed_files};
+pub use files::{EditTool, NotebookEditTool, ReadTool, WriteTool, file_seen};
+pub use output_files::store_output;
 pub use search::{GlobTool, GrepTool};
 pub use session_tools::{
     AgentDefinition, EnterPlanModeTool, ExitPlanModeTool, SkillInfo, SkillTool, TodoTool, agent_definitions,
-    available_skills, open_todos, skill_text,
+    available_skills, definition_stamp, open_todos, output_styles, skill_text,
 };
 pub use shell::{
     BashOutputTool, BashTool, KillBashTool, SandboxConfig, SessionSandbox, Shell, shell_tools,
@@ -44,6 +48,7 @@ pub fn builtin_tools() -> Vec<Box<dyn ToolHandler>> {
         Box::new(ExitPlanModeTool),
         Box::new(GlobTool),
         Box::new(GrepTool),
+        Box::new(NotebookEditTool),
         Box::new(ReadTool),
         Box::new(SkillTool),
         Box::new(TodoTool),

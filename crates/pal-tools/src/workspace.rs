@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use pal_model::KnownFile;
 use pal_permissions::TargetPath;
@@ -70,11 +71,23 @@ pub struct MediaSupport {
     pub documents: bool,
 }
 
+/// Metadata of a file, and the version that the model saw.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SeenFileStamp {
+    /// Time of the last change; none if the file does not exist.
+    pub(crate) modified: Option<SystemTime>,
+    pub(crate) bytes: u64,
+    /// Fingerprint of the version that the model saw.
+    pub(crate) seen: String,
+}
+
 #[derive(Debug)]
 struct WorkspaceState {
     directory: PathBuf,
     seen: BTreeMap<PathBuf, KnownFile>,
     shown: BTreeSet<SmolStr>,
+    /// Files as they were when last compared with what the model saw.
+    compared: BTreeMap<PathBuf, SeenFileStamp>,
 }
 
 impl Workspace {
@@ -88,7 +101,8 @@ impl Workspace {
         seen: BTreeMap<PathBuf, KnownFile>,
     ) -> Workspace {
         let directory = roots.first().cloned().unwrap_or_else(|| PathBuf::from("/"));
-        let state = Mutex::new(WorkspaceState { directory, seen, shown: BTreeSet::new() });
+        let state =
+            Mutex::new(WorkspaceState { directory, seen, shown: BTreeSet::new(), compared: BTreeMap::new() });
         Workspace {
             roots,
             session,
@@ -194,6 +208,21 @@ impl Workspace {
     /// Forgets all seen files, as after a compaction.
     pub fn forget_seen(&self) {
         self.state().seen.clear();
+    }
+
+    /// All files that the model saw, outside of the program's own folders.
+    pub(crate) fn ordinary_seen_files(&self) -> Vec<(PathBuf, KnownFile)> {
+        let is_own = |path: &Path| {
+            let mut own = self.program_home.iter().chain([&self.session]);
+            own.any(|home| path.starts_with(home)) || self.recorded_folder_of(path).is_some()
+        };
+        let seen = self.state().seen.clone();
+        seen.into_iter().filter(|(path, _)| !is_own(path)).collect()
+    }
+
+    /// Stores the metadata with which a file is compared; false if it was compared with the same before.
+    pub(crate) fn begin_comparison(&self, path: &Path, stamp: SeenFileStamp) -> bool {
+        self.state().compared.insert(path.to_owned(), stamp.clone()) != Some(stamp)
     }
 
     fn state(&self) -> MutexGuard<'_, WorkspaceState> {

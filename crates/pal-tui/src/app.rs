@@ -12,11 +12,11 @@ use crossterm::event::Event as Input;
 use crossterm::terminal;
 
 use crate::completion::Suggestions;
+use crate::dialog::Dialog;
 use crate::editor::Editor;
 use crate::event_inbox::{EventInbox, connect};
 use crate::live_region::{LiveParts, compose, note_question_shown, question_rows};
 use crate::mode_choice::ModeChoice;
-use crate::permission_dialog::PermissionDialog;
 use crate::picker::Picker;
 use crate::project_files::ProjectFiles;
 use crate::prompt_history::PromptHistory;
@@ -86,6 +86,8 @@ struct Display {
 /// The prompt editor with its history and double-press keys.
 struct PromptInput {
     editor: Editor,
+    /// Suggestion for the next prompt, shown while the editor is empty.
+    suggestion: Option<String>,
     history: PromptHistory,
     armed_keys: ArmedKeys,
 }
@@ -100,10 +102,10 @@ struct CompletionState {
     awaits_files: bool,
 }
 
-/// Permission questions, oldest first, and the open picker.
+/// Questions to the user, oldest first, and the open picker.
 #[derive(Default)]
 struct OpenDialogs {
-    questions: Vec<PermissionDialog>,
+    questions: Vec<Box<dyn Dialog>>,
     picker: Option<Picker>,
 }
 
@@ -152,6 +154,7 @@ impl App {
             },
             input: PromptInput {
                 editor: Editor::new(history.read()),
+                suggestion: None,
                 history,
                 armed_keys: ArmedKeys::default(),
             },
@@ -295,7 +298,8 @@ impl App {
             transcript: &self.display.transcript,
             status: &self.display.status,
             editor: &self.input.editor,
-            question: self.dialogs.questions.first(),
+            suggestion: self.input.suggestion.as_deref(),
+            question: self.dialogs.questions.first().map(AsRef::as_ref),
             picker: self.dialogs.picker.as_ref(),
             suggestions: self
                 .completion
@@ -308,7 +312,7 @@ impl App {
         let (live, question_at) = compose(&parts, columns, rows, self.display.theme);
         self.display.screen.frame(&finished, &live)?;
         if let Some((question, first)) = self.dialogs.questions.first_mut().zip(question_at) {
-            note_question_shown(question, first, &live, rows);
+            note_question_shown(question.as_mut(), first, &live, rows);
         }
         Ok(())
     }

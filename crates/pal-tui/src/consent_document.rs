@@ -100,7 +100,7 @@ fn call_lines(
     let Ok(input @ Value::Object(_)) = parsed else { return block(&asked.input, &[], width, theme) };
     let text = |name: &str| input.get(name).and_then(Value::as_str);
     let mut lines = Vec::new();
-    let shown: &[&str] = match (text("command"), text("file_path"), text("plan")) {
+    let shown: &[&str] = match (text("command"), text("file_path").or(text("notebook_path")), text("plan")) {
         (Some(command), _, _) if asked.tool == "Bash" => {
             lines.extend(block(command, &asked.marks, width, theme));
             &["command"]
@@ -108,7 +108,7 @@ fn call_lines(
         (_, Some(path), _) if is_change(&asked.tool) => {
             lines.extend(block(path, &asked.marks, width, theme));
             lines.extend(change_lines(asked, &input, prior, width, theme));
-            &["file_path", "old_string", "new_string", "edits", "content", "new_source"]
+            &["file_path", "notebook_path", "old_string", "new_string", "edits", "content", "new_source"]
         }
         (_, _, Some(plan)) if asked.tool == "ExitPlanMode" => {
             lines.push(Line::from("  The plan:"));

@@ -4,13 +4,14 @@
 //! The crate does not create agents. [`run`] receives [`UiEvent`]s and sends [`UserAction`]s over [`UiChannels`]; a
 //! [`CommandHandler`] runs slash commands. Finished lines are printed once and never touched again, so the scrollback survives
 //! any resize. Pure modules compute the content (`transcript`, `markdown`, `diff`, `editor`, `picker`, `permission_dialog`,
-//! `consent_document`); only `screen` writes, only `app` waits.
+//! `question_dialog`, `consent_document`); only `screen` writes, only `app` waits.
 
 mod ansi;
 mod app;
 mod attachments;
 mod completion;
 mod consent_document;
+mod dialog;
 mod diff;
 mod editor;
 mod event_inbox;
@@ -20,9 +21,11 @@ mod markdown_stream;
 mod mode_choice;
 mod permission_dialog;
 mod picker;
+mod plain_questions;
 mod plain_terminal;
 mod project_files;
 mod prompt_history;
+mod question_dialog;
 mod screen;
 mod status_line;
 mod styled_text;

@@ -3,12 +3,12 @@
 use ratatui_core::text::{Line, Span};
 
 use crate::completion::{OFFERED_MAX, Suggestions};
+use crate::dialog::Dialog;
 use crate::editor::{Editor, lay_out_text};
-use crate::permission_dialog::PermissionDialog;
 use crate::picker::Picker;
 use crate::screen::LiveRegion;
 use crate::status_line::StatusLine;
-use crate::styled_text::{columns, truncate_columns};
+use crate::styled_text::{columns, sanitize_line, truncate_columns};
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 
@@ -22,7 +22,9 @@ pub(crate) struct LiveParts<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) status: &'a StatusLine,
     pub(crate) editor: &'a Editor,
-    pub(crate) question: Option<&'a PermissionDialog>,
+    /// Suggestion for the next prompt, shown while the editor is empty.
+    pub(crate) suggestion: Option<&'a str>,
+    pub(crate) question: Option<&'a dyn Dialog>,
     pub(crate) picker: Option<&'a Picker>,
     pub(crate) suggestions: Option<(&'a Suggestions, usize)>,
     /// Text of the working indicator.
@@ -71,14 +73,9 @@ pub(crate) fn compose(
 }
 
 /// Marks the dialog's lines that a frame showed; of a region that is too high only the end is visible.
-pub(crate) fn note_question_shown(
-    question: &mut PermissionDialog,
-    first: usize,
-    live: &LiveRegion,
-    rows: usize,
-) {
+pub(crate) fn note_question_shown(question: &mut dyn Dialog, first: usize, live: &LiveRegion, rows: usize) {
     let n_cut = live.lines.len().saturating_sub(rows);
-    question.note_shown(|row| first + row >= n_cut);
+    question.note_shown(&|row| first + row >= n_cut);
 }
 
 type DrawnLines = (Vec<Line<'static>>, Option<(usize, usize)>);
@@ -94,7 +91,7 @@ fn below(parts: &LiveParts<'_>, width: usize, rows: usize, theme: Theme) -> Draw
             let drawn = question.drawn(theme);
             (drawn.lines, drawn.cursor)
         }
-        None => typed(parts.editor, width, theme),
+        None => typed(parts.editor, parts.suggestion, width, theme),
     };
     if let Some((suggestions, selected)) = parts.suggestions.filter(|_| parts.question.is_none()) {
         lines.extend(offered(suggestions, selected, width, theme));
@@ -107,7 +104,12 @@ fn below(parts: &LiveParts<'_>, width: usize, rows: usize, theme: Theme) -> Draw
     (lines, cursor)
 }
 
-fn typed(editor: &Editor, width: usize, theme: Theme) -> DrawnLines {
+fn typed(editor: &Editor, suggestion: Option<&str>, width: usize, theme: Theme) -> DrawnLines {
+    if let Some(suggestion) = suggestion.filter(|_| editor.is_empty()) {
+        let ghost = truncate_columns(&format!("{} (Tab)", sanitize_line(suggestion)), typed_columns(width));
+        let line = vec![Span::styled(PROMPT, theme.accent()), Span::styled(ghost, theme.dim())];
+        return (vec![Line::from(line)], Some((0, columns(PROMPT))));
+    }
     let laid = lay_out_text(editor.text(), editor.cursor(), typed_columns(width));
     let from = (laid.row + 1).saturating_sub(TYPED_ROWS);
     let mut lines = Vec::new();
@@ -136,4 +138,24 @@ fn offered(suggestions: &Suggestions, selected: usize, width: usize, theme: Them
         ])
     };
     shown.map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suggestion_shows_only_in_an_empty_editor() {
+        let shown = |text: &str, suggestion: Option<&str>| {
+            let mut editor = Editor::default();
+            editor.insert(text);
+            let (lines, cursor) = typed(&editor, suggestion, 30, Theme);
+            (lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), cursor)
+        };
+        assert_eq!(shown("", Some("run the tests")), (String::from("› run the tests (Tab)"), Some((0, 2))));
+        assert_eq!(shown("no", Some("run the tests")).0, "› no");
+        assert_eq!(shown("", None).0, "› ");
+        let long = shown("", Some(&format!("run \u{1b}[31m{}", "x".repeat(90)))).0;
+        assert!(columns(&long) <= 30 && !long.contains('\u{1b}'), "{long}");
+    }
 }

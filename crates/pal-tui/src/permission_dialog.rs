@@ -4,7 +4,7 @@
 //! screen at the current size; it can be refused at any time.
 
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use pal_events::PermissionQuestion;
@@ -13,20 +13,18 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use crate::consent_document::{PriorContent, consent_document, rule_lines};
+use crate::dialog::{Dialog, DialogLines, DialogOutcome, is_too_early};
 use crate::editor::{Editor, lay_out_text};
 use crate::styled_text::{columns, line_columns, sanitize, truncate_columns, wrap};
 use crate::theme::Theme;
 use crate::ui_events::Consent;
-
-/// Keys that arrive within this time were meant for the editor.
-const KEY_GUARD_TIME: Duration = Duration::from_millis(300);
 
 /// Minimum rows of the document; with fewer, the choices shrink to one line.
 const PAGE_MIN: usize = 4;
 
 /// A permission question that waits for its answer.
 pub(crate) struct PermissionDialog {
-    pub(crate) asked: PermissionQuestion,
+    asked: PermissionQuestion,
     answer: mpsc::Sender<Consent>,
     selected: usize,
     /// Reason of a refusal, while it is typed.
@@ -58,25 +56,6 @@ struct DialogPage {
     has_position: bool,
     /// An approving key was rejected.
     is_refused: bool,
-}
-
-/// Effect of a key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DialogOutcome {
-    /// Not decided yet.
-    Open,
-    /// The key belongs to the editor below.
-    NotForDialog,
-    /// Answered.
-    Done,
-    /// Refused, and the work is to stop.
-    Stopped,
-}
-
-/// Lines of the dialog, document first, and the cursor while a reason is typed.
-pub(crate) struct DialogLines {
-    pub(crate) lines: Vec<Line<'static>>,
-    pub(crate) cursor: Option<(usize, usize)>,
 }
 
 impl DialogPage {
@@ -131,27 +110,6 @@ impl PermissionDialog {
             shown_at: None,
             prior,
             page: DialogPage::default(),
-        }
-    }
-
-    /// Handles a key.
-    pub(crate) fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
-        if self.shown_at.is_none_or(|at| at.elapsed() < KEY_GUARD_TIME) {
-            return DialogOutcome::NotForDialog;
-        }
-        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-            return self.stop();
-        }
-        match &mut self.reason {
-            Some(_) => self.reason_key(key),
-            None => self.choice_key(key),
-        }
-    }
-
-    /// Inserts pasted text into the reason.
-    pub(crate) fn paste(&mut self, text: &str) {
-        if let Some(reason) = &mut self.reason {
-            reason.insert(&text.replace(['\r', '\n'], " "));
         }
     }
 
@@ -260,58 +218,6 @@ impl PermissionDialog {
         (is_plain && columns(&rule) <= room).then_some(rule)
     }
 
-    /// Lays the dialog out. A new size resets the seen lines.
-    pub(crate) fn lay_out(&mut self, width: usize, rows: usize, theme: Theme) {
-        if self.page.size != (width, rows) {
-            let top = self.page.top;
-            self.page = DialogPage { size: (width, rows), top, ..DialogPage::default() };
-            self.page.is_compact = rows < self.footer(theme).0.len() + 1 + PAGE_MIN;
-            let mut document = consent_document(&self.asked, &self.prior, width, theme);
-            if !self.asked.rule.is_empty() && self.short_rule().is_none() {
-                document.extend(rule_lines(&self.asked, width, theme));
-            }
-            self.page.seen = vec![false; document.len()];
-            self.page.document = document;
-        }
-        // Without room for both, show the document: it must be read, and the keys work without visible choices.
-        let n_footer = self.footer(theme).0.len();
-        self.page.is_bare = rows <= n_footer;
-        let room = if self.page.is_bare { rows.max(1) } else { rows - n_footer };
-        // A document that does not fit has a position line.
-        let is_long = self.page.document.len() > room;
-        self.page.has_position = is_long && room > 1;
-        self.page.rows = room - usize::from(self.page.has_position);
-        self.page.top = self.page.top.min(self.page.last_top());
-    }
-
-    /// Marks the rows of the last frame that `is_visible` accepts as seen.
-    pub(crate) fn note_shown(&mut self, is_visible: impl Fn(usize) -> bool) {
-        self.shown_at.get_or_insert_with(Instant::now);
-        let page = &mut self.page;
-        page.drawn_top = page.top;
-        for row in 0..page.rows.min(page.document.len().saturating_sub(page.top)) {
-            let fits = line_columns(&page.document[page.top + row]) <= page.size.0;
-            page.seen[page.top + row] |= fits && is_visible(row);
-        }
-    }
-
-    /// Lines of the dialog in its current layout.
-    pub(crate) fn drawn(&self, theme: Theme) -> DialogLines {
-        let page = &self.page;
-        let shown = page.document.iter().skip(page.top).take(page.rows);
-        let mut lines: Vec<Line<'static>> = shown.cloned().collect();
-        if page.has_position {
-            lines.push(page.position(page.size.0, theme));
-        }
-        if page.is_bare {
-            return DialogLines { lines, cursor: None };
-        }
-        let first = lines.len();
-        let (footer, cursor) = self.footer(theme);
-        lines.extend(footer);
-        DialogLines { lines, cursor: cursor.map(|(row, column)| (first + row, column)) }
-    }
-
     /// Choices and typed reason, with the cursor.
     fn footer(&self, theme: Theme) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let width = self.page.size.0;
@@ -348,8 +254,83 @@ impl PermissionDialog {
     }
 }
 
+impl Dialog for PermissionDialog {
+    fn key(&mut self, key: &KeyEvent) -> DialogOutcome {
+        if is_too_early(self.shown_at) {
+            return DialogOutcome::NotForDialog;
+        }
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return self.stop();
+        }
+        match &mut self.reason {
+            Some(_) => self.reason_key(key),
+            None => self.choice_key(key),
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        if let Some(reason) = &mut self.reason {
+            reason.insert(&text.replace(['\r', '\n'], " "));
+        }
+    }
+
+    /// A new size resets the seen lines.
+    fn lay_out(&mut self, width: usize, rows: usize, theme: Theme) {
+        if self.page.size != (width, rows) {
+            let top = self.page.top;
+            self.page = DialogPage { size: (width, rows), top, ..DialogPage::default() };
+            self.page.is_compact = rows < self.footer(theme).0.len() + 1 + PAGE_MIN;
+            let mut document = consent_document(&self.asked, &self.prior, width, theme);
+            if !self.asked.rule.is_empty() && self.short_rule().is_none() {
+                document.extend(rule_lines(&self.asked, width, theme));
+            }
+            self.page.seen = vec![false; document.len()];
+            self.page.document = document;
+        }
+        // Without room for both, show the document: it must be read, and the keys work without visible choices.
+        let n_footer = self.footer(theme).0.len();
+        self.page.is_bare = rows <= n_footer;
+        let room = if self.page.is_bare { rows.max(1) } else { rows - n_footer };
+        // A document that does not fit has a position line.
+        let is_long = self.page.document.len() > room;
+        self.page.has_position = is_long && room > 1;
+        self.page.rows = room - usize::from(self.page.has_position);
+        self.page.top = self.page.top.min(self.page.last_top());
+    }
+
+    fn note_shown(&mut self, is_visible: &dyn Fn(usize) -> bool) {
+        self.shown_at.get_or_insert_with(Instant::now);
+        let page = &mut self.page;
+        page.drawn_top = page.top;
+        for row in 0..page.rows.min(page.document.len().saturating_sub(page.top)) {
+            let fits = line_columns(&page.document[page.top + row]) <= page.size.0;
+            page.seen[page.top + row] |= fits && is_visible(row);
+        }
+    }
+
+    fn drawn(&self, theme: Theme) -> DialogLines {
+        let page = &self.page;
+        let shown = page.document.iter().skip(page.top).take(page.rows);
+        let mut lines: Vec<Line<'static>> = shown.cloned().collect();
+        if page.has_position {
+            lines.push(page.position(page.size.0, theme));
+        }
+        if page.is_bare {
+            return DialogLines { lines, cursor: None };
+        }
+        let first = lines.len();
+        let (footer, cursor) = self.footer(theme);
+        lines.extend(footer);
+        DialogLines { lines, cursor: cursor.map(|(row, column)| (first + row, column)) }
+    }
+
+    fn record(&self, width: usize) -> Option<Vec<Line<'static>>> {
+        plan(&self.asked, width)
+    }
+}
+
 /// Lines of the plan for the transcript, if the question was about a plan.
-pub(crate) fn plan(asked: &PermissionQuestion, width: usize) -> Option<Vec<Line<'static>>> {
+fn plan(asked: &PermissionQuestion, width: usize) -> Option<Vec<Line<'static>>> {
     let input: Value = serde_json::from_str(&asked.input).ok()?;
     let plan = input.get("plan").and_then(Value::as_str).filter(|_| asked.tool == "ExitPlanMode")?;
     let indent = [Span::raw("  ")];
@@ -363,6 +344,7 @@ pub(crate) fn plan(asked: &PermissionQuestion, width: usize) -> Option<Vec<Line<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialog::KEY_GUARD_TIME;
     use crate::live_region::{LiveParts, compose, note_question_shown, question_rows};
     use crate::screen::Screen;
     use crate::status_line::StatusLine;
@@ -416,6 +398,7 @@ mod tests {
                 transcript: &transcript,
                 status: &StatusLine::default(),
                 editor: &Editor::default(),
+                suggestion: None,
                 question: Some(question),
                 picker: None,
                 suggestions: None,

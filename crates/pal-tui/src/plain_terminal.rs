@@ -4,13 +4,14 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc;
 
-use pal_events::{AgentEvent, PermissionQuestion};
+use pal_events::{AgentEvent, PermissionQuestion, QuestionAnswer, UserQuestion};
 use ratatui_core::text::Line;
 
 use crate::ansi;
 use crate::attachments::content;
 use crate::completion;
 use crate::consent_document::{PriorContent, consent_document, rule_lines};
+use crate::plain_questions::{instructions, parse_choice, question_lines};
 use crate::status_line::StatusLine;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
@@ -58,6 +59,7 @@ pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Opt
         actions: channels.actions,
         session: None,
         questions: Vec::new(),
+        answers: Vec::new(),
         unprinted: Vec::new(),
         choices: Vec::new(),
         pending_actions: 0,
@@ -129,6 +131,8 @@ struct PlainSession {
     actions: mpsc::Sender<UserAction>,
     session: Option<ActiveSession>,
     questions: Vec<(PermissionQuestion, mpsc::Sender<Consent>)>,
+    /// Answers so far, if the first of them asks several things.
+    answers: Vec<QuestionAnswer>,
     /// Lines of the first question that are not printed yet.
     unprinted: Vec<Line<'static>>,
     choices: Vec<PickerChoice>,
@@ -184,6 +188,9 @@ impl PlainSession {
     }
 
     fn answered(&mut self, line: &str) {
+        if let Some(asked) = self.questions.first().and_then(|(asked, _)| asked.user_questions()) {
+            return self.answer_question(&asked, line);
+        }
         let has_rule = self.questions.first().is_some_and(|(asked, _)| !asked.rule.is_empty());
         let consent = match (parse_answer(line), self.unprinted.len()) {
             (PlainAnswer::ReadOn, 1..) => return self.print_page(),
@@ -204,6 +211,24 @@ impl PlainSession {
         self.unprinted.clear();
         // The asker may have been stopped.
         let _ = answer.send(consent);
+        self.ask_next();
+    }
+
+    /// Takes the answer to the next of several questions; the last one sends them all.
+    fn answer_question(&mut self, asked: &[UserQuestion], line: &str) {
+        if line == "/stop" {
+            return self.stop();
+        }
+        let Some(question) = asked.get(self.answers.len()) else { return };
+        let Some(answers) = parse_choice(line, question) else {
+            return self.transcript.note(instructions(question));
+        };
+        self.answers.push(QuestionAnswer { question: question.question.clone(), answers });
+        if self.answers.len() == asked.len() {
+            let (_, answer) = self.questions.remove(0);
+            // The asker may have been stopped.
+            let _ = answer.send(Consent::Answers(std::mem::take(&mut self.answers)));
+        }
         self.ask_next();
     }
 
@@ -267,6 +292,7 @@ impl PlainSession {
     /// Refuses all open questions by dropping them.
     fn refuse_questions(&mut self) {
         self.questions.clear();
+        self.answers.clear();
         self.unprinted.clear();
     }
 
@@ -311,7 +337,8 @@ impl PlainSession {
             UiEvent::MessageReceived => self.send_action(UserAction::RunQueuedMessages),
             UiEvent::Stop if self.pending_actions > 0 && !self.is_leaving => self.stop(),
             UiEvent::Stop | UiEvent::End => self.leave(),
-            UiEvent::Resumed | UiEvent::Closed(_) => {}
+            // There is no key that would accept a suggestion.
+            UiEvent::PromptSuggested(_) | UiEvent::Resumed | UiEvent::Closed(_) => {}
         }
     }
 
@@ -332,6 +359,12 @@ impl PlainSession {
     /// Prints the first question, page by page; it can be approved once all of it is printed.
     fn ask_next(&mut self) {
         let Some((asked, _)) = self.questions.first() else { return };
+        if let Some(questions) = asked.user_questions() {
+            let at = self.answers.len();
+            let lines =
+                questions.get(at).map(|next| question_lines(next, (at + 1, questions.len()), width()));
+            return self.transcript.add(lines.unwrap_or_default());
+        }
         let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme);
         let has_rule = !asked.rule.is_empty();
         if has_rule {

@@ -23,6 +23,8 @@ pub(crate) struct StatusLine {
     /// Prompt tokens of all requests, and those read from the cache.
     pub(crate) prompt_tokens: u64,
     pub(crate) cached_tokens: u64,
+    /// True if the last response reported no usage.
+    pub(crate) is_unreported: bool,
     /// Number of background tasks.
     pub(crate) background: usize,
 }
@@ -42,6 +44,10 @@ impl StatusLine {
                 else {
                     return;
                 };
+                self.is_unreported = exchanged.answered.is_some() && !usage.is_reported();
+                if self.is_unreported {
+                    return;
+                }
                 let prompt = usage.prompt_tokens();
                 self.prompt_tokens += prompt;
                 self.cached_tokens += usage.cache_read_input_tokens;
@@ -86,6 +92,10 @@ impl StatusLine {
             _ => Some(theme.warning()),
         };
         parts.extend(mode.map(|style| vec![Span::styled(self.mode.clone(), style)]));
+        if self.is_unreported {
+            parts.push(vec![Span::styled("the server reports no usage", theme.warning())]);
+            return joined(parts, width, theme);
+        }
         parts.push(bar);
         let mut quiet = |text: String| parts.push(vec![Span::styled(text, theme.dim())]);
         if self.prompt_tokens > 0 {
@@ -103,6 +113,9 @@ impl StatusLine {
 
     /// The status as a sentence, for screen readers.
     pub(crate) fn sentence(&self) -> String {
+        if self.is_unreported {
+            return format!("{}: the server reports no usage", self.model);
+        }
         format!(
             "{}: {:.0}% of the context left until compaction, ${:.4} spent",
             self.model,

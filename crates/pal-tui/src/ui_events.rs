@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc;
 
-use pal_events::{AgentControl, AgentEvent, PermissionQuestion};
+use pal_events::{AgentControl, AgentEvent, PermissionQuestion, QuestionAnswer};
 use pal_model::{Content, LogEntry};
 
 /// Event for the terminal.
@@ -12,12 +12,14 @@ pub enum UiEvent {
     Event(AgentEvent),
     /// A session is open.
     SessionReady(Box<ActiveSession>),
-    /// A call needs permission. The asker waits for the answer; a dropped sender means no.
+    /// A call needs permission, or asks the user. The asker waits for the answer; a dropped sender means no.
     PermissionAsked(PermissionQuestion, mpsc::Sender<Consent>),
     /// Output of a command, with ANSI colors.
     CommandPrinted(String),
     /// A command failed, with the reason.
     Failed(String),
+    /// Suggestion for the next prompt.
+    PromptSuggested(String),
     /// Text to put into the prompt editor.
     FillPrompt(String),
     /// The current action is done; the next one can start.
@@ -77,6 +79,8 @@ pub enum Consent {
     Once,
     /// Allow all calls that the rule covers, in this project.
     Project,
+    /// Answers to the questions of the call.
+    Answers(Vec<QuestionAnswer>),
     /// Refuse, with a reason for the model.
     No(Option<String>),
 }

@@ -49,15 +49,47 @@ pub struct ContextBreakdown {
     pub wasted_on_rereads: f64,
 }
 
+impl UsageAnchor {
+    /// Returns true if the first record of the response stands at this position of the branch.
+    pub fn begins_at(&self, position: usize) -> bool {
+        self.first_record as usize == position
+    }
+}
+
 impl View {
-    /// Returns the estimator with the correction factor that the session has frozen for the model's
+    /// Returns the estimator with the correction factor that the session has frozen for the model, or for its
     /// generation.
     pub fn estimator(&self) -> Estimator {
         let Lens { card, estimator, .. } = self.lens();
-        match self.state().factors.get(card.generation.name()) {
+        let factors = &self.state().factors;
+        match factors.get(&card.model).or_else(|| factors.get(card.generation.name())) {
             Some(factor) => estimator.corrected(CorrectionFactor::from(*factor)),
             None => *estimator,
         }
+    }
+
+    /// Factor by which the raw estimate of the measured content becomes the size that was reported of it; the factor in
+    /// force if nothing comparable was measured since the boundary.
+    pub fn measured_factor(&self) -> CorrectionFactor {
+        /// Smaller estimates are mostly framing.
+        const TOKENS_MIN: f64 = 1_000.0;
+        let size = self.size();
+        let unseen = self.derived().head.unseen_tokens;
+        // The provider's report counts less than the view shows where it cleared content itself.
+        if let Some(anchor) = size.anchor.filter(|_| !self.derived().requests.provider_clears) {
+            let estimated = self.estimate() - size.estimated - unseen as f64;
+            let reported = anchor.tokens.saturating_sub(size.freed + unseen);
+            if estimated >= TOKENS_MIN {
+                return CorrectionFactor::between(estimated, reported);
+            }
+        }
+        let in_force = self.state().factors.get(self.lens().card.generation.name());
+        in_force.map_or(CorrectionFactor::ONE, |factor| CorrectionFactor::from(*factor))
+    }
+
+    /// Returns the estimator with the factor that was measured on the current context; all of it counts alike then.
+    pub fn measured_estimator(&self) -> Estimator {
+        self.lens().estimator.corrected(self.measured_factor())
     }
 
     /// Size of the context if a request left now.
@@ -69,10 +101,8 @@ impl View {
         let anchor = self.anchor().map(|anchor| (self.freed_since(&anchor), anchor));
         match anchor.filter(|(freed, _)| *freed == 0 || !self.derived().requests.provider_clears) {
             None => {
-                let estimated = self.estimate();
-                let unseen = self.derived().head.unseen_tokens;
-                let tokens = total(estimated - unseen as f64) + unseen;
-                ContextSize { tokens, anchor: None, estimated, freed: 0 }
+                let tokens = self.size_by(&estimator);
+                ContextSize { tokens, anchor: None, estimated: self.estimate(), freed: 0 }
             }
             Some((freed, anchor)) => {
                 let estimated = self.estimate_after(&anchor);
@@ -80,6 +110,12 @@ impl View {
                 ContextSize { tokens, anchor: Some(anchor), estimated, freed }
             }
         }
+    }
+
+    /// Estimated size of the whole context by an estimator, as if no usage were known.
+    pub fn size_by(&self, estimator: &Estimator) -> u64 {
+        let unseen = self.derived().head.unseen_tokens;
+        estimator.total(self.estimate() - unseen as f64) + unseen
     }
 
     /// Estimates the whole context, prefix included, as if no usage were known.
@@ -121,7 +157,14 @@ impl View {
     /// Estimated tokens that every request begins with and no compaction removes: the prefix and the context
     /// that opens the messages.
     pub fn fixed_tokens(&self) -> f64 {
-        self.tokens_before_messages() + self.estimator().scale() * self.derived().opening().1
+        self.fixed_tokens_by(&self.estimator())
+    }
+
+    /// Like [`View::fixed_tokens`], with another estimator.
+    pub fn fixed_tokens_by(&self, estimator: &Estimator) -> f64 {
+        let head = &self.derived().head;
+        let unseen = head.unseen_tokens as f64;
+        estimator.scale() * (head.sums.total() - unseen + self.derived().opening().1) + unseen
     }
 
     /// Newest response of the conversation behind the boundary with known usage.

@@ -4,8 +4,11 @@
 //! of the nodes and the effects, independent of the order of their creation. Replacement text quotes the
 //! original content from before it was cleaned for the wire, so guarded tags in it are escaped here.
 
+use std::collections::BTreeMap;
+
 use pal_model::{
-    Decision, DecisionKind, EntryId, MessageOrigin, SharedText, ToolUseId, escape_tags, object_fields,
+    BlockType, Decision, DecisionKind, EntryId, MediaKind, MessageOrigin, SharedText, ToolUseId, escape_tags,
+    object_fields,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -22,12 +25,27 @@ pub(crate) struct DecisionEffects {
     kept: FxHashSet<ToolUseId>,
     snipped: FxHashSet<EntryId>,
     cleared: FxHashMap<ToolUseId, String>,
-    stripped: FxHashMap<EntryId, String>,
+    stripped: FxHashMap<EntryId, StrippedMedia>,
     /// Results deleted from the provider's cache.
     deleted: FxHashSet<ToolUseId>,
     folds: Vec<FoldEffect>,
     /// Ranges of the branch whose thinking is void, because content before it changed after it was sent.
     void_thinking: Vec<PositionRange>,
+}
+
+/// Texts in the place of stripped media of one entry.
+#[derive(Clone, Debug, Default)]
+struct StrippedMedia {
+    all: Option<String>,
+    by_kind: BTreeMap<MediaKind, String>,
+}
+
+impl StrippedMedia {
+    /// Text in the place of a block of this type; none if it stays.
+    fn text_for(&self, block: BlockType) -> Option<&str> {
+        let own = MediaKind::of_block(block).and_then(|kind| self.by_kind.get(&kind));
+        own.or(self.all.as_ref()).map(String::as_str)
+    }
 }
 
 /// A result that was spilled to disk.
@@ -104,8 +122,12 @@ impl DecisionEffects {
             }
             DecisionKind::CacheEdit { tool_use_ids } => self.deleted.extend(tool_use_ids.iter().cloned()),
             DecisionKind::Snip { entries } => self.snipped.extend(entries),
-            DecisionKind::Strip { entry, text } => {
-                self.stripped.insert(*entry, text.clone());
+            DecisionKind::Strip { entry, media, text } => {
+                let stripped = self.stripped.entry(*entry).or_default();
+                match media {
+                    Some(kind) => _ = stripped.by_kind.insert(*kind, text.clone()),
+                    None => stripped.all = Some(text.clone()),
+                }
             }
             DecisionKind::Fold { text, .. } => {
                 if let Some(stretch) = stretch {
@@ -148,8 +170,8 @@ impl DecisionEffects {
         self.spilled_entries.contains_key(&entry)
     }
 
-    pub(crate) fn is_stripped(&self, entry: EntryId) -> bool {
-        self.stripped.contains_key(&entry)
+    pub(crate) fn is_stripped(&self, entry: EntryId, media: BlockType) -> bool {
+        self.stripped.get(&entry).is_some_and(|stripped| stripped.text_for(media).is_some())
     }
 
     pub(crate) fn folds(&self) -> &[FoldEffect] {
@@ -188,14 +210,18 @@ impl DecisionEffects {
                         None => continue,
                     }
                 }
-                WireBlockKind::Media if let Some(text) = stripped => plain(&escape_tags(text), cleaner),
+                WireBlockKind::Media(kind)
+                    if let Some(text) = stripped.and_then(|stripped| stripped.text_for(*kind)) =>
+                {
+                    plain(&escape_tags(text), cleaner)
+                }
                 WireBlockKind::Result(id) => {
                     let spilled = || self.spilled.get(id).map(|spilled| &spilled.text);
                     let shown = if let Some(text) = self.cleared.get(id).or_else(spilled) {
                         let text = &escape_tags(text);
                         with_content(clean, &quoted(text), cleaner.estimator.text(text), cleaner)
-                    } else if let Some(text) = stripped {
-                        without_media(clean, text, cleaner)
+                    } else if let Some(stripped) = stripped {
+                        without_media(clean, stripped, cleaner)
                     } else {
                         clean.clone()
                     };
@@ -240,15 +266,18 @@ fn with_content(clean: &WireBlock, content: &str, tokens: f64, cleaner: BlockCle
     WireBlock { part: clean.part.clone(), text: result.finish(), tokens }
 }
 
-/// Replaces the media in a result by a text.
-fn without_media(clean: &WireBlock, text: &str, cleaner: BlockCleaner<'_>) -> WireBlock {
+/// Replaces the stripped media in a result by their texts.
+fn without_media(clean: &WireBlock, stripped: &StrippedMedia, cleaner: BlockCleaner<'_>) -> WireBlock {
     let mut replaced = false;
     let mut tokens = 0.0;
     let mut parts: Vec<SharedText> = Vec::new();
     for block in result_content(&clean.text).blocks() {
         let Some(inner) = cleaner.inside_result(block) else { continue };
-        let inner =
-            if inner.part == WireBlockKind::Media { plain(&escape_tags(text), cleaner) } else { inner };
+        let text = match inner.part {
+            WireBlockKind::Media(kind) => stripped.text_for(kind),
+            _ => None,
+        };
+        let inner = text.map_or(inner, |text| plain(&escape_tags(text), cleaner));
         replaced |= inner.text != *block.raw();
         tokens += inner.tokens;
         parts.push(inner.text);

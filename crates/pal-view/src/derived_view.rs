@@ -151,8 +151,8 @@ impl DerivedView {
         snapshot_update::fold_into(&mut self.state, entry);
     }
 
-    /// Makes a usage report the anchor for sizes, until the next report or until an undo brings back content
-    /// that the report did not measure.
+    /// Makes a usage report the anchor for sizes, until the next report, until an undo or another prefix brings
+    /// content that the report did not measure, or until another model counts.
     pub(crate) fn apply_anchor(&mut self, entry: &LogEntry, position: u32) {
         match &entry.body {
             EntryBody::Response(response)
@@ -160,9 +160,13 @@ impl DerivedView {
             {
                 self.requests.anchor = Some(position);
             }
-            EntryBody::Decision(decision) if matches!(decision.kind, DecisionKind::Undo { .. }) => {
+            EntryBody::Decision(decision)
+                if matches!(decision.kind, DecisionKind::Undo { .. } | DecisionKind::Model { .. }) =>
+            {
                 self.requests.anchor = None
             }
+            // The report measured another prefix.
+            EntryBody::Prefix(_) => self.requests.anchor = None,
             EntryBody::Decision(decision) if matches!(decision.kind, DecisionKind::ProviderClear { .. }) => {
                 self.requests.provider_clears = true;
             }

@@ -23,6 +23,7 @@ mod view;
 mod view_node;
 mod visible_blocks;
 mod visible_entry;
+mod visible_media;
 mod window_limits;
 mod wire_block;
 
@@ -35,5 +36,6 @@ pub use request_head::is_deferred;
 pub use token_category::Category;
 pub use view::{PushOutcome, View};
 pub use visible_entry::{Visibility, VisibleEntry, VisiblePart, VisibleResult};
+pub use visible_media::VisibleMedia;
 pub use window_limits::{CompactionThreshold, WindowFill, WindowLimits, WindowSettings, window_scale};
 pub use wire_block::wire_id;

@@ -46,6 +46,8 @@ pub struct Request {
     rope: MessageRope,
     /// Number of blocks of the previous request.
     sent_blocks: usize,
+    /// Number of blocks that the forks of one response share; 0 if there are none.
+    shared_blocks: usize,
     /// Number of blocks before all messages, which no compaction removes.
     opening_blocks: usize,
     /// Sorted by position.
@@ -64,6 +66,7 @@ impl View {
             prefix_print,
             rope: self.derived().current_rope(self.lens()),
             sent_blocks: self.derived().closed_blocks(),
+            shared_blocks: 0,
             opening_blocks: self.derived().opening().0,
             breakpoints: Vec::new(),
         }
@@ -110,6 +113,12 @@ impl Request {
     /// Adds a member at the top level; `value` is raw JSON.
     pub fn with_member(mut self, name: &str, value: &str) -> Request {
         self.members.push((SmolStr::new(name), SharedText::from(value)));
+        self
+    }
+
+    /// Sets the number of blocks that this request shares with other forks of the same response.
+    pub fn with_shared_blocks(mut self, blocks: usize) -> Request {
+        self.shared_blocks = blocks;
         self
     }
 
@@ -192,6 +201,11 @@ impl Request {
         self.sent_blocks
     }
 
+    /// Number of blocks that other forks of the same response send, too, if the previous request did not send them.
+    pub fn shared_blocks(&self) -> Option<usize> {
+        Some(self.shared_blocks).filter(|blocks| *blocks > self.sent_blocks)
+    }
+
     /// Number of blocks before all messages, which no compaction removes.
     pub fn opening_blocks(&self) -> usize {
         self.opening_blocks
@@ -270,8 +284,8 @@ impl Request {
     }
 
     /// Fingerprint of the part that a request shares with the other forks of its conversation: tools and
-    /// system, the members in the provider's cache key, and the messages of the conversation's last request.
-    /// Breakpoints and newer messages do not count. Requests with equal ones read one cache entry, so those
+    /// system, the members in the provider's cache key, and the messages of the conversation's last request; for a
+    /// fork of a response, also what all of its forks send. Breakpoints and newer messages do not count. Requests with equal ones read one cache entry, so those
     /// that start together are sent one after the other until it is written (§5.7).
     pub fn shared_fingerprint(&self) -> u128 {
         let mut key = String::new();
@@ -281,8 +295,8 @@ impl Request {
                 key.push_str(value);
             }
         }
-        let sent =
-            self.sent_blocks.checked_sub(1).and_then(|last| self.fingerprint_up_to(last)).unwrap_or_default();
+        let shared = self.sent_blocks.max(self.shared_blocks);
+        let sent = shared.checked_sub(1).and_then(|last| self.fingerprint_up_to(last)).unwrap_or_default();
         let mut bytes = [0; 48];
         bytes[..16].copy_from_slice(&xxh3_128(key.as_bytes()).to_le_bytes());
         bytes[16..32].copy_from_slice(&self.prefix_print.to_le_bytes());

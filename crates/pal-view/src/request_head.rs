@@ -32,6 +32,8 @@ pub(crate) struct RequestHead {
     pub(crate) context: Content,
     /// Tokens of a prompt that was sent but not recorded, at most a quarter of the window.
     pub(crate) unseen_tokens: u64,
+    /// True if filler is sent in its place.
+    fills_unseen: bool,
     pub(crate) sums: CategoryTokens,
 }
 
@@ -59,7 +61,7 @@ impl RequestHead {
         let (mut system, mut notes) = (self.system.clone(), self.notes.clone());
         let mut system_tokens = self.system_tokens.clone();
         if self.unseen_tokens > 0 {
-            system.push(stand_in(self.unseen_tokens, spelled_out, estimator));
+            system.push(stand_in(self.unseen_tokens, spelled_out || self.fills_unseen, estimator));
             notes.push(SystemBlockNote { markable: true, ..SystemBlockNote::default() });
             system_tokens.push(0.0);
         }
@@ -127,6 +129,7 @@ impl RequestHead {
             }
         }
         head.unseen_tokens = prefix.unseen_tokens.min(cleaner.card.window / 4);
+        head.fills_unseen = prefix.notes.fills_unseen;
         head.sums.add(Category::UnseenPrefix, head.unseen_tokens as f64);
         head
     }

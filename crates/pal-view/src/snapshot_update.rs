@@ -3,7 +3,7 @@
 
 use pal_model::{
     Attachment, ContentBlock, Decision, DecisionKind, EntryBody, EntryId, EntryRef, FileReadStats, LogEntry,
-    RequestSource, SessionSnapshot, ToolEffects, ToolKind, object_fields, unescape,
+    RequestSource, SessionSnapshot, SessionStart, ToolEffects, ToolKind, object_fields, unescape,
 };
 use smol_str::SmolStr;
 
@@ -13,7 +13,7 @@ const MEMORY: &str = "memory";
 /// Folds one entry into the state.
 pub(crate) fn fold_into(state: &mut SessionSnapshot, entry: &LogEntry) {
     match &entry.body {
-        EntryBody::Session(session) if session.title.is_some() => state.title.clone_from(&session.title),
+        EntryBody::Session(session) => start(state, session),
         EntryBody::Prefix(_) => state.prefix = Some(EntryRef { id: entry.id, offset: None }),
         EntryBody::Request(request) if request.source.is_conversation() => {
             if !request.model.is_empty() {
@@ -53,6 +53,17 @@ pub(crate) fn fold_into(state: &mut SessionSnapshot, entry: &LogEntry) {
             }
         }
         _ => {}
+    }
+}
+
+/// Records the start of a session, or of a fork that continues it in another directory.
+fn start(state: &mut SessionSnapshot, session: &SessionStart) {
+    if session.title.is_some() {
+        state.title.clone_from(&session.title);
+    }
+    if session.cwd.is_some() {
+        state.start_directory.clone_from(&session.cwd);
+        state.directory = None;
     }
 }
 

@@ -210,7 +210,7 @@ impl TurnNormalizer<'_> {
         let mut media = Vec::new();
         for block in result_content(&clean.text).blocks() {
             match self.cleaner.inside_result(block) {
-                Some(clean) if clean.part == WireBlockKind::Media => {
+                Some(clean) if matches!(clean.part, WireBlockKind::Media(_)) => {
                     media.push(slab(clean, Category::ToolResults))
                 }
                 _ => {

@@ -118,7 +118,7 @@ impl NodeSpeaker {
             (NodeSpeaker::User(MessageOrigin::Person), _) => Category::UserText,
             (
                 NodeSpeaker::User(MessageOrigin::Tool | MessageOrigin::Synthetic),
-                WireBlockKind::Text | WireBlockKind::Media,
+                WireBlockKind::Text | WireBlockKind::Media(_),
             ) => Category::ToolResults,
             (NodeSpeaker::User(_) | NodeSpeaker::Notice | NodeSpeaker::System | NodeSpeaker::Cache, _) => {
                 Category::Attachments

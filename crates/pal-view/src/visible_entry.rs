@@ -236,11 +236,6 @@ impl View {
         self.derived().effects().is_spilled_entry(entry)
     }
 
-    /// Returns true if the media of an entry were stripped.
-    pub fn is_stripped(&self, entry: EntryId) -> bool {
-        self.derived().effects().is_stripped(entry)
-    }
-
     /// Returns the view after a decision that is not in the log.
     pub fn with_decision(&self, decision: &Decision) -> View {
         self.with_draft(EntryDraft::decision(decision))

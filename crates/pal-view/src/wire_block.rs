@@ -39,7 +39,8 @@ pub(crate) enum WireBlockKind {
     Text,
     /// Text of the program, inside reminder tags.
     Reminder,
-    Media,
+    /// Image, document or search result, by its type.
+    Media(BlockType),
     Thinking,
     Call(ToolUseId),
     Result(ToolUseId),
@@ -478,7 +479,7 @@ impl BlockCleaner<'_> {
             BlockType::SearchResult => self.estimator.json(block.raw()),
             _ => self.estimator.media(),
         };
-        WireBlock { part: WireBlockKind::Media, text, tokens }
+        WireBlock { part: WireBlockKind::Media(block.kind()), text, tokens }
     }
 
     /// Names an image that no provider accepts instead of spelling it out.

@@ -22,6 +22,7 @@ mod conversation_message;
 mod dialect_encoder;
 mod encoded_messages;
 mod messages;
+mod model_list;
 mod openai_usage;
 mod provider_failure;
 mod rate_limit;
@@ -40,7 +41,10 @@ pub use chat::ChatServer;
 pub use classify::classify_failure;
 pub use conversation_message::BreakpointMode;
 pub use dialect_encoder::DialectEncoder;
-pub use messages::{beta_headers, count_tokens_call, messages_call, unparsed_input};
+pub use messages::{TASK_BUDGET_BETA, beta_headers, count_tokens_call, messages_call, unparsed_input};
+pub use model_list::{
+    ModelListPage, ModelListing, model_list_headers, model_list_path, model_list_table, parse_model_list,
+};
 pub use provider_failure::{FailureKind, ProviderFailure};
 pub use rate_limit::RateLimit;
 pub use request_validator::{

@@ -60,11 +60,18 @@ pub(super) struct CorpusFile {
     pub(super) source: String,
     pub(super) text: Vector,
     pub(super) o200k: f64,
+    pub(super) cl100k: f64,
     pub(super) anthropic_2023: f64,
     pub(super) characters: f64,
 }
 
 impl CorpusFile {
+    /// Tokens of an average tokenizer: between a vocabulary of 100,000 tokens, which Llama 3 and Qwen extend, and one of
+    /// 65,000.
+    pub(super) fn neutral(&self) -> f64 {
+        (self.cl100k + self.anthropic_2023) / 2.0
+    }
+
     pub(super) fn is_script(&self) -> bool {
         SCRIPTS.contains(&self.category.as_str())
     }
@@ -100,6 +107,7 @@ struct RawLabel {
     source: String,
     chars: f64,
     o200k: f64,
+    cl100k: f64,
     anthropic2023: f64,
 }
 
@@ -144,6 +152,7 @@ fn read_corpus(folder: &Path) -> Result<Vec<CorpusFile>, Box<dyn Error>> {
             source: label.source,
             text: vector(&text),
             o200k: label.o200k,
+            cl100k: label.cl100k,
             anthropic_2023: label.anthropic2023,
             characters: label.chars,
         });

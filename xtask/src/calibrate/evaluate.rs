@@ -61,11 +61,24 @@ pub(super) fn report(data: &Data) -> Report {
     calibration.extend(claude_47_lines(&data.claude_47, &corpus, &claude_46));
     calibration.extend(codex_lines(&data.codex, &corpus));
     let codex: Vec<&CodexRow> = data.codex.iter().collect();
-    let mut lines = corpus_lines("o200k", &data.corpus, |held_in| (models::fit_o200k(&codex, held_in), None));
+    let mut lines = corpus_lines(
+        "o200k",
+        &data.corpus,
+        |file| file.o200k,
+        |held_in| (models::fit_o200k(&codex, held_in), None),
+    );
     let rows: Vec<&ClaudeRow> = data.claude_46.iter().collect();
-    lines.extend(corpus_lines("claude 4.6", &data.corpus, |held_in| {
-        let weights = models::fit_claude_46(&rows, held_in, &o200k);
-        (weights, Some(models::label_scale(held_in, &weights)))
+    lines.extend(corpus_lines(
+        "claude 4.6",
+        &data.corpus,
+        |file| file.o200k,
+        |held_in| {
+            let weights = models::fit_claude_46(&rows, held_in, &o200k);
+            (weights, Some(models::label_scale(held_in, &weights)))
+        },
+    ));
+    lines.extend(corpus_lines("neutral", &data.corpus, CorpusFile::neutral, |held_in| {
+        (models::fit_neutral(held_in, &o200k), None)
     }));
     Report { calibration, corpus: lines }
 }
@@ -121,10 +134,11 @@ fn codex_lines(rows: &[CodexRow], corpus: &[&CorpusFile]) -> Vec<Line> {
 fn corpus_lines(
     name: &str,
     corpus: &[CorpusFile],
+    exact: impl Fn(&CorpusFile) -> f64,
     train: impl Fn(&[&CorpusFile]) -> (Columns, Option<f64>),
 ) -> Vec<Line> {
     let test = |file: &CorpusFile, (weights, scale): &(Columns, Option<f64>)| {
-        let label = scale.map_or(file.o200k, |scale| scale * file.anthropic_2023);
+        let label = scale.map_or_else(|| exact(file), |scale| scale * file.anthropic_2023);
         outcome(&models::corpus_sample(file, label), weights, file.characters)
     };
     let by_file = held_out(corpus, &file_folds(corpus), &train, test);

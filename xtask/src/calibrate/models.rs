@@ -26,6 +26,7 @@ pub(super) struct Fits {
     pub(super) claude_46: Columns,
     pub(super) claude_47: Columns,
     pub(super) o200k: Columns,
+    pub(super) neutral: Columns,
 }
 
 /// Fits all generations on everything.
@@ -34,7 +35,8 @@ pub(super) fn fit_all(data: &Data) -> Fits {
     let o200k = fit_o200k(&data.codex.iter().collect::<Vec<_>>(), &corpus);
     let claude_46 = fit_claude_46(&data.claude_46.iter().collect::<Vec<_>>(), &corpus, &o200k);
     let claude_47 = fit_claude_47(&data.claude_47.iter().collect::<Vec<_>>(), &corpus, &claude_46);
-    Fits { claude_46, claude_47, o200k }
+    let neutral = fit_neutral(&corpus, &o200k);
+    Fits { claude_46, claude_47, o200k, neutral }
 }
 
 /// Fits `o200k`, whose labels are exact.
@@ -46,6 +48,15 @@ pub(super) fn fit_o200k(codex: &[&CodexRow], corpus: &[&CorpusFile]) -> Columns 
     // Nothing tells what a call costs beyond the output reported for it; results are the best guess.
     weights[RESULT] = median(&mut frames);
     weights[CALL] = weights[RESULT];
+    weights
+}
+
+/// Fits the estimator of unknown tokenizers on the corpus alone: no row of them is recorded. What frames calls and results
+/// is that of `o200k`.
+pub(super) fn fit_neutral(corpus: &[&CorpusFile], o200k: &Columns) -> Columns {
+    let samples: Vec<Sample> = corpus.iter().map(|file| corpus_sample(file, file.neutral())).collect();
+    let mut weights = fit(&samples, &Pull { towards: *o200k, relative: PULL_CHAIN });
+    (weights[CALL], weights[RESULT]) = (o200k[CALL], o200k[RESULT]);
     weights
 }
 

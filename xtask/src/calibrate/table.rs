@@ -29,7 +29,12 @@ pub(super) fn render(fits: &Fits, report: &Report) -> String {
         );
     }
     source.push_str("\nuse super::token_weights::TokenWeights;\n");
-    let tables = [("CLAUDE_46", &fits.claude_46), ("CLAUDE_47", &fits.claude_47), ("O200K", &fits.o200k)];
+    let tables = [
+        ("CLAUDE_46", &fits.claude_46),
+        ("CLAUDE_47", &fits.claude_47),
+        ("O200K", &fits.o200k),
+        ("NEUTRAL", &fits.neutral),
+    ];
     for (name, weights) in tables {
         render_weights(&mut source, name, weights);
     }

@@ -275,3 +275,43 @@ fn limits_end_a_prompt_with_a_reason() {
     });
     assert_eq!(world.provider.heard().asked.len(), 4);
 }
+
+#[test]
+fn questions_of_the_model_become_a_form_where_the_editor_has_forms() {
+    let question = |text: &str, multi: bool| {
+        json!({"question": text, "header": "Choice", "multiSelect": multi, "options": [
+        {"label": "red", "description": "like fire"}, {"label": "blue", "description": ""}]})
+    };
+    let input = json!({"questions": [question("Which color?", false), question("Which others?", true)]});
+    let setup = || {
+        let input = input.clone();
+        ProviderSetup::answers(move |at, _| match at {
+            0 => calls("I ask.", &[("AskUserQuestion", input.clone())]),
+            _ => says("Done."),
+        })
+    };
+    let form = r#"{"question_1": "blue", "question_2": ["red"], "question_2_other": "and green"}"#;
+    let answered = world(setup());
+    edit(&answered, "", UserConsent::Form(form), async |editor: TestEditor| {
+        let session = editor.open().await;
+        assert_eq!(editor.prompt(&session, "go").await, StopReason::EndTurn);
+        assert!(editor.questions().is_empty(), "a form asks for no permission");
+        let form = serde_json::to_value(&editor.forms()[0]).unwrap();
+        assert_eq!((&form["mode"], &form["sessionId"]), (&json!("form"), &json!(session.to_string())));
+        let fields = &form["requestedSchema"]["properties"];
+        assert_eq!(fields["question_1"]["description"], "Which color?", "{form}");
+        assert_eq!(fields["question_1"]["oneOf"][0]["const"], "red", "{form}");
+        assert_eq!(fields["question_2"]["type"], "array", "{form}");
+    });
+    let sent = answered.provider.heard().asked[1].text();
+    assert!(sent.contains("Which color?\\n→ blue") && sent.contains("→ red; and green"), "{sent}");
+    // An editor without forms shows nothing, and the model is told to ask in plain text.
+    let refused = world(setup());
+    edit(&refused, "", UserConsent::Once, async |editor: TestEditor| {
+        let session = editor.open().await;
+        editor.prompt(&session, "go").await;
+        assert!(editor.questions().is_empty() && editor.forms().is_empty());
+    });
+    let sent = refused.provider.heard().asked[1].text();
+    assert!(sent.contains("editor cannot show questions with options"), "{sent}");
+}

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     CancelNotification, ClientCapabilities, ClientSessionCapabilities, CompactionCapabilities, ContentBlock,
-    InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities,
-    PermissionOptionKind, PromptRequest, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate,
-    StopReason, ToolCall,
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction, ElicitationAction,
+    ElicitationCapabilities, ElicitationContentValue, ElicitationFormCapabilities, InitializeRequest,
+    InitializeResponse, LoadSessionRequest, NewSessionRequest, NoticeCapabilities, PermissionOptionKind,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate, StopReason, ToolCall,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Channel, Client, Error, on_receive_notification, on_receive_request};
@@ -27,6 +28,8 @@ pub(crate) enum UserConsent {
     Reject,
     /// The question stays open.
     Silence,
+    /// Forms are completed with this content, in JSON; other requests are rejected.
+    Form(&'static str),
 }
 
 /// Everything that came from the server.
@@ -34,6 +37,7 @@ pub(crate) enum UserConsent {
 struct ServerTraffic {
     updates: Mutex<Vec<SessionNotification>>,
     questions: Mutex<Vec<RequestPermissionRequest>>,
+    forms: Mutex<Vec<CreateElicitationRequest>>,
     unanswered: Mutex<Vec<Responder<RequestPermissionResponse>>>,
     news: Notify,
 }
@@ -72,7 +76,7 @@ async fn connect(
     body: impl AsyncFnOnce(TestEditor),
 ) -> Result<(), Error> {
     let received: Arc<ServerTraffic> = Arc::default();
-    let (updated, asked) = (Arc::clone(&received), Arc::clone(&received));
+    let (updated, asked, formed) = (Arc::clone(&received), Arc::clone(&received), Arc::clone(&received));
     Client
         .v1()
         .on_receive_notification(
@@ -98,12 +102,31 @@ async fn connect(
             },
             on_receive_request!(),
         )
+        .on_receive_request(
+            async move |request: CreateElicitationRequest, responder, _connection| {
+                formed.forms.lock().unwrap().push(request);
+                let action = match consent {
+                    UserConsent::Form(content) => {
+                        let content: std::collections::BTreeMap<String, ElicitationContentValue> =
+                            serde_json::from_str(content).unwrap();
+                        ElicitationAction::Accept(ElicitationAcceptAction::new().content(content))
+                    }
+                    _ => ElicitationAction::Decline,
+                };
+                responder.respond(CreateElicitationResponse::new(action))
+            },
+            on_receive_request!(),
+        )
         .connect_with(transport, async move |connection: ConnectionTo<Agent>| {
             let session = ClientSessionCapabilities::new()
                 .compaction(CompactionCapabilities::new())
                 .notices(NoticeCapabilities::new());
-            let request = InitializeRequest::new(ProtocolVersion::V1)
-                .client_capabilities(ClientCapabilities::new().session(session));
+            let mut capabilities = ClientCapabilities::new().session(session);
+            if let UserConsent::Form(_) = consent {
+                let form = ElicitationFormCapabilities::new();
+                capabilities = capabilities.elicitation(ElicitationCapabilities::new().form(form));
+            }
+            let request = InitializeRequest::new(ProtocolVersion::V1).client_capabilities(capabilities);
             let initialized = connection.send_request(request).block_task().await?;
             body(TestEditor { connection, initialized, received: Arc::clone(&received), directory }).await;
             received.unanswered.lock().unwrap().clear();
@@ -119,7 +142,7 @@ fn choose_option(
     let kind = match consent {
         UserConsent::Once => PermissionOptionKind::AllowOnce,
         UserConsent::Always => PermissionOptionKind::AllowAlways,
-        UserConsent::Reject => PermissionOptionKind::RejectOnce,
+        UserConsent::Reject | UserConsent::Form(_) => PermissionOptionKind::RejectOnce,
         UserConsent::Silence => return None,
     };
     let option = request.options.iter().find(|option| option.kind == kind).unwrap();
@@ -188,6 +211,10 @@ impl TestEditor {
 
     pub(crate) fn questions(&self) -> Vec<RequestPermissionRequest> {
         self.received.questions.lock().unwrap().clone()
+    }
+
+    pub(crate) fn forms(&self) -> Vec<CreateElicitationRequest> {
+        self.received.forms.lock().unwrap().clone()
     }
 
     /// All updates of a session that `select` accepts.

@@ -3,17 +3,23 @@
 use std::path::Path;
 
 use pal_background::memory_index;
-use pal_context::{CompactionRequest, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes};
+use pal_context::{
+    CompactionRequest, FileRequest, NamedText, RestoreSources, RestoredFile, SessionNotes, VisibleCall,
+    restored_plan,
+};
 use pal_engine::{CompactionFollowUp, CompactionInputs};
 use pal_events::AgentEvent;
-use pal_model::{Boundary, PromptPrefix};
+use pal_model::{BlockType, Boundary, EntryBody, PromptPrefix, unescape};
 use pal_permissions::PermissionMode;
 use pal_project::take_project_snapshot;
+use pal_prompt::{AssembledPrefix, ToolCatalog, ToolSpec};
 use pal_settings::KillSwitch;
 use pal_view::View;
 
 use crate::agent_runtime::AgentRuntime;
+use crate::permission_checker::EXIT_PLAN;
 use crate::restored_files::text_inside;
+use crate::subagents::SubagentStatus;
 
 impl AgentRuntime<'_> {
     /// Runs the hooks and collects the inputs of a compaction.
@@ -48,14 +54,16 @@ impl AgentRuntime<'_> {
             let text = pal_tools::skill_text(&self.tools.workspace, name)?;
             Some(NamedText { name: name.clone(), text })
         };
-        let plan = (self.permissions.mode == PermissionMode::Plan).then(|| {
+        let plan_mode = (self.permissions.mode == PermissionMode::Plan).then(|| {
             String::from("Plan mode is on: look at whatever you need, change nothing, and end with a plan.")
         });
-        let running: Vec<String> = self.tools.shell.running_commands();
+        let mut running: Vec<String> = self.subagents.at_work().iter().map(described).collect();
+        running.extend(self.tools.shell.running_commands());
         RestoreSources {
             skills: state.skills.iter().rev().filter_map(skill).collect(),
-            plan,
-            agents: (!running.is_empty()).then(|| running.join("\n")),
+            plan_mode,
+            plan: approved_plan(view),
+            background: (!running.is_empty()).then(|| running.join("\n")),
             not_restored: self
                 .permissions
                 .notes
@@ -79,8 +87,10 @@ impl AgentRuntime<'_> {
         }
         let said = self.hooks.compacted(boundary, self.permissions.mode, &self.inbox.handle.cancel());
         self.report_notices();
+        let prefix = self.renewed(view);
+        self.announce_instructions("compact");
         CompactionFollowUp {
-            prefix: self.renewed(view),
+            prefix,
             notes: said.into_iter().map(|text| ("hook", text)).collect(),
             announcement: self.project.announcement(&view.state().announced, &self.tools.catalog),
         }
@@ -88,17 +98,32 @@ impl AgentRuntime<'_> {
 
     /// Returns the new prompt prefix if it differs from the current one: earlier notices of changes are hidden
     /// behind the summary, so the prefix must contain them (§4.14).
-    fn renewed(&mut self, view: &View) -> Option<PromptPrefix> {
+    pub(crate) fn renewed(&mut self, view: &View) -> Option<PromptPrefix> {
         let gathered = take_project_snapshot(&self.project.sources);
         let remembered = self.memory.as_ref();
         let memory = remembered.map_or(Vec::new(), |known| memory_index(&known.place, self.clock.now()).0);
-        let renewed = self.project.prompt.assembled(&gathered, memory).prefix;
+        if let Some(window) = self.model.stated_window {
+            self.project.prompt.lower_window(window);
+        }
+        let AssembledPrefix { prefix: renewed, catalog, .. } =
+            self.project.prompt.assembled(&gathered, memory);
         self.project.instructions = gathered.instructions;
+        if catalog.profile() != self.tools.catalog.profile() {
+            self.change_catalog(catalog);
+        }
         let is_same = |prefix: &PromptPrefix| {
             (&prefix.system, &prefix.tools, prefix.context.to_json())
                 == (&renewed.system, &renewed.tools, renewed.context.to_json())
         };
         (!view.prefix().is_some_and(is_same)).then_some(renewed)
+    }
+
+    /// Continues with the catalog of a new profile and the tools that servers offer now.
+    fn change_catalog(&mut self, mut catalog: ToolCatalog) {
+        let late: Vec<ToolSpec> =
+            self.tools.catalog.late_tools().iter().map(|tool| tool.spec.clone()).collect();
+        catalog.set_late_tools(&late);
+        self.tools.catalog = catalog;
     }
 
     /// Reads a file for restoration, only inside of the directories that the session works in.
@@ -112,4 +137,36 @@ impl AgentRuntime<'_> {
         let seen = text.as_ref().and_then(|_| pal_tools::file_seen(&target.real)).map(|seen| (path, seen));
         RestoredFile { path: wanted.path.clone(), text, seen }
     }
+}
+
+/// The plan that was approved last: of a visible call, else of the last compaction.
+fn approved_plan(view: &View) -> Option<String> {
+    let calls = view.visible_entries().filter_map(|shown| match &shown.entry.body {
+        EntryBody::Assistant(assistant) => Some(assistant.content.blocks()),
+        _ => None,
+    });
+    let calls = calls.flatten().filter(|block| block.kind() == BlockType::ToolUse);
+    let plans = calls.filter_map(|block| {
+        let call = VisibleCall::read(block).filter(|call| call.name == EXIT_PLAN)?;
+        let result = view.result(block.tool_use_id()?)?;
+        let is_error = result.block.field("is_error").is_some_and(|raw| raw == "true");
+        (!is_error).then(|| unescape(call.member("plan")?)).flatten()
+    });
+    let carried = || match view.boundary().map(|entry| &entry.body) {
+        Some(EntryBody::Boundary(boundary)) => restored_plan(boundary),
+        _ => None,
+    };
+    plans.last().map(|plan| plan.into_owned()).or_else(carried)
+}
+
+/// One line about a running subagent.
+fn described(status: &SubagentStatus) -> String {
+    let SubagentStatus { name, kind, is_teammate, rests, doing, .. } = status;
+    let what = if *is_teammate { "teammate" } else { "subagent" };
+    let activity = match (rests, doing.as_str()) {
+        (true, _) => String::from("idle"),
+        (false, "") => String::from("at work"),
+        (false, doing) => format!("at work: {doing}"),
+    };
+    format!("{what} `{name}` ({kind}), {activity}; it reports to you when it ends")
 }

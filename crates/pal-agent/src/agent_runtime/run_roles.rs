@@ -128,6 +128,8 @@ impl TurnHooks for AgentRuntime<'_> {
         self.poll_servers(session);
         let changes = self.project.changes();
         self.pending.attach("instructions", changes);
+        self.note_changed_files();
+        self.refresh_definitions();
         self.remind_of_notes(session);
         if !self.switches.is_off(KillSwitch::Reminders) {
             self.pending.attachments.extend(self.pending.todo_reminder.due().map(|text| (REMINDER, text)));

@@ -3,10 +3,11 @@
 use pal_context::{CompactionRequest, FileRequest, RestoredFile, SummaryQuestion};
 use pal_engine::{
     CompactionFollowUp, CompactionInputs, CompactionObserver, FileReader, ModelClient, Notifier,
-    OutgoingRequest, RequestOutcome, SummaryExchange, TimeSource,
+    OutgoingRequest, RequestOutcome, SummaryExchange, TimeSource, TokenObservation,
 };
 use pal_events::AgentEvent;
-use pal_model::{Boundary, Timestamp};
+use pal_model::{Boundary, PromptPrefix, Timestamp};
+use pal_prompt::PrefixProfile;
 use pal_settings::KillSwitch;
 use pal_view::View;
 use smol_str::SmolStr;
@@ -34,6 +35,10 @@ impl ModelClient for AgentRuntime<'_> {
         if let Some(notice) = self.model.learn_window(window) {
             self.events.notice(notice);
         }
+    }
+
+    fn observe_tokens(&mut self, observation: &TokenObservation) {
+        self.model.observe_tokens(observation);
     }
 
     fn is_cancelled(&self) -> bool {
@@ -67,6 +72,11 @@ impl TimeSource for AgentRuntime<'_> {
 impl CompactionObserver for AgentRuntime<'_> {
     fn before_compaction(&mut self, order: &CompactionRequest, view: &View) -> CompactionInputs {
         self.prepare_compaction(order, view)
+    }
+
+    fn smaller_prefix(&mut self, view: &View) -> Option<PromptPrefix> {
+        let stated = PrefixProfile::for_window(self.model.stated_window?);
+        (stated != self.tools.catalog.profile()).then(|| self.renewed(view)).flatten()
     }
 
     fn after_compaction(&mut self, boundary: &Boundary, view: &View) -> CompactionFollowUp {

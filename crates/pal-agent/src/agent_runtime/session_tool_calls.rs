@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pal_engine::{Session, SessionConfig};
-use pal_model::{ContentBlock, SharedText};
+use pal_model::{ContentBlock, EntryBody, EntryId, LogEntry, MessageOrigin, SharedText};
 use pal_prompt::{CALL_TOOL, McpInstructions, TOOL_SEARCH, ToolCatalog, ToolSpec};
 use pal_run::{ToolCall, ToolCallResult};
 use pal_tools::{Shell, ToolHandler};
@@ -11,8 +11,19 @@ use pal_tools::{Shell, ToolHandler};
 use crate::agent_runtime::AgentRuntime;
 use crate::session_mcp::McpServers;
 use crate::session_tools;
+use crate::session_tools::question_tool::AskUserQuestionTool;
+use crate::session_tools::web_search_tool::WebSearchTool;
 use crate::session_tools::{context_tool, recall_tool};
 use crate::subagents::{AgentTool, SendMessageTool, Subagents};
+
+/// Entries of the newest prompt and of the response that makes the call.
+fn newest_words(session: &Session) -> Vec<EntryId> {
+    let branch = session.view().branch();
+    let is_prompt = |entry: &&LogEntry| matches!(&entry.body, EntryBody::User(user) if user.origin == MessageOrigin::Person);
+    let prompt = branch.iter().rev().find(is_prompt);
+    let response = branch.iter().rev().take_while(|entry| !matches!(entry.body, EntryBody::User(_)));
+    prompt.into_iter().chain(response).map(|entry| entry.id).collect()
+}
 
 impl AgentRuntime<'_> {
     /// Executes a call of a session tool.
@@ -24,7 +35,7 @@ impl AgentRuntime<'_> {
     ) -> ToolCallResult {
         let done = match call.name.as_str() {
             session_tools::RECALL => recall_tool::recall(
-                &self.project.log,
+                (&self.project.log, &newest_words(session)),
                 &call.input,
                 self.clock.now(),
                 &self.inbox.handle.cancel(),
@@ -133,7 +144,11 @@ pub(crate) fn all_tools(
     let mut all = pal_tools::builtin_tools();
     all.extend(pal_tools::shell_tools(shell));
     all.push(Box::new(AgentTool(Arc::clone(subagents))));
+    all.push(Box::new(AskUserQuestionTool));
     all.push(Box::new(SendMessageTool(Arc::clone(subagents))));
+    if let Some(search) = WebSearchTool::new(&subagents.template, &subagents.sender) {
+        all.push(Box::new(search));
+    }
     all.extend(mcp.tools(catalog));
     all
 }

@@ -1,7 +1,9 @@
-//! Tools about the session itself: recall, context and tool search.
+//! Tools about the session itself: recall, context and tool search; and the tool that asks its user.
 
 pub(crate) mod context_tool;
+pub(crate) mod question_tool;
 pub(crate) mod recall_tool;
+pub(crate) mod web_search_tool;
 
 use pal_model::{DecisionKind, EntryBody, ToolUseId};
 use pal_prompt::{CALL_TOOL, TOOL_SEARCH};

@@ -101,7 +101,7 @@ impl AgentTool {
 
     /// Definition of a kind; none for the general one.
     fn definition(&self, kind: &str) -> Result<Option<AgentDefinition>, String> {
-        let known = &self.0.known;
+        let known = self.0.known();
         match known.iter().find(|known| known.name == kind) {
             Some(definition) => Ok(Some(definition.clone())),
             None if kind == GENERAL => Ok(None),
@@ -118,7 +118,7 @@ impl AgentTool {
     fn errand(&self, fields: &AgentToolInput, running: &ToolContext<'_>) -> Result<SubagentTask, String> {
         let team = &self.0;
         let kind = fields.subagent_type.as_deref().map_or(GENERAL, str::trim);
-        let is_fork = kind == FORK && !team.known.iter().any(|known| known.name == kind);
+        let is_fork = kind == FORK && !team.known().iter().any(|known| known.name == kind);
         if is_fork && team.is_fork {
             return Err(String::from("You are a fork, and forks do not fork: do it yourself."));
         }
@@ -203,7 +203,7 @@ impl AgentTool {
             definition,
             prompt: directive(&name, fields),
             lead: team.log.parent().unwrap_or(&team.log).to_owned(),
-            model: team.template.model.lens.card.model.to_string(),
+            model: team.template.model.lens.card.name.to_string(),
             mode: mode.name().to_owned(),
             allowed: rules.for_session().map(ToString::to_string).collect(),
             plans_first: fields.plan_first,

@@ -28,10 +28,21 @@ pub(crate) use team_mailbox::TeamMailbox;
 pub use teammate_protocol::TeammateAssignment;
 pub(crate) use teammate_protocol::{LeadMessage, TeammateMessage, line};
 
+use std::path::Path;
+
 use pal_model::{EntryBody, LogEntry};
 
 /// Name of the tool that starts subagents.
 pub(crate) const AGENT: &str = "Agent";
+
+/// Directory of subagents' sessions in that of their parent.
+pub(crate) const AGENTS_FOLDER: &str = "agents";
+
+/// Returns the directory of the session that a subagent's session lies below, however deep.
+pub(crate) fn root_session(folder: &Path) -> &Path {
+    let above = folder.parent().filter(|agents| agents.file_name().is_some_and(|name| name == AGENTS_FOLDER));
+    above.and_then(Path::parent).map_or(folder, root_session)
+}
 
 /// First sentence of a fork's prompt, which identifies a fork. Text for the model.
 pub(crate) const FORKED: &str = "[You are a copy of the agent that this conversation is with.]";
@@ -39,7 +50,7 @@ pub(crate) const FORKED: &str = "[You are a copy of the agent that this conversa
 /// Tool result for all open calls in a fork, so that all forks share one prefix. Text for the model.
 pub(crate) const UNDER_WAY: &str = "[This is being done elsewhere; its result is not for you.]";
 
-/// Returns whether a session is a fork of a conversation.
+/// Returns whether the history of a session says that it is a fork of a conversation, as that of a resumed fork does.
 pub(crate) fn is_fork(branch: &[LogEntry]) -> bool {
     branch.iter().any(|entry| match &entry.body {
         EntryBody::User(user) => {

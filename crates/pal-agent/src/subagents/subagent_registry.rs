@@ -12,10 +12,10 @@ use pal_prompt::Capability;
 use pal_tools::AgentDefinition;
 use smol_str::SmolStr;
 
-use super::AGENT;
 use super::running_agent::StartAgent;
 use super::team_mailbox::{LEAD, TeamMailbox};
 use super::teammate_process::{ERRORS, TeammateProcess};
+use super::{AGENT, AGENTS_FOLDER};
 use crate::agent_handle::{AgentHandle, AgentSignal};
 use crate::options::AgentOptions;
 use crate::parent_agent::{MessagePurpose, ParentAgent};
@@ -43,8 +43,8 @@ pub(crate) struct Subagents {
     pub(crate) log: PathBuf,
     /// Directory of their sessions.
     pub(crate) folder: PathBuf,
-    /// Agent definitions.
-    pub(crate) known: Vec<AgentDefinition>,
+    /// Agent definitions, as they are on disk now.
+    known: Mutex<Vec<AgentDefinition>>,
     /// Handle of the parent.
     pub(crate) sender: AgentHandle,
     /// Whether the parent is a fork itself.
@@ -127,8 +127,8 @@ pub struct SubagentsHandle(pub(crate) Arc<Subagents>);
 
 impl SubagentsHandle {
     /// Agent definitions.
-    pub fn known(&self) -> &[AgentDefinition] {
-        &self.0.known
+    pub fn known(&self) -> Vec<AgentDefinition> {
+        self.0.known()
     }
 
     /// Returns whether the session can start subagents.
@@ -150,13 +150,13 @@ impl Subagents {
         sender: AgentHandle,
         (is_fork, start): (bool, StartAgent),
     ) -> Subagents {
-        let folder = log.parent().map(|folder| folder.join("agents")).unwrap_or_default();
+        let folder = log.parent().map(|folder| folder.join(AGENTS_FOLDER)).unwrap_or_default();
         let may = Mutex::new((template.permissions.mode, template.permissions.rules.clone()));
         Subagents {
             template,
             log,
             folder,
-            known,
+            known: Mutex::new(known),
             sender,
             is_fork,
             start,
@@ -180,7 +180,17 @@ impl Subagents {
             name: SmolStr::new(&agent.name),
             about: agent.description.clone(),
         };
-        self.known.iter().map(offered).collect()
+        self.known().iter().map(offered).collect()
+    }
+
+    /// Agent definitions.
+    pub(crate) fn known(&self) -> Vec<AgentDefinition> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the agent definitions.
+    pub(crate) fn set_known(&self, known: Vec<AgentDefinition>) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
     /// Returns a free name: `wanted`, with a number if taken.

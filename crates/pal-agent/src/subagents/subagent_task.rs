@@ -164,6 +164,8 @@ impl SubagentTask {
 /// to it even if the subagent works in a worktree.
 pub(crate) fn shaped(options: &mut AgentOptions, definition: Option<&AgentDefinition>, project: &Path) {
     options.prompt.prompts = PromptOverrides::default();
+    // The parent reads the report, not the user.
+    options.prompt.output_style = None;
     options.memory.place =
         options.memory.place.take().and_then(|place| {
             Some(memory_of(definition?, options, project)?.with_embeddings(place.embeddings))

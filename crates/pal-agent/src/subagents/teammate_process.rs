@@ -41,7 +41,7 @@ impl TeammateProcess {
         mut command: Command,
         assignment: &TeammateAssignment,
     ) -> Result<(TeammateProcess, ChildStdout), String> {
-        let folder = assignment.lead.join("agents").join(&assignment.name);
+        let folder = assignment.lead.join(super::AGENTS_FOLDER).join(&assignment.name);
         let failed = |error: std::io::Error| format!("The teammate could not be started: {error}.");
         pal_store::create_private_directory(&folder).map_err(|error| error.to_string())?;
         let mut options = std::fs::OpenOptions::new();

@@ -271,3 +271,31 @@ fn a_keepalive_is_sent_in_a_pause_and_recorded() {
         "the model never sees it"
     );
 }
+
+#[test]
+fn a_killed_dream_is_undone_at_the_next_start() {
+    let world = AgentWorld::new(ProviderSetup::answers(|_, _| says("Fine.")));
+    let now = Timestamp::from_milliseconds(1_800_000_000_000);
+    let head = MemoryHeader {
+        name: String::from("Release day"),
+        description: String::from("when we release"),
+        kind: MemoryKind::Project,
+        modified: None,
+        origin: Author::Person,
+    };
+    let mut memory = world.memory().open(now).unwrap();
+    memory.write("release", &MemoryFile::new(head.clone(), "On Fridays."), &Author::Person, now).unwrap();
+    let dream = Author::Named(String::from("dream run1"));
+    memory.write("release", &MemoryFile::new(head, "Half of a sent"), &dream, now).unwrap();
+    // No process has this number and start.
+    let lock = world.memory().directory.join(".consolidate-lock");
+    std::fs::write(&lock, "4194305 never\nbefore 0\nruns run1\n").unwrap();
+    let mut agent = world.start("");
+    assert!(agent.notices().contains("a dream was killed halfway"), "{}", agent.notices());
+    assert_eq!(memory.read("release").unwrap().body.trim(), "On Fridays.");
+    assert_eq!(std::fs::read_to_string(&lock).unwrap(), "", "the lock is free");
+    agent.prompt("go");
+    let log = agent.finish();
+    let agent = world.resume("", &log);
+    assert!(!agent.notices().contains("dream"), "{}", agent.notices());
+}

@@ -1,9 +1,13 @@
 //! Compactions: by command, automatic, undone, after a refusal; and pins that survive them.
 
-use pal_agent_testkit::AgentWorld;
+use pal_agent_testkit::{AgentWorld, ProviderSetup, calls, is_summary, says};
+use pal_context::CompactionRange;
 use pal_events::{AgentEvent, PromptEnd};
+use pal_model::{EntryBody, EntryId, LogEntry, MessageOrigin};
+use pal_sim::{ExtractiveModel, SimulatedModel};
+use serde_json::{Value, json};
 
-use crate::{BYPASS, bash, caller, talker};
+use crate::{BYPASS, bash, caller, last_message, talker};
 
 /// Boundaries that the agent reported.
 fn boundaries(agent: &pal_agent_testkit::TestAgent) -> usize {
@@ -88,12 +92,12 @@ fn a_pin_is_kept_by_a_compaction_until_it_is_removed() {
 
 #[test]
 fn a_preview_writes_nothing_and_asks_no_model() {
-    let world = AgentWorld::new(talker(50));
+    let world = AgentWorld::new(talker(600));
     let mut agent = world.start("");
     agent.prompt("one");
     agent.prompt("two");
     let before = std::fs::read(agent.log_path()).unwrap();
-    let preview = agent.agent.preview_compaction().unwrap();
+    let preview = agent.agent.preview_compaction(CompactionRange::Whole).unwrap();
     assert!(preview.boundary.tokens_after < preview.boundary.tokens_before);
     assert_eq!(std::fs::read(agent.log_path()).unwrap(), before);
     assert_eq!(world.provider.heard().asked.len(), 2);
@@ -102,10 +106,11 @@ fn a_preview_writes_nothing_and_asks_no_model() {
 #[test]
 fn a_request_that_is_too_long_is_compacted_and_sent_again() {
     let mut setup = caller(vec![bash("echo part-9; seq 1 4000")]);
-    setup.faults = String::from("too-long=210000/200000@2");
+    setup.faults = String::from("too-long=210000/200000@3");
     let world = AgentWorld::new(setup);
     let mut agent = world.start(BYPASS);
-    let ended = agent.prompt("Read it.");
+    agent.prompt("Read it.");
+    let ended = agent.prompt("Go on.");
     assert_eq!((ended.end, ended.text.as_str()), (PromptEnd::Done, "Done."));
     assert_eq!((boundaries(&agent), world.provider.heard().refused.len()), (1, 1));
 }
@@ -123,4 +128,123 @@ fn a_rewound_session_repeats_the_earlier_request() {
     let heard = world.provider.heard();
     assert_eq!(heard.asked[2].departs_from(&heard.asked[0]), None);
     assert!(!heard.asked[2].text().contains("Answer 2."));
+}
+
+/// Id of the prompt with this number, counted from 0.
+fn message_id(agent: &pal_agent_testkit::TestAgent, number: usize) -> EntryId {
+    let is_prompt = |entry: &&LogEntry| matches!(&entry.body, EntryBody::User(user) if user.origin == MessageOrigin::Person);
+    agent.agent.session().view().branch().iter().filter(is_prompt).nth(number).unwrap().id
+}
+
+/// A model that answers each prompt with calls of its own, then in words; summaries are extracted.
+fn worker(calls_by_prompt: Vec<(&'static str, (&'static str, Value))>) -> ProviderSetup {
+    ProviderSetup::answers(move |_, ask| {
+        if is_summary(ask) {
+            return ExtractiveModel.answer(ask);
+        }
+        let last = last_message(ask);
+        let step = calls_by_prompt.iter().find(|(prompt, _)| last.contains(prompt));
+        match step.filter(|_| !last.contains("tool_result")) {
+            Some((_, call)) => calls("On.", std::slice::from_ref(call)),
+            None => says(&format!("Answer.{}", " It is a long one.".repeat(100))),
+        }
+    })
+}
+
+#[test]
+fn a_read_that_a_compaction_keeps_counts_as_read() {
+    let read = ("Read", json!({"file_path": "src/lib.rs"}));
+    let edit = ("Edit", json!({"file_path": "src/lib.rs", "old_string": "a + b", "new_string": "b + a"}));
+    let world = AgentWorld::new(worker(vec![("Prompt two", read), ("Prompt three", edit)]));
+    let mut agent = world.start(BYPASS);
+    agent.prompt("Prompt one.");
+    agent.prompt("Prompt two.");
+    let range = CompactionRange::UpTo(message_id(&agent, 1));
+    agent.agent.compact_range(range, None).unwrap();
+    let boundary = &agent.log_of_kind("boundary")[0];
+    assert!(boundary["preserved"].is_object(), "{boundary}");
+    agent.prompt("Prompt three.");
+    assert!(world.text("src/lib.rs").contains("b + a"), "{}", agent.log().last().unwrap());
+}
+
+#[test]
+fn a_compaction_from_a_message_keeps_the_earlier_ones() {
+    let world = AgentWorld::new(talker(100));
+    let mut agent = world.start("");
+    for prompt in ["one", "two", "three"] {
+        agent.prompt(prompt);
+    }
+    let from = CompactionRange::From(message_id(&agent, 1));
+    let preview = agent.agent.preview_compaction(from).unwrap();
+    assert!(preview.boundary.preserved.is_some());
+    agent.agent.compact_range(from, None).unwrap();
+    agent.prompt("four");
+    let last = world.provider.heard().asked.last().unwrap().text();
+    assert!(last.contains("Answer 1.") && !last.contains("Answer 2."), "{last}");
+}
+
+#[test]
+fn hooks_after_a_compaction_add_context_and_hear_of_instructions() {
+    let world = AgentWorld::new(talker(100));
+    world.file("AGENTS.md", "Be brief.\n");
+    let mut agent = world.start(
+        r#"
+[[hooks.PostCompact]]
+hooks = [{ type = "command", command = "echo 'The vault is closed.'" }]
+
+[[hooks.InstructionsLoaded]]
+matcher = "compact"
+hooks = [{ type = "command", command = "cat >> loaded.txt" }]
+"#,
+    );
+    agent.prompt("one");
+    agent.prompt("two");
+    assert!(!world.has_file("loaded.txt"));
+    agent.agent.compact(None).unwrap();
+    assert!(world.text("loaded.txt").contains("AGENTS.md"), "{}", agent.notices());
+    agent.prompt("three");
+    let last = world.provider.heard().asked.last().unwrap().text();
+    assert_eq!(last.matches("The vault is closed.").count(), 1, "{last}");
+}
+
+#[test]
+fn the_approved_plan_survives_two_compactions() {
+    let plan = ("ExitPlanMode", json!({"plan": "# Plan\n\nMove the vault."}));
+    let world = AgentWorld::new(worker(vec![("Prompt one", plan)]));
+    let mut agent = world.start_with(BYPASS, |options| options.permissions.begins_planning = true);
+    for prompt in ["Prompt one.", "Prompt two.", "Prompt three."] {
+        agent.prompt(prompt);
+    }
+    let restored = |agent: &mut pal_agent_testkit::TestAgent| {
+        agent.agent.compact(None).unwrap();
+        agent.log_of_kind("boundary").pop().unwrap()["restored"].to_string()
+    };
+    let first = restored(&mut agent);
+    assert!(first.contains("[The plan]") && first.contains("Move the vault."), "{first}");
+    agent.prompt("Prompt four.");
+    agent.prompt("Prompt five.");
+    let second = restored(&mut agent);
+    assert_eq!(second.matches("Move the vault.").count(), 1, "{second}");
+}
+
+#[test]
+fn the_small_model_summarizes_after_a_refusal_if_the_setting_says_so() {
+    let summarizers = |settings: &str| {
+        let mut setup = caller(vec![bash("echo part-9; seq 1 4000")]);
+        setup.faults = String::from("too-long=210000/200000@3");
+        let world = AgentWorld::new(setup);
+        let models = "model = \"claude-opus-5\"\nsmall_model = \"claude-haiku-4-5\"\n";
+        let mut agent = world.start(&format!("{BYPASS}{models}{settings}"));
+        agent.prompt("Read it.");
+        assert_eq!(agent.prompt("Go on.").end, PromptEnd::Done);
+        assert_eq!(boundaries(&agent), 1);
+        let of_kind = |kind: &str| -> Vec<String> {
+            let entries = agent.log_of_kind(kind).into_iter().filter(|entry| entry["source"] == "compact");
+            entries.map(|entry| entry["model"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(of_kind("request"), of_kind("response"));
+        of_kind("response")
+    };
+    assert_eq!(summarizers(""), ["claude-opus-5"]);
+    assert_eq!(summarizers("compaction.reactive_model = \"small\"\n"), ["claude-haiku-4-5"]);
 }

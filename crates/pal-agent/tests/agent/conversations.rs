@@ -2,14 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use pal_agent::SessionOrigin;
-use pal_agent_testkit::{AgentWorld, ProviderSetup, calls, cut_off, says};
+use pal_agent_testkit::{AgentWorld, ProviderSetup, TestAgent, calls, cut_off, says};
 use pal_events::{AgentEvent, PromptEnd};
-use pal_model::Content;
-use pal_sim::ReplyPace;
+use pal_model::{
+    Content, EntryDraft, IdSource, MessageOrigin, PromptPrefix, SessionStart, SharedText, Timestamp,
+};
+use pal_sim::{ModelOutput, OutputBlock, ReplyPace, StopOverride};
 use serde_json::json;
 
 use crate::{BYPASS, bash, caller, talker};
@@ -194,6 +197,68 @@ fn a_session_resumes_with_its_messages() {
     assert!(heard.asked[1].text().contains("Answer 1."));
 }
 
+/// Log of a session that another agent made: its system prompt is not in the transcript.
+fn imported_log(world: &AgentWorld) -> PathBuf {
+    let schema =
+        r#"[{"name":"shell","description":"The tool shell as it occurs.","input_schema":{"type":"object"}}]"#;
+    let about = SessionStart { program: String::from("codex"), ..SessionStart::default() };
+    let prefix = PromptPrefix {
+        system: SharedText::from("[]"),
+        tools: SharedText::from(schema),
+        context: Content::default(),
+        unseen_tokens: 30_000,
+        notes: Default::default(),
+    };
+    let call = r#"[{"type":"tool_use","id":"call_1","name":"shell","input":{"command":"ls"}}]"#;
+    let result = r#"[{"type":"tool_result","tool_use_id":"call_1","content":"main.rs"}]"#;
+    let drafts = [
+        EntryDraft::session(&about),
+        EntryDraft::prefix(&prefix),
+        EntryDraft::user(MessageOrigin::Person, "\"Look around.\""),
+        EntryDraft::assistant(None, None, call),
+        EntryDraft::user(MessageOrigin::Tool, result),
+        EntryDraft::assistant(None, None, "\"There is one file.\""),
+    ];
+    let (mut ids, at, mut parent) = (IdSource::seeded(7), Timestamp::default(), None);
+    let mut lines = String::new();
+    for draft in drafts {
+        let id = ids.next_id(at);
+        lines.push_str(&draft.into_line(id, parent, at, None));
+        lines.push('\n');
+        parent = Some(id);
+    }
+    let log = world.pal_home().join("projects/other/sessions/imported/log.jsonl");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::write(&log, lines).unwrap();
+    log
+}
+
+#[test]
+fn an_imported_session_continues_with_our_prefix_and_says_so() {
+    let world = AgentWorld::new(talker(0));
+    let log = imported_log(&world);
+    let mut agent = world.resume("", &log);
+    assert_eq!(agent.prompt("go on").text, "Answer 1.");
+    let warnings = |agent: &TestAgent| {
+        agent.events(|event| match event {
+            AgentEvent::Warning(text) => Some(text.clone()),
+            _ => None,
+        })
+    };
+    let told = warnings(&agent);
+    assert!(told.len() == 1 && told[0].contains("imported from codex"), "{told:?}");
+    agent.finish();
+    let mut agent = world.resume("", &log);
+    assert_eq!(agent.prompt("and on").text, "Answer 2.");
+    assert!(warnings(&agent).is_empty(), "the prefix is known now");
+    let heard = world.provider.heard();
+    let (head, text) = (heard.asked[0].head.concat(), heard.asked[0].text());
+    assert!(!head.contains("stands in for") && !head.contains("does not hold"), "{head}");
+    assert!(head.contains(r#""name":"Bash""#) && !head.contains(r#""name":"shell""#), "{head}");
+    assert!(text.contains("Look around.") && text.contains("main.rs"), "{text}");
+    assert_eq!(heard.asked[1].departs_from(&heard.asked[0]), None);
+}
+
 #[test]
 fn a_truncated_answer_is_retried_with_more_room_and_then_continued() {
     let world = AgentWorld::new(ProviderSetup::answers(|at, _| match at {
@@ -303,4 +368,48 @@ fn cache_breakpoints_and_break_detection_can_be_switched_off() {
     let (usual, off) = (body(""), body("disabled = [\"cache_breakpoints\", \"break_detector\"]\n"));
     assert!(usual.contains("\"cache_control\"") && usual.contains("\"previous_message_id\""), "{usual}");
     assert!(!off.contains("\"cache_control\"") && !off.contains("\"previous_message_id\""), "{off}");
+}
+
+#[test]
+fn a_web_search_is_a_request_of_its_own_that_goes_on_after_a_pause() {
+    let call = r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"rust release"}}"#;
+    let found = r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"Rust blog","url":"https://blog.example/rust","encrypted_content":"SEALED==","page_age":"2 days ago"}]}"#;
+    let server = |raw: &str| OutputBlock::ServerTool(SharedText::from(raw));
+    let (call, found) = (server(call), server(found));
+    let world = AgentWorld::new(ProviderSetup::answers(move |at, _| match at {
+        0 => calls(
+            "I search.",
+            &[("WebSearch", json!({"query": "newest Rust", "allowed_domains": ["blog.example"]}))],
+        ),
+        1 => ModelOutput { blocks: vec![call.clone(), found.clone()], stop: Some(StopOverride::PauseTurn) },
+        2 => says("Rust 1.99 came out on Monday."),
+        _ => says("Done."),
+    }));
+    let mut agent = world.start("permissions.allow = [\"WebSearch\"]\n");
+    let ended = agent.prompt("What is new?");
+    assert_eq!((ended.denials.len(), ended.spent.responses), (0, 4), "the search counts for the session");
+    let heard = world.provider.heard();
+    assert!(heard.refused.is_empty(), "{:?}", heard.refused);
+    let search = &heard.asked[1];
+    let tools = search.head.concat();
+    assert!(tools.contains(r#""type":"web_search_20260318""#) && tools.contains("blog.example"), "{tools}");
+    assert!(!tools.contains(r#""name":"Bash""#) && !search.text().contains("What is new?"));
+    assert!(
+        heard.asked[2].text().contains("SEALED=="),
+        "a paused search goes on with the provider's own blocks"
+    );
+    let conversation = heard.asked.last().unwrap().text();
+    assert!(conversation.contains("Rust 1.99 came out on Monday."), "{conversation}");
+    assert!(conversation.contains("Rust blog: https://blog.example/rust (2 days ago)"), "{conversation}");
+    assert!(!conversation.contains("SEALED=="), "pages stay out of the conversation");
+}
+
+#[test]
+fn without_a_provider_that_searches_there_is_no_web_search() {
+    let mut setup = ProviderSetup::answers(|_, _| says("Done."));
+    setup.cards = String::from("[models.claude-opus-5-5]\nweb_search = false\n");
+    let world = AgentWorld::new(setup);
+    let mut agent = world.start("");
+    agent.prompt("hi");
+    assert!(!world.provider.heard().asked[0].head.concat().contains("WebSearch"));
 }

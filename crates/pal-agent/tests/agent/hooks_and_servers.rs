@@ -1,7 +1,7 @@
 //! Hooks, and MCP servers that do not come up.
 
 use pal_agent_testkit::AgentWorld;
-use pal_events::PromptEnd;
+use pal_events::{AgentEvent, PromptEnd};
 use serde_json::json;
 
 use crate::{BYPASS, bash, caller};
@@ -34,6 +34,30 @@ hooks = [{ type = "command", command = "test -e stopped || { touch stopped; echo
     }
     assert!(!sent.contains(r#""text":"plain"#), "{sent}");
     assert_eq!(heard.asked.len(), 4, "the end was blocked once");
+}
+
+/// A failing hook is a warning, which every form of output shows; repeated failures are notices.
+#[test]
+fn a_failing_hook_is_a_warning_once() {
+    let world = AgentWorld::new(caller(vec![bash("echo one"), bash("echo two")]));
+    let mut agent = world.start(&format!(
+        "{BYPASS}{}",
+        r#"
+[[hooks.PreToolUse]]
+hooks = [{ type = "command", command = "echo 'jq is not installed' >&2; exit 1" }]
+"#
+    ));
+    assert_eq!(agent.prompt("work").end, PromptEnd::Done);
+    let warnings = agent.events(|event| match event {
+        AgentEvent::Warning(line) => Some(line.clone()),
+        _ => None,
+    });
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("hook `echo") && warnings[0].contains("jq is not installed"),
+        "{warnings:?}"
+    );
+    assert_eq!(agent.notices().matches("jq is not installed").count(), 4, "twice, with its command");
 }
 
 #[test]

@@ -6,11 +6,15 @@
 
 mod background_work;
 mod compactions;
+mod context_layers;
 mod conversations;
 mod hooks_and_servers;
+mod instructions;
 mod limits;
 mod permissions;
+mod prompt_sections;
 mod provider_errors;
+mod small_windows;
 mod subagents;
 
 use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pal_agent_testkit::{AgentWorld, ProviderSetup, TestAgent, calls, says};
-use pal_events::{PermissionAnswer, PermissionQuestion, PromptEnd};
+use pal_events::{PermissionAnswer, PermissionQuestion, PromptEnd, QuestionAnswer};
 use pal_permissions::PermissionMode;
 use serde_json::json;
 
@@ -103,4 +103,52 @@ fn plan_mode_is_read_only() {
     assert_eq!(agent.prompt("make it").denials.len(), 2);
     assert!(world.provider.heard().asked[1].text().contains("pub fn add"));
     assert!(!world.has_file("new.txt") && !world.has_file("made.txt"));
+}
+
+/// A call that asks the user one question.
+fn question() -> (&'static str, serde_json::Value) {
+    let options = json!([{"label": "SQLite", "description": "One file."}, {"label": "Postgres", "description": "A server."}]);
+    let input =
+        json!({"questions": [{"question": "Which database?", "header": "Database", "options": options}]});
+    ("AskUserQuestion", input)
+}
+
+#[test]
+fn questions_of_the_model_go_to_the_user_in_every_mode_and_the_answers_back() {
+    for mode in ["default", "bypass", "plan"] {
+        let world = AgentWorld::new(caller(vec![question()]));
+        let answer = QuestionAnswer {
+            question: String::from("Which database?"),
+            answers: vec![String::from("Postgres"), String::from("version 18")],
+        };
+        let (mut agent, questions) = asked(&world, &PermissionAnswer::Answered(vec![answer]));
+        agent.agent.handle().choose_mode(mode.parse().unwrap());
+        assert_eq!(agent.prompt("set it up").denials, []);
+        let questions = questions.lock().unwrap();
+        assert_eq!(questions.len(), 1, "{mode}");
+        assert_eq!(questions[0].user_questions().unwrap()[0].options[1].label, "Postgres");
+        let sent = world.provider.heard().asked[1].text();
+        assert!(sent.contains("Which database?\\n→ Postgres; version 18"), "{mode}: {sent}");
+    }
+}
+
+#[test]
+fn questions_that_cannot_be_answered_are_refused_with_a_reason() {
+    let refused = |answer: Option<PermissionAnswer>| {
+        let world = AgentWorld::new(caller(vec![question()]));
+        let mut agent = match &answer {
+            Some(answer) => asked(&world, answer).0,
+            None => world.start("permissions.mode = \"bypass\"\n"),
+        };
+        let ended = agent.prompt("set it up");
+        assert_eq!((ended.end, ended.denials.len()), (PromptEnd::Done, 1), "{answer:?}");
+        world.provider.heard().asked[1].text()
+    };
+    let sent = refused(None);
+    assert!(sent.contains("nobody is here to answer. Decide yourself"), "{sent}");
+    let sent = refused(Some(PermissionAnswer::No(Some(String::from("you choose")))));
+    assert!(sent.contains("The user says instead: you choose"), "{sent}");
+    // A yes is no answer.
+    let sent = refused(Some(PermissionAnswer::Once));
+    assert!(sent.contains("cannot show questions with options"), "{sent}");
 }

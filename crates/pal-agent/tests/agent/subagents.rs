@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pal_agent_testkit::{AgentWorld, ProviderSetup, calls, says};
+use pal_agent_testkit::{AgentWorld, PATIENCE, ProviderSetup, calls, says};
 use pal_events::{AgentEvent, PromptEnd};
 use pal_model::{EntryBody, Role};
 use pal_sim::{ModelOutput, ModelPrompt};
@@ -32,6 +32,40 @@ fn parent(
         let started: Vec<(&str, Value)> = started.iter().map(|input| ("Agent", input.clone())).collect();
         calls("I delegate.", &started)
     })
+}
+
+/// As in Claude Code, hooks of a subagent name the session that it belongs to, and the subagent beside it.
+#[test]
+fn hooks_of_a_subagent_name_its_session() {
+    let input = json!({"description": "Count the files", "prompt": "[A task] Count them."});
+    let world = AgentWorld::new(parent(vec![input], |ask| match last_message(ask).contains("tool_result") {
+        false => calls("I look.", &[bash("echo counted")]),
+        true => says("There are two."),
+    }));
+    let mut agent = world.start(&format!(
+        "{BYPASS}{}",
+        r#"
+[[hooks.PostToolUse]]
+hooks = [{ type = "command", command = "cat >> $PAL_PROJECT_DIR/hooks.jsonl" }]
+"#
+    ));
+    assert_eq!(agent.prompt("go").end, PromptEnd::Done);
+    let log = agent.log_path();
+    let id = log.parent().unwrap().file_name().unwrap().to_str().unwrap();
+    let inputs: Vec<Value> =
+        world.text("hooks.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(inputs.len(), 2, "{inputs:?}");
+    for input in &inputs {
+        assert_eq!(input["session_id"], id);
+        assert_eq!(input["transcript_path"], log.to_str().unwrap());
+    }
+    assert_eq!(
+        (&inputs[0]["agent_id"], &inputs[0]["agent_type"]),
+        (&json!("count-the-files"), &json!("general"))
+    );
+    assert_eq!(inputs[0]["tool_response"]["stdout"], "counted");
+    assert_eq!(inputs[1]["agent_id"], Value::Null);
+    assert_eq!(inputs[1]["tool_response"]["status"], "completed");
 }
 
 #[test]
@@ -87,6 +121,32 @@ fn forks_repeat_the_request_of_their_parent_and_read_its_cache() {
 }
 
 #[test]
+fn sibling_forks_share_what_the_first_of_them_wrote() {
+    let input = |number: usize| json!({"description": format!("Look {number}"), "prompt": format!("part {number}"), "subagent_type": "fork"});
+    // What the parent said before it delegated is new to the cache.
+    let plan = "One more step of a plan that all of them have to know. ".repeat(250);
+    let mut has_started = false;
+    let world = AgentWorld::new(ProviderSetup::answers(move |_, ask| {
+        match last_message(ask).contains("The task: ") {
+            true => says("Seen."),
+            false if std::mem::replace(&mut has_started, true) => says("Done."),
+            false => calls(&plan, &[("Agent", input(1)), ("Agent", input(2)), ("Agent", input(3))]),
+        }
+    }));
+    let mut agent = world.start(BYPASS);
+    assert_eq!(agent.prompt("look at everything").end, PromptEnd::Done);
+    let usage = agent.events(|event| match event {
+        AgentEvent::ExchangeEnded(report) if !report.source.is_conversation() => report.usage.clone(),
+        _ => None,
+    });
+    assert_eq!(usage.len(), 3);
+    let mut written: Vec<u64> = usage.iter().map(|usage| usage.cache_creation_input_tokens).collect();
+    written.sort_unstable();
+    assert!(written[2] > 4_000, "the first writes the plan: {written:?}");
+    assert!(written[1] < 1_000, "the others write their own task alone: {written:?}");
+}
+
+#[test]
 fn a_defined_subagent_has_its_own_prompt_and_tools() {
     let input = json!({"description": "Scout", "prompt": "go", "subagent_type": "scout"});
     let world = AgentWorld::new(parent(vec![input], |_| says("All clear.")));
@@ -105,18 +165,35 @@ fn a_defined_subagent_has_its_own_prompt_and_tools() {
 }
 
 #[test]
-fn an_unknown_kind_is_named_and_forks_do_not_fork() {
-    let fork = json!({"description": "Again", "prompt": "once more", "subagent_type": "fork"});
+fn an_unknown_kind_is_named() {
     let wizard = json!({"description": "x", "prompt": "y", "subagent_type": "wizard"});
-    let again = fork.clone();
-    let world = AgentWorld::new(parent(vec![fork, wizard], move |_| {
-        calls("I split up.", &[("Agent", again.clone())])
-    }));
-    let mut agent = world.start(&format!("max_stalled_turns = 2\n{BYPASS}"));
+    let world = AgentWorld::new(parent(vec![wizard], |_| says("Never started.")));
+    let mut agent = world.start(BYPASS);
     agent.prompt("work");
+    assert!(world.provider.heard().asked.last().unwrap().text().contains("no agent of the kind `wizard`"));
+}
+
+#[test]
+fn a_fork_cannot_fork_not_even_once_or_when_it_is_resumed() {
+    let fork = json!({"description": "Again", "prompt": "once more", "subagent_type": "fork"});
+    let again = fork.clone();
+    let world =
+        AgentWorld::new(parent(vec![fork], move |_| calls("I split up.", &[("Agent", again.clone())])));
+    let mut agent = world.start(BYPASS);
+    assert_eq!(agent.prompt("work").end, PromptEnd::Done);
     let heard = world.provider.heard();
-    assert!(heard.asked.last().unwrap().text().contains("no agent of the kind `wizard`"));
-    assert!(heard.asked.iter().any(|asked| asked.text().contains("forks do not fork")));
+    assert_eq!(heard.asked.len(), 4, "two of the fork, two of its parent");
+    assert!(heard.asked[2].text().contains("forks do not fork"));
+    drop(heard);
+    let fork = agent.log_path().parent().unwrap().join("agents/again");
+    assert!(fork.join("log.jsonl").is_file());
+    assert!(!fork.join("agents").exists(), "the fork has started no agent");
+    agent.finish();
+    let mut resumed = world.resume(BYPASS, &fork.join("log.jsonl"));
+    resumed.prompt("The task: split up after all.");
+    let sent = world.provider.heard().asked.last().unwrap().text();
+    assert_eq!(sent.matches("forks do not fork").count(), 2, "once before, and once more");
+    assert!(!fork.join("agents").exists());
 }
 
 /// Ends the wait of [`date_after_release`].
@@ -211,4 +288,29 @@ fn words_of_a_subagent_do_not_speak_for_the_system() {
     let result = heard.asked[2].text();
     assert!(result.contains("> [Message 1 from `lead`"), "{result}");
     assert!(heard.asked[2].blocks.iter().any(|(role, _)| *role == Role::User));
+}
+
+#[test]
+fn a_compaction_restores_the_running_subagents() {
+    let input =
+        json!({"description": "Wait", "prompt": "[A task] Wait for the file.", "run_in_background": true});
+    let world = AgentWorld::new(parent(vec![input], |ask| match last_message(ask).contains("tool_result") {
+        false => calls("I wait.", &[bash("until [ -e go.txt ]; do sleep 0.05; done")]),
+        true => says("It is there."),
+    }));
+    let mut agent = world.start(BYPASS);
+    agent.prompt("work");
+    agent.prompt("more");
+    let has_begun = |heard: &pal_agent_testkit::ReceivedTraffic| {
+        heard.asked.iter().any(|asked| asked.text().contains("[A task] Wait for the file."))
+    };
+    assert!(world.provider.wait_until(PATIENCE, has_begun));
+    agent.agent.compact(None).unwrap();
+    world.file("go.txt", "");
+    let restored = agent.log_of_kind("boundary").pop().unwrap()["restored"].to_string();
+    assert!(restored.contains("subagent `wait` (general), at work"), "{restored}");
+    while agent.agent.has_running_subagents() {
+        assert!(agent.agent.wait_for_message().unwrap());
+        agent.agent.run_queued_messages().unwrap();
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pal_engine::{CacheSettings, ConversationFork};
 use pal_mailbox::ProcessIdentity;
 use pal_memory::{Author, CONTEXT_LINES, MemoryLocation, MemoryStore, TruncatedFile};
-use pal_model::RequestSource;
+use pal_model::{RequestSource, Timestamp};
 use pal_permissions::RuleSet;
 use pal_prompt::{PrefixInputs, PromptMode, PromptOverrides, ToolSpec, assemble, built_in_tools};
 use pal_provider::ProviderConnection;
@@ -166,7 +166,7 @@ impl Dream {
             let memory = MemoryStore::open(&scratch, now).map_err(|error| error.to_string())?;
             report.since = memory.point();
             let by = Author::Named(format!("{AUTHOR} rehearsal"));
-            let book = MemoryEditor::new(memory, by, self.clock);
+            let book = MemoryEditor::new(memory, by, self.clock).consolidating();
             self.work(&book, &cuts, (task, (Arc::new(()), String::new())), &mut report)?;
             report.look(&book)
         });
@@ -209,14 +209,14 @@ impl Dream {
         report: &mut DreamReport,
     ) -> Result<(), String> {
         for lost in abandoned {
-            if self.taken_back(&mut memory, &author(lost))? {
+            if revert_run(&mut memory, lost, self.clock.now())? {
                 report.notes.push(String::from("what a dream had changed that was killed is taken back"));
             }
         }
         let (by, since) = (author(run), memory.point());
         report.since = since;
         let cuts = earlier_cuts(&memory)?;
-        let book = MemoryEditor::new(memory, by.clone(), self.clock);
+        let book = MemoryEditor::new(memory, by.clone(), self.clock).consolidating();
         let worked = self.work(&book, &cuts, (task, books), report);
         match worked {
             Ok(()) => report.look(&book)?,
@@ -229,16 +229,6 @@ impl Dream {
         book.with(|memory| memory.truncated_files(&by))
             .map(|cuts| report.cuts = cuts)
             .map_err(|error| error.to_string())
-    }
-
-    fn taken_back(&self, memory: &mut MemoryStore, of: &Author) -> Result<bool, String> {
-        let changes = memory.log().map_err(|error| error.to_string())?;
-        let Some(first) = changes.iter().find(|change| change.by == *of) else { return Ok(false) };
-        let before = memory.point();
-        let point = memory
-            .revert_author(of, first.id - 1, &Author::program(), self.clock.now())
-            .map_err(|error| error.to_string())?;
-        Ok(point > before)
     }
 
     /// Runs the agent.
@@ -325,6 +315,8 @@ impl Dream {
             mode: PromptMode::Headless,
             prompts: PromptOverrides { override_all: Some(prompt), ..PromptOverrides::default() },
             tools: built_in_tools().into_iter().filter(is_offered).chain([session_search::spec()]).collect(),
+            // All of its few tools are listed, whatever the window.
+            window: u64::MAX,
             ..PrefixInputs::for_card(&self.model.lens.card)
         });
         ConversationFork::fresh(
@@ -348,6 +340,38 @@ impl Dream {
         workspace.hidden = Some(hidden_files(&self.rules, &self.home, &workspace));
         workspace
     }
+}
+
+/// Reverts the changes of dreams that were killed, unless another process dreams. Returns true if there were
+/// any.
+pub fn revert_killed_dreams(place: &MemoryLocation, now: Timestamp) -> Result<bool, String> {
+    let is_alive = &ProcessIdentity::is_alive;
+    if !dream_lock::is_abandoned(&place.directory, is_alive) {
+        return Ok(false);
+    }
+    let mut memory = place.open(now).map_err(|error| error.to_string())?;
+    let run = random_ids().next_id(now).to_string();
+    let taken = dream_lock::acquire(memory.path(), &ProcessIdentity::current(), &run, is_alive, now);
+    let Ok((held, abandoned)) = taken.map_err(|error| error.to_string())? else { return Ok(false) };
+    let mut is_changed = false;
+    for lost in &abandoned {
+        // After a failure the lock keeps the runs, so the next start tries again.
+        is_changed |= revert_run(&mut memory, lost, now)?;
+    }
+    held.fail().map_err(|error| error.to_string())?;
+    Ok(is_changed)
+}
+
+/// Reverts the changes of one dream. Returns true if there were any.
+fn revert_run(memory: &mut MemoryStore, run: &str, now: Timestamp) -> Result<bool, String> {
+    let of = author(run);
+    let changes = memory.log().map_err(|error| error.to_string())?;
+    let Some(first) = changes.iter().find(|change| change.by == of) else { return Ok(false) };
+    let before = memory.point();
+    let point = memory
+        .revert_author(&of, first.id - 1, &Author::program(), now)
+        .map_err(|error| error.to_string())?;
+    Ok(point > before)
 }
 
 fn author(run: &str) -> Author {

@@ -148,6 +148,12 @@ pub(super) fn last(memory: &Path, is_alive: ProcessCheck<'_>) -> Option<Timestam
     }
 }
 
+/// Returns true if the process that holds the lock is dead.
+pub(super) fn is_abandoned(memory: &Path, is_alive: ProcessCheck<'_>) -> bool {
+    let body = opened(memory, OFlags::RDONLY).and_then(|file| read(&file));
+    body.is_ok_and(|body| body.is_some_and(|body| !is_alive(&body.holder)))
+}
+
 /// Current live holder, if any.
 pub(crate) fn holder(memory: &Path, is_alive: ProcessCheck<'_>) -> Option<LockHolder> {
     let file = opened(memory, OFlags::RDONLY).ok()?;

@@ -25,6 +25,10 @@ struct EditorState {
     clock: Clock,
     touched: BTreeSet<String>,
     points: Vec<u64>,
+    /// True if new memories consolidate old ones and keep their origin.
+    consolidates: bool,
+    /// Memories that this run removed.
+    removed: Vec<MemoryFile>,
 }
 
 impl MemoryEditor {
@@ -36,7 +40,15 @@ impl MemoryEditor {
             clock,
             touched: BTreeSet::new(),
             points: Vec::new(),
+            consolidates: false,
+            removed: Vec::new(),
         })))
+    }
+
+    /// Makes new memories keep the origin of the old memory whose text they carry on.
+    pub(crate) fn consolidating(self) -> MemoryEditor {
+        self.pages().consolidates = true;
+        self
     }
 
     /// Tools of a run: reading files, and changing memories.
@@ -75,13 +87,18 @@ impl MemoryEditor {
         let pages = &mut *self.pages();
         let now = pages.clock.now();
         if content.trim().is_empty() {
+            let removed = pages.memory.read(slug);
             let written = pages.memory.remove(slug, &pages.by, now).map_err(|error| error.to_string())?;
+            pages.removed.extend(removed);
             return Ok(pages.noted(&written, "is removed"));
         }
         check(content)?;
         let mut topic = MemoryFile::parse(slug, content);
         // The origin is not for the writer to change.
-        topic.head.origin = pages.memory.read(slug).map_or_else(|_| pages.by.clone(), |old| old.head.origin);
+        topic.head.origin = match pages.memory.read(slug) {
+            Ok(old) => old.head.origin,
+            Err(_) => pages.carried_origin(&topic).unwrap_or_else(|| pages.by.clone()),
+        };
         let written = pages.memory.write(slug, &topic, &pages.by, now).map_err(|error| error.to_string())?;
         Ok(pages.noted(&written, "is written"))
     }
@@ -107,6 +124,24 @@ impl MemoryEditor {
 }
 
 impl EditorState {
+    /// Origin of the memory of which a new one carries on the most, at least half of its words.
+    fn carried_origin(&mut self, new: &MemoryFile) -> Option<Author> {
+        if !self.consolidates {
+            return None;
+        }
+        let listed = self.memory.list().unwrap_or_default();
+        let mut old: Vec<MemoryFile> =
+            listed.iter().filter_map(|known| self.memory.read(&known.slug).ok()).collect();
+        old.extend(self.removed.iter().cloned());
+        let words = significant_words(&new.body);
+        let percent = |old: &MemoryFile| {
+            let before = significant_words(&old.body);
+            before.intersection(&words).count() * 100 / before.len().max(1)
+        };
+        let best = old.into_iter().map(|old| (percent(&old), old)).max_by_key(|(percent, _)| *percent)?;
+        (best.0 >= 50).then_some(best.1.head.origin)
+    }
+
     fn noted(&mut self, written: &MemoryWriteResult, what: &str) -> String {
         self.touched.insert(format!("{}.md", written.slug));
         self.points.push(written.point);
@@ -116,6 +151,12 @@ impl EditorState {
         };
         format!("{}.md {what}; the index is up to date.{masked}", written.slug)
     }
+}
+
+/// Words of more than three letters, in lower case.
+fn significant_words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    words.filter(|word| word.chars().count() > 3).map(str::to_lowercase).collect()
 }
 
 /// Checks that a file is a valid memory.
@@ -255,5 +296,37 @@ fn told(done: Result<String, String>) -> ToolOutput {
     match done {
         Ok(said) => ToolOutput::text(&said),
         Err(wrong) => ToolOutput::error(&wrong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consolidated_memories_keep_their_origin() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::default();
+        let memory = MemoryStore::open(folder.path(), clock.now()).unwrap();
+        let file =
+            |body: &str| format!("---\nname: Rule\ndescription: a rule\ntype: project\n---\n\n{body}\n");
+        let session =
+            |entry: &str| Author::Session { session: String::from("s1"), entry: Some(entry.to_owned()) };
+        let extraction = MemoryEditor::new(memory, session("e1"), clock);
+        extraction.put("fridays", &file("Releases happen on Fridays after lunch.")).unwrap();
+        let memory = MemoryStore::open(folder.path(), clock.now()).unwrap();
+        let dream = Author::Named(String::from("dream r1"));
+        let book = MemoryEditor::new(memory, dream.clone(), clock).consolidating();
+        let origin = |slug: &str| book.with(|memory| memory.read(slug).unwrap().head.origin);
+        book.put("fridays", &file("Releases happen on Fridays.")).unwrap();
+        assert_eq!(origin("fridays"), session("e1"), "rewritten");
+        book.put("merged", &file("Releases happen on Fridays; support is closed on Mondays.")).unwrap();
+        assert_eq!(origin("merged"), session("e1"), "merged into a new one");
+        book.put("fridays", "").unwrap();
+        book.put("merged", "").unwrap();
+        book.put("release-days", &file("Our releases happen on Fridays.")).unwrap();
+        assert_eq!(origin("release-days"), session("e1"), "renamed");
+        book.put("other", &file("The parser lives in its own crate.")).unwrap();
+        assert_eq!(origin("other"), dream, "its own");
     }
 }

@@ -15,7 +15,7 @@ mod memory_editor;
 mod memory_extraction;
 mod session_search;
 
-pub use dream::Dream;
+pub use dream::{Dream, revert_killed_dreams};
 pub use dream_gates::{DreamGate, DreamGates};
 pub use dream_report::DreamReport;
 pub use dream_scheduler::DreamScheduler;

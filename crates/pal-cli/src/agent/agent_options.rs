@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use pal_agent::{
     AgentOptions, BackgroundOptions, MemoryOptions, ModelOptions, PermissionOptions, PromptOptions,
-    SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
+    SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions, cache_settings, learned_limits,
+    run_settings,
 };
 use pal_background::{Clock, DreamGateSettings, ExtractionOptions};
 use pal_context::NotesCadence;
@@ -14,24 +15,26 @@ use pal_model::{DecisionKind, EntryBody, EntryId, LogEntry, ModelCard};
 use pal_process::sandbox::{Sandbox, SandboxProbe};
 use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
-use pal_settings::{KillSwitch, LearnedWindows, NoteWriter, SandboxSetting};
+use pal_settings::{KillSwitch, NoteWriter, SandboxSetting};
 use pal_store::LogReader;
 use pal_tools::SandboxOptions;
-use pal_view::{Estimator, Lens, ViewScope, WindowLimits};
+use pal_view::{Estimator, Lens, ViewScope};
 use smol_str::SmolStr;
 
 use super::mcp_servers::mcp_servers;
-use super::model_profiles::{model_profiles, run_settings};
-use crate::arguments::{AgentArgs, ModelArgs, ProviderArg, SessionArgs};
+use super::model_profiles::model_profiles;
+use crate::arguments::{AgentArgs, ModelArgs, ProviderArg};
 use crate::failure::Failure;
 use crate::loaded_session::{card, lens};
+use crate::model_refresh::card_from_provider;
 use crate::notices::Notices;
-use crate::open_session::{cache_settings, find, policy};
 use crate::permission_rules::{all_rules, permission_mode};
 use crate::progress::ReadingLog;
 use crate::provider::{endpoint, provider_policy, runtime, simulator, usual_dialect, usual_provider};
-use crate::session_ledger::newest;
-use crate::session_start::{SessionStartInputs, memory_location, project_search, today, with_embeddings};
+use crate::resume_directory::{continued_log, find_mismatch};
+use crate::session_start::{
+    SessionStartInputs, memory_location, project_search, prompt_overrides, today, with_embeddings,
+};
 use crate::settings::Settings;
 
 /// Agent options for the current directory. They contain no permission prompt.
@@ -55,7 +58,7 @@ pub(crate) fn options_at(
     let home = settings.home.clone().ok_or_else(|| {
         Failure::with_hint("sessions cannot be saved: neither PAL_HOME nor HOME is set", "set one of them")
     })?;
-    let origin = session_origin(&args.session, settings)?;
+    let origin = session_origin(directory, args, settings)?;
     let card = model(args, settings, &origin, notices)?;
     let lens = lens(&card, settings.estimator, ViewScope::Current);
     let mode = permission_mode(settings)?;
@@ -72,7 +75,7 @@ pub(crate) fn options_at(
         home,
         origin,
         sources,
-        prompt: prompt_options(&args.model),
+        prompt: prompt_options(&args.model, settings),
         permissions: PermissionOptions {
             mode,
             is_mode_chosen: args.permissions.permission_mode.is_some(),
@@ -89,6 +92,7 @@ pub(crate) fn options_at(
         background: BackgroundOptions {
             notes: notes(settings),
             tokens_daily: settings.background_tokens_daily,
+            suggests: settings.prompt.suggests,
         },
     })
 }
@@ -122,12 +126,11 @@ fn model_options(
 ) -> Result<ModelOptions, Failure> {
     let provider = args.model.provider.unwrap_or_else(|| usual_provider(card));
     let connection = connection(provider, settings, card)?;
-    let limits = WindowLimits::new(card, &settings.window_for(&card.model));
-    let learned = LearnedWindows::in_home(home).find(connection.endpoint().address(), &card.model);
+    let limits = learned_limits(home, settings, card, connection.endpoint().address());
     Ok(ModelOptions {
         lens,
-        limits: learned.map_or(limits, |window| limits.lowered_to(window)),
-        policy: policy(settings),
+        limits,
+        policy: settings.context_policy(),
         cache: cache_settings(settings, card),
         connection: Arc::new(connection),
         run: run_settings(settings, card),
@@ -135,13 +138,17 @@ fn model_options(
     })
 }
 
-fn prompt_options(args: &ModelArgs) -> PromptOptions {
+fn prompt_options(args: &ModelArgs, settings: &Settings) -> PromptOptions {
+    let set = &settings.prompt;
     PromptOptions {
         prompts: PromptOverrides {
             custom: args.system_prompt.clone(),
             appended: args.append_system_prompt.clone(),
-            ..PromptOverrides::default()
+            ..prompt_overrides(settings)
         },
+        language: set.language.clone(),
+        output_style: set.output_style.clone(),
+        scratchpad: set.scratchpad,
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         today,
@@ -215,14 +222,16 @@ pub(crate) fn dream_gates(settings: &Settings) -> DreamGateSettings {
 }
 
 /// The session to start or continue.
-fn session_origin(args: &SessionArgs, settings: &Settings) -> Result<SessionOrigin, Failure> {
-    let id: Option<EntryId> = args.session_id.as_ref().and_then(|id| id.parse().ok());
-    let log = match &args.resume {
-        Some(name) => find(name, settings)?,
-        None if args.is_continued => newest(settings)?,
-        None => return Ok(SessionOrigin::New(id)),
-    };
-    Ok(if args.fork_session { SessionOrigin::Forked(log, id) } else { SessionOrigin::Resumed(log) })
+fn session_origin(directory: &Path, args: &AgentArgs, settings: &Settings) -> Result<SessionOrigin, Failure> {
+    let id: Option<EntryId> = args.session.session_id.as_ref().and_then(|id| id.parse().ok());
+    let Some(log) = continued_log(args, settings)? else { return Ok(SessionOrigin::New(id)) };
+    if args.session.fork_session {
+        return Ok(SessionOrigin::Forked(log, id));
+    }
+    match find_mismatch(&log, directory) {
+        Some(mismatch) => Err(mismatch.failure()),
+        None => Ok(SessionOrigin::Resumed(log)),
+    }
 }
 
 /// The model: of the command line, else of the session, else of the settings.
@@ -233,7 +242,7 @@ fn model(
     notices: &Notices,
 ) -> Result<ModelCard, Failure> {
     if let Some(model) = &args.model.model {
-        return Ok(card(settings, model, notices));
+        return Ok(known_card(model, args, settings, notices));
     }
     let known = match origin {
         SessionOrigin::Resumed(log)
@@ -242,7 +251,15 @@ fn model(
         SessionOrigin::New(_) => None,
     };
     let model = known.or_else(|| settings.model.as_ref().map(ToString::to_string));
-    Ok(card(settings, model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL), notices))
+    Ok(known_card(model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL), args, settings, notices))
+}
+
+/// The card of a model: of the tables, else of its provider.
+fn known_card(model: &str, args: &AgentArgs, settings: &Settings, notices: &Notices) -> ModelCard {
+    let found = settings.cards.find(model);
+    let provider = args.model.provider.unwrap_or_else(|| usual_provider(&found.card));
+    let refreshed = found.notice.is_some().then(|| card_from_provider(model, provider, settings)).flatten();
+    refreshed.unwrap_or_else(|| card(settings, model, notices))
 }
 
 /// The model that a session used last. Reads only the end of the log.
@@ -280,9 +297,10 @@ fn connection(
 
 /// Tools that are switched off.
 fn without_tools(settings: &Settings) -> Vec<SmolStr> {
-    let by_switch: [(KillSwitch, &[&'static str]); 4] = [
+    let by_switch: [(KillSwitch, &[&'static str]); 5] = [
         (KillSwitch::Agents, &["Agent", "SendMessage"]),
         (KillSwitch::WebFetch, &["WebFetch"]),
+        (KillSwitch::WebSearch, &["WebSearch"]),
         (KillSwitch::Background, &["BashOutput", "KillBash"]),
         (KillSwitch::Skills, &["Skill"]),
     ];

@@ -2,19 +2,14 @@
 
 use std::sync::Arc;
 
-use pal_agent::{ModelLookup, ModelProfile};
+use pal_agent::{ModelLookup, ModelProfile, cache_settings, run_settings};
 use pal_model::{ModelCard, Usage};
-use pal_run::{ProgressLimits, RunSettings};
 use pal_view::{ViewScope, WindowLimits};
 
 use crate::arguments::ProviderArg;
 use crate::loaded_session::lens;
-use crate::open_session::cache_settings;
 use crate::provider::usual_provider;
 use crate::settings::Settings;
-
-/// Output limit of a retry after `max_tokens` (§2.10).
-const RAISED_OUTPUT_TOKENS: u64 = 64_000;
 
 /// Question whose price ranks models by size.
 const QUESTION: Usage = Usage {
@@ -24,6 +19,7 @@ const QUESTION: Usage = Usage {
     output_tokens: 100,
     cache_creation: None,
     iterations: None,
+    basis: pal_model::UsageBasis::Reported,
 };
 
 /// Looks up profiles by model name; no name means the small model. `card` and `provider` are the session's own.
@@ -41,24 +37,6 @@ pub(super) fn model_profiles(settings: &Settings, card: &ModelCard, provider: Pr
             run: run_settings(&settings, &card),
         })
     })
-}
-
-/// Output and spending limits of a run with a model.
-pub(super) fn run_settings(settings: &Settings, card: &ModelCard) -> RunSettings {
-    let spending = &settings.spending;
-    let output_tokens = spending.output_tokens_max.min(card.max_output);
-    RunSettings {
-        output_tokens,
-        output_tokens_max: RAISED_OUTPUT_TOKENS.max(output_tokens).min(card.max_output),
-        turns_max: spending.turns_max,
-        tokens_max: spending.tokens_max,
-        cost_max: spending.cost_usd_max,
-        progress: ProgressLimits {
-            stalled_turns_max: spending.stalled_turns_max,
-            fruitless_turns_max: spending.fruitless_turns_max,
-        },
-        adds_notes: true,
-    }
 }
 
 /// The model of a full name, or the newest of a family such as `opus`; none if it has another provider.

@@ -60,15 +60,18 @@ pub(crate) struct OutputArgs {
 /// The session to start or continue.
 #[derive(Args, Clone)]
 pub(crate) struct SessionArgs {
-    /// Continue the newest session of this project
+    /// Continue the newest session of this directory, else of this project
     #[arg(short = 'c', long = "continue", conflicts_with = "resume", help_heading = "Session")]
     pub(crate) is_continued: bool,
     /// Continue this session: its id or the start of it; without an id, choose from a list
     #[arg(short = 'r', long, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = "Session")]
     pub(crate) resume: Option<String>,
-    /// Continue in a new session and leave the old one unchanged
+    /// Continue in a new session, in the current directory, and leave the old one unchanged
     #[arg(long, help_heading = "Session")]
     pub(crate) fork_session: bool,
+    /// Work in this directory, as if pal was started there; other relative paths are relative to it
+    #[arg(long = "cd", value_name = "DIR", help_heading = "Session")]
+    pub(crate) directory: Option<PathBuf>,
     /// Id of the new session: a UUID
     #[arg(long, value_name = "UUID", value_parser = session_id, help_heading = "Session")]
     pub(crate) session_id: Option<String>,
@@ -236,6 +239,14 @@ impl AgentArgs {
                 "--session-id names a new session, but --continue and --resume continue an old one",
                 "add --fork-session",
             ))
+        } else if (self.model.system_prompt.is_some() || self.model.append_system_prompt.is_some())
+            && (session.is_continued || session.resume.is_some())
+        {
+            Some((
+                "--system-prompt and --append-system-prompt apply to new sessions: a continued session keeps its own, which is \
+                 cached",
+                "leave them out, or start a new session",
+            ))
         } else {
             None
         }
@@ -343,6 +354,9 @@ mod tests {
             ),
             (&["-p", "--fork-session"], "--fork-session"),
             (&["-p", "--resume"], "--resume"),
+            (&["-p", "-c", "--system-prompt", "x"], "--system-prompt"),
+            (&["--resume", "--append-system-prompt", "x"], "--append-system-prompt"),
+            (&["-p", "-r", "01", "--fork-session", "--append-system-prompt", "x"], "--append-system-prompt"),
             (&["-p", "-c", "--session-id", "01890000-0000-7000-8000-000000000001"], "--session-id"),
         ] {
             assert!(wrong(arguments).is_some_and(|what| what.contains(word)), "{arguments:?}");

@@ -31,14 +31,14 @@ pub(crate) struct TokensArgs {
 
 /// Print the next request of a session, or an earlier one
 ///
-/// Writes the exact request body to standard output; `pal render FILE | pal check -` validates it.
+/// Writes the exact request body to standard output; `pal render SESSION | pal check -` validates it.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  pal render session.jsonl | pal check -\n  pal render --at 12 session.jsonl | head -c 2000"
 )]
 pub(crate) struct RenderArgs {
-    /// Session: a log of pal or another agent's session file
-    #[arg(value_name = "FILE")]
+    /// Session: its id, a log of pal or another agent's session file
+    #[arg(value_name = "SESSION")]
     pub(crate) file: PathBuf,
     /// Request that led to response N, counted from 1 (default: the next request)
     #[arg(long, value_name = "N")]
@@ -76,7 +76,8 @@ pub(crate) struct CheckArgs {
     /// For a request body: use the rules of this model instead of the one it names
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// For a request body: enable a beta by its `anthropic-beta` value; may be repeated
+    /// For a request body: enable only this beta, by its `anthropic-beta` value; may be repeated (default: those that pal
+    /// sends to the model)
     #[arg(long = "beta", value_name = "NAME")]
     pub(crate) betas: Vec<String>,
     /// Print JSON: counts and damage, or the error in the provider's format

@@ -41,6 +41,9 @@ pub(crate) struct SimArgs {
     /// Accept thinking blocks signed by another provider, and bind each to the place where it is first seen
     #[arg(long)]
     pub(crate) learn_signatures: bool,
+    /// Refuse prompts above this many tokens, whatever the model's card says
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
     /// Print one JSON object per request
     #[arg(long)]
     pub(crate) json: bool,

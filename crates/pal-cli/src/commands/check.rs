@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use pal_model::text::group_digits;
 use pal_model::{object_fields, unescape};
 use pal_report::sanitize;
-use pal_wire::{Beta, RequestRules, check_request};
+use pal_wire::{Beta, RequestRules, beta_headers, check_request};
 use serde_json::json;
 
 use crate::arguments::CheckArgs;
@@ -37,10 +37,12 @@ pub(crate) fn check(
     }
     let file = Path::new(&arguments.subject);
     let body = if file == Path::new("-") { read_standard_input()? } else { read_file(file)? };
-    let mut rules = match arguments.model.clone().or_else(|| model_of(&body)) {
-        Some(model) => RequestRules::from(&card(settings, &model, &Notices::to_stderr())),
-        None => RequestRules::newest(),
-    };
+    let model = arguments.model.clone().or_else(|| model_of(&body));
+    let card = model.map(|model| card(settings, &model, &Notices::to_stderr()));
+    let mut rules = card.as_ref().map_or_else(RequestRules::newest, RequestRules::from);
+    // A body does not show its headers: without any named, those that pal sends to this model count.
+    let sent = card.iter().filter(|_| arguments.betas.is_empty()).flat_map(beta_headers);
+    rules.betas = sent.filter_map(Beta::from_header).fold(rules.betas, |betas, beta| betas.with(beta));
     for name in &arguments.betas {
         let beta = Beta::from_header(name).ok_or_else(|| {
             Failure::with_hint(format!("unknown beta `{name}`"), "give a value of the anthropic-beta header")

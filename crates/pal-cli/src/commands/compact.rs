@@ -1,5 +1,6 @@
 //! `pal compact`: replaces the conversation of a stored session by a summary.
 
+mod compaction_hooks;
 mod compaction_report;
 mod summary_editor;
 
@@ -9,22 +10,20 @@ use std::process::ExitCode;
 use pal_agent::CompactionPreview;
 use pal_context::{CompactionRange, CompactionRequest, CompactionTrigger, RestoreSources, SummaryMethod};
 use pal_engine::CompactionResult;
-use pal_model::{EntryId, RequestSource};
+use pal_model::RequestSource;
 use pal_settings::KillSwitch;
-use pal_view::View;
 
 use crate::arguments::{CompactArgs, SummaryMethodArg};
+use crate::compaction_range::{LATER, find_range};
 use crate::failure::Failure;
 use crate::notices::print_notice;
 use crate::open_session::{OpenSession, now};
 use crate::provider::{endpoint, has_access, usual_provider};
 use crate::settings::Settings;
 use crate::summary_client::{QuestionTotals, SummaryClient};
+use compaction_hooks::CompactionHooks;
 use compaction_report::CompactionReport;
 pub(crate) use summary_editor::{editor, run_editor};
-
-/// Next step if there is nothing to cut.
-const LATER: &str = "name a later message; `pal view` numbers them";
 
 pub(crate) fn compact(
     arguments: &CompactArgs,
@@ -39,13 +38,20 @@ pub(crate) fn compact(
     }
     let editor = if arguments.edit { Some(summary_editor::editor(settings)?) } else { None };
     let mut stored = OpenSession::open(&arguments.session, arguments.model.as_deref(), settings)?;
-    stored.engine.policy.provider_compaction = arguments.with == Some(SummaryMethodArg::Provider);
+    if let Some(with) = arguments.with {
+        stored.engine.policy.provider_compaction = with == SummaryMethodArg::Provider;
+    }
     // The range is checked before the method is chosen.
-    let reach = requested_range(arguments, stored.session.view())?;
+    let reach = find_range(arguments.from.as_deref(), arguments.up_to.as_deref(), stored.session.view())?;
     let mut helper =
         SummaryClient::without_provider(&stored.card, stored.cache_key.clone(), stored.files.clone());
     let only = summary_methods(arguments, settings, &stored, &mut helper)?;
-    let order = compaction_request(arguments, &stored, reach, only);
+    let mut order = compaction_request(arguments, &stored, reach, only);
+    // A preview has no effects, so no hook runs.
+    let hooks = (!arguments.preview).then(|| CompactionHooks::new(&stored, settings));
+    if let Some(hooks) = &hooks {
+        order.hook_instructions = hooks.before(order.instructions.as_deref())?;
+    }
     let before = stored.session.view().clone();
     let compacted = stored.session.compaction(order, &stored.engine, now(), &mut helper);
     let (boundary, attempts) = match compacted.map_err(|error| engine_failure(&error))? {
@@ -58,8 +64,11 @@ pub(crate) fn compact(
         Some(editor) => Box::new(summary_editor::edit_summary(editor, &boundary, &before, &stored)?),
         None => boundary,
     };
-    if !arguments.preview {
+    if let Some(hooks) = &hooks {
         stored.session.append_boundary(&boundary, now()).map_err(|error| engine_failure(&error))?;
+        for text in hooks.after(&boundary) {
+            stored.session.attach("hook", &text, now()).map_err(|error| engine_failure(&error))?;
+        }
     }
     let report = CompactionReport {
         is_preview: arguments.preview,
@@ -83,6 +92,7 @@ pub(crate) fn compact(
 /// Previews a compaction of an open session, with at most `lines_max` lines of the summary.
 pub(crate) fn preview(
     preview: &CompactionPreview,
+    reach: CompactionRange,
     lines_max: usize,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -93,7 +103,7 @@ pub(crate) fn preview(
         lines_max,
         model: &preview.before.lens().card.model,
         before: &preview.before,
-        reach: CompactionRange::Whole,
+        reach,
         boundary: &preview.boundary,
         attempts: &[],
         taken: &QuestionTotals::default(),
@@ -149,27 +159,6 @@ fn provider_can(arguments: &CompactArgs, stored: &OpenSession) -> Result<(), Fai
     Ok(())
 }
 
-/// Returns the requested range; an error if it contains nothing to compact.
-fn requested_range(arguments: &CompactArgs, view: &View) -> Result<CompactionRange, Failure> {
-    let (name, reach): (_, fn(EntryId) -> CompactionRange) = match (&arguments.from, &arguments.up_to) {
-        (Some(from), _) => (from, CompactionRange::From),
-        (None, Some(up_to)) => (up_to, CompactionRange::UpTo),
-        (None, None) => return Ok(CompactionRange::Whole),
-    };
-    let entry = entry(view, name)?;
-    let shown: Vec<EntryId> = view.visible_entries().map(|shown| shown.entry.id).collect();
-    let at = shown.iter().position(|id| *id == entry).unwrap_or_default();
-    let boundary = view.boundary().and_then(|boundary| shown.iter().rposition(|id| *id == boundary.id));
-    let what = match boundary {
-        Some(last) if at <= last + 1 => {
-            format!("there is nothing between the last compaction and message {}", at + 1)
-        }
-        None if at == 0 => String::from("there is nothing before message 1"),
-        _ => return Ok(reach(entry)),
-    };
-    Err(Failure::with_hint(what, LATER))
-}
-
 fn compaction_request(
     arguments: &CompactArgs,
     stored: &OpenSession,
@@ -189,36 +178,6 @@ fn compaction_request(
         is_attended: true,
         sources: RestoreSources { not_restored: vec![transcript], ..RestoreSources::default() },
         params: pal_context::RequestParams::default(),
-    }
-}
-
-/// Finds the entry for a message number of `pal view`, an id, or the start of an id.
-fn entry(view: &View, name: &str) -> Result<EntryId, Failure> {
-    let shown: Vec<EntryId> = view.visible_entries().map(|shown| shown.entry.id).collect();
-    if let Ok(number) = name.parse::<usize>()
-        && name.len() < 8
-    {
-        let found = number.checked_sub(1).and_then(|at| shown.get(at).copied());
-        return found.ok_or_else(|| {
-            Failure::with_hint(
-                format!("there is no message {number}: the view has {}", shown.len()),
-                "`pal view` numbers the messages",
-            )
-        });
-    }
-    let mut found: Vec<EntryId> =
-        shown.into_iter().filter(|id| !name.is_empty() && id.to_string().starts_with(name)).collect();
-    found.dedup();
-    match found.as_slice() {
-        [id] => Ok(*id),
-        [] => Err(Failure::with_hint(
-            format!("no visible entry has an id that starts with {name}"),
-            "`pal view` shows message numbers, `pal view --json` shows ids",
-        )),
-        several => Err(Failure::with_hint(
-            format!("{} entries have ids that start with {name}", several.len()),
-            "give more of the id, or the number that `pal view` shows",
-        )),
     }
 }
 

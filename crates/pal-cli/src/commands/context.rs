@@ -5,6 +5,7 @@ mod planned_session;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use pal_agent::hour_ttl_eligibility;
 use pal_context::RequestParams;
 use pal_context::cache::choose_ttl;
 use pal_events::call_subject;
@@ -15,7 +16,7 @@ use crate::arguments::{ContextArgs, RequestPartArg};
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::notices::Notices;
-use crate::open_session::{TOKENS_MAX, eligibility, engine, find, model_card, now, policy};
+use crate::open_session::{TOKENS_MAX, engine, find, model_card, now};
 use crate::settings::Settings;
 use crate::terminal_style::{columns, style_for};
 
@@ -46,7 +47,8 @@ fn planned_report(
     settings: &Settings,
     notices: &Notices,
 ) -> Result<ContextReport, Failure> {
-    let card = card(settings, arguments.model.as_deref().unwrap_or(pal_settings::DEFAULT_MODEL), notices);
+    let model = arguments.model.as_deref().or(settings.model.as_deref());
+    let card = card(settings, model.unwrap_or(pal_settings::DEFAULT_MODEL), notices);
     let lens = lens(&card, settings.estimator, ViewScope::Current);
     let session = planned_session::gather(arguments, &card, lens.estimator, settings)?;
     let view = View::from_branch(lens, planned_session::first_entries(&session)?);
@@ -78,7 +80,7 @@ fn stored_report(
 
 /// Renders the next request, with its cache breakpoints.
 fn next_request(view: &View, settings: &Settings) -> Request {
-    let (lifetime, _) = choose_ttl(view, &policy(settings), eligibility(settings), None);
+    let (lifetime, _) = choose_ttl(view, &settings.context_policy(), hour_ttl_eligibility(settings), None);
     let options = RenderOptions {
         max_tokens: TOKENS_MAX.min(view.lens().card.max_output),
         stream: true,

@@ -59,6 +59,7 @@ pub(crate) fn recall(
             limit: arguments.limit,
             context_lines: arguments.context,
             now: now(),
+            caller: None,
         };
         found.join(recall.search(&wanted).map_err(|error| failure(&error))?, arguments.limit);
         if updated.is_behind {
@@ -133,7 +134,7 @@ fn session_scope(name: &str, settings: &Settings) -> Result<SearchScope, Failure
             where_,
         });
     }
-    match stored_sessions::read_session_entry(&log) {
+    match pal_store::read_session_entry(&log) {
         Some(_) => Ok(SearchScope { recalls: vec![Recall::of_log(&log)], session: None, where_ }),
         None => Err(Failure::with_hint(
             format!("{}: only sessions of pal can be searched", log.display()),

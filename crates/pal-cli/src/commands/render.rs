@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
 use crate::next_request::{NextRequestParams, request_at};
 use crate::notices::Notices;
-use crate::open_session::TOKENS_MAX;
+use crate::open_session::{self, TOKENS_MAX};
 use crate::settings::Settings;
 
 pub(crate) fn render(
@@ -20,7 +20,11 @@ pub(crate) fn render(
     settings: &Settings,
     out: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
-    let session = LoadedSession::read(&arguments.file, settings)?;
+    let file = match arguments.file.exists() {
+        true => arguments.file.clone(),
+        false => open_session::find(&arguments.file.to_string_lossy(), settings)?,
+    };
+    let session = LoadedSession::read(&file, settings)?;
     let (end, model) = session.request_point(arguments.at, arguments.model.as_ref())?;
     let card = card(settings, &model, &Notices::to_stderr());
     let scope = if arguments.whole { ViewScope::Whole } else { ViewScope::Current };

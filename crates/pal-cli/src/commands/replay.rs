@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use pal_context::NotesCadence;
-use pal_context::cost_aware::CostAwareSettings;
 use pal_engine::EngineError;
 use pal_eval::replay::{
     NotesAudit, RecordedSession, ReplayError, ReplayNoteWriter, ReplayNotes, ReplayOptions, ReplayPolicy,
@@ -16,6 +15,7 @@ use pal_eval::replay::{
 };
 use pal_model::text::{group_digits, truncate_chars};
 use pal_report::{TextTable, draw_bar, sanitize};
+use pal_settings::PolicySetting;
 
 use crate::arguments::{LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg};
 use crate::failure::Failure;
@@ -138,13 +138,8 @@ fn auto_compact(arguments: &ReplayArgs) -> bool {
 fn layers(arguments: &ReplayArgs, settings: &Settings) -> pal_context::ContextPolicy {
     let standard = match arguments.policy {
         PolicyArg::None => pal_context::ContextPolicy::none(),
-        PolicyArg::Threshold | PolicyArg::Classic => pal_context::ContextPolicy::threshold(),
-        PolicyArg::CostAware | PolicyArg::Thrifty => {
-            pal_context::ContextPolicy::cost_aware(CostAwareSettings {
-                loss_weight: settings.loss_weight,
-                cache_keepalive: settings.cache_keepalive,
-            })
-        }
+        PolicyArg::Threshold | PolicyArg::Classic => settings.context_policy_of(PolicySetting::Threshold),
+        PolicyArg::CostAware | PolicyArg::Thrifty => settings.context_policy_of(PolicySetting::CostAware),
     };
     let Some(chosen) = &arguments.layers else { return standard };
     let has = |layer| chosen.contains(&layer);
@@ -391,7 +386,7 @@ fn print_trouble(report: &ReplayReport, out: &mut dyn Write) -> Result<(), Failu
         writeln!(out, "{}", yellow(&sanitize(notice)))?;
     }
     for broken in report.breaks.iter().take(SHOWN_MAX) {
-        let why = sanitize(&broken.cause.to_string());
+        let why = sanitize(&broken.reason);
         let tokens = group_digits(broken.tokens);
         writeln!(out, "request {}: {tokens} fewer tokens read from the cache: {why}", broken.request)?;
     }

@@ -46,7 +46,10 @@ fn simulator_settings(arguments: &SimArgs, settings: &Settings) -> Result<SimSet
         Failure::with_hint(format!("--faults: {error}"), "docs/simulator.md lists all faults")
     })?;
     Ok(SimSettings {
-        cards: settings.cards.clone(),
+        cards: match arguments.window {
+            Some(window) => settings.cards.with_window(window),
+            None => settings.cards.clone(),
+        },
         keys: (!arguments.keys.is_empty()).then(|| arguments.keys.clone()),
         seed: arguments.seed,
         signatures: if arguments.learn_signatures { SignaturePolicy::Learn } else { SignaturePolicy::Refuse },

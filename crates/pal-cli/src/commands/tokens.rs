@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::arguments::TokensArgs;
 use crate::failure::Failure;
 use crate::loaded_session::{LoadedSession, card, lens};
-use crate::notices::Notices;
+use crate::notices::{Notices, print_notice};
 use crate::settings::Settings;
 use crate::terminal_style::{auto_style, bold, yellow};
 
@@ -65,8 +65,9 @@ pub(crate) fn tokens(
         }
         view.push(entry.clone());
     }
-    let limits = WindowLimits::new(&card, &settings.window_for(&model));
+    let limits = WindowLimits::new(&card, &settings.window_for(&card.model));
     if arguments.json {
+        session.problems.iter().for_each(print_notice);
         print_json(&view, &limits, &calls, &learnt, out)?;
     } else {
         for problem in &session.problems {

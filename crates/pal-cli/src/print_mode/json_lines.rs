@@ -89,7 +89,7 @@ impl<'a> JsonLines<'a> {
             "num_turns": ended.turns,
             "duration_ms": milliseconds(ended.took),
             "duration_api_ms": milliseconds(ended.took_provider),
-            "total_cost_usd": ended.spent.cost,
+            "total_cost_usd": ended.spent.is_reported().then_some(ended.spent.cost),
             "usage": usage(&ended.spent),
             "permission_denials": ended.denials.iter().map(denial).collect::<Vec<_>>(),
         });
@@ -129,7 +129,11 @@ fn subtype(ended: &PromptResult, turns_max: Option<u64>) -> &'static str {
     }
 }
 
-fn usage(spent: &UsageTotals) -> Value {
+/// Sums of the usage; null if the server reports none.
+pub(super) fn usage(spent: &UsageTotals) -> Value {
+    if !spent.is_reported() {
+        return Value::Null;
+    }
     json!({
         "input_tokens": spent.input_tokens,
         "cache_creation_input_tokens": spent.cache_creation_input_tokens,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use pal_events::{AgentEvent, PromptResult};
+use pal_model::UsageTotals;
 use pal_report::sanitize;
 
 use super::json_lines::JsonLines;
@@ -11,15 +12,16 @@ use crate::exit_codes::prompt_exit_code;
 use crate::failure::Failure;
 use crate::notices::print_notice;
 
-/// Prints the result of the last prompt.
+/// Prints the result of the last prompt, with the usage of the whole run.
 pub(crate) struct JsonOutput<'a> {
     lines: JsonLines<'a>,
     ended: Option<PromptResult>,
+    spent: UsageTotals,
 }
 
 impl<'a> JsonOutput<'a> {
     pub(crate) fn new(lines: JsonLines<'a>) -> JsonOutput<'a> {
-        JsonOutput { lines, ended: None }
+        JsonOutput { lines, ended: None, spent: UsageTotals::default() }
     }
 }
 
@@ -27,13 +29,21 @@ impl Show for JsonOutput<'_> {
     fn event(&mut self, event: &AgentEvent) -> Result<(), Failure> {
         match event {
             AgentEvent::SessionStarted(began) => self.lines.set_session(began),
-            AgentEvent::Ended(ended) => self.ended = Some(ended.clone()),
+            AgentEvent::Ended(ended) => {
+                self.spent.add_totals(&ended.spent);
+                self.ended = Some(ended.clone());
+            }
             AgentEvent::Warning(text) => {
                 print_notice(sanitize(text));
                 self.lines.warn(text);
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure> {
+        self.spent.add_totals(spent);
         Ok(())
     }
 
@@ -49,7 +59,7 @@ impl Show for JsonOutput<'_> {
                 Ok(failure.exit_code())
             }
             (None, Some(ended)) => {
-                self.lines.result(ended)?;
+                self.lines.result(&PromptResult { spent: self.spent, ..ended.clone() })?;
                 Ok(ExitCode::from(prompt_exit_code(&ended.end)))
             }
             (None, None) => Ok(ExitCode::SUCCESS),

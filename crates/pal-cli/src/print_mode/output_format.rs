@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use pal_events::{AgentEvent, PromptEnd};
+use pal_model::UsageTotals;
 
 use crate::failure::Failure;
 
@@ -13,6 +14,9 @@ pub(super) trait Show {
 
     /// Reports a malformed line of standard input; the session continues.
     fn bad_line(&mut self, number: u64, why: &str) -> Result<(), Failure>;
+
+    /// Shows the usage of background work since the last result.
+    fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure>;
 
     /// Ends the output after success or a failure. Returns the exit code.
     fn finish(&mut self, failure: Option<&Failure>) -> Result<ExitCode, Failure>;

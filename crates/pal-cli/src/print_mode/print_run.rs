@@ -128,7 +128,11 @@ impl PrintRun<'_, '_> {
             let limit: Duration = self.settings.memory.wait_at_exit;
             outcome = agent.wait_for_memories(limit).map_err(|error| agent_failure(&error));
         }
-        agent.finish("other");
+        let background = agent.finish("other");
+        if background.responses > 0 {
+            let shown = self.show.borrow_mut().background(&background);
+            self.note_failure(shown);
+        }
         match self.failed.borrow_mut().take() {
             Some(failure) => Err(failure),
             None => outcome,
@@ -205,7 +209,12 @@ impl<'a> SlashSession<'a> for PrintSession<'_, 'a> {
         Some(pal_store::log_path(self.agent.session().directory()))
     }
 
-    fn reopen(&mut self, _log: Option<PathBuf>, _model: Option<String>) -> Result<(), Failure> {
+    fn reopen(
+        &mut self,
+        _log: Option<PathBuf>,
+        _is_fork: bool,
+        _model: Option<String>,
+    ) -> Result<(), Failure> {
         Err(Failure::new("this command needs the terminal; run `pal` to use it"))
     }
 

@@ -9,12 +9,13 @@ use std::process::ExitCode;
 
 use pal_events::{AgentEvent, SessionInfo};
 use pal_model::{
-    Boundary, CacheBreak, Content, ContentBlock, EntryBody, LogEntry, ToolUseId, Usage, escape_into,
+    Boundary, CacheBreak, Content, ContentBlock, EntryBody, LogEntry, ToolUseId, Usage, UsageTotals,
+    escape_into,
 };
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
-use super::json_lines::{JsonLines, json_or_string, milliseconds};
+use super::json_lines::{JsonLines, json_or_string, milliseconds, usage};
 use super::output_format::Show;
 use crate::exit_codes::prompt_exit_code;
 use crate::failure::Failure;
@@ -139,7 +140,9 @@ impl Show for StreamJson<'_> {
         }
         match event {
             AgentEvent::SessionStarted(began) => self.init(began),
-            AgentEvent::Message { entry, usage, cost } => self.message(entry, usage.as_deref(), *cost),
+            AgentEvent::Message { entry, usage, cost } => {
+                self.message(entry, usage.as_deref().filter(|usage| usage.is_reported()), *cost)
+            }
             AgentEvent::Text(text) => self.partial_text(false, text),
             AgentEvent::Thinking(text) => self.partial_text(true, text),
             AgentEvent::AnswerDiscarded { why } => {
@@ -189,6 +192,10 @@ impl Show for StreamJson<'_> {
         }
     }
 
+    fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure> {
+        self.system("background_usage", json!({"total_cost_usd": spent.cost, "usage": usage(spent)}))
+    }
+
     fn bad_line(&mut self, number: u64, why: &str) -> Result<(), Failure> {
         self.system("input_error", json!({"line": number, "error": why}))
     }
@@ -227,7 +234,7 @@ fn compacted(boundary: &Boundary) -> Value {
 
 fn cache_break(fall: &CacheBreak) -> Value {
     json!({
-        "tokens": fall.tokens, "expected": fall.cause.is_expected(), "cause": fall.cause,
-        "reason": fall.cause.to_string(), "cost_usd": fall.cost, "provider": fall.provider, "diff": fall.diff,
+        "tokens": fall.tokens, "expected": fall.cause.is_expected(), "cause": fall.cause, "also": fall.also,
+        "reason": fall.reason(), "cost_usd": fall.cost, "provider": fall.provider, "diff": fall.diff,
     })
 }

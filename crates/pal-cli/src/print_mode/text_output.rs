@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pal_events::{AgentEvent, PromptResult, ToolDenial};
 use pal_model::text::{count_noun, group_digits};
-use pal_model::{Boundary, CacheBreak, ToolUseId};
+use pal_model::{Boundary, CacheBreak, ToolUseId, UsageTotals};
 use pal_report::{DEFAULT_COLUMNS, clip_line, format_usd, sanitize_lines};
 
 use super::output_format::{Show, error_of};
@@ -26,6 +26,8 @@ pub(crate) struct TextOutput<'a> {
     countdown: Countdown,
     calls: HashMap<ToolUseId, String>,
     code: u8,
+    /// Cost of all prompts in dollars.
+    cost: f64,
 }
 
 impl<'a> TextOutput<'a> {
@@ -44,6 +46,7 @@ impl<'a> TextOutput<'a> {
             countdown: Countdown::default(),
             calls: HashMap::new(),
             code: 0,
+            cost: 0.0,
         }
     }
 
@@ -66,6 +69,7 @@ impl<'a> TextOutput<'a> {
     fn show_end(&mut self, ended: &PromptResult) -> Result<(), Failure> {
         self.countdown.end();
         self.code = prompt_exit_code(&ended.end);
+        self.cost += ended.spent.cost;
         if !ended.text.is_empty() {
             let text = if self.is_terminal { sanitize_lines(&ended.text) } else { ended.text.clone() };
             write!(self.out, "{text}{}", if text.ends_with('\n') { "" } else { "\n" })?;
@@ -126,6 +130,14 @@ impl Show for TextOutput<'_> {
         }
     }
 
+    fn background(&mut self, spent: &UsageTotals) -> Result<(), Failure> {
+        let (work, all) = (format_usd(spent.cost), format_usd(self.cost + spent.cost));
+        self.progress(&format!(
+            "background work: {} tokens, {work}; {all} in total",
+            group_digits(spent.tokens())
+        ))
+    }
+
     fn bad_line(&mut self, number: u64, why: &str) -> Result<(), Failure> {
         self.error(&format!("line {number} of standard input: {why}"))
     }
@@ -173,11 +185,15 @@ fn compacted(boundary: &Boundary) -> String {
 
 fn cache_break(fall: &CacheBreak) -> String {
     let cost = fall.cost.map_or(String::new(), |cost| format!(", {}", format_usd(cost)));
-    format!("cache break: {} tokens{cost}: {}", group_digits(fall.tokens), fall.cause)
+    format!("cache break: {} tokens{cost}: {}", group_digits(fall.tokens), fall.reason())
 }
 
 fn spent(ended: &PromptResult) -> String {
     let spent = &ended.spent;
+    let turns = count_noun(ended.turns as usize, "turn");
+    if !spent.is_reported() {
+        return format!("{turns}, {:.1} s; the server reports no usage", ended.took.as_secs_f64());
+    }
     let prompt = spent
         .input_tokens
         .saturating_add(spent.cache_creation_input_tokens)
@@ -185,7 +201,7 @@ fn spent(ended: &PromptResult) -> String {
     let read = if prompt == 0 { 0.0 } else { spent.cache_read_input_tokens as f64 / prompt as f64 };
     format!(
         "{}, {:.1} s: {} tokens in ({:.0}% cached), {} out, {}",
-        count_noun(ended.turns as usize, "turn"),
+        turns,
         ended.took.as_secs_f64(),
         group_digits(prompt),
         read * 100.0,

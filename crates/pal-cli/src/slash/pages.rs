@@ -97,8 +97,7 @@ pub(super) fn agents(color: ColorArg, live: &LiveSession, sessions: &str) -> Str
     page.title("Available agents");
     if live.agents.can_send() {
         let always = BUILT_IN_AGENTS.map(|(name, about)| (name.to_owned(), about.to_owned()));
-        let known = live.agents.known().iter();
-        let known = known.map(|agent| (agent.name.clone(), agent.description.clone()));
+        let known = live.agents.known().into_iter().map(|agent| (agent.name, agent.description));
         page.rows(&always.into_iter().chain(known).collect::<Vec<_>>());
     } else {
         page.line("none: the Agent tool is switched off");

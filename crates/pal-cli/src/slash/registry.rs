@@ -4,7 +4,7 @@ use super::SlashRun::{Now, NowOrSession, Session};
 use super::SlashScope::{Everywhere, Terminal};
 use super::{SlashCommand, session_commands, view_commands};
 
-pub(super) static COMMANDS: [SlashCommand; 22] = [
+pub(super) static COMMANDS: [SlashCommand; 23] = [
     SlashCommand {
         name: "help",
         aliases: &[],
@@ -32,15 +32,23 @@ pub(super) static COMMANDS: [SlashCommand; 22] = [
     SlashCommand {
         name: "breaks",
         aliases: &[],
-        arguments: "[--all] [--diff]",
+        arguments: "[--all] [--diff] [--inject]",
         help: "show cache breaks and their causes",
         scope: Everywhere,
-        run: Now(view_commands::breaks),
+        run: NowOrSession(view_commands::breaks, session_commands::break_cache),
+    },
+    SlashCommand {
+        name: "view",
+        aliases: &[],
+        arguments: "[--full]",
+        help: "show what the model sees, with the numbers that /compact takes",
+        scope: Everywhere,
+        run: Now(view_commands::view),
     },
     SlashCommand {
         name: "compact",
         aliases: &[],
-        arguments: "[--preview] [INSTRUCTIONS]",
+        arguments: "[--preview] [--from N | --up-to N] [INSTRUCTIONS]",
         help: "replace the conversation with a summary",
         scope: Everywhere,
         run: Session(session_commands::compact),
@@ -88,8 +96,8 @@ pub(super) static COMMANDS: [SlashCommand; 22] = [
     SlashCommand {
         name: "resume",
         aliases: &[],
-        arguments: "[SESSION]",
-        help: "continue another session",
+        arguments: "[SESSION [--fork]]",
+        help: "continue another session, or a copy of it",
         scope: Terminal,
         run: NowOrSession(view_commands::resume, session_commands::resume),
     },

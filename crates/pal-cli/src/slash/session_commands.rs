@@ -1,10 +1,12 @@
 //! Commands that need the idle agent: they run on its thread.
 
 use pal_agent::{Agent, AgentError};
-use pal_report::clip_line;
+use pal_context::CompactionRange;
+use pal_report::{clip_line, sanitize};
 
 use super::{SlashSession, pages};
 use crate::commands;
+use crate::compaction_range::find_range;
 use crate::failure::Failure;
 use crate::open_session::find;
 
@@ -16,19 +18,71 @@ const PIN_COLUMNS: usize = 72;
 
 pub(super) fn compact(session: &mut dyn SlashSession<'_>, arguments: &str) -> Result<String, Failure> {
     let agent = session.agent()?;
-    if arguments.split_whitespace().next() == Some("--preview") {
-        return preview(agent, arguments);
+    let options = CompactOptions::parse(arguments)?;
+    let range = find_range(options.from, options.up_to, agent.session().view())?;
+    if options.is_preview {
+        return preview(agent, range, options.is_all);
     }
-    let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
-    agent.compact(instructions).map_err(|error| failure(&error))?;
+    let instructions = Some(options.instructions.to_owned()).filter(|text| !text.is_empty());
+    agent.compact_range(range, instructions).map_err(|error| failure(&error))?;
     Ok(String::new())
 }
 
-fn preview(agent: &mut Agent<'_>, arguments: &str) -> Result<String, Failure> {
-    let is_all = arguments.split_whitespace().any(|word| word == "--all");
-    let preview = agent.preview_compaction().map_err(|error| failure(&error))?;
+/// Arguments of `/compact`: options first, then the instructions.
+#[derive(Default)]
+struct CompactOptions<'a> {
+    is_preview: bool,
+    is_all: bool,
+    from: Option<&'a str>,
+    up_to: Option<&'a str>,
+    instructions: &'a str,
+}
+
+impl<'a> CompactOptions<'a> {
+    fn parse(arguments: &'a str) -> Result<CompactOptions<'a>, Failure> {
+        let mut options = CompactOptions { instructions: arguments.trim(), ..CompactOptions::default() };
+        while options.instructions.starts_with("--") {
+            let (word, rest) = first_word(options.instructions);
+            let (name, value) =
+                word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let takes_value = matches!(name, "--from" | "--up-to");
+            let (value, rest) = match value {
+                None if takes_value => first_word(rest),
+                value => (value.unwrap_or_default(), rest),
+            };
+            match name {
+                "--preview" => options.is_preview = true,
+                "--all" => options.is_all = true,
+                "--from" | "--up-to" if value.is_empty() => {
+                    return Err(Failure::new(format!(
+                        "{name} needs the number of a message; /view shows them"
+                    )));
+                }
+                "--from" => options.from = Some(value),
+                "--up-to" => options.up_to = Some(value),
+                _ => {
+                    return Err(Failure::with_hint(
+                        format!("/compact has no option {}", sanitize(name)),
+                        "it has --preview, --from N and --up-to N",
+                    ));
+                }
+            }
+            options.instructions = rest;
+        }
+        Ok(options)
+    }
+}
+
+/// Splits off the first word.
+fn first_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
+fn preview(agent: &mut Agent<'_>, range: CompactionRange, is_all: bool) -> Result<String, Failure> {
+    let preview = agent.preview_compaction(range).map_err(|error| failure(&error))?;
     let mut out = Vec::new();
-    commands::preview(&preview, if is_all { usize::MAX } else { PREVIEW_LINES }, &mut out)?;
+    commands::preview(&preview, range, if is_all { usize::MAX } else { PREVIEW_LINES }, &mut out)?;
     let mut text = String::from_utf8_lossy(&out).into_owned();
     text.push_str(
         "This summary is extracted from the log. /compact asks the model for a new one, so its size will differ.\n",
@@ -37,6 +91,14 @@ fn preview(agent: &mut Agent<'_>, arguments: &str) -> Result<String, Failure> {
         text.push_str("/compact --preview --all shows all of it.\n");
     }
     Ok(text)
+}
+
+/// Makes the next request miss the cache, to see how a break is reported.
+pub(super) fn break_cache(session: &mut dyn SlashSession<'_>, _: &str) -> Result<String, Failure> {
+    session.agent()?.break_cache().map_err(|error| failure(&error))?;
+    Ok(String::from(
+        "The next request has another system prompt and misses the cache; /breaks then shows the break.",
+    ))
 }
 
 pub(super) fn uncompact(session: &mut dyn SlashSession<'_>, _arguments: &str) -> Result<String, Failure> {
@@ -70,19 +132,28 @@ pub(super) fn memory(session: &mut dyn SlashSession<'_>, _arguments: &str) -> Re
 }
 
 pub(super) fn clear(session: &mut dyn SlashSession<'_>, _arguments: &str) -> Result<String, Failure> {
-    session.reopen(None, None)?;
+    session.reopen(None, false, None)?;
     Ok(String::new())
 }
 
+/// Session of `/resume SESSION [--fork]`, and whether it is forked.
+pub(super) fn resume_arguments(arguments: &str) -> (&str, bool) {
+    match arguments.trim().strip_suffix("--fork") {
+        Some(name) => (name.trim_end(), true),
+        None => (arguments.trim(), false),
+    }
+}
+
 pub(super) fn resume(session: &mut dyn SlashSession<'_>, arguments: &str) -> Result<String, Failure> {
-    let log = find(arguments, session.settings())?;
-    session.reopen(Some(log), None)?;
+    let (name, is_fork) = resume_arguments(arguments);
+    let log = find(name, session.settings())?;
+    session.reopen(Some(log), is_fork, None)?;
     Ok(String::new())
 }
 
 pub(super) fn model(session: &mut dyn SlashSession<'_>, arguments: &str) -> Result<String, Failure> {
     let log = session.log();
-    session.reopen(log, Some(arguments.to_owned()))?;
+    session.reopen(log, false, Some(arguments.to_owned()))?;
     Ok(String::new())
 }
 

@@ -9,6 +9,7 @@ use super::arguments::SlashArguments;
 use super::{FrontEnd, SlashContext, pages, session_choices, with_notices};
 use crate::arguments::{
     AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, RequestPartArg,
+    ViewArgs,
 };
 use crate::commands;
 use crate::failure::Failure;
@@ -106,8 +107,12 @@ pub(super) fn cost(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome 
 pub(super) fn breaks(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
     let mut words = SlashArguments::new(arguments);
     let (diff, all, json) = (words.take_flag("--diff"), words.take_flag("--all"), words.take_flag("--json"));
+    let injects = words.take_flag("--inject");
     if let Err(problem) = words.finish() {
         return context.usage(&problem);
+    }
+    if injects {
+        return SlashOutcome::NeedsSession;
     }
     match context.session() {
         Ok(session) => {
@@ -116,6 +121,20 @@ pub(super) fn breaks(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
         }
         Err(outcome) => outcome,
     }
+}
+
+pub(super) fn view(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
+    let session = match context.session() {
+        Ok(session) => session,
+        Err(outcome) => return outcome,
+    };
+    let mut words = SlashArguments::new(arguments);
+    let full = words.take_flag("--full");
+    if let Err(problem) = words.finish() {
+        return context.usage(&problem);
+    }
+    let arguments = ViewArgs { session, at: None, model: None, full, color: context.color(), json: false };
+    context.print(|_, out| commands::view(&arguments, context.settings, out))
 }
 
 pub(super) fn config(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
@@ -260,10 +279,13 @@ pub(super) fn permissions(context: &SlashContext<'_>, _arguments: &str) -> Slash
 }
 
 pub(super) fn resume(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {
-    if !arguments.is_empty() {
-        return SlashOutcome::NeedsSession;
+    if arguments.is_empty() {
+        return pick("Continue", session_choices::list(context.settings, context.log));
     }
-    pick("Continue", session_choices::list(context.settings, context.log))
+    match session_choices::directory_choices(context.settings, arguments) {
+        Some((title, choices)) => SlashOutcome::Pick { title, choices },
+        None => SlashOutcome::NeedsSession,
+    }
 }
 
 pub(super) fn rewind(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome {

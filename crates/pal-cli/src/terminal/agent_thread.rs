@@ -119,6 +119,10 @@ impl AgentThread<'_> {
         agent.handle().on_message(move || {
             let _ = called.send(UiEvent::MessageReceived);
         });
+        let suggested = self.events.clone();
+        agent.handle().on_suggestion(move |text| {
+            let _ = suggested.send(UiEvent::PromptSuggested(text));
+        });
         self.live.set(&agent);
         let live = self.live.clone();
         let view = agent.session().view();
@@ -180,7 +184,7 @@ impl SlashSession<'static> for AgentThread<'_> {
         self.agent.as_ref().map(|agent| pal_store::log_path(agent.session().directory()))
     }
 
-    fn reopen(&mut self, log: Option<PathBuf>, model: Option<String>) -> Result<(), Failure> {
+    fn reopen(&mut self, log: Option<PathBuf>, is_fork: bool, model: Option<String>) -> Result<(), Failure> {
         let before = self.args.clone();
         let open_log = self.log();
         let model = model.or_else(|| before.model.model.clone());
@@ -188,15 +192,18 @@ impl SlashSession<'static> for AgentThread<'_> {
             session: SessionArgs {
                 resume: log.map(|log| log.display().to_string()),
                 is_continued: false,
-                fork_session: false,
+                fork_session: is_fork,
                 session_id: None,
+                directory: None,
             },
             model: ModelArgs { model, ..before.model.clone() },
             ..before.clone()
         };
         let Err(failure) = self.open() else { return Ok(()) };
         let resume = open_log.map(|log| log.display().to_string());
-        self.args = AgentArgs { session: SessionArgs { resume, ..before.session.clone() }, ..before };
+        // The open session may be a fork itself: opening it again must not fork it again.
+        let session = SessionArgs { resume, fork_session: false, session_id: None, ..before.session.clone() };
+        self.args = AgentArgs { session, ..before };
         self.open()?;
         Err(failure)
     }

@@ -25,6 +25,7 @@ pub(super) fn permission_prompt(told: Sender<UiEvent>, allowed: Option<PathBuf>)
                 let _ = told.send(UiEvent::Event(AgentEvent::Notice(notice)));
                 PermissionAnswer::Session
             }
+            Ok(Consent::Answers(answers)) => PermissionAnswer::Answered(answers),
             Ok(Consent::No(words)) => PermissionAnswer::No(words),
             // The terminal has gone.
             Err(_) => PermissionAnswer::No(None),

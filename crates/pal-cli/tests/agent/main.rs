@@ -15,6 +15,7 @@ mod memory_prompts;
 mod permission_prompts;
 mod provider_faults;
 mod sandbox;
+mod session_directories;
 mod session_notes;
 mod settings;
 mod slash_commands;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use pal_sim::{ExtractiveModel, SimulatedModel};
 use serde_json::json;
 
-use crate::test_world::TestWorld;
+use crate::test_world::{TestWorld, finish};
 use pal_agent_testkit::{ProviderSetup, calls, is_summary, says};
 
 const FREELY: [&str; 3] = ["--permission-mode", "bypass", "--no-sandbox"];
@@ -95,4 +95,89 @@ fn the_session_tool_describes_the_session() {
     assert!(results[1].contains("xyzzy"), "{}", results[1]);
     assert!(results[2].contains("tokens are in the window"), "{}", results[2]);
     assert!(said.out.contains("compact_boundary"), "the model may have it compacted: {}", said.out);
+}
+
+#[test]
+fn a_resumed_session_keeps_the_window_that_its_model_name_chose() {
+    let world = TestWorld::new(caller(Vec::new()));
+    let model = "claude-opus-4-5[1m]";
+    for arguments in
+        [["hello", "--model", model].as_slice(), &["go on", "--continue"], &["more", "--continue"]]
+    {
+        let said = world.run(arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+    let lines = world.log();
+    let asked: Vec<_> =
+        lines.iter().filter(|line| line["kind"] == "request").map(|line| line["model"].clone()).collect();
+    assert_eq!(asked, [model; 3]);
+    let log = world.logs()[0].display().to_string();
+    let shown = finish(world.command(&["context", "--session", &log, "--json"]).spawn().unwrap());
+    let report: serde_json::Value =
+        serde_json::from_str(&shown.out).unwrap_or_else(|_| panic!("{}", shown.err));
+    assert_eq!(report["limits"]["window"], 1_000_000, "{}", shown.out);
+}
+
+#[test]
+fn a_chat_server_with_a_small_window_and_no_usage_answers() {
+    let made = ProviderSetup {
+        faults: String::from("usage=missing"),
+        cards: String::from("[models.local]\nwindow = 8_192\n"),
+        ..caller(Vec::new())
+    };
+    let world = TestWorld::new(made);
+    let run = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command.env("OPENAI_BASE_URL", format!("{}/v1", world.provider.address));
+        finish(command.spawn().unwrap())
+    };
+    let model = ["--provider", "chat", "--model", "local"];
+    let said = run(&[&["-p", "Say hello", "--output-format", "json"], &model[..]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let result = &said.lines()[0];
+    assert_eq!((&result["result"], &result["usage"]), (&json!("Done."), &json!(null)), "{}", said.out);
+    let cost = run(&["cost", &world.logs()[0].display().to_string()]);
+    assert!(cost.out.contains("usage not reported"), "{}", cost.out);
+    let context = run(&["context", "--model", "local"]);
+    assert!(context.out.contains("lean profile for a window of 8,192 tokens"), "{}", context.out);
+}
+
+#[test]
+fn model_cards_are_refreshed_from_the_provider() {
+    // The provider knows a model that the program does not.
+    let world = TestWorld::new(ProviderSetup {
+        cards: String::from("[models.claude-next-7]\nwindow = 750_000\nmax_output = 90_000\n"),
+        ..caller(Vec::new())
+    });
+    std::fs::remove_file(world.pal().join("models.toml")).unwrap();
+    let run = |arguments: &[&str]| finish(world.command(arguments).spawn().unwrap());
+    let window = |model: &str| {
+        let said = run(&["models", "--json"]);
+        let cards: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let found = cards.as_array().unwrap().iter().find(|card| card["name"] == model).cloned();
+        found.map(|card| card["window"].clone())
+    };
+    assert_eq!(window("claude-next-7"), None);
+    // A session asks by itself, unless that is off.
+    let off = finish(
+        world
+            .command(&["-p", "hi", "--model", "claude-next-7"])
+            .env("PAL_REFRESH_MODELS", "false")
+            .spawn()
+            .unwrap(),
+    );
+    assert!(off.err.contains("is not in the model table"), "{}", off.err);
+    let asked = run(&["-p", "hi", "--model", "claude-next-7"]);
+    assert!(asked.code == 0 && !asked.err.contains("is not in the model table"), "{}", asked.err);
+    assert_eq!(window("claude-next-7"), Some(json!(750_000)));
+    // The user's own table goes before it.
+    std::fs::write(world.pal().join("models.toml"), "[models.claude-next-7]\nwindow = 100_000\n").unwrap();
+    let refreshed = run(&["models", "--refresh"]);
+    assert!(
+        refreshed.code == 0 && refreshed.out.contains("claude-next-7"),
+        "{}{}",
+        refreshed.out,
+        refreshed.err
+    );
+    assert_eq!(window("claude-next-7"), Some(json!(100_000)));
 }

@@ -162,3 +162,22 @@ fn request_bodies_are_still_validated() {
     let said = home.run(&["check", "nowhere"]);
     assert!(said.code == 1 && said.err.contains("hint"), "{}", said.err);
 }
+
+#[test]
+fn rendered_requests_of_own_sessions_are_valid() {
+    let home = TestHome::new();
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let said = home.run_in(&project, &["-p", "--provider", "sim", "Say hello."]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = home.run_in(&project, &["sessions", "--json"]);
+    let rows: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let id = rows[0]["id"].as_str().unwrap();
+    for arguments in [&["render", id][..], &["render", "--at", "1", id]] {
+        let rendered = home.run(arguments);
+        assert_eq!(rendered.code, 0, "{}", rendered.err);
+        let body = home.file("body.json", rendered.out);
+        let checked = home.run(&["check", &body]);
+        assert!(checked.code == 0 && checked.out.starts_with("valid: "), "{}{}", checked.out, checked.err);
+    }
+}

@@ -373,3 +373,26 @@ fn an_edited_summary_must_keep_the_pins() {
     let left: Vec<_> = std::fs::read_dir(stored.log.parent().unwrap()).unwrap().flatten().collect();
     assert_eq!(left.len(), 3, "the log, and the two texts that were not applied: {left:?}");
 }
+
+#[test]
+fn hooks_run_before_and_after_a_compaction() {
+    let stored = ImportedSession::new(6);
+    let hook = |event: &str, command: &str| {
+        format!("[[hooks.{event}]]\nhooks = [{{ type = \"command\", command = \"{command}\" }}]\n")
+    };
+    let log = stored.project.join("heard.json");
+    let settings = stored.home.path().join("pal/settings.toml");
+    let heard = format!("cat > {}; echo Keep the numbers.", log.display());
+    let after = hook("PostCompact", "echo The vault is closed.");
+    std::fs::write(&settings, hook("PreCompact", &heard) + &after).unwrap();
+    let _ = stored.good("compact", &["--preview"]);
+    assert!(!log.exists(), "a preview has no effects");
+    let _ = stored.good("compact", &["--with", "extractive", "the", "vault"]);
+    let heard: serde_json::Value = serde_json::from_slice(&std::fs::read(&log).unwrap()).unwrap();
+    assert_eq!((&heard["trigger"], &heard["custom_instructions"]), (&"manual".into(), &"the vault".into()));
+    assert!(stored.body().contains("The vault is closed."));
+    std::fs::write(&settings, hook("PreCompact", "echo Not now. >&2; exit 2")).unwrap();
+    let bytes = stored.bytes();
+    stored.refused("compact", &["--with", "extractive"], &["forbids the compaction", "Not now."]);
+    assert_eq!(stored.bytes(), bytes);
+}

@@ -41,11 +41,7 @@ fn every_setting_is_shown_with_its_source() {
         "{}",
         said.out
     );
-    assert!(
-        line("git ").contains("false") && line("git ").contains("project/.pal/settings.toml:2"),
-        "{}",
-        said.out
-    );
+    assert!(line("git ").contains("false") && line("git ").contains("/.pal/settings.toml:2"), "{}", said.out);
     assert!(
         line("max_turns").contains(" 4 ") && line("max_turns").ends_with("--settings"),
         "{}",

@@ -134,7 +134,14 @@ fn section(diff: &str) -> CacheBreak {
     let cause =
         BreakCause::Section { name: "environment".into(), change: RequestChange::Changed, characters: 12 };
     let provider = Some("system_changed".into());
-    CacheBreak { tokens: 20_000, cause, cost: None, provider, diff: Some(diff.into()) }
+    CacheBreak {
+        tokens: 20_000,
+        cause,
+        also: vec![BreakCause::Effort],
+        cost: None,
+        provider,
+        diff: Some(diff.into()),
+    }
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn a_break_is_explained_with_its_price_and_its_diff() {
         // 20 000 × (6.25 − 0.5)
         "1 cache break, 20,000 tokens, $0.1150",
         "request 7  2026-11-16 09:00:00  20,000 tokens, $0.1150",
-        "section `environment` of the system prompt changed: 12 characters longer",
+        "section `environment` of the system prompt changed: 12 characters longer;\n    also, the effort setting changed",
         "the provider reports: system changed",
         "breaks/7.diff (--diff shows it)",
     ] {
@@ -163,6 +170,7 @@ fn a_break_is_explained_with_its_price_and_its_diff() {
     let json = parsed(&stored.good("breaks", &["--diff", "--json"]));
     assert_eq!(json["breaks"][0]["cause"], "section");
     assert_eq!(json["breaks"][0]["details"]["characters"], 12);
+    assert_eq!(json["breaks"][0]["also"][0]["type"], "effort");
     assert!(json["breaks"][0]["diff_text"].as_str().unwrap().starts_with("@@ system"));
     assert!(stored.good("cost", &[]).contains("1: 20,000 fewer tokens read from the cache, $0.1150"));
 }
@@ -171,7 +179,8 @@ fn a_break_is_explained_with_its_price_and_its_diff() {
 fn a_missing_diff_is_reported() {
     let stored = ImportedSession::new(2);
     let cause = BreakCause::Message { message: 3, block: 0, change: RequestChange::Changed, characters: 0 };
-    let verdict = CacheBreak { tokens: 20_000, cause, cost: None, provider: Some("none".into()), diff: None };
+    let provider = Some("none".into());
+    let verdict = CacheBreak { tokens: 20_000, cause, also: Vec::new(), cost: None, provider, diff: None };
     broken(&stored, verdict);
     let plain = stored.good("breaks", &[]);
     assert!(plain.contains("    already sent block 1 of message 4 changed\n"), "{plain}");

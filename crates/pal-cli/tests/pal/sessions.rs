@@ -42,6 +42,25 @@ fn a_session_is_listed_with_title_size_and_cost() {
 }
 
 #[test]
+fn simulated_money_is_kept_out_of_the_sums() {
+    let stored = ImportedSession::new(3);
+    let cost = || {
+        let row = list(stored.home.run_in(&stored.project, &["sessions", "--json"])).remove(0);
+        (row["cost_usd"].as_f64().unwrap(), row["simulated_cost_usd"].as_f64())
+    };
+    let before = cost();
+    assert_eq!(before.1, None);
+    let _ = stored.good("compact", &["--provider", "sim"]);
+    let after = cost();
+    assert_eq!(after.0, before.0, "nothing was paid");
+    assert!(after.1.is_some_and(|simulated| simulated > 0.0), "{after:?}");
+    let out = good(stored.home.run_in(&stored.project, &["sessions"]));
+    assert!(out.contains(" simulated · "), "{out}");
+    let out = stored.good("cost", &[]);
+    assert!(out.contains("1 request went to the simulator: that money was not spent"), "{out}");
+}
+
+#[test]
 fn the_newest_session_comes_first_and_all_adds_other_projects() {
     let stored = ImportedSession::new(1);
     let elsewhere = tempfile::tempdir().unwrap();

@@ -66,6 +66,7 @@ fn sections_of_a_stored_session_come_from_its_log() {
                 note(vec![section("weather", 9, Some("it changes"))], false),
             ],
             sources: vec![SourceNote { path: "/src/AGENTS.md".into(), fingerprint: "0".into() }],
+            ..PrefixNotes::default()
         },
     };
     log.append(EntryDraft::prefix(&prefix), at).unwrap();
@@ -103,7 +104,7 @@ fn deferred_tools_count_no_tokens() {
         tools: format!("[{tools}]").into(),
         context: std::iter::empty::<pal_model::ContentBlock>().collect(),
         unseen_tokens: 0,
-        notes: PrefixNotes { system: Vec::new(), sources: Vec::new() },
+        notes: PrefixNotes::default(),
     };
     log.append(EntryDraft::prefix(&prefix), at).unwrap();
     log.append(EntryDraft::user(MessageOrigin::Person, "\"Hello\""), at).unwrap();

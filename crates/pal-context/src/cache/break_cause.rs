@@ -7,12 +7,18 @@ use pal_view::{BreakpointPosition, CacheTtl};
 use smol_str::SmolStr;
 
 use crate::break_cost::price_of_break;
-use crate::cache::request_comparison::{SentRequest, find_difference};
+use crate::cache::request_comparison::{SentRequest, find_differences};
 
 /// Minimum drop, as a share of the previous reads.
 const SHARE_MIN: f64 = 0.05;
 /// Minimum drop in tokens.
 const TOKENS_MIN: u64 = 2_000;
+
+/// Maximum causes besides the first; the stored diff shows everything.
+const ALSO_MAX: usize = 7;
+
+/// Decisions that explain a drop although no byte of the request changed.
+const CHANGES_NO_BYTE: [&str; 4] = ["provider_clear", "cache_edit", FORGOTTEN_THINKING, "compact"];
 
 /// Expected cause where the model itself leaves out the thinking of earlier turns.
 const FORGOTTEN_THINKING: &str = "forgotten_thinking";
@@ -75,31 +81,47 @@ pub struct CacheReadDrop<'a> {
     pub provider: Option<&'a SmolStr>,
 }
 
-/// Determines the first cause that explains a drop, and its cost.
+/// Determines the causes of a drop, and its cost.
 pub fn diagnose_drop(fall: &CacheReadDrop<'_>, card: &ModelCard) -> CacheBreak {
+    let mut causes = causes(fall, card).into_iter();
     CacheBreak {
         tokens: fall.tokens,
-        cause: cause(fall, card),
+        cause: causes.next().unwrap_or(BreakCause::Provider),
+        also: causes.take(ALSO_MAX).collect(),
         cost: price_of_break(card, fall.usage, fall.tokens),
         provider: fall.provider.cloned(),
         diff: None,
     }
 }
 
-fn cause(fall: &CacheReadDrop<'_>, card: &ModelCard) -> BreakCause {
-    let found = find_difference(fall.before, fall.now);
+/// All causes of a drop, the first that explains it first.
+fn causes(fall: &CacheReadDrop<'_>, card: &ModelCard) -> Vec<BreakCause> {
     let forgotten = || forgets(fall, card).then(|| SmolStr::new_static(FORGOTTEN_THINKING));
-    let what = fall.expected.map(|expected| expected.kind.clone()).or_else(forgotten);
-    let expected = what.map(|what| BreakCause::Expected { what });
-    match (expected, found) {
-        // A compaction replaces everything; other decisions change messages, and what the provider clears
-        // changes no byte that we send.
-        (Some(expected), found) if is_announced(&expected, found.as_ref()) => expected,
-        // A changed TTL loses no existing cache entry.
-        (_, Some(BreakCause::CacheTtl)) => cause_without_change(fall, card).unwrap_or(BreakCause::CacheTtl),
-        (_, Some(found)) => found,
-        (_, None) => cause_without_change(fall, card).unwrap_or(BreakCause::Provider),
+    let expected = fall.expected.map(|expected| expected.kind.clone()).or_else(forgotten);
+    let mut found = find_differences(fall.before, fall.now);
+    if let Some(what) = expected {
+        // A compaction replaces everything.
+        if what == "boundary" || (found.is_empty() && CHANGES_NO_BYTE.contains(&what.as_str())) {
+            return vec![BreakCause::Expected { what }];
+        }
+        // Other decisions change messages, or the edits that the provider makes.
+        let count = found.len();
+        found.retain(|cause| !matches!(cause, BreakCause::Message { .. } | BreakCause::Edits));
+        if found.len() < count {
+            found.push(BreakCause::Expected { what });
+        }
     }
+    // A changed TTL loses no existing cache entry.
+    let is_ttl_only = found == [BreakCause::CacheTtl];
+    if found.is_empty() || is_ttl_only {
+        let cause = cause_without_change(fall, card);
+        return vec![cause.or(found.pop()).unwrap_or(BreakCause::Provider)];
+    }
+    found.retain(|cause| *cause != BreakCause::CacheTtl);
+    if !found[0].is_expected() {
+        found.extend(expiry(fall));
+    }
+    found
 }
 
 /// Returns true if the model drops the thinking of earlier turns when the user speaks, and the user did so
@@ -128,23 +150,17 @@ fn forgets(fall: &CacheReadDrop<'_>, card: &ModelCard) -> bool {
     is_forgotten
 }
 
-fn is_announced(expected: &BreakCause, found: Option<&BreakCause>) -> bool {
-    let BreakCause::Expected { what } = expected else { return false };
-    match found {
-        _ if what == "boundary" => true,
-        Some(BreakCause::Message { .. } | BreakCause::Edits) => true,
-        // A decision that changed no byte explains nothing, except for these kinds.
-        None => ["provider_clear", "cache_edit", FORGOTTEN_THINKING, "compact"].contains(&what.as_str()),
-        Some(_) => false,
-    }
+/// The expiry of the previous request's cache entries, if they had expired.
+fn expiry(fall: &CacheReadDrop<'_>) -> Option<BreakCause> {
+    let idle = fall.started.milliseconds().saturating_sub(fall.baseline.started.milliseconds()).max(0) as u64;
+    let lifetime_ms = fall.baseline.ttl_ms;
+    (idle >= lifetime_ms).then_some(BreakCause::Expired { idle_ms: idle, lifetime_ms })
 }
 
 /// Causes of a drop when the same content was sent.
 fn cause_without_change(fall: &CacheReadDrop<'_>, card: &ModelCard) -> Option<BreakCause> {
-    let idle = fall.started.milliseconds().saturating_sub(fall.baseline.started.milliseconds()).max(0) as u64;
-    let lifetime_ms = fall.baseline.ttl_ms;
-    if idle >= lifetime_ms {
-        return Some(BreakCause::Expired { idle_ms: idle, lifetime_ms });
+    if let Some(expired) = expiry(fall) {
+        return Some(expired);
     }
     if fall.now.request.breakpoints().is_empty() && !fall.before.request.breakpoints().is_empty() {
         return Some(BreakCause::NoBreakpoint);

@@ -1,6 +1,6 @@
 //! Plan of cache breakpoints (§5.6): at most four, by priority.
 
-use pal_model::ModelCard;
+use pal_model::{ModelCard, SharedText};
 use pal_view::{BreakpointPosition, CacheBreakpoint, CacheScope, CacheTtl, Request, is_deferred};
 
 /// Maximum number of breakpoints in one request.
@@ -8,6 +8,9 @@ const BREAKPOINTS_MAX: usize = 4;
 /// Beyond this number of new blocks, the end of the previous request gets a breakpoint, too: the provider
 /// looks back a little farther, but not everywhere counts a run of calls as one.
 const NEW_BLOCKS_MAX: usize = 15;
+
+/// Start of the name of an MCP server's tool in its definition.
+const MCP_NAME: &str = "\"name\":\"mcp__";
 
 /// Options of the breakpoint plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,8 +22,8 @@ pub struct BreakpointOptions {
 }
 
 /// Plans the breakpoints of a request by priority: its end, the last system block, the end of the opening
-/// context if its TTL is longer than the messages', the end of the previous request if much was added since,
-/// the end of the static system blocks, the last tool. Prefixes below the cacheable minimum get none.
+/// context if its TTL is longer than the messages', the end of what other forks of the same response send, the end
+/// of the previous request if much was added since, the end of the static system blocks, the last tool. Prefixes below the cacheable minimum get none.
 pub fn plan_breakpoints(
     request: &Request,
     card: &ModelCard,
@@ -56,7 +59,7 @@ pub fn plan_breakpoints(
 }
 
 /// Candidate positions, by priority.
-fn candidate_positions(request: &Request, options: BreakpointOptions) -> [Option<BreakpointPosition>; 6] {
+fn candidate_positions(request: &Request, options: BreakpointOptions) -> [Option<BreakpointPosition>; 7] {
     let notes = request.system_notes();
     let markable = |block: &usize| notes.get(*block).is_some_and(|note| note.markable);
     let sent = request.sent_blocks();
@@ -74,14 +77,29 @@ fn candidate_positions(request: &Request, options: BreakpointOptions) -> [Option
         tail.map(BreakpointPosition::Block),
         (0..notes.len()).rev().find(markable).map(BreakpointPosition::System),
         opening(request, options),
+        request
+            .shared_blocks()
+            .and_then(|shared| request.last_cacheable_block(shared))
+            .map(BreakpointPosition::Block),
         request.last_cacheable_block(sent).filter(|_| is_far).map(BreakpointPosition::Block),
         (0..notes.len())
             .rev()
             .filter(|block| notes[*block].is_static)
             .find(markable)
             .map(BreakpointPosition::System),
-        request.tools().iter().rposition(|tool| !is_deferred(tool)).map(BreakpointPosition::Tool),
+        last_tool(request.tools()).map(BreakpointPosition::Tool),
     ]
+}
+
+/// The last tool of the program itself. Tools of servers and of the provider come behind it, so that sessions with other
+/// ones still read the rest from the cache; without any other tool, the last of them counts. A deferred tool never does.
+fn last_tool(tools: &[SharedText]) -> Option<usize> {
+    let is_optional = |tool: &SharedText| {
+        let kind = tool.starts_with("{\"type\":") && !tool.starts_with("{\"type\":\"custom\"");
+        kind || tool.contains(MCP_NAME)
+    };
+    let own = tools.iter().rposition(|tool| !is_deferred(tool) && !is_optional(tool));
+    own.or_else(|| tools.iter().rposition(|tool| !is_deferred(tool)))
 }
 
 /// End of the opening context, if its TTL is longer than the messages': no clear or compaction changes it.
@@ -94,7 +112,7 @@ fn opening(request: &Request, options: BreakpointOptions) -> Option<BreakpointPo
 /// Cache scope of each system block (§5.4): without MCP tools the static part is global and the rest is not
 /// cached by itself; with them everything belongs to the organization.
 fn scopes(request: &Request, card: &ModelCard) -> Vec<Option<CacheScope>> {
-    let has_mcp = request.tools().iter().any(|tool| tool.contains("\"name\":\"mcp__"));
+    let has_mcp = request.tools().iter().any(|tool| tool.contains(MCP_NAME));
     let scope = |is_static: bool| match (card.can.cache_scopes, has_mcp, is_static) {
         (false, ..) | (true, false, false) => None,
         (true, false, true) => Some(CacheScope::Global),

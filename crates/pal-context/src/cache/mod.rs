@@ -11,7 +11,7 @@ pub use break_cause::{
     CacheBaseline, CacheReadDrop, ExpectedDrop, cache_read_drop, cache_ttl_ms, diagnose_drop,
 };
 pub use breakpoint_plan::{BreakpointOptions, plan_breakpoints};
-pub use request_comparison::{SentRequest, find_difference};
+pub use request_comparison::{SentRequest, find_differences};
 pub use request_diff::request_diff;
 pub use ttl_latch::{HourTtlEligibility, choose_ttl, latched_ttl};
 

@@ -15,18 +15,20 @@ pub struct SentRequest {
     pub betas: Vec<SmolStr>,
 }
 
-/// Finds the first difference of a request from the previous one, as a cause of a cache break; `None` if it
-/// begins with all of it. Appending is no difference.
-pub fn find_difference(before: &SentRequest, now: &SentRequest) -> Option<BreakCause> {
+/// Finds the differences of a request from the previous one, as causes of a cache break, in the order in which the
+/// provider's cache reads them; empty if it begins with all of it. Appending is no difference. Of the messages, only
+/// the first that differs counts: the others may follow from it.
+pub fn find_differences(before: &SentRequest, now: &SentRequest) -> Vec<BreakCause> {
     let (old, new) = (&before.request, &now.request);
-    model(old, new)
-        .or_else(|| tools(old, new))
-        .or_else(|| changed_member(old, new, "speed").map(|()| BreakCause::Speed))
-        .or_else(|| sections(old, new))
-        .or_else(|| betas(&before.betas, &now.betas))
-        .or_else(|| parameters(old, new))
-        .or_else(|| messages(old, new))
-        .or_else(|| compare_breakpoints(old, new))
+    let mut found: Vec<BreakCause> = model(old, new).into_iter().collect();
+    found.extend(tools(old, new));
+    found.extend(changed_member(old, new, "speed").map(|()| BreakCause::Speed));
+    found.extend(sections(old, new));
+    found.extend(betas(&before.betas, &now.betas));
+    found.extend(parameters(old, new));
+    found.extend(messages(old, new));
+    found.extend(compare_breakpoints(old, new));
+    found
 }
 
 fn value<'a>(request: &'a Request, name: &str) -> Option<&'a SharedText> {
@@ -44,10 +46,59 @@ fn model(old: &Request, new: &Request) -> Option<BreakCause> {
     Some(BreakCause::Model { from: name(old), to: name(new) })
 }
 
-/// The first tool that differs; deferred ones are no part of the prefix.
-fn tools(old: &Request, new: &Request) -> Option<BreakCause> {
+/// A part of a request that has a name: its change, the change of its length, and its position.
+struct PartChange<'a> {
+    name: &'a SmolStr,
+    change: RequestChange,
+    characters: i64,
+    position: usize,
+}
+
+/// Compares named parts, in the order of their positions. Parts that only make room for others did not move.
+fn compare_parts<'a, T: AsRef<str> + PartialEq>(
+    old: &'a [(SmolStr, T)],
+    new: &'a [(SmolStr, T)],
+) -> Vec<PartChange<'a>> {
+    let length = |text: &T| text.as_ref().chars().count() as i64;
+    let (old_keys, new_keys) = (part_keys(old), part_keys(new));
+    let mut changes = Vec::new();
+    let mut change = |name, change, characters, position| {
+        changes.push(PartChange { name, change, characters, position });
+    };
+    for (position, ((name, one), key)) in old.iter().zip(&old_keys).enumerate() {
+        match new_keys.iter().position(|other| other == key).map(|at| &new[at].1) {
+            None => change(name, RequestChange::Removed, -length(one), position),
+            Some(other) if other != one => {
+                change(name, RequestChange::Changed, length(other) - length(one), position);
+            }
+            Some(_) => {}
+        }
+    }
+    for (position, ((name, other), key)) in new.iter().zip(&new_keys).enumerate() {
+        if !old_keys.contains(key) {
+            change(name, RequestChange::Added, length(other), position);
+        }
+    }
+    let kept = old_keys.iter().enumerate().filter(|(_, key)| new_keys.contains(key));
+    let kept_now = new_keys.iter().filter(|key| old_keys.contains(key));
+    let moved = kept.zip(kept_now).find(|((_, one), other)| one != other);
+    if let Some(((position, _), _)) = moved {
+        change(&old[position].0, RequestChange::Moved, 0, position);
+    }
+    changes.sort_by_key(|change| change.position);
+    changes
+}
+
+/// Names of parts, each with the number of earlier parts of that name.
+fn part_keys<T>(parts: &[(SmolStr, T)]) -> Vec<(&SmolStr, usize)> {
+    let earlier = |at: usize, name| parts[..at].iter().filter(|(known, _)| known == name).count();
+    parts.iter().enumerate().map(|(at, (name, _))| (name, earlier(at, name))).collect()
+}
+
+/// Tools that differ; deferred ones are no part of the prefix.
+fn tools(old: &Request, new: &Request) -> Vec<BreakCause> {
     if old.prefix_fingerprint() == new.prefix_fingerprint() {
-        return None;
+        return Vec::new();
     }
     let named = |request: &Request| -> Vec<(SmolStr, SharedText)> {
         let tools = request.tools().iter().filter_map(|tool| {
@@ -58,19 +109,8 @@ fn tools(old: &Request, new: &Request) -> Option<BreakCause> {
         tools.collect()
     };
     let (old, new) = (named(old), named(new));
-    let has = |tools: &[(SmolStr, SharedText)], name: &SmolStr| tools.iter().any(|(known, _)| known == name);
-    for at in 0..old.len().max(new.len()) {
-        let (name, change) = match (old.get(at), new.get(at)) {
-            (Some(one), Some(other)) if one == other => continue,
-            (Some((name, _)), Some((same, _))) if name == same => (name, RequestChange::Changed),
-            (Some((name, _)), _) if !has(&new, name) => (name, RequestChange::Removed),
-            (_, Some((name, _))) if !has(&old, name) => (name, RequestChange::Added),
-            (Some((name, _)), _) | (None, Some((name, _))) => (name, RequestChange::Moved),
-            (None, None) => continue,
-        };
-        return Some(BreakCause::Tool { name: name.clone(), change });
-    }
-    None
+    let changes = compare_parts(&old, &new).into_iter();
+    changes.map(|part| BreakCause::Tool { name: part.name.clone(), change: part.change }).collect()
 }
 
 /// Sections of the system blocks: name and text. A block without notes is one section.
@@ -99,33 +139,16 @@ fn section_texts(request: &Request) -> Vec<(SmolStr, String)> {
     sections
 }
 
-fn sections(old: &Request, new: &Request) -> Option<BreakCause> {
+fn sections(old: &Request, new: &Request) -> Vec<BreakCause> {
     if old.prefix_fingerprint() == new.prefix_fingerprint() {
-        return None;
+        return Vec::new();
     }
     let (old, new) = (section_texts(old), section_texts(new));
-    let find = |sections: &[(SmolStr, String)], name: &SmolStr| {
-        sections.iter().find(|(known, _)| known == name).map(|(_, text)| text.chars().count() as i64)
+    let cause = |part: PartChange<'_>| {
+        let PartChange { name, change, characters, .. } = part;
+        BreakCause::Section { name: name.clone(), change, characters }
     };
-    let length = |text: &str| text.chars().count() as i64;
-    for at in 0..old.len().max(new.len()) {
-        let (name, change, characters) = match (old.get(at), new.get(at)) {
-            (Some(one), Some(other)) if one == other => continue,
-            (Some((name, one)), Some((same, other))) if name == same => {
-                (name, RequestChange::Changed, length(other) - length(one))
-            }
-            (Some((name, one)), _) if find(&new, name).is_none() => {
-                (name, RequestChange::Removed, -length(one))
-            }
-            (_, Some((name, other))) if find(&old, name).is_none() => {
-                (name, RequestChange::Added, length(other))
-            }
-            (Some((name, _)), _) | (None, Some((name, _))) => (name, RequestChange::Moved, 0),
-            (None, None) => continue,
-        };
-        return Some(BreakCause::Section { name: name.clone(), change, characters });
-    }
-    None
+    compare_parts(&old, &new).into_iter().map(cause).collect()
 }
 
 fn betas(old: &[SmolStr], new: &[SmolStr]) -> Option<BreakCause> {
@@ -137,23 +160,25 @@ fn betas(old: &[SmolStr], new: &[SmolStr]) -> Option<BreakCause> {
 }
 
 /// Compares the request parameters that are part of the cache key.
-fn parameters(old: &Request, new: &Request) -> Option<BreakCause> {
+fn parameters(old: &Request, new: &Request) -> Vec<BreakCause> {
     let named = [
         ("thinking", BreakCause::Thinking),
         ("output_config", BreakCause::Effort),
         ("tool_choice", BreakCause::ToolChoice),
         ("context_management", BreakCause::Edits),
     ];
-    for (name, cause) in named {
-        if changed_member(old, new, name).is_some() {
-            return Some(cause);
+    let is_compared_before =
+        |name: &str| ["model", "speed"].contains(&name) || named.iter().any(|(known, _)| *known == name);
+    let mut others: Vec<&SmolStr> = Vec::new();
+    for (name, _) in old.members().iter().chain(new.members()) {
+        let is_other = !is_compared_before(name) && !MEMBERS_OUTSIDE_CACHE_KEY.contains(&name.as_str());
+        if is_other && changed_member(old, new, name).is_some() && !others.contains(&name) {
+            others.push(name);
         }
     }
-    let names = old.members().iter().chain(new.members()).map(|(name, _)| name);
-    let other = names.into_iter().find(|name| {
-        !MEMBERS_OUTSIDE_CACHE_KEY.contains(&name.as_str()) && changed_member(old, new, name).is_some()
-    });
-    other.map(|name| BreakCause::Member { name: name.clone() })
+    let others = others.into_iter().map(|name| BreakCause::Member { name: name.clone() });
+    let named = named.iter().filter(|(name, _)| changed_member(old, new, name).is_some());
+    named.map(|(_, cause)| cause.clone()).chain(others).collect()
 }
 
 /// Finds the first message block that differs. Costs nothing if the older request is a prefix of the newer.

@@ -1,14 +1,17 @@
-//! The audit of a summary (§4.13): appends missing items that must survive, and flags invented paths.
+//! The audit of a summary (§4.13): appends missing items that must survive, and flags invented paths and
+//! invented words of the user.
 //!
 //! The guarantees depend on the facts and the budgets alone, never on the summary: the newest user words that
 //! fit, the last error, the open tasks and the newest written files that fit. So an audited summary passes
 //! its own audit, and a poor one costs no more than a good one.
 
+mod attributed_words;
 mod audited_items;
+mod named_paths;
 mod user_words;
 
-use pal_extract::{ConversationFacts, RESTORED_HEADING, find_paths};
-use pal_model::{PriorUserMessages, SummaryAudit, escape_into};
+use pal_extract::{ConversationFacts, RESTORED_HEADING};
+use pal_model::{PriorUserMessages, SummaryAudit};
 
 /// Input of an audit.
 #[derive(Clone, Copy)]
@@ -29,6 +32,11 @@ pub struct AuditInput<'a> {
     pub transcript: &'a str,
     /// Returns true if the session contains a text.
     pub seen: &'a dyn Fn(&str) -> bool,
+    /// Returns true if a successful tool result or a restored file contains a text.
+    pub confirmed: &'a dyn Fn(&str) -> bool,
+    /// Audit of the previous summary, if it is still part of the session. Its own words do not confirm what it
+    /// invented.
+    pub previous: Option<&'a SummaryAudit>,
 }
 
 /// Token budgets for appended items, scaled to the window.
@@ -53,9 +61,10 @@ pub struct AuditOutcome {
 
 /// Audits a summary.
 pub fn audit(input: &AuditInput<'_>) -> AuditOutcome {
-    let invented = invented(input);
+    let invented = named_paths::invented(input);
+    let invented_words = attributed_words::invented(input);
     let words = user_words::check(input);
-    let items = audited_items::check(input, &invented);
+    let items = audited_items::check(input, &invented, &invented_words);
     let mut repairs = String::new();
     if !words.repairs.is_empty() || !items.repairs.is_empty() {
         if !input.summary.contains(RESTORED_HEADING) {
@@ -78,67 +87,15 @@ pub fn audit(input: &AuditInput<'_>) -> AuditOutcome {
         todos_repaired: items.todos.repaired,
         error_kept: items.error_kept,
         invented,
+        invented_words,
     };
     AuditOutcome { repairs, audit, carried: words.carried }
 }
 
-/// Paths in the summary that never occurred in the session, in order.
-fn invented(input: &AuditInput<'_>) -> Vec<String> {
-    let named = find_paths(input.summary);
-    named.into_iter().filter(|path| !was_seen(input, path)).map(str::to_owned).collect()
-}
-
-/// Returns true if a path from the summary occurred in the session: whole, without leading directories, or as
-/// a name and its parent directory, since listings name files without their directories.
-fn was_seen(input: &AuditInput<'_>, path: &str) -> bool {
-    let seen = |text: &str| {
-        input.facts.mentions(text)
-            || input.carried.messages.iter().any(|words| words.text.contains(text))
-            || input.transcript.contains(text)
-            || (input.seen)(text)
-            || escaped(text).iter().any(|spelled| (input.seen)(spelled))
-    };
-    let path = path.trim_start_matches("./").trim_start_matches("~/").trim_start_matches("../");
-    if seen(path) {
-        return true;
-    }
-    let Some((folder, name)) = path.rsplit_once('/') else { return false };
-    let mut rest = path;
-    while let Some((_, shorter)) = rest.split_once('/').filter(|(_, shorter)| shorter.contains('/')) {
-        if seen(shorter) {
-            return true;
-        }
-        rest = shorter;
-    }
-    let parent = folder.rsplit('/').next().unwrap_or_default();
-    seen(name) && (parent.is_empty() || seen(parent))
-}
-
-/// Other JSON spellings of a text, since logs are searched as raw JSON: with escapes, with non-ASCII letters
-/// as numbers, and each with escaped slashes.
-fn escaped(text: &str) -> Vec<String> {
-    let mut quoted = String::new();
-    escape_into(&mut quoted, text);
-    let needed = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    let numbered = |spell: fn(u16) -> String| {
-        let mut out = String::new();
-        for letter in needed.chars() {
-            if letter.is_ascii() {
-                out.push(letter);
-            } else {
-                letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&spell(*unit)));
-            }
-        }
-        out
-    };
-    let lower = numbered(|unit| format!("\\u{unit:04x}"));
-    let upper = numbered(|unit| format!("\\u{unit:04X}"));
-    let mut spellings = vec![needed.to_owned(), lower, upper];
-    spellings.extend(spellings.clone().iter().map(|spelled| spelled.replace('/', "\\/")));
-    spellings.sort_unstable();
-    spellings.dedup();
-    spellings.retain(|spelled| spelled != text);
-    spellings
+/// Normalizes a text for comparison: lower case, single spaces, no final stop.
+fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").trim_end_matches(['.', ':', ';']).to_lowercase()
 }
 
 #[cfg(test)]

@@ -1,27 +1,25 @@
 //! Builds a boundary from a summary: audit, pins, restored content, and the check that it saves enough.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pal_extract::ConversationFacts;
 use pal_model::text::group_digits;
 use pal_model::{
-    BlockType, Boundary, Content, ContentBlock, EntryBody, PreservedPlacement, PreservedRange,
+    BlockType, Boundary, Content, ContentBlock, EntryBody, KnownFile, PreservedPlacement, PreservedRange,
     PriorUserMessages, SessionSnapshot, SummaryAudit,
 };
-use pal_view::{View, VisibleEntry, VisiblePart, WindowLimits};
+use pal_view::{CorrectionFactor, View, VisibleEntry, VisiblePart, WindowLimits};
 
 use super::audit::{self, AuditBudgets, AuditInput};
 use super::compaction_request::{CompactionRequest, CompactionTrigger, RestoredFile, SummaryMethod};
 use super::conversation_cut::{ConversationCut, CutPart, CuttableConversation};
+use super::summary_budgets::{REPAIRS, USER_WORDS};
 use super::{restoration, summary_prompt};
 use crate::{SessionPaths, WindowBudgets};
 
-/// Token budgets for repairs and for the user's words.
-const REPAIRS: u64 = 4_000;
-const USER_WORDS: u64 = 12_000;
 /// Target size after a compaction, as percent of the threshold: a larger context would soon be compacted
 /// again.
-const AIM_PERCENT: u64 = 70;
+const AIM_PERCENT: u64 = 78;
 
 /// Source of a summary's text.
 #[derive(Clone, Debug)]
@@ -54,70 +52,109 @@ struct BoundaryVariant {
     percent: u64,
 }
 
+/// Sizes that a compaction is measured by, all counted by the estimator that was measured on the context before.
+struct SizeGoals {
+    threshold: u64,
+    aim: u64,
+    before: u64,
+}
+
+impl SizeGoals {
+    fn of(material: &BoundaryInputs<'_>) -> SizeGoals {
+        let threshold = material.limits.auto_compact.unwrap_or(material.limits.effective);
+        let view = material.view;
+        let reported = view.size().tokens;
+        let before = match material.order.trigger {
+            // By hand it is what the user asked for, even if a short conversation gets longer by it.
+            CompactionTrigger::Manual => u64::MAX,
+            // No estimate explains such a report, and only a boundary makes the session forget it.
+            _ if view.measured_factor() == CorrectionFactor::MAX => reported,
+            _ => view.size_by(&view.measured_estimator()).min(reported),
+        };
+        SizeGoals { threshold, aim: threshold * AIM_PERCENT / 100, before }
+    }
+
+    fn meets_aim(&self, boundary: &Boundary) -> bool {
+        boundary.tokens_after.is_some_and(|after| after < self.aim.min(self.before))
+    }
+
+    fn is_below_threshold(&self, boundary: &Boundary) -> bool {
+        boundary.tokens_after.is_some_and(|after| after < self.threshold)
+    }
+}
+
 /// Builds the boundary of a compaction, or returns the reason why it is of no use. Leaner variants are tried
-/// until one meets the target size.
+/// until one meets the target size; the kept messages are dropped only if nothing else gets below the threshold.
 pub(crate) fn compose(
     material: &BoundaryInputs<'_>,
     cut: ConversationCut,
     how: SummaryMethod,
     summary: &SummarySource,
 ) -> Result<Boundary, String> {
-    let threshold = material.limits.auto_compact.unwrap_or(material.limits.effective);
-    let aim = threshold * AIM_PERCENT / 100;
-    let before = material.view.size().tokens;
+    let goals = SizeGoals::of(material);
     let mut best: Option<Boundary> = None;
-    for generosity in generosities(material.order, cut, summary) {
-        let Some(boundary) = compose_with(material, cut, how, summary, generosity) else { continue };
-        let after = boundary.tokens_after.unwrap_or(u64::MAX);
-        let is_better = best.as_ref().is_none_or(|best| best.tokens_after > Some(after));
-        if is_better {
-            best = Some(boundary);
+    for variants in variants(material.order, cut, summary) {
+        for variant in variants {
+            let Some(boundary) = compose_with(material, cut, how, summary, variant) else { continue };
+            let is_done = goals.meets_aim(&boundary);
+            if best.as_ref().is_none_or(|best| best.tokens_after > boundary.tokens_after) {
+                best = Some(boundary);
+            }
+            if is_done {
+                break;
+            }
         }
-        if after < aim {
+        if best.as_ref().is_some_and(|best| goals.is_below_threshold(best)) {
             break;
         }
     }
     let boundary = best.ok_or_else(|| String::from("there is nothing to summarise"))?;
     let after = boundary.tokens_after.unwrap_or(u64::MAX);
     // After a refusal everything that makes the request shorter is a step forward.
-    if after >= threshold && material.order.trigger != CompactionTrigger::Reactive {
+    if after >= goals.threshold && material.order.trigger != CompactionTrigger::Reactive {
         return Err(format!(
             "{} tokens after it would still be over the threshold of {}",
             group_digits(after),
-            group_digits(threshold)
+            group_digits(goals.threshold)
         ));
     }
-    if after >= before {
+    if after >= goals.before {
         return Err(format!(
             "{} tokens after it would be no less than the {} before",
             group_digits(after),
-            group_digits(before)
+            group_digits(goals.before)
         ));
     }
     Ok(boundary)
 }
 
-fn generosities(
+/// Variants to try, the richest first: with the kept messages, then without.
+fn variants(
     order: &CompactionRequest,
     cut: ConversationCut,
     summary: &SummarySource,
-) -> Vec<BoundaryVariant> {
+) -> [Vec<BoundaryVariant>; 2] {
     let full = BoundaryVariant { keeps_tail: true, restores: true, percent: 100 };
-    let mut list = vec![full, BoundaryVariant { restores: false, ..full }];
+    let lean = BoundaryVariant { restores: false, ..full };
+    let SummarySource::Extracted { .. } = summary else {
+        // The summary does not cover the kept messages.
+        return [vec![full, lean], Vec::new()];
+    };
+    let leaner = |keeps_tail: bool| {
+        let percents: &[u64] = match order.trigger {
+            CompactionTrigger::Reactive => &[50, 25, 10, 3, 0],
+            CompactionTrigger::Auto | CompactionTrigger::Manual | CompactionTrigger::Model => {
+                &[50, 25, 10, 3]
+            }
+        };
+        percents.iter().map(move |percent| BoundaryVariant { keeps_tail, percent: *percent, ..lean })
+    };
+    let with_tail = [full, lean].into_iter().chain(leaner(true)).collect();
     // A range chosen by the user is kept.
     let may_drop_tail =
         matches!(order.range, super::CompactionRange::Whole) && cut.summarizes == CutPart::Earlier;
-    if may_drop_tail {
-        list.push(BoundaryVariant { keeps_tail: false, restores: false, percent: 100 });
-    }
-    if matches!(summary, SummarySource::Extracted { .. }) {
-        let keeps_tail = !may_drop_tail;
-        list.extend([50, 25, 10, 3].map(|percent| BoundaryVariant { keeps_tail, restores: false, percent }));
-        if order.trigger == CompactionTrigger::Reactive {
-            list.push(BoundaryVariant { keeps_tail, restores: false, percent: 0 });
-        }
-    }
-    list
+    let without_tail = [BoundaryVariant { keeps_tail: false, ..lean }].into_iter().chain(leaner(false));
+    [with_tail, without_tail.filter(|_| may_drop_tail).collect()]
 }
 
 fn compose_with(
@@ -125,11 +162,10 @@ fn compose_with(
     cut: ConversationCut,
     how: SummaryMethod,
     summary: &SummarySource,
-    generosity: BoundaryVariant,
+    variant: BoundaryVariant,
 ) -> Option<Boundary> {
     let BoundaryInputs { view, conversation, order, limits, .. } = material;
-    let cut =
-        if generosity.keeps_tail { cut } else { ConversationCut { at: conversation.shown.len(), ..cut } };
+    let cut = if variant.keeps_tail { cut } else { ConversationCut { at: conversation.shown.len(), ..cut } };
     let (summarised, kept) = conversation.parts(cut);
     let facts = ConversationFacts::from_entries(conversation_entries(summarised));
     let can_shorten = order.trigger == CompactionTrigger::Reactive && !facts.earlier_summaries.is_empty();
@@ -139,14 +175,19 @@ fn compose_with(
     let (text, block) = match summary {
         SummarySource::Text(text) => (text.clone(), None),
         SummarySource::Extracted { room } => {
-            let room = room * generosity.percent as usize / 100;
+            let room = room * variant.percent as usize / 100;
             (pal_extract::extractive_summary(&facts, room), None)
         }
         SummarySource::Provider(block) => {
             (block.string("content").unwrap_or_default().into_owned(), Some(block))
         }
     };
-    let (repairs, audit, carried) = audited(material, &facts, kept, &text, generosity);
+    let (repairs, mut audit, carried) = audited(material, &facts, kept, &text, variant);
+    // The earlier summary stays visible, and with it what it invented.
+    if let Some(earlier) = previous_audit(view).filter(|_| cut.summarizes == CutPart::Later) {
+        extend_missing(&mut audit.invented, &earlier.invented);
+        extend_missing(&mut audit.invented_words, &earlier.invented_words);
+    }
     let message = summary_prompt::summary_message(&summary_prompt::SummaryMessage {
         summary: if block.is_some() { None } else { Some(&text) },
         repairs: &repairs,
@@ -171,23 +212,39 @@ fn compose_with(
         previous: view.boundary().map(|entry| entry.id),
         turns_since_previous: Some(turns(conversation)),
         audit: Some(audit),
-        snapshot: snapshot(material, how, carried),
+        snapshot: snapshot(material, kept, how, carried),
         tokens_before: Some(view.size().tokens),
         ..Boundary::default()
     };
-    let mut after = view.with_boundary(&boundary).size().tokens;
-    if generosity.restores {
-        let threshold = limits.auto_compact.unwrap_or(limits.effective);
-        let room = threshold.saturating_sub(after) / 2;
+    let mut after = view.with_boundary(&boundary);
+    if variant.restores {
+        let size = after.size().tokens;
+        let estimator = after.estimator();
         let budgets = WindowBudgets::new(limits);
-        boundary.restored =
-            restoration::blocks(view, material.files, &order.sources, budgets, room).into_iter().collect();
+        boundary.restored = restoration::blocks(
+            estimator,
+            material.files,
+            &order.sources,
+            budgets,
+            restored_room(limits, size),
+        )
+        .into_iter()
+        .collect();
         if !boundary.restored.blocks().is_empty() {
-            after = view.with_boundary(&boundary).size().tokens;
+            after = view.with_boundary(&boundary);
         }
     }
-    boundary.tokens_after = Some(after);
+    boundary.tokens_after = Some(after.size().tokens);
     Some(boundary)
+}
+
+/// Room for restored content beside a context of `size` tokens: up to the target size, less the frames of the blocks,
+/// and at most half of what is left below the threshold.
+fn restored_room(limits: &WindowLimits, size: u64) -> u64 {
+    const FRAMES_PERCENT: u64 = 1;
+    let threshold = limits.auto_compact.unwrap_or(limits.effective);
+    let aim = threshold * (AIM_PERCENT - FRAMES_PERCENT) / 100;
+    aim.saturating_sub(size).min(threshold.saturating_sub(size) / 2)
 }
 
 fn conversation_entries<'a>(shown: &[VisibleEntry<'a>]) -> impl Iterator<Item = &'a pal_model::LogEntry> {
@@ -199,16 +256,23 @@ fn audited(
     facts: &ConversationFacts,
     kept: &[VisibleEntry<'_>],
     summary: &str,
-    generosity: BoundaryVariant,
+    variant: BoundaryVariant,
 ) -> (String, SummaryAudit, PriorUserMessages) {
     let budgets = WindowBudgets::new(material.limits);
     let estimator = material.view.estimator();
-    let share = |tokens: u64| budgets.scale(tokens) * generosity.percent / 100;
+    let share = |tokens: u64| budgets.scale(tokens) * variant.percent / 100;
     // As the model sees them: a spilled paste counts only by its preview.
     let is_kept = |shown: &VisibleEntry<'_>| kept.iter().any(|kept| kept.entry.id == shown.entry.id);
     let seen = material.view.visible_blocks().filter(|(shown, _)| is_kept(shown));
     let kept: Vec<String> = seen.flat_map(|(_, blocks)| texts(&blocks)).collect();
     let lines = || material.conversation.shown.iter().map(|shown| shown.entry.line.as_bytes());
+    // Notes name paths from before the newest boundary. What models wrote there is no evidence.
+    let earlier = || {
+        let entries = material.view.branch().iter();
+        entries.filter(|entry| matches!(entry.body, EntryBody::User(_))).map(|entry| entry.line.as_bytes())
+    };
+    let evidence = || material.conversation.shown.iter().flat_map(|shown| evidence(shown.entry));
+    let has = |text: &[u8], part: &str| memchr::memmem::find(text, part.as_bytes()).is_some();
     let audited = audit::audit(&AuditInput {
         facts,
         carried: &material.view.state().user_messages,
@@ -217,9 +281,36 @@ fn audited(
         budgets: AuditBudgets { repair_tokens: share(REPAIRS), user_tokens: share(USER_WORDS) },
         estimate: &|text| estimator.total(estimator.text(text)),
         transcript: &material.place.transcript,
-        seen: &|path| lines().any(|line| memchr::memmem::find(line, path.as_bytes()).is_some()),
+        seen: &|part| lines().chain(earlier()).any(|line| has(line, part)),
+        confirmed: &|part| evidence().any(|block| has(block.raw().as_bytes(), part)),
+        previous: previous_audit(material.view),
     });
     (audited.repairs, audited.audit, audited.carried)
+}
+
+fn extend_missing(list: &mut Vec<String>, others: &[String]) {
+    let missing: Vec<String> = others.iter().filter(|other| !list.contains(other)).cloned().collect();
+    list.extend(missing);
+}
+
+/// Audit of the summary in force.
+fn previous_audit(view: &View) -> Option<&SummaryAudit> {
+    match view.boundary().map(|entry| &entry.body) {
+        Some(EntryBody::Boundary(boundary)) => boundary.audit.as_ref(),
+        _ => None,
+    }
+}
+
+/// Blocks that no model wrote: successful tool results and restored files.
+fn evidence(entry: &pal_model::LogEntry) -> Vec<&ContentBlock> {
+    let is_done = |block: &&ContentBlock| {
+        block.kind() == BlockType::ToolResult && block.field("is_error") != Some("true")
+    };
+    match &entry.body {
+        EntryBody::User(user) => user.content.blocks().iter().filter(is_done).collect(),
+        EntryBody::Boundary(boundary) => boundary.restored.blocks().iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Texts of the text blocks.
@@ -317,6 +408,7 @@ fn tools(view: &View, conversation: &CuttableConversation<'_>) -> BTreeSet<smol_
 /// State that the boundary carries; state voided by a compaction is left out (§4.14).
 fn snapshot(
     material: &BoundaryInputs<'_>,
+    kept: &[VisibleEntry<'_>],
     how: SummaryMethod,
     carried: PriorUserMessages,
 ) -> SessionSnapshot {
@@ -330,15 +422,30 @@ fn snapshot(
     // whole.
     let mut announced = state.announced.clone();
     announced.retain(|what, _| what == "skills");
+    // The next size is an estimate again: it is counted as the last measurement says.
+    let mut factors = state.factors.clone();
+    let view = material.view;
+    factors.insert(view.lens().card.generation.name().into(), view.measured_factor().into());
     SessionSnapshot {
+        factors,
         announced,
         latches: Default::default(),
         read_files: Default::default(),
-        // Restored files are known again.
-        seen_files: material.files.iter().filter_map(|file| file.seen.clone()).collect(),
+        seen_files: seen_files(material.files, kept),
         prefetched: Default::default(),
         summary_failures,
         user_messages: carried,
         ..state.clone()
     }
+}
+
+/// Files that the model still sees: those of kept messages, and restored ones.
+fn seen_files(restored: &[RestoredFile], kept: &[VisibleEntry<'_>]) -> BTreeMap<String, KnownFile> {
+    let of_message = |shown: &VisibleEntry<'_>| match &shown.entry.body {
+        EntryBody::User(user) => user.tool_effects.files.clone(),
+        _ => BTreeMap::new(),
+    };
+    let mut files: BTreeMap<String, KnownFile> = kept.iter().flat_map(of_message).collect();
+    files.extend(restored.iter().filter_map(|file| file.seen.clone()));
+    files
 }

@@ -13,7 +13,7 @@ pub struct CompactionRequest {
     pub range: CompactionRange,
     /// Source of the request before which it happens.
     pub source: RequestSource,
-    /// The user's instructions for the summary.
+    /// Instructions for the summary, by the user or, if the trigger is the model, by the model.
     pub instructions: Option<String>,
     /// Additional instructions of hooks.
     pub hook_instructions: Option<String>,
@@ -36,6 +36,8 @@ pub enum CompactionTrigger {
     Auto,
     /// The user.
     Manual,
+    /// The model, which asked for it in the middle of its work.
+    Model,
     /// The provider rejected a request as too long.
     Reactive,
 }
@@ -46,6 +48,7 @@ impl CompactionTrigger {
         match self {
             CompactionTrigger::Auto => "auto",
             CompactionTrigger::Manual => "manual",
+            CompactionTrigger::Model => "model",
             CompactionTrigger::Reactive => "reactive",
         }
     }
@@ -114,10 +117,12 @@ pub struct SessionNotes {
 pub struct RestoreSources {
     /// Skills in use, newest first.
     pub skills: Vec<NamedText>,
-    /// The plan, if plan mode is on.
+    /// Instructions of plan mode, if it is on.
+    pub plan_mode: Option<String>,
+    /// The plan that was approved last.
     pub plan: Option<String>,
-    /// Status of background agents.
-    pub agents: Option<String>,
+    /// Subagents and commands that run in the background.
+    pub background: Option<String>,
     /// Announcement texts, for a caller whose announcements are not in the log. Those in the log count as not
     /// made any more behind a boundary, and an attachment makes them again.
     pub announcements: Vec<String>,

@@ -65,13 +65,18 @@ impl<'a> CuttableConversation<'a> {
         self.shown[at.min(self.shown.len())..].iter().fold(0.0, |sum, shown| sum + shown.tokens)
     }
 
+    /// Index of the first entry behind the last response. Not that of the first unsent entry: a refused request
+    /// covers its messages, but they are unanswered.
+    pub(crate) fn first_waiting(&self) -> usize {
+        let is_models = |shown: &VisibleEntry<'_>| matches!(&shown.entry.body, EntryBody::Assistant(_));
+        self.shown.iter().rposition(is_models).map_or(0, |said| said + 1).max(self.first)
+    }
+
     /// Cut of a whole-conversation compaction: unanswered messages are kept with the calls that they answer,
     /// up to `most` tokens. A final answer is not kept.
     pub(crate) fn whole(&self, most: f64) -> ConversationCut {
         let end = self.shown.len();
-        // Not the unsent entries: a refused request covers its messages, but they are unanswered.
-        let is_models = |shown: &VisibleEntry<'_>| matches!(&shown.entry.body, EntryBody::Assistant(_));
-        let waiting = self.shown.iter().rposition(is_models).map_or(0, |said| said + 1).max(self.first);
+        let waiting = self.first_waiting();
         let is_users = |shown: &VisibleEntry<'_>| matches!(&shown.entry.body, EntryBody::User(_));
         let first = (waiting..end).find(|at| is_users(&self.shown[*at]));
         let at = first.and_then(|first| self.cut_before(first)).filter(|at| self.tokens_from(*at) <= most);
@@ -104,7 +109,8 @@ impl<'a> CuttableConversation<'a> {
     }
 
     /// Cut of a compaction by notes (§4.3): keeps the messages that the notes do not cover, extended
-    /// backwards to the minimum of messages and tokens; `None` if they exceed `most`.
+    /// backwards to the minimum of messages and tokens, but not beyond `most` tokens; `None` if the notes cover
+    /// nothing that is visible.
     pub(crate) fn by_notes(&self, notes: &SessionNotes, least: f64, most: f64) -> Option<ConversationCut> {
         const MESSAGES_MIN: usize = 5;
         let noted = self.shown.iter().rposition(|shown| shown.entry.id == notes.last_covered)?;
@@ -123,7 +129,7 @@ impl<'a> CuttableConversation<'a> {
             };
             at = earlier;
         }
-        (self.tokens_from(at) <= most).then_some(ConversationCut { at, summarizes: CutPart::Earlier })
+        Some(ConversationCut { at, summarizes: CutPart::Earlier })
     }
 
     /// Splits into the summarized and the kept part.

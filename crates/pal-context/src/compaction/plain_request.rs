@@ -7,15 +7,21 @@ use pal_model::{
 };
 use pal_view::{Lens, View, VisibleEntry};
 
-/// Builds the view without the oldest `dropped` rounds. Content carried by a boundary stays.
-pub(crate) fn plain_view(view: &View, shown: &[VisibleEntry<'_>], dropped: usize, system: &str) -> View {
-    let mut card = view.lens().card.clone();
+/// Builds the view for a model without the oldest `dropped` rounds. Content carried by a boundary stays.
+pub(crate) fn plain_view(
+    view: &View,
+    lens: &Lens,
+    shown: &[VisibleEntry<'_>],
+    dropped: usize,
+    system: &str,
+) -> View {
+    let mut card = lens.card.clone();
     card.can.images = false;
     card.can.documents = false;
     // Behind another system prompt the provider's own summary is sent as text.
     card.can.provider_compaction = false;
     card.thinking = ThinkingModes::default();
-    let lens = Lens { card, ..view.lens().clone() };
+    let lens = Lens { card, ..lens.clone() };
     let first_round = shown.first().map_or(0, |shown| shown.round);
     let mut entries: Vec<LogEntry> = prefix(system).into_iter().collect();
     // Content carried by an earlier boundary comes first: otherwise the boundary would hide the kept messages

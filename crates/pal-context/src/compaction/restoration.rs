@@ -1,7 +1,7 @@
 //! Restoration (§4.10): content that the agent will need again, appended to the summary within a budget.
 
-use pal_model::{BlockType, ContentBlock, EntryBody, ToolKind};
-use pal_view::{View, VisibleEntry};
+use pal_model::{BlockType, Boundary, ContentBlock, EntryBody, ToolKind};
+use pal_view::{Estimator, VisibleEntry};
 
 use super::compaction_request::{FileRequest, NamedText, RestoreSources, RestoredFile};
 use crate::{VisibleCall, WindowBudgets};
@@ -16,6 +16,11 @@ const ALL_SKILLS: u64 = 25_000;
 const BYTES_A_TOKEN: u64 = 8;
 /// First characters of a restored file's block.
 const FILE: &str = "[File `";
+/// First characters of the block with the plan.
+const PLAN: &str = "[The plan]";
+/// Tags around a restored text.
+const OPEN: &str = "<restored>";
+const CLOSE: &str = "</restored>";
 /// Names of files that reach the model by other means.
 const INSTRUCTIONS: [&str; 5] = ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", "MEMORY.md"];
 
@@ -78,13 +83,13 @@ fn is_left_out(path: &str, sources: &RestoreSources) -> bool {
 
 /// Builds the restored blocks, within `room` tokens.
 pub(crate) fn blocks(
-    view: &View,
+    estimator: Estimator,
     files: &[RestoredFile],
     sources: &RestoreSources,
     budgets: WindowBudgets,
     room: u64,
 ) -> Vec<ContentBlock> {
-    let mut left = RestoreRoom { view, room };
+    let mut left = RestoreRoom { estimator, room };
     let mut blocks = Vec::new();
     let mut all_files = budgets.scale(ALL_FILES);
     for file in files {
@@ -100,7 +105,11 @@ pub(crate) fn blocks(
         let heading = format!("[Skill `{name}`, in use before the compaction]");
         blocks.extend(left.pay(&heading, text, budgets.scale(EACH), &mut all_skills));
     }
-    let others = [("[The plan]", &sources.plan), ("[Background agents]", &sources.agents)];
+    let others = [
+        ("[Plan mode]", &sources.plan_mode),
+        (PLAN, &sources.plan),
+        ("[Running in the background]", &sources.background),
+    ];
     let others = others.into_iter().filter_map(|(heading, text)| Some((heading, text.as_ref()?)));
     let announced = sources.announcements.iter().map(|text| ("[Available now]", text));
     let hooks = sources.hooks.iter().map(|text| ("[Added by a hook after the compaction]", text));
@@ -111,16 +120,25 @@ pub(crate) fn blocks(
     blocks
 }
 
+/// Plan that a boundary restored.
+pub fn restored_plan(boundary: &Boundary) -> Option<String> {
+    let texts = boundary.restored.blocks().iter().filter_map(|block| block.string("text"));
+    let mut plans = texts.filter_map(|text| {
+        let plan = text.strip_prefix(PLAN)?.trim_start().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
+        Some(plan.trim_matches('\n').to_owned())
+    });
+    plans.next_back()
+}
+
 /// Room shared by the restored texts.
-struct RestoreRoom<'a> {
-    view: &'a View,
+struct RestoreRoom {
+    estimator: Estimator,
     room: u64,
 }
 
-impl RestoreRoom<'_> {
+impl RestoreRoom {
     fn tokens(&self, text: &str) -> u64 {
-        let estimator = self.view.estimator();
-        estimator.total(estimator.text(text))
+        self.estimator.total(self.estimator.text(text))
     }
 
     /// Adds a text under its heading, truncated to its budget; `None` if the room is too small to be of use.
@@ -149,7 +167,7 @@ impl RestoreRoom<'_> {
         self.room -= taken;
         *all = all.saturating_sub(taken);
         // A file must not be able to close its own quotation.
-        let text = text.replace("</restored>", "<\\/restored>");
-        Some(ContentBlock::text(&format!("{heading}\n<restored>\n{text}\n</restored>")))
+        let text = text.replace(CLOSE, "<\\/restored>");
+        Some(ContentBlock::text(&format!("{heading}\n{OPEN}\n{text}\n{CLOSE}")))
     }
 }

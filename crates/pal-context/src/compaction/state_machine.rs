@@ -7,20 +7,20 @@
 use std::collections::VecDeque;
 
 use pal_model::text::group_digits;
-use pal_model::{Boundary, ContentBlock, ContextOverflow, EntryBody};
-use pal_view::{RenderOptions, Request, View, VisibleEntry, WindowLimits};
+use pal_model::{Boundary, ContentBlock, ContextOverflow, EntryBody, ModelCard};
+use pal_view::{ContextSize, Lens, RenderOptions, Request, View, VisibleEntry, WindowLimits};
 
 use super::boundary_builder::{BoundaryInputs, SummarySource, can_keep, compose};
 use super::compaction_request::{
     CompactionRange, CompactionRequest, CompactionTrigger, FileRequest, RestoredFile, SummaryMethod,
 };
 use super::conversation_cut::{ConversationCut, CutPart, CuttableConversation};
+use super::summary_budgets::OUTPUT;
+use super::waiting_messages::waiting_room;
 use super::{notes_summary, plain_request, restoration, summary_parser, summary_prompt};
 use crate::{ContextPolicy, SessionPaths, WindowBudgets};
 
-/// Maximum output tokens of a summary.
-const OUTPUT: u64 = 20_000;
-/// Bounds for the tokens of kept messages.
+/// Bounds for the tokens of messages that a compaction by notes keeps.
 const KEPT_MIN: u64 = 10_000;
 const KEPT_MAX: u64 = 40_000;
 /// Circuit breaker: consecutive failed model summaries after which compaction stops asking a model.
@@ -61,6 +61,8 @@ pub enum CompactionStep {
 pub struct SummaryQuestion {
     /// Method of the summary.
     pub method: SummaryMethod,
+    /// Card of the model to ask; `None` for that of the conversation.
+    pub card: Option<Box<ModelCard>>,
     /// The request.
     pub request: Request,
 }
@@ -117,6 +119,8 @@ pub struct Compaction {
     attempts: Vec<String>,
     dropped: usize,
     truncations: usize,
+    /// Model for plain requests that fit its window, instead of the conversation's.
+    plain_lens: Option<Lens>,
     summary: Option<(SummaryMethod, SummarySource)>,
     files: Option<Vec<RestoredFile>>,
 }
@@ -145,9 +149,15 @@ impl Compaction {
             attempts: Vec::new(),
             dropped: 0,
             truncations: 0,
+            plain_lens: None,
             summary: None,
             files: None,
         }
+    }
+
+    /// Sets the model for plain requests that fit its window, instead of the conversation's.
+    pub fn with_plain_lens(self, plain_lens: Option<Lens>) -> Compaction {
+        Compaction { plain_lens, ..self }
     }
 
     /// Returns the next step.
@@ -213,17 +223,14 @@ impl Compaction {
         WindowBudgets::new(&self.limits)
     }
 
-    /// Maximum tokens of kept messages.
-    fn max_kept_tokens(&self) -> f64 {
-        let threshold = self.limits.auto_compact.unwrap_or(self.limits.effective);
-        self.budgets().scale(KEPT_MAX).min(threshold / 3) as f64
-    }
-
     /// Cut for the requested range.
-    fn cut(&mut self, conversation: &CuttableConversation<'_>) -> Option<ConversationCut> {
+    fn cut(&mut self, view: &View, conversation: &CuttableConversation<'_>) -> Option<ConversationCut> {
         let cut = match self.cut {
             Some(cut) => Some(cut),
-            None => conversation.cut_for_range(self.order.range, self.max_kept_tokens()),
+            None => {
+                let most = waiting_room(view, &self.limits, false) / view.measured_estimator().scale();
+                conversation.cut_for_range(self.order.range, most)
+            }
         };
         let says_something = |shown: &VisibleEntry<'_>| !matches!(shown.entry.body, EntryBody::Boundary(_));
         // Where the provider refuses even a summary, the summary itself is shortened.
@@ -244,7 +251,7 @@ impl Compaction {
             self.try_notes(view, conversation);
             return None;
         }
-        let Some(cut) = self.cut(conversation) else {
+        let Some(cut) = self.cut(view, conversation) else {
             self.ways.clear();
             return None;
         };
@@ -279,7 +286,7 @@ impl Compaction {
                 self.cut = Some(cut);
                 self.summary = Some((SummaryMethod::Notes, SummarySource::Text(text)));
             }
-            (None, _) => self.attempts.push(String::from("notes: too many messages since they were written")),
+            (None, _) => self.attempts.push(String::from("notes: they end before the messages in sight")),
             (_, None) => self.attempts.push(String::from("notes: they are empty")),
         }
     }
@@ -298,6 +305,7 @@ impl Compaction {
             begins: begins.as_deref(),
             has_earlier_summary: view.boundary().is_some(),
             instructions: self.order.instructions.as_deref(),
+            is_own_wish: self.order.trigger == CompactionTrigger::Model,
             hook_instructions: self.order.hook_instructions.as_deref(),
             pins: view.state().pins.len(),
             // The provider takes the whole response for the summary.
@@ -327,18 +335,23 @@ impl Compaction {
             self.attempts.push(why);
             return None;
         }
-        let earlier = match self.order.range {
-            CompactionRange::UpTo(_) => view.before_entry(conversation.shown.get(cut.at)?.entry.id),
-            CompactionRange::Whole | CompactionRange::From(_) => None,
+        // Kept messages need no summary: the fork ends where the last answered request ended, and reads its cache.
+        let kept = match self.order.range {
+            CompactionRange::Whole | CompactionRange::UpTo(_) => conversation.shown.get(cut.at),
+            CompactionRange::From(_) => None,
         };
+        let earlier = kept.and_then(|kept| view.before_entry(kept.entry.id));
         let forked = earlier.as_ref().unwrap_or(view);
         let estimator = view.estimator();
         let output = self.output(view);
-        let size = forked.size();
-        let guessed = size.estimated + estimator.text(&directive);
+        let (tokens, estimated) = match kept {
+            Some(kept) => prompt_before(view, forked, kept),
+            None => counted(&view.size()),
+        };
+        let guessed = estimated + estimator.text(&directive);
         // The provider has not counted the estimated part.
         let slack = estimator.total(guessed * SLACK_PERCENT / 100.0);
-        let needed = size.tokens + estimator.total(estimator.text(&directive)) + slack;
+        let needed = tokens + estimator.total(estimator.text(&directive)) + slack;
         let room = self.prompt_room(view);
         if needed > room {
             self.attempts.push(format!(
@@ -349,7 +362,7 @@ impl Compaction {
             ));
             return None;
         }
-        let options = RenderOptions { max_tokens: output, stream: true, spell_out_unseen: true };
+        let options = RenderOptions { max_tokens: output, stream: true, spell_out_unseen: false };
         let request = if how == SummaryMethod::Provider {
             let mut value = String::from(r#"{"type":"summarize","instructions":"#);
             pal_model::escape_into(&mut value, &directive);
@@ -357,13 +370,37 @@ impl Compaction {
             // It cannot be combined with other context management.
             let mut standing = self.order.params.clone();
             standing.members.retain(|(name, _)| name != "context_management");
+            standing.drop_remaining_budget();
             standing.members.push(("compaction".into(), pal_model::SharedText::from(value)));
             standing.repeated(forked, options)
         } else {
             self.order.params.fork(forked, options, &directive)
         };
         self.asked = Some(how);
-        Some(CompactionStep::Ask(Box::new(SummaryQuestion { method: how, request })))
+        Some(CompactionStep::Ask(Box::new(SummaryQuestion { method: how, card: None, request })))
+    }
+
+    /// The plain request to the other model, if one is set and its window holds all of it.
+    fn other_plain(
+        &self,
+        view: &View,
+        summarised: &[VisibleEntry<'_>],
+        directive: &str,
+    ) -> Option<SummaryQuestion> {
+        let lens = self.plain_lens.as_ref()?;
+        let plain =
+            plain_request::plain_view(view, lens, summarised, self.dropped, summary_prompt::PLAIN_SYSTEM);
+        let max_tokens = self.budgets().scale(OUTPUT).min(lens.card.max_output);
+        let room = lens.card.window.saturating_sub(max_tokens).min(lens.card.prompt_limit()) as f64;
+        let estimator = plain.estimator();
+        let needed = estimator.total(plain.estimate() + estimator.text(directive)) as f64;
+        if needed > room * (1.0 - SLACK_PERCENT / 100.0) {
+            return None;
+        }
+        let options = RenderOptions { max_tokens, stream: true, spell_out_unseen: false };
+        let method = if self.dropped == 0 { SummaryMethod::Plain } else { SummaryMethod::Truncated };
+        let card = Some(Box::new(lens.card.clone()));
+        Some(SummaryQuestion { method, card, request: plain.fork(options, directive) })
     }
 
     fn ask_plain(
@@ -374,13 +411,23 @@ impl Compaction {
         how: SummaryMethod,
     ) -> Option<CompactionStep> {
         let directive = self.directive(view, how);
+        if let Some(question) = self.other_plain(view, summarised, &directive) {
+            self.asked = Some(how);
+            return Some(CompactionStep::Ask(Box::new(question)));
+        }
         let output = self.output(view);
         let estimator = view.estimator();
         let room = self.prompt_room(view).saturating_sub(estimator.total(estimator.text(&directive)));
         let room = room as f64 * (1.0 - SLACK_PERCENT / 100.0);
         let mut dropped = dropped;
         let plain = loop {
-            let plain = plain_request::plain_view(view, summarised, dropped, summary_prompt::PLAIN_SYSTEM);
+            let plain = plain_request::plain_view(
+                view,
+                view.lens(),
+                summarised,
+                dropped,
+                summary_prompt::PLAIN_SYSTEM,
+            );
             let over = estimator.total(plain.estimate()) as f64 - room;
             if over <= 0.0 {
                 break plain;
@@ -404,6 +451,7 @@ impl Compaction {
         self.asked = Some(how);
         Some(CompactionStep::Ask(Box::new(SummaryQuestion {
             method: how,
+            card: None,
             request: plain.fork(options, &directive),
         })))
     }
@@ -416,7 +464,7 @@ impl Compaction {
         }
         self.truncations += 1;
         let conversation = CuttableConversation::of(view);
-        let Some(cut) = self.cut(&conversation) else { return };
+        let Some(cut) = self.cut(view, &conversation) else { return };
         let summarised = conversation.parts(cut).0;
         let estimator = view.estimator();
         let gap = match (overflow.prompt, overflow.prompt_limit()) {
@@ -448,7 +496,7 @@ impl Compaction {
         how: SummaryMethod,
         summary: SummarySource,
     ) -> Option<CompactionStep> {
-        let cut = self.cut(conversation)?;
+        let cut = self.cut(view, conversation)?;
         if self.files.is_none() && cut.summarizes == CutPart::Earlier {
             let (summarised, kept) = conversation.parts(cut);
             // A manual compaction soon after another one asks for less context, not the same again.
@@ -492,6 +540,22 @@ impl Compaction {
             }
         }
     }
+}
+
+/// Tokens of the conversation before the kept messages, and the estimated part of them. If the messages begin with the
+/// newest response, this is the prompt that it answered, as the provider counted it.
+fn prompt_before(view: &View, forked: &View, kept: &VisibleEntry<'_>) -> (u64, f64) {
+    let size = view.size();
+    match size.anchor {
+        Some(anchor) if size.freed == 0 && anchor.begins_at(kept.position) => {
+            (anchor.usage.prompt_tokens(), 0.0)
+        }
+        _ => counted(&forked.size()),
+    }
+}
+
+fn counted(size: &ContextSize) -> (u64, f64) {
+    (size.tokens, size.estimated)
 }
 
 /// Summary methods to try, in order (§4.2).

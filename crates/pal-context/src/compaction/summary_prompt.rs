@@ -20,8 +20,10 @@ pub(crate) struct SummaryDirective<'a> {
     pub(crate) begins: Option<&'a str>,
     /// Set if the conversation begins with an earlier summary.
     pub(crate) has_earlier_summary: bool,
-    /// The user's instructions.
+    /// Instructions for this summary.
     pub(crate) instructions: Option<&'a str>,
+    /// Set if the instructions are the model's own, not the user's.
+    pub(crate) is_own_wish: bool,
     /// Additional instructions of hooks.
     pub(crate) hook_instructions: Option<&'a str>,
     /// Number of pinned texts.
@@ -142,7 +144,13 @@ pub(crate) fn directive(directive: &SummaryDirective<'_>) -> String {
     }
     let said = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
     if let Some(instructions) = said(directive.instructions) {
-        parts.push(format!("For this summary the user instructs you as follows:\n{instructions}"));
+        parts.push(match directive.is_own_wish {
+            true => format!(
+                "You asked for this summary yourself, with this note. It is yours and not the user's; where they differ, the \
+                 user's messages hold:\n{instructions}"
+            ),
+            false => format!("For this summary the user instructs you as follows:\n{instructions}"),
+        });
     }
     if let Some(instructions) = said(directive.hook_instructions) {
         parts.push(format!(

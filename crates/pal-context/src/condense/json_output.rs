@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use pal_model::{array_items, escape_into, object_fields, unescape};
 use serde::de::IgnoredAny;
 
-use super::CondensedOutput;
 use super::gap_marker::{cut, format_count, note};
+use super::{CondensedOutput, OutputFormat};
 
 /// Maximum lines of a header before the first value.
 const HEADER_LINES_MAX: usize = 12;
@@ -53,7 +53,7 @@ pub(super) fn condense(text: &str, most: usize) -> Option<CondensedOutput> {
     let text_after = format!("{header}{}\n{body}{footer}", note("JSON, shortened; not valid as it stands"));
     let lines = |text: &str| text.lines().count() as u64;
     let lines_left_out = lines(text).saturating_sub(lines(&text_after));
-    Some(CondensedOutput { text: text_after, by: "json", lines_left_out })
+    Some(CondensedOutput { text: text_after, format: OutputFormat::Json, lines_left_out })
 }
 
 /// Offset of the first value, at the start of one of the first lines.

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::gap_marker::{LineReport, USUAL_LENGTH};
 use super::line_prefix;
 use super::line_selection::{LineRank, RankedLine};
+use super::output_format::OutputFormat;
 use super::routine_lines::{self, NoiseKind};
 use super::severity;
 
@@ -41,7 +42,7 @@ pub(super) enum LogHint {
 pub(super) fn recognized<'a>(
     lines: &[&'a str],
     hint: LogHint,
-) -> Option<(Vec<RankedLine<'a>>, &'static str)> {
+) -> Option<(Vec<RankedLine<'a>>, OutputFormat)> {
     // Quick rejection by a sample: most long texts are no such logs.
     let sample: Vec<&str> = lines.iter().step_by(lines.len() / SAMPLE + 1).copied().collect();
     let share_least = match hint {
@@ -57,14 +58,14 @@ pub(super) fn recognized<'a>(
     if counts.noise() < NOISE_MIN || counts.share() < share_least {
         return None;
     }
-    let by = if counts.test * 4 >= counts.noise() {
-        "test run"
+    let format = if counts.test * 4 >= counts.noise() {
+        OutputFormat::TestRun
     } else if counts.build >= counts.progress {
-        "build log"
+        OutputFormat::BuildLog
     } else {
-        "progress"
+        OutputFormat::Progress
     };
-    Some((ranked(lines, &noises, LineRank::NOISE), by))
+    Some((ranked(lines, &noises, LineRank::NOISE), format))
 }
 
 fn noises(lines: &[&str]) -> Vec<Option<NoiseKind>> {

@@ -58,7 +58,7 @@ pub fn keepalive_due(view: &View) -> Option<Timestamp> {
 /// TTL of the last request's messages, if it is five minutes.
 fn keepalive_ttl(view: &View) -> Option<CacheTtl> {
     let card = &view.lens().card;
-    let last = last_request(view).filter(|request| request.model == card.model)?;
+    let last = last_request(view).filter(|request| request.model == card.name)?;
     let latched = || latched_cache_ttl(view.state());
     let ttl = last.cache_ttl.as_deref().and_then(CacheTtl::from_name).or_else(latched)?;
     (card.caching == CacheMode::Explicit && ttl != CacheTtl::Hour1).then_some(ttl)

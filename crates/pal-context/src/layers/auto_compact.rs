@@ -36,7 +36,8 @@ impl Layer for AutoCompactLayer {
                 reason,
             }
         };
-        context.limits.auto_compact.map(at).into_iter().collect()
+        let at_threshold = context.limits.auto_compact.filter(|_| !context.policy.reactive_only);
+        at_threshold.map(|threshold| at(acts_from(context, threshold))).into_iter().collect()
     }
 }
 
@@ -54,6 +55,15 @@ fn is_summary_as_text(context: &LayerContext<'_>) -> bool {
     !context.view.opens_with_provider_summary() && boundary.summary.blocks().iter().any(is_block)
 }
 
+/// Tokens from which on the layer acts: while folding is on, not before folding fails to free enough (§3.4).
+fn acts_from(context: &LayerContext<'_>, threshold: u64) -> u64 {
+    if !context.policy.fold {
+        return threshold;
+    }
+    let drain = percent_of(context.limits.effective, context.policy.fold_drain_percent);
+    threshold.max(drain).min(context.limits.blocking)
+}
+
 fn decide(context: &LayerContext<'_>) -> LayerAction {
     let size = context.size;
     let tokens = group_digits(size);
@@ -68,13 +78,16 @@ fn decide(context: &LayerContext<'_>) -> LayerAction {
             LayerAction::nothing("switched off")
         };
     };
+    if context.policy.reactive_only {
+        return LayerAction::nothing("compacts only after the provider refused a request as too long");
+    }
+    let from = acts_from(context, threshold);
     if context.policy.fold {
         // Folding came before: act only if it could not free enough.
-        let drain = percent_of(context.limits.effective, context.policy.fold_drain_percent);
-        if size < drain {
+        if size < from {
             return LayerAction::nothing(format!(
                 "{tokens} tokens, and folding handles them up to {}",
-                group_digits(drain)
+                group_digits(from)
             ));
         }
     } else if !fill.auto_compact {
@@ -96,11 +109,11 @@ fn decide(context: &LayerContext<'_>) -> LayerAction {
         }
         Some(hook) => LayerAction::nothing(format!(
             "due at {} tokens, but the hook `{hook}` forbids it",
-            group_digits(threshold)
+            group_digits(from)
         )),
         None => LayerAction {
             kind: ActionKind::Compact,
-            reason: format!("{tokens} tokens have reached the threshold of {}", group_digits(threshold)),
+            reason: format!("{tokens} tokens have reached the threshold of {}", group_digits(from)),
         },
     }
 }

@@ -1,8 +1,8 @@
 //! Bytes (§10.4): keeps a request under the provider's limit in bytes. The oldest images and documents go
 //! first; if text alone is too long, only a compaction helps.
 
-use pal_model::{BlockType, ContentBlock, DecisionKind, EntryBody, EntryId, LogEntry};
-use pal_view::{RenderOptions, View, Visibility};
+use pal_model::{DecisionKind, EntryId};
+use pal_view::{RenderOptions, View};
 
 use crate::layer::DecisionDrafts;
 use crate::{ActionKind, Layer, LayerAction, LayerContext};
@@ -48,7 +48,7 @@ impl Layer for BytesLayer {
             format!("{over}: pictures and documents of {} left out", count_noun(media.len(), "old message"));
         let mut drafts = DecisionDrafts::about(context.view);
         for (entry, _) in media {
-            drafts.add(DecisionKind::Strip { entry, text: STRIPPED.into() }, reason.clone());
+            drafts.add(DecisionKind::Strip { entry, media: None, text: STRIPPED.into() }, reason.clone());
         }
         LayerAction { kind: ActionKind::Decide(drafts.finish()), reason }
     }
@@ -72,39 +72,19 @@ fn bytes_of(view: &View) -> usize {
 
 /// Oldest entries with media that together hold `enough` bytes, with the bytes that stripping each saves.
 fn oldest_media(view: &View, enough: usize) -> Vec<(EntryId, usize)> {
-    let mut found = Vec::new();
+    let mut by_entry: Vec<(EntryId, usize)> = Vec::new();
+    for media in view.visible_media() {
+        match by_entry.last_mut() {
+            Some((entry, bytes)) if *entry == media.entry => *bytes += media.bytes,
+            _ => by_entry.push((media.entry, media.bytes)),
+        }
+    }
     let mut sum = 0;
-    let is_summary = |entry: &LogEntry| matches!(entry.body, EntryBody::Boundary(_));
-    let shown = view
-        .visible_entries()
-        .filter(|shown| shown.visibility == Visibility::Visible && !is_summary(shown.entry));
-    for shown in shown.filter(|shown| !view.is_stripped(shown.entry.id)) {
-        let Some(content) = shown.content() else { continue };
-        let bytes: usize = content.blocks().iter().map(|block| media_bytes(view, block)).sum();
-        if bytes > STRIPPED.len() {
-            sum += bytes;
-            found.push((shown.entry.id, bytes));
-        }
-        if sum >= enough {
-            break;
-        }
-    }
-    found
-}
-
-/// Bytes of media in a block that stripping would remove.
-fn media_bytes(view: &View, block: &ContentBlock) -> usize {
-    match block.kind() {
-        // Media that the model does not accept are not sent anyway.
-        BlockType::Image if view.lens().card.can.images => block.raw().len(),
-        BlockType::Document if view.lens().card.can.documents => block.raw().len(),
-        BlockType::ToolResult => {
-            let replaced = block.tool_use_id().and_then(|id| view.result(id));
-            match replaced.is_some_and(|result| result.is_cleared || result.spilled_to.is_some()) {
-                true => 0,
-                false => block.content().blocks().iter().map(|part| media_bytes(view, part)).sum(),
-            }
-        }
-        _ => 0,
-    }
+    let large = by_entry.into_iter().filter(|(_, bytes)| *bytes > STRIPPED.len());
+    let is_needed = |(_, bytes): &(EntryId, usize)| {
+        let needs_more = sum < enough;
+        sum += bytes;
+        needs_more
+    };
+    large.take_while(is_needed).collect()
 }

@@ -1,16 +1,21 @@
 //! Spill (§3.1, §10.6): writes long tool results and pastes to disk before they are first sent. Decisions to
 //! keep a result whole are recorded, too, so that nothing changes once it was sent.
 //!
-//! Inspects only unsent entries, and each result once.
+//! Inspects only unsent entries, and each result once. Where a compaction is due, the unanswered messages are shortened
+//! until it can keep them: the model must not lose what it has never seen.
 
 mod spill_text;
+mod spilled_paste;
 mod unsent_results;
+mod waiting_fit;
 
-use pal_model::{DecisionKind, EntryBody, LogEntry, MessageOrigin};
+use pal_model::text::{count_noun, group_digits};
+use pal_model::{DecisionKind, LogEntry};
 
+use crate::compaction::WaitingMessages;
 use crate::layer::DecisionDrafts;
 use crate::{Layer, LayerAction, LayerContext, SpillFile};
-use pal_model::text::{count_noun, group_digits};
+use spilled_paste::SpilledPaste;
 use unsent_results::{ResultReplacement, UnsentResult};
 
 /// Spills long results and pastes to disk.
@@ -20,8 +25,6 @@ pub(crate) struct SpillLayer;
 const FOLDER: &str = "tool-results";
 /// Preview bytes of a spilled result.
 const PREVIEW: usize = 2_000;
-/// Preview bytes of a spilled user text, on a full window.
-const PREVIEW_OF_USER: u64 = 8_000;
 
 impl Layer for SpillLayer {
     fn name(&self) -> &'static str {
@@ -32,12 +35,24 @@ impl Layer for SpillLayer {
         if !context.policy.spill && !context.policy.condense {
             return LayerAction::nothing("switched off");
         }
-        let unsent = context.view.unsent_entries();
-        let results = settle(context, &unsent);
-        let pastes: Vec<SpilledPaste> =
-            unsent.iter().filter_map(|entry| SpilledPaste::of(context, entry)).collect();
+        let mut entries = context.view.unsent_entries();
+        let limit = context.limits.auto_compact.unwrap_or(context.limits.blocking);
+        let waiting = (context.size >= limit).then(|| WaitingMessages::of(context.view, context.limits));
+        if let Some(waiting) = &waiting {
+            let is_unsent = |entry: &&LogEntry| entries.iter().any(|unsent| unsent.id == entry.id);
+            let sent: Vec<&LogEntry> =
+                waiting.entries.iter().copied().filter(|entry| !is_unsent(entry)).collect();
+            entries.splice(0..0, sent);
+        }
+        let mut results = settle(context, &entries);
+        let mut pastes: Vec<SpilledPaste> =
+            entries.iter().filter_map(|entry| SpilledPaste::of_long(context, entry)).collect();
+        if let Some(waiting) = waiting.filter(|_| context.policy.spill) {
+            waiting_fit::fit_waiting(context, &waiting, &mut results, &mut pastes);
+        }
         let n_new = results.iter().filter(|result| !result.is_settled).count();
-        if n_new == 0 && pastes.is_empty() {
+        let is_same = pastes.is_empty() && results.iter().all(|result| result.replacement.is_none());
+        if n_new == 0 && is_same {
             return LayerAction::nothing("nothing new to look at");
         }
         let mut drafts = DecisionDrafts::about(context.view);
@@ -45,20 +60,21 @@ impl Layer for SpillLayer {
         let mut left = Vec::new();
         for result in results {
             match result.replacement {
-                Some(ResultReplacement { path, text, reason, file }) => {
+                Some(ResultReplacement { path, text, reason, file, .. }) => {
                     let file = file.map(|text| SpillFile { path: path.clone(), text });
                     let tool_use_id = Some(result.id.clone());
                     let kind = DecisionKind::Spill { tool_use_id, entry: None, path, text };
                     match drafts.add_if_smaller(kind, reason, file) {
                         true => n_spilled += 1,
-                        false => left.push(result.id),
+                        false if !result.is_settled => left.push(result.id),
+                        false => {}
                     }
                 }
                 None if !result.is_settled => left.push(result.id),
                 None => {}
             }
         }
-        for SpilledPaste { decision, reason, file } in pastes {
+        for SpilledPaste { decision, reason, file, .. } in pastes {
             n_spilled += usize::from(drafts.add_if_smaller(decision, reason, Some(file)));
         }
         if !left.is_empty() {
@@ -89,10 +105,10 @@ fn settle(context: &LayerContext<'_>, unsent: &[&LogEntry]) -> Vec<UnsentResult>
 
 /// Fits all results of a message together: shortens the largest until the rest fits.
 fn fit_message(context: &LayerContext<'_>, results: &mut [UnsentResult]) {
-    let most = context.budgets().scale(context.policy.spill_characters_of_message) as usize;
-    let mut total: usize = results.iter().map(UnsentResult::shown_characters).sum();
+    let most = context.budgets().scale(context.policy.spill_characters_of_message);
+    let mut total: u64 = results.iter().map(UnsentResult::shown_weight).sum();
     let mut order: Vec<usize> = (0..results.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(results[*at].characters));
+    order.sort_by_key(|at| std::cmp::Reverse(results[*at].shown_weight()));
     for at in order {
         if total <= most {
             return;
@@ -101,59 +117,16 @@ fn fit_message(context: &LayerContext<'_>, results: &mut [UnsentResult]) {
         if result.is_settled || result.replacement.is_some() {
             continue;
         }
-        let before = result.shown_characters();
+        let before = result.shown_weight();
         let reason = format!(
             "the results of this message have {} characters, over {}: the {} result of {} is shown in part",
-            group_digits(total as u64),
-            group_digits(most as u64),
+            group_digits(total),
+            group_digits(most),
             result.tool,
-            group_digits(before as u64),
+            group_digits(before),
         );
-        result.shorten(context, most.saturating_sub(total - before), reason);
-        total = total - before + result.shown_characters();
-    }
-}
-
-/// A long user text, typed by a person or written by the agent.
-struct SpilledPaste {
-    decision: DecisionKind,
-    reason: String,
-    file: SpillFile,
-}
-
-impl SpilledPaste {
-    fn of(context: &LayerContext<'_>, entry: &LogEntry) -> Option<SpilledPaste> {
-        let EntryBody::User(user) = &entry.body else { return None };
-        if !matches!(user.origin, MessageOrigin::Person | MessageOrigin::Agent)
-            || !context.policy.spill
-            || context.view.is_spilled(entry.id)
-        {
-            return None;
-        }
-        let budgets = context.budgets();
-        let most = budgets.scale(context.policy.spill_characters_of_user) as usize;
-        if entry.line.len() <= most {
-            return None;
-        }
-        let whole = spill_text::of_blocks(user.content.blocks());
-        let characters = whole.chars().count();
-        if characters <= most {
-            return None;
-        }
-        let path = format!("{FOLDER}/user-{}.txt", entry.id);
-        let preview = budgets.scale(PREVIEW_OF_USER) as usize;
-        let shown = spill_text::of_paste(&whole, &format!("{}/{path}", context.paths.directory), preview);
-        if shown.len() >= whole.len() {
-            return None;
-        }
-        let who = if user.origin == MessageOrigin::Person { "text of the user" } else { "message" };
-        let reason = format!(
-            "{who} of {} characters is over {}",
-            group_digits(characters as u64),
-            group_digits(most as u64)
-        );
-        let file = SpillFile { path: path.clone(), text: whole };
-        let decision = DecisionKind::Spill { tool_use_id: None, entry: Some(entry.id), path, text: shown };
-        Some(SpilledPaste { decision, reason, file })
+        let room = most.saturating_sub(total - before) as usize;
+        result.shorten(context, room.max(PREVIEW), reason);
+        total = total - before + result.shown_weight();
     }
 }

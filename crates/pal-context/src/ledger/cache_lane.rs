@@ -75,7 +75,7 @@ impl CacheLane {
         let (Some(before), Some(now)) = (&self.asked, &asked.asked) else {
             let cause = self.cause_beside(asked, lifetime_ms);
             let cost = price_of_break(asked.card, usage, tokens);
-            return CacheBreak { tokens, cause, cost, provider: None, diff: None };
+            return CacheBreak { tokens, cause, also: Vec::new(), cost, provider: None, diff: None };
         };
         let fall = cache::CacheReadDrop {
             tokens,

@@ -1,6 +1,6 @@
 //! Totals over rows: tokens by kind, cost, and the numbers of unknown values.
 
-use pal_model::CacheBreak;
+use pal_model::{CacheBreak, UsageBasis};
 use smol_str::SmolStr;
 
 use super::{LedgerRow, PromptTokens};
@@ -14,6 +14,10 @@ pub struct CostTotals {
     pub unreported: u64,
     /// Of the others, requests to models without prices.
     pub unpriced: u64,
+    /// Requests whose output tokens are estimated.
+    pub estimated: u64,
+    /// Requests that the simulator answered.
+    pub simulated: u64,
     /// Reported prompt tokens.
     pub prompt: PromptTokens,
     /// Output tokens.
@@ -58,6 +62,8 @@ impl CostTotals {
     /// Adds a row.
     pub(super) fn add(&mut self, row: &LedgerRow) {
         self.requests += 1;
+        self.estimated += u64::from(row.basis == UsageBasis::Estimated);
+        self.simulated += u64::from(row.basis == UsageBasis::Simulated);
         self.output = self.output.saturating_add(row.output);
         self.additional = self.additional.saturating_add(row.additional);
         match row.prompt {

@@ -116,7 +116,7 @@ impl<'a> LedgerBuilder<'a> {
     fn look_through(&mut self, model: &SmolStr) {
         let card = self.card(model);
         let now = &self.view.lens().card;
-        if now.model != card.model {
+        if now.name != card.name {
             self.view = self.view.with_lens(lens(card));
         }
     }

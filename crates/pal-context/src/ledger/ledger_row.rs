@@ -15,6 +15,7 @@ pub(super) fn paid(response: &ResponseRecord, model: SmolStr, card: &ModelCard) 
         model,
         prompt: is_reported.then(|| prompt_tokens(usage)),
         output: usage.output_tokens,
+        basis: usage.basis,
         additional: tokens_beside(usage),
         // The recorded cost was paid at the prices of that time.
         cost: response.cost.filter(|_| is_reported).or(cost),

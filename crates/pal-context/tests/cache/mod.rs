@@ -3,12 +3,12 @@
 use pal_context::RequestParams;
 use pal_context::cache::{
     BreakpointOptions, CacheBaseline, CacheReadDrop, ExpectedDrop, HourTtlEligibility, SentRequest,
-    diagnose_drop, find_difference, latched_ttl, plan_breakpoints, request_diff,
+    diagnose_drop, find_differences, latched_ttl, plan_breakpoints, request_diff,
 };
 use pal_model::{
-    BreakCause, Content, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog, PrefixNotes,
-    PromptPrefix, RequestChange, RequestRecord, RequestSource, SectionNote, SessionSnapshot, SharedText,
-    SystemBlockNote, Timestamp, Usage,
+    BreakCause, CacheBreak, Content, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard, ModelCatalog,
+    PrefixNotes, PromptPrefix, RequestChange, RequestRecord, RequestSource, SectionNote, SessionSnapshot,
+    SharedText, SystemBlockNote, Timestamp, Usage,
 };
 use pal_view::{BreakpointPosition, CacheScope, CacheTtl, Estimator, Lens, RenderOptions, View, ViewScope};
 
@@ -70,7 +70,7 @@ impl RequestInputs {
             tools: SharedText::from(format!("[{}]", self.tools.join(","))),
             context: Content::default(),
             unseen_tokens: 0,
-            notes: PrefixNotes { system: notes, sources: Vec::new() },
+            notes: PrefixNotes { system: notes, ..PrefixNotes::default() },
         }
     }
 
@@ -119,13 +119,69 @@ impl RequestInputs {
     }
 }
 
-/// Cause found when one input is changed and one message is added.
-fn named(change: impl Fn(&mut RequestInputs)) -> Option<BreakCause> {
+/// Causes found when inputs are changed and one message is added.
+fn all_named(change: impl Fn(&mut RequestInputs)) -> Vec<BreakCause> {
     let before = RequestInputs::new();
     let mut now = before.clone();
     now.messages.extend(["an answer", "and on"].map(String::from));
     change(&mut now);
-    find_difference(&before.asked(), &now.asked())
+    find_differences(&before.asked(), &now.asked())
+}
+
+/// Cause found when one input is changed; one change has one cause.
+fn named(change: impl Fn(&mut RequestInputs)) -> Option<BreakCause> {
+    let mut causes = all_named(change);
+    assert!(causes.len() <= 1, "{causes:?}");
+    causes.pop()
+}
+
+#[test]
+fn several_changes_have_several_causes() {
+    let section = |name: &str, characters| BreakCause::Section {
+        name: name.into(),
+        change: RequestChange::Changed,
+        characters,
+    };
+    let tool = |name: &str, change| BreakCause::Tool { name: name.into(), change };
+    let check = |change: &dyn Fn(&mut RequestInputs), causes: &[BreakCause]| {
+        assert_eq!(all_named(change), causes);
+    };
+    check(
+        &|parts| {
+            parts.tools[1] = parts.tools[1].replacen("It", "That", 1);
+            parts.sections[1].1.push_str("!!");
+        },
+        &[tool("Edit", RequestChange::Changed), section("tone", 2)],
+    );
+    check(
+        &|parts| {
+            drop(parts.tools.remove(0));
+            parts.tools.push(parts.tools[0].replace("Edit", "Write"));
+        },
+        &[tool("Bash", RequestChange::Removed), tool("Write", RequestChange::Added)],
+    );
+    check(
+        &|parts| {
+            parts.sections[0].1.push('!');
+            parts.sections[2].1.push('!');
+            parts.betas = vec!["one"];
+            parts.messages[3].push('!');
+        },
+        &[
+            section("identity", 1),
+            section("environment", 1),
+            BreakCause::Betas { added: Vec::new(), removed: vec!["two".into()] },
+            BreakCause::Message { message: 3, block: 0, change: RequestChange::Changed, characters: 1 },
+        ],
+    );
+    check(
+        &|parts| {
+            for (name, value) in [("thinking", r#"{"type":"disabled"}"#), ("inference_geo", r#""eu""#)] {
+                parts.standing.members.push((name.into(), SharedText::from(value)));
+            }
+        },
+        &[BreakCause::Thinking, BreakCause::Member { name: "inference_geo".into() }],
+    );
 }
 
 #[test]
@@ -169,9 +225,9 @@ fn each_cache_key_input_has_its_cause() {
         None,
         "a deferred tool is no part of the prefix"
     );
-    let model = named(|parts| parts.card = ModelCatalog::built_in().find("claude-sonnet-5-5").card);
+    let model = all_named(|parts| parts.card = ModelCatalog::built_in().find("claude-sonnet-5-5").card);
     assert_eq!(
-        model,
+        model.first().cloned(),
         Some(BreakCause::Model { from: "claude-opus-5-5".into(), to: "claude-sonnet-5-5".into() })
     );
     assert_eq!(
@@ -198,6 +254,10 @@ fn each_cache_key_input_has_its_cause() {
 
 /// Cause of a drop between two requests, the second `idle_ms` milliseconds later.
 fn judged(change: impl Fn(&mut RequestInputs), idle_ms: i64, expected: Option<&str>) -> BreakCause {
+    diagnosed(change, idle_ms, expected).cause
+}
+
+fn diagnosed(change: impl Fn(&mut RequestInputs), idle_ms: i64, expected: Option<&str>) -> CacheBreak {
     let before = RequestInputs::new();
     let mut now = before.clone();
     change(&mut now);
@@ -220,7 +280,38 @@ fn judged(change: impl Fn(&mut RequestInputs), idle_ms: i64, expected: Option<&s
     );
     // 40,000 tokens written at $5 instead of read at $0.20.
     assert!((found.cost.unwrap() - 0.192).abs() < 1e-9, "{:?}", found.cost);
-    found.cause
+    found
+}
+
+#[test]
+fn a_break_names_all_its_causes() {
+    let check = |change: &dyn Fn(&mut RequestInputs), idle_ms, expected, reason: &str| {
+        assert_eq!(diagnosed(change, idle_ms, expected).reason(), reason);
+    };
+    let edit = |parts: &mut RequestInputs| parts.messages[2].push('!');
+    let section = |parts: &mut RequestInputs| parts.sections[1].1.push('!');
+    let both = |parts: &mut RequestInputs| {
+        edit(parts);
+        section(parts);
+        parts.betas = vec!["one"];
+    };
+    check(&section, 0, None, "section `tone` of the system prompt changed: 1 character longer");
+    check(
+        &both,
+        0,
+        None,
+        "section `tone` of the system prompt changed: 1 character longer; also, beta headers were removed: two; already sent \
+         block 1 of message 3 changed: 1 character longer",
+    );
+    check(
+        &both,
+        400_000,
+        Some("clear"),
+        "section `tone` of the system prompt changed: 1 character longer; also, beta headers were removed: two; expected: old \
+         tool results were cleared; idle for 6 min 40 s, cached for 5 min",
+    );
+    check(&edit, 400_000, Some("clear"), "expected: old tool results were cleared");
+    check(&both, 400_000, Some("boundary"), "expected: the conversation was compacted");
 }
 
 #[test]
@@ -359,6 +450,24 @@ fn forks_share_the_last_requests_fingerprint() {
     for (at, change) in others.iter().enumerate() {
         assert_ne!(shared, changed(change), "change {at}");
     }
+}
+
+#[test]
+fn optional_tools_come_after_the_breakpoint_of_the_tools() {
+    let mut parts = RequestInputs::new();
+    let own = parts.tools.len() - 1;
+    let tool = |parts: &RequestInputs| {
+        let spots = spots(parts, false);
+        spots.into_iter().find(|spot| matches!(spot, BreakpointPosition::Tool(_)))
+    };
+    assert_eq!(tool(&parts), Some(BreakpointPosition::Tool(own)));
+    parts.tools.push(parts.tools[0].replace("Bash", "mcp__server__tool"));
+    parts.tools.push(String::from(r#"{"type":"web_search_20260318","name":"web_search"}"#));
+    assert_eq!(
+        tool(&parts),
+        Some(BreakpointPosition::Tool(own)),
+        "tools of servers and of the provider follow it"
+    );
 }
 
 #[test]

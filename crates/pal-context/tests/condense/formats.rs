@@ -27,7 +27,7 @@ fn check(sample: &OutputSample) -> CondensedOutput {
     let Some(condensed) = condense_output(asked, &sample.text, TARGET_CHARACTERS) else {
         panic!("{}: not condensed, {} characters", sample.name, sample.text.len())
     };
-    assert_eq!(condensed.by, sample.by, "{}", sample.name);
+    assert_eq!(condensed.format.name(), sample.by, "{}", sample.name);
     let lines: Vec<&str> = condensed.text.lines().collect();
     for line in sample.stays {
         assert!(lines.contains(line), "{}: {line:?} is missing from\n{}", sample.name, condensed.text);
@@ -488,7 +488,7 @@ fn json() {
     let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
     let asked = OutputOrigin { tool: "Bash", command: Some("./events") };
     assert_eq!(
-        condense_output(asked, &lines, TARGET_CHARACTERS).map(|found| found.by),
+        condense_output(asked, &lines, TARGET_CHARACTERS).map(|found| found.format.name()),
         Some("json"),
         "one value a line"
     );

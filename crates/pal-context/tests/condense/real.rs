@@ -59,7 +59,10 @@ fn recorded_results_keep_the_laws() {
         long += usize::from(before >= 2_000);
         check_laws(asked, text, TARGET_CHARACTERS);
         if let Some(condensed) = condense_output(asked, text, TARGET_CHARACTERS) {
-            by_kind.entry(condensed.by).or_default().push((before, condensed.text.chars().count()));
+            by_kind
+                .entry(condensed.format.name())
+                .or_default()
+                .push((before, condensed.text.chars().count()));
         }
     });
     println!("{results} results, {long} of 2 000 characters or more, {characters} characters");

@@ -153,7 +153,8 @@ fn keepalive_needs_five_minute_ttl_and_leaves_just_before_expiry() {
     automatic.card = ModelCard { caching: CacheMode::Automatic, ..automatic.card };
     check(&automatic, "no messages are cached");
     let mut another = usual();
-    another.card = ModelCard { model: SmolStr::new_static("claude-opus-5"), ..another.card };
+    let other = SmolStr::new_static("claude-opus-5");
+    another.card = ModelCard { model: other.clone(), name: other, ..another.card };
     check(&another, "no messages are cached");
     let judged = |seconds| usual().judged_after(seconds, ON);
     assert!(judged(200).reason.contains("still warm") && judged(301).reason.contains("already expired"));

@@ -194,6 +194,7 @@ fn recorded_cause_takes_precedence() {
     tape.verdict = Some(CacheBreak {
         tokens: 100_000,
         cause: cause.clone(),
+        also: Vec::new(),
         cost: None,
         provider: Some("system_changed".into()),
         diff: Some("breaks/3.diff".into()),

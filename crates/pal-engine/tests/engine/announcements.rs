@@ -17,7 +17,7 @@ fn offer() -> CapabilityOffer {
         tools: vec![offered("mcp__mail__send"), offered("mcp__web__fetch")],
         agents: vec![offered("reviewer")],
         skills: vec![offered("release")],
-        servers: Vec::new(),
+        ..CapabilityOffer::default()
     }
 }
 

@@ -176,7 +176,7 @@ fn each_change_that_costs_the_cache_is_named_and_the_simulators_record_agrees() 
         });
     });
     assert!(
-        matches!(&order.0, BreakCause::Tool { name, change: RequestChange::Moved } if name == "Bash"),
+        matches!(&order.0, BreakCause::Tool { name, change: RequestChange::Moved } if name == "AskUserQuestion"),
         "{order:?}"
     );
     assert_eq!((order.1, order.2.as_str()), (PromptDifference::Tools { tool: 1 }, "tools_changed"));

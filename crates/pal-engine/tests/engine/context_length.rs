@@ -50,6 +50,55 @@ fn a_tool_result_of_ten_windows_that_no_disk_takes() {
     goes_on(&mut played);
 }
 
+/// Text of `characters` Chinese characters, about one token each.
+fn chinese(characters: usize) -> String {
+    "模型从未见过的内容不能被压缩掉。".chars().cycle().take(characters).collect()
+}
+
+#[test]
+fn results_that_the_model_has_not_seen_are_never_compacted_away() {
+    for (window, size) in [(200_000, 48_000), (60_000, 14_000), (WINDOW, 7_000)] {
+        let mut played = PlayedSession::new(card(window));
+        for number in 0..6 {
+            played.say(&format!("Question {number}"));
+            played.tool(&format!("old{number}"), "Edit", &prose(window as usize / 5));
+            played.turn().unwrap();
+        }
+        for number in 0..4 {
+            played.tool(&format!("new{number}"), "Bash", &format!("Part {number}: {}", chinese(size)));
+        }
+        assert_eq!(played.turn().unwrap().rejected, 0, "{window}");
+        let body = played.host.sent.last().unwrap();
+        for number in 0..4 {
+            assert!(
+                body.contains(&format!("Part {number}: ")),
+                "{window}: part {number} is not in the request"
+            );
+        }
+        goes_on(&mut played);
+    }
+}
+
+#[test]
+fn a_prompt_that_leaves_no_room_for_a_summary_is_shown_in_part() {
+    for history in [0, 4] {
+        let mut played = PlayedSession::new(card(WINDOW));
+        for number in 0..history {
+            played.say(&format!("Question {number}"));
+            played.tool(&format!("old{number}"), "Edit", &prose(6_000));
+            played.turn().unwrap();
+        }
+        let limits = played.engine.limits;
+        // Within the budget of user texts, and more than a compaction keeps.
+        played.say(&format!("This is my log: {} What does it say?", chinese(13_000)));
+        assert!(played.view().size().tokens * 3 > limits.auto_compact.unwrap());
+        assert_eq!(played.turn().unwrap().rejected, 0, "{history}");
+        let body = played.host.sent.last().unwrap();
+        assert!(body.contains("This is my log: ") && body.contains("What does it say?"), "{history}");
+        goes_on(&mut played);
+    }
+}
+
 #[test]
 fn a_paste_of_ten_windows() {
     let mut played = PlayedSession::new(card(WINDOW));

@@ -15,8 +15,8 @@ use pal_engine::{
     SummaryExchange, TimeSource,
 };
 use pal_model::{
-    ContentBlock, ContextOverflow, EntryBody, EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard,
-    ModelCatalog, RequestSource, ResponseId, ResponseRecord, Timestamp, Usage, escape_into,
+    ContentBlock, ContextOverflow, EntryBody, EntryDraft, IdSource, LogEntry, MediaKind, MessageOrigin,
+    ModelCard, ModelCatalog, RequestSource, ResponseId, ResponseRecord, Timestamp, Usage, escape_into,
 };
 use pal_store::LogReader;
 use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope, WindowLimits, WindowSettings};
@@ -33,6 +33,8 @@ pub(crate) enum ProviderMood {
     Answers,
     /// Finds everything too long.
     TooLong,
+    /// Refuses every request because of an image.
+    RefusesMedia,
     /// Takes no pictures.
     RefusesPictures,
 }
@@ -171,10 +173,14 @@ impl ModelClient for PlayedHost {
                 message,
             };
         }
-        if self.mood == ProviderMood::RefusesPictures
-            && self.sent.last().is_some_and(|body| body.contains("image/png"))
+        let has_picture = self.sent.last().is_some_and(|body| body.contains("image/png"));
+        if self.mood == ProviderMood::RefusesMedia
+            || (self.mood == ProviderMood::RefusesPictures && has_picture)
         {
-            return RequestOutcome::MediaRefused(String::from("image exceeds 5 MB maximum"));
+            return RequestOutcome::MediaRefused {
+                media: vec![MediaKind::Image],
+                message: String::from("image exceeds 5 MB maximum"),
+            };
         }
         RequestOutcome::Answered(ModelResponse {
             response: ResponseId::from(format!("msg_{}", self.sent.len()).as_str()),

@@ -65,6 +65,52 @@ fn three_failures_and_no_model_is_asked_until_one_by_hand_works() {
 }
 
 #[test]
+fn a_round_that_fills_the_window_is_kept_and_the_rest_is_summarised_by_a_fork() {
+    let mut played = PlayedSession::new(card(WINDOW));
+    let threshold = played.engine.limits.auto_compact.unwrap();
+    for number in 0.. {
+        played.say(&format!("Question {number}"));
+        played.tool(&format!("small{number}"), "Edit", &prose(600));
+        played.turn().unwrap();
+        if played.view().size().tokens > threshold - 800 {
+            break;
+        }
+    }
+    assert_eq!(played.boundaries(), 0);
+    let large = prose(6_000);
+    played.tool("large", "Read", &large);
+    played.turn().unwrap();
+    let boundary = last_boundary(&played);
+    assert_eq!(boundary.method, SummaryMethod::Fork.name(), "{:?}", played.host.notices);
+    let end = large.lines().last().unwrap();
+    let sent = played.host.sent.last().unwrap();
+    assert!(sent.contains(end), "the result is kept: {sent}");
+}
+
+#[test]
+fn messages_behind_the_notes_are_kept_whenever_they_fit() {
+    let mut played = PlayedSession::new(card(WINDOW));
+    let last_noted = played.say("Question 0").id;
+    for number in 1..9 {
+        played.tool(&format!("t{number}"), "Edit", &prose(5_000));
+        played.turn().unwrap();
+        played.say(&format!("Question {number}"));
+    }
+    let tokens = played.view().tokens_after(last_noted);
+    assert!(tokens > 6_000, "more than the usual bound of kept messages: {tokens}");
+    let notes = SessionNotes {
+        text: String::from("# State\nThe parser is half done.\n"),
+        path: String::from("session/notes.md"),
+        last_covered: last_noted,
+    };
+    let order =
+        pal_context::CompactionRequest { notes: Some(notes), ..by_hand(CompactionRange::Whole, None) };
+    let CompactionResult::Done { boundary, attempts } = played.compact(order) else { panic!() };
+    assert_eq!(boundary.method, SummaryMethod::Notes.name(), "{attempts:?}");
+    assert!(played.host.asked.is_empty() && played.body().contains("The parser is half done."));
+}
+
+#[test]
 fn the_log_says_what_every_compaction_left_and_found() {
     let mut played = PlayedSession::new(card(WINDOW));
     until_compacted(&mut played, 3);

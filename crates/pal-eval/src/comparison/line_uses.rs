@@ -146,7 +146,7 @@ pub(crate) fn count_line_uses(entries: &[LogEntry]) -> LineUses {
                 of_tool.characters.1 = after;
                 of_tool.used.1 = left_out;
             }
-            found.condensed.entry((aim, condensed.by)).or_default().absorb(&CondenseLoss {
+            found.condensed.entry((aim, condensed.format.name())).or_default().absorb(&CondenseLoss {
                 results: 1,
                 characters: (before, after),
                 lines: (message.text.lines().count() as u64, condensed.lines_left_out),

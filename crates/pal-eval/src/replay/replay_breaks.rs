@@ -9,8 +9,10 @@ use smol_str::SmolStr;
 pub struct ReplayBreak {
     /// Which request of the recording, counted from 1.
     pub request: u64,
-    /// Why.
+    /// First cause.
     pub cause: BreakCause,
+    /// All causes, for people.
+    pub reason: String,
     /// By how many tokens the reads fell.
     pub tokens: u64,
     /// Cost in US dollars.
@@ -25,6 +27,7 @@ impl ReplayBreak {
         (!found.cause.is_expected()).then(|| ReplayBreak {
             request,
             cause: found.cause.clone(),
+            reason: found.reason(),
             tokens: found.tokens,
             cost_usd: found.cost,
             provider: found.provider.clone(),

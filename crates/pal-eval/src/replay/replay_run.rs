@@ -83,13 +83,12 @@ impl<'a> ReplayRun<'a> {
 
     fn prefix(&mut self, entry: &LogEntry, prefix: &PromptPrefix) -> Result<(), ReplayError> {
         // The log of a replay has been through this.
-        if prefix.unseen_tokens == 0 || unseen_prefix::is_fitted(entry) {
+        if prefix.unseen_tokens == 0 || prefix.notes.fills_unseen {
             return self.copy(entry);
         }
         let fitted =
             unseen_prefix::fitted(prefix, self.recorded, self.session.view().lens(), &mut self.provider);
-        let draft = EntryDraft::prefix(&fitted).with_field(unseen_prefix::FITTED, "true");
-        self.append(draft, entry.id, entry.at)?;
+        self.append(EntryDraft::prefix(&fitted), entry.id, entry.at)?;
         self.shared = Some(PromptPrefix { context: Content::default(), ..fitted });
         Ok(())
     }
@@ -140,7 +139,7 @@ impl<'a> ReplayRun<'a> {
         let Some(called) = recorded.call(at) else { return Ok(()) };
         self.progress.call += 1;
         self.progress.rests_since = None;
-        if self.options.model.is_none() && !request.model.is_empty() && request.model != self.card.model {
+        if self.options.model.is_none() && !request.model.is_empty() && request.model != self.card.name {
             self.ask_another(&request.model);
         }
         if self.options.policy != ReplayPolicy::None {
@@ -162,7 +161,7 @@ impl<'a> ReplayRun<'a> {
             ..RequestRecord::new(
                 request.source.clone(),
                 self.session.view().newest_id(),
-                self.card.model.clone(),
+                self.card.name.clone(),
             )
         };
         self.append(EntryDraft::request(&sent), entry.id, called.started)?;

@@ -5,8 +5,8 @@
 //! part ends; it becomes the view's placeholder prefix, and the rest precedes the first message.
 
 use pal_model::{
-    Content, ContentBlock, EntryBody, EntryDraft, IdSource, LogEntry, ModelCard, PromptPrefix, SharedText,
-    Timestamp, member, object_fields,
+    Content, ContentBlock, EntryBody, EntryDraft, IdSource, LogEntry, ModelCard, PrefixNotes, PromptPrefix,
+    SharedText, Timestamp,
 };
 use pal_view::{Lens, RenderOptions, View};
 
@@ -17,14 +17,6 @@ use crate::replay::replay_provider::ReplayProvider;
 const LINE: &str = "This line stands in for instructions that the transcript does not hold.\n";
 /// Lines, and tokens, by which it is found out how the provider counts.
 const SAMPLE: u64 = 4_096;
-
-/// The field by which a prefix says that its unseen part is as the provider counts it.
-pub(crate) const FITTED: &str = "fitted";
-
-/// True if an entry is a prefix whose unseen part was fitted before.
-pub(crate) fn is_fitted(entry: &LogEntry) -> bool {
-    object_fields(&entry.line).is_ok_and(|known| member(&known, FITTED) == Some("true"))
-}
 
 /// The prefix with an unseen part that fits the recording: of the size that the provider counts, and divided.
 pub(crate) fn fitted(
@@ -43,7 +35,9 @@ pub(crate) fn fitted(
         context.push(ContentBlock::text(&LINE.repeat(lines as usize)));
     }
     let shared = shared.saturating_sub(schemas) as f64 / counted_share(lens, provider);
-    PromptPrefix { context: context.into_iter().collect(), unseen_tokens: shared as u64, ..prefix.clone() }
+    let notes = PrefixNotes { fills_unseen: true, ..prefix.notes.clone() };
+    let context = context.into_iter().collect();
+    PromptPrefix { context, unseen_tokens: shared as u64, notes, ..prefix.clone() }
 }
 
 /// Tokens of a line, as the provider counts them.

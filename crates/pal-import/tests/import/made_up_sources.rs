@@ -1,7 +1,7 @@
 //! Made-up sources for what the real sessions lack.
 
 use pal_import::{ImportError, ImportOptions, InternalReason, LineProblem, SessionFormat, detect, import};
-use pal_model::{DecisionKind, EntryBody, LogEntry, MessageOrigin, PreservedPlacement};
+use pal_model::{DecisionKind, EntryBody, LogEntry, MessageOrigin, PreservedPlacement, UsageBasis};
 
 use crate::support::{imported, lenient, typed};
 use pal_testkit::ByteThirds;
@@ -81,6 +81,33 @@ fn check(lines: &[String], expected: &str) -> (pal_import::ImportedSession, Vec<
     let (imported, entries) = imported(join(lines).as_bytes());
     assert_eq!(short(&entries), expected);
     (imported, entries)
+}
+
+#[test]
+fn placeholder_output_counts_are_estimated_and_marked() {
+    let story = "The parser reads one token after another. ".repeat(400);
+    let stopped = assistant("a2", "r2", &says(&story), 9)
+        .replace(r#""stop_reason":null"#, r#""stop_reason":"end_turn""#);
+    let lines = [
+        user("u1", "tell it"),
+        assistant("a1", "r1", &says(&story), 9),
+        user("u2", "again"),
+        stopped,
+        user("u3", "shorter"),
+        assistant("a3", "r3", &says("No."), 9),
+    ];
+    let (imported, entries) = imported(join(&lines).as_bytes());
+    let counts: Vec<(u64, UsageBasis)> = entries
+        .iter()
+        .filter_map(|entry| match &entry.body {
+            EntryBody::Response(response) => Some((response.usage.output_tokens, response.usage.basis)),
+            _ => None,
+        })
+        .collect();
+    assert!(counts[0].0 > 2_000 && counts[0].1 == UsageBasis::Estimated, "{counts:?}");
+    assert_eq!(counts[1..], [(9, UsageBasis::Reported), (9, UsageBasis::Reported)]);
+    assert_eq!(imported.report.estimated_outputs, 1);
+    assert!(imported.report.to_string().contains("output tokens estimated: 1 responses"));
 }
 
 #[test]

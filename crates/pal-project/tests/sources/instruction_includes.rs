@@ -263,9 +263,10 @@ fn includes_are_judged_like_reads() {
     let discovered = discover_instructions(&place.search);
     let texts: Vec<&str> = discovered.files.iter().map(|file| file.text.trim()).collect();
     assert!(texts.contains(&"fine") && !texts.iter().any(|text| text.contains("TOP_SECRET")), "{texts:?}");
-    let told = |words: &[&str]| {
-        discovered.refusals.iter().any(|refusal| words.iter().all(|word| refusal.contains(word)))
-    };
+    let asked = discovered.questions.iter().map(pal_project::IncludeQuestion::refusal);
+    let sentences: Vec<String> = discovered.refusals.iter().cloned().chain(asked).collect();
+    let told =
+        |words: &[&str]| sentences.iter().any(|refusal| words.iter().all(|word| refusal.contains(word)));
     for words in [
         ["project/.env", "`Read(.env)`", "permissions.allow"],
         ["config/credentials.json", "`Read(config/credentials.json)`", "permissions.allow"],

@@ -164,19 +164,20 @@ fn too_much_is_told_and_dropped_only_if_asked() {
         size home/project/CLAUDE.md | 200
         size home/project/AGENTS.md | 40
     ";
-    let warning = "warns Instruction files have 161 tokens, more than 100. The largest: etc/CLAUDE.md (101), \
-                   home/project/CLAUDE.md (50), home/project/AGENTS.md (10).";
+    let warning = "warns Instruction files have 161 tokens, more than 100 (`max_instruction_tokens`). The largest: \
+                   etc/CLAUDE.md (101), home/project/CLAUDE.md (50), home/project/AGENTS.md (10).";
+    let sent = "All of them are part of every request; shorten them, or set `drop_large_instructions`.";
     check(
         script,
         &format!(
-            "managed etc/CLAUDE.md\nproject home/project/CLAUDE.md\nproject home/project/AGENTS.md\n{warning}"
+            "managed etc/CLAUDE.md\nproject home/project/CLAUDE.md\nproject home/project/AGENTS.md\n{warning} {sent}"
         ),
     );
     check(
         &format!("{script}\nlimit 120\ndrop"),
         &format!(
             "managed etc/CLAUDE.md\nproject home/project/AGENTS.md
-            without home/project/CLAUDE.md: dropped: 50 tokens, and all files together are over 120\n{}",
+            without home/project/CLAUDE.md: dropped: 50 tokens, and all files together are over 120\n{} The largest are left out.",
             warning.replace("than 100", "than 120")
         ),
     );

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use pal_model::{ModelCard, SharedText, escape_into};
 use smol_str::SmolStr;
 
-use super::built_in::{call_tool, tool_search};
+use super::built_in::{call_tool, tool_in_profile, tool_search};
 use super::wire_names::{pick_free_name, plain_name};
 use super::{ToolOrigin, ToolSpec, tool_schema};
 use crate::defused_text::{NAME_MAX, defuse_block, one_line, split_at_chars};
 use crate::prefix_parts::{PrefixOmission, PrefixPart, PrefixPartKind};
+use crate::prefix_profile::PrefixProfile;
 
 /// Most characters of a description that a server gives.
 const DESCRIPTION_MAX: usize = 10_000;
@@ -37,6 +38,7 @@ pub struct ToolCatalog {
     late: Vec<CatalogTool>,
     /// Lists the tools that reach deferred tools, even if there are none yet.
     expects_late: bool,
+    profile: PrefixProfile,
     left_out: Vec<PrefixOmission>,
 }
 
@@ -44,9 +46,15 @@ impl ToolCatalog {
     /// Sorts and names the tools, and leaves out what no provider would take. The order that they are given in does not
     /// matter.
     pub fn new(specs: &[ToolSpec]) -> ToolCatalog {
+        ToolCatalog::for_profile(specs, PrefixProfile::Full)
+    }
+
+    /// The same for a profile: the lean one shortens the core tools and defers all others.
+    pub fn for_profile(specs: &[ToolSpec], profile: PrefixProfile) -> ToolCatalog {
+        let specs: Vec<ToolSpec> = specs.iter().map(|spec| tool_in_profile(spec, profile)).collect();
         let mut sorted: Vec<&ToolSpec> = specs.iter().collect();
         sorted.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
-        let mut catalog = ToolCatalog::default();
+        let mut catalog = ToolCatalog { profile, ..ToolCatalog::default() };
         // The two tools that reach deferred ones are ours; another tool with such a name does not replace them.
         let (search, dispatcher) = (tool_search(), call_tool());
         let mut taken: BTreeSet<SmolStr> = [search.name, dispatcher.name].into();
@@ -99,9 +107,15 @@ impl ToolCatalog {
     }
 
     fn add_search_tools(&mut self) {
-        let own = |spec: &ToolSpec| CatalogTool::new(spec, false, &BTreeSet::new()).ok();
-        self.search = own(&tool_search());
-        self.dispatcher = own(&call_tool());
+        let own = |spec: &ToolSpec| {
+            CatalogTool::new(&tool_in_profile(spec, self.profile), false, &BTreeSet::new()).ok()
+        };
+        (self.search, self.dispatcher) = (own(&tool_search()), own(&call_tool()));
+    }
+
+    /// The profile of the catalog.
+    pub fn profile(&self) -> PrefixProfile {
+        self.profile
     }
 
     /// All tools, in order, without late ones and the two that lead to deferred ones.

@@ -74,6 +74,7 @@ pub(crate) fn full<'a>(card: &'a ModelCard, word: &str) -> PrefixInputs<'a> {
         date: Some(said("2026-11-16")),
         tools,
         servers: vec![said("tracker").into()],
+        window: card.window,
     }
 }
 

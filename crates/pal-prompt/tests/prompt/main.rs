@@ -5,6 +5,7 @@
 mod announcement_deltas;
 mod chain;
 mod common;
+mod lean_profile;
 mod prefix_account;
 mod session_context;
 mod spoofing;

@@ -1,7 +1,9 @@
 //! Untrusted text cannot pass for text of the program.
 
 use pal_model::{GUARDED_TAGS, escape_tags};
-use pal_prompt::{DEFAULT_SECTIONS, PrefixInputs, PromptOverrides, assemble, render_memory_note};
+use pal_prompt::{
+    DEFAULT_SECTIONS, LEAN_SECTIONS, PrefixInputs, PromptOverrides, assemble, render_memory_note,
+};
 
 use crate::common::{card, context, full, system};
 
@@ -64,6 +66,8 @@ fn the_programs_own_tags_stand_where_they_are_explained() {
         .iter()
         .filter_map(|section| Some((section.name, section.fixed_text().and_then(counted)?)));
     assert_eq!(fixed.collect::<Vec<_>>(), [("reminders", 2)]);
+    let lean = LEAN_SECTIONS.iter().filter_map(|section| section.fixed_text().and_then(counted));
+    assert_eq!(lean.collect::<Vec<_>>(), [2]);
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn deferred_tools_are_marked_or_stay_out() {
         names(&catalog.render_tools(&card("claude-opus-5-5"))),
         [
             "Agent",
+            "AskUserQuestion",
             "Bash",
             "BashOutput",
             "Context",
@@ -35,6 +36,7 @@ fn deferred_tools_are_marked_or_stay_out() {
             "Glob",
             "Grep",
             "KillBash",
+            "NotebookEdit",
             "Read",
             "Recall",
             "SendMessage",
@@ -42,6 +44,7 @@ fn deferred_tools_are_marked_or_stay_out() {
             "Todo",
             "ToolSearch",
             "WebFetch",
+            "WebSearch",
             "Write",
             "mcp__db__query",
             "mcp__mail__send*",
@@ -53,6 +56,7 @@ fn deferred_tools_are_marked_or_stay_out() {
         names(&catalog.render_tools(&card("gpt-5.5-codex"))),
         [
             "Agent",
+            "AskUserQuestion",
             "Bash",
             "BashOutput",
             "CallTool",
@@ -63,6 +67,7 @@ fn deferred_tools_are_marked_or_stay_out() {
             "Glob",
             "Grep",
             "KillBash",
+            "NotebookEdit",
             "Read",
             "Recall",
             "SendMessage",
@@ -70,6 +75,7 @@ fn deferred_tools_are_marked_or_stay_out() {
             "Todo",
             "ToolSearch",
             "WebFetch",
+            "WebSearch",
             "Write",
             "mcp__db__query"
         ]
@@ -84,6 +90,7 @@ fn without_deferred_tools_there_is_no_search() {
             listed,
             [
                 "Agent",
+                "AskUserQuestion",
                 "Bash",
                 "BashOutput",
                 "Context",
@@ -93,12 +100,14 @@ fn without_deferred_tools_there_is_no_search() {
                 "Glob",
                 "Grep",
                 "KillBash",
+                "NotebookEdit",
                 "Read",
                 "Recall",
                 "SendMessage",
                 "Skill",
                 "Todo",
                 "WebFetch",
+                "WebSearch",
                 "Write"
             ]
         );
@@ -199,7 +208,7 @@ fn unsupported_tool_is_left_out_with_a_reason() {
     ];
     assert_eq!(reports.len(), starts.len(), "{reports:?}");
     assert!(reports.iter().zip(starts).all(|(report, start)| report.starts_with(start)), "{reports:?}");
-    assert_eq!(catalog.tools().len(), 17);
+    assert_eq!(catalog.tools().len(), 20);
 }
 
 #[test]
@@ -210,7 +219,21 @@ fn built_in_tools_are_known_and_strict() {
         .collect();
     let known: Vec<&str> =
         kinds.iter().filter(|(_, kind)| kind.is_some()).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(known, ["Bash", "BashOutput", "Edit", "Glob", "Grep", "Read", "WebFetch", "Write"]);
+    assert_eq!(
+        known,
+        [
+            "Bash",
+            "BashOutput",
+            "Edit",
+            "Glob",
+            "Grep",
+            "NotebookEdit",
+            "Read",
+            "WebFetch",
+            "WebSearch",
+            "Write"
+        ]
+    );
     let mut specs = built_in_tools();
     specs.push(mcp("s", "t", true));
     let rendered = ToolCatalog::new(&specs).render_tools(&card("gpt-5.5-codex"));
@@ -227,7 +250,7 @@ fn built_in_tools_are_known_and_strict() {
     }
     let edit = tools.iter().find(|tool| tool["name"] == "Edit").unwrap();
     assert!(edit["description"].as_str().unwrap().contains("(as in `<\\system-reminder>`)"));
-    assert!(tools.len() == 19 && !rendered.contains("\": "));
+    assert!(tools.len() == 22 && !rendered.contains("\": "));
 }
 
 fn any_spec() -> impl Strategy<Value = ToolSpec> {

@@ -21,6 +21,7 @@ pub(super) fn context_object(report: &ContextReport) -> Value {
     let mut object = json!({
         "model": report.view.lens().card.model,
         "tokens": report.tokens,
+        "profile": report.profile().name(),
         "categories": slices,
         "limits": {"window": limits.window, "reserve": limits.reserve, "effective": limits.effective,
             "auto_compact": limits.auto_compact, "warning": limits.warning, "blocking": limits.blocking},

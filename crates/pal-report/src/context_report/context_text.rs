@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use pal_model::text::{count_noun, group_digits};
-use pal_prompt::{GitState, InstructionScope};
+use pal_prompt::{GitState, InstructionScope, PrefixProfile};
 
 use super::prompt_contents::{ListedTool, ReminderFile, SystemPromptBlock, TextSize};
 use super::{ContextReport, ContextSubject, LayerOutlook, PlannedSession, breakpoint_list, window_picture};
@@ -73,6 +73,13 @@ impl ContextPage<'_> {
         let mut lines: Vec<String> =
             wrap_lines(&what, self.columns).iter().map(|line| self.style.bold(line)).collect();
         lines.extend(wrap_lines(&known, self.columns));
+        if self.report.profile() == PrefixProfile::Lean {
+            let window = group_digits(self.report.limits.window);
+            let text = format!(
+                "lean profile for a window of {window} tokens: a short system prompt and the core tools; ToolSearch finds the others"
+            );
+            lines.extend(wrap_lines(&text, self.columns));
+        }
         lines.push(String::new());
         lines
     }

@@ -205,7 +205,7 @@ fn format_axis_tokens(tokens: f64) -> String {
 #[cfg(test)]
 mod tests {
     use pal_context::{LedgerCompaction, PromptTokens};
-    use pal_model::{RequestSource, Timestamp};
+    use pal_model::{RequestSource, Timestamp, UsageBasis};
 
     use super::*;
 
@@ -218,6 +218,7 @@ mod tests {
             idle_ms: None,
             prompt: Some(PromptTokens { read: 900, written: 100, ..PromptTokens::default() }),
             output: 1,
+            basis: UsageBasis::Reported,
             additional: 0,
             cost: Some(0.5),
             saved: Some(0.1),

@@ -34,6 +34,7 @@ fn sums(totals: &CostTotals) -> Value {
     let cost = totals.known_cost();
     json!({
         "requests": totals.requests, "unreported": totals.unreported, "unpriced": totals.unpriced,
+        "estimated": totals.estimated, "simulated": totals.simulated,
         "prompt": prompt(&totals.prompt), "output": totals.output, "beside": totals.additional,
         "share_read": totals.share_read(), "cost": cost, "saved": cost.map(|_| totals.saved),
         "cost_without_cache": cost.map(|cost| cost + totals.saved),

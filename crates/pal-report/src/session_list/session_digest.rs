@@ -11,7 +11,7 @@ use std::path::Path;
 use pal_model::text::one_line;
 use pal_model::{
     BlockType, DecisionKind, EntryBody, LogEntry, MessageOrigin, ModelCatalog, RequestSource, ResponseRecord,
-    SessionStart, SharedText, Timestamp, UsageTotals,
+    SessionStart, SharedText, Timestamp, UsageBasis, UsageTotals,
 };
 use smol_str::SmolStr;
 
@@ -39,6 +39,10 @@ pub struct SessionDigest {
     pub bytes: u64,
     /// Model that answered or was chosen last.
     pub model: Option<SmolStr>,
+    /// Responses of the simulator.
+    pub simulated: u64,
+    /// Simulated cost in US dollars; not part of `spent`.
+    pub simulated_cost: f64,
     /// Usage and cost; the cost counts only if some price is known.
     pub spent: UsageTotals,
     /// Responses whose price is known.
@@ -138,10 +142,15 @@ impl LogScan<'_> {
 
     fn entry(&mut self, entry: &LogEntry) {
         match &entry.body {
-            EntryBody::Session(session) if self.digest.session.is_none() => {
-                self.digest.title = session.title.clone().filter(|title| !title.trim().is_empty());
-                self.digest.session = Some(session.clone());
-            }
+            EntryBody::Session(session) => match &mut self.digest.session {
+                None => {
+                    self.digest.title = session.title.clone().filter(|title| !title.trim().is_empty());
+                    self.digest.session = Some(session.clone());
+                }
+                // A fork continues the session in another directory.
+                Some(first) if session.cwd.is_some() => first.cwd.clone_from(&session.cwd),
+                Some(_) => {}
+            },
             EntryBody::User(user) if user.origin == MessageOrigin::Person => self.prompt(entry),
             EntryBody::Request(request) => {
                 self.asked.insert(request.source.clone(), request.model.clone());
@@ -172,6 +181,14 @@ impl LogScan<'_> {
         let usage = &response.usage;
         let is_reported = usage.has_prompt();
         let cost = response.cost.or_else(|| self.cards.find(&model).card.cost(usage)).filter(|_| is_reported);
+        if usage.basis == UsageBasis::Simulated {
+            // Simulated money is shown by itself.
+            self.digest.spent.add(usage, None);
+            self.digest.simulated_cost += cost.unwrap_or(0.0);
+            self.digest.simulated += 1;
+            self.model(&response.source, &model);
+            return;
+        }
         self.digest.spent.add(usage, cost);
         self.digest.priced += u64::from(cost.is_some());
         self.digest.unpriced += u64::from(is_reported && cost.is_none());

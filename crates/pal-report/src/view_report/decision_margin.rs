@@ -164,6 +164,9 @@ fn describe_boundary(boundary: &Boundary) -> Vec<String> {
             audit.todos,
             audit.invented.len()
         ));
+        if let (Some(line), count @ 1..) = (lines.last_mut(), audit.invented_words.len()) {
+            line.push_str(&format!(", {} the user never wrote", count_noun(count, "quotation")));
+        }
     }
     if let Some(instructions) = &boundary.instructions {
         lines.push(format!("instructions: {instructions}"));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod context_policy;
 mod errors;
 mod page;
 mod places;

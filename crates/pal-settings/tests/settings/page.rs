@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use pal_settings::{KillSwitch, SETTING_KEYS, TrustRequirement};
+use pal_settings::{KillSwitch, SETTING_KEYS, SettingKey, TrustRequirement};
+
+use crate::context_policy::context_keys;
 
 /// The tables of the page as they follow from the code.
 fn tables() -> String {
@@ -70,5 +72,34 @@ fn the_table_is_sound() {
         assert!(SETTING_KEYS[..at].iter().all(|other| other.name != key.name), "{} is there twice", key.name);
         assert!(serde_json::from_str::<serde_json::Value>(key.default).is_ok(), "{}", key.name);
         assert!(!key.description.is_empty() && !key.description.ends_with('.'), "{}", key.name);
+    }
+}
+
+/// Items of a table cell, without backticks.
+fn items(cell: &str) -> Vec<&str> {
+    cell.split(", ").map(|item| item.trim().trim_matches('`')).collect()
+}
+
+#[test]
+fn the_mechanisms_name_their_settings_with_their_defaults() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/behaviour.md");
+    let page = std::fs::read_to_string(path).unwrap_or_default();
+    let rows = page.lines().skip_while(|line| !line.starts_with("| mechanism |")).skip(2);
+    let mut named = Vec::new();
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        let [mechanism, _, settings, defaults, shown] = cells[..] else { panic!("{row}") };
+        let (settings, defaults) = (items(settings), items(defaults));
+        assert_eq!(settings.len(), defaults.len(), "{row}");
+        assert!(shown.contains("`pal "), "{row}");
+        for (name, default) in settings.iter().zip(defaults) {
+            let key = SettingKey::find(name).unwrap_or_else(|| panic!("{mechanism}: no setting {name}"));
+            let expected = if key.default == "null" { "–" } else { key.default };
+            assert_eq!(default, expected, "{name}");
+            named.push(key.name);
+        }
+    }
+    for key in context_keys() {
+        assert!(named.contains(&key.name), "docs/behaviour.md §3.6 has no {}", key.name);
     }
 }

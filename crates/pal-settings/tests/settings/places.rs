@@ -229,7 +229,8 @@ fn secrets_are_kept_and_never_shown() {
 fn names_of_the_last_release_work_and_warn() {
     let world = World::new().user("fidelity = 0.25\npolicy = \"thrifty\"\n").variable("PAL_PINGS", "1");
     let settings = world.settings();
-    assert_eq!((settings.loss_weight, settings.cache_keepalive), (0.25, true));
+    let figures = settings.context_policy().cost_aware.unwrap();
+    assert_eq!((figures.loss_weight, figures.cache_keepalive), (0.25, true));
     assert_eq!(settings.policy, PolicySetting::CostAware);
     let warnings = settings.warnings.join("\n");
     for (former, current) in [

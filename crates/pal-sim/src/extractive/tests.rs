@@ -166,7 +166,7 @@ fn a_summary_keeps_what_an_agent_needs() {
         "- Fix the failing parser test in crates/parse. Always run clippy with 3 threads.\n- good, and mention issue 77"
     );
     assert!(section(1).contains("root cause is the leap year"));
-    assert!(section(2).contains("crates/parse/src/date.rs (written 1×); last change: `is_leap(y)`"));
+    assert!(!section(2).contains("date.rs (written"), "the edit was refused: {}", section(2));
     assert!(
         section(2).contains("crates/parse/src/lib.rs (read 1×)") && section(2).contains("- CHANGELOG.md")
     );

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pal_model::{CacheMode, ModelCard, ModelCatalog, Timestamp, Usage};
+use pal_model::{CacheMode, ModelCard, ModelCatalog, Timestamp, TokenGeneration, Usage};
 use pal_wire::Dialect;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -313,6 +313,7 @@ impl OpenAiTurn<'_> {
                 ephemeral_1h_input_tokens: *written_long,
             }),
             iterations: None,
+            basis: Default::default(),
         };
         ModelExchange {
             number: self.asked.number,
@@ -361,10 +362,11 @@ fn unauthorized(request: &HttpRequest<'_>) -> OpenAiError {
     OpenAiError { status: 401, param: None, ..OpenAiError::invalid("invalid_api_key", "", message) }
 }
 
-/// Card of an OpenAI model; fails if the model is unknown.
+/// Card of an OpenAI model, or of a model that the user's table describes; fails if the model is unknown.
 fn find(cards: &ModelCatalog, model: &str) -> Result<ModelCard, OpenAiError> {
     let found = cards.find(model);
-    if found.notice.is_none() && found.card.caching != CacheMode::Explicit {
+    let is_own = found.card.generation == TokenGeneration::Neutral;
+    if found.notice.is_none() && (is_own || found.card.caching != CacheMode::Explicit) {
         return Ok(found.card);
     }
     let message = format!("The model `{model}` does not exist or you do not have access to it.");

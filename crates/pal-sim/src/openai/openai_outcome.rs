@@ -54,6 +54,8 @@ pub(crate) fn items(
             name: name.clone(),
             arguments: if input.trim().is_empty() { String::from("{}") } else { input.to_string() },
         },
+        // Only the Messages dialect has these blocks.
+        OutputBlock::ServerTool(raw) => OutputItem::Message { id: ids.id("msg"), text: raw.to_string() },
     };
     fitted.blocks.iter().map(item).collect()
 }

@@ -60,6 +60,7 @@ impl ScriptConversation {
                     );
                     format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{input}}}"#)
                 }
+                OutputBlock::ServerTool(raw) => raw.to_string(),
             });
         }
         self.messages.push((Role::Assistant, said));
@@ -75,6 +76,7 @@ fn shown(answer: &ModelOutput) -> String {
         OutputBlock::Text(text) => text.clone(),
         OutputBlock::Thinking(text) => format!("({text})"),
         OutputBlock::ToolUse { name, input, .. } => format!("{name}{input}"),
+        OutputBlock::ServerTool(raw) => raw.to_string(),
     };
     let mut out = answer.blocks.iter().map(block).collect::<Vec<_>>().join(" | ");
     if let Some(stop) = answer.stop {

@@ -82,6 +82,7 @@ pub(crate) fn events() -> Vec<AgentEvent> {
                 change: pal_model::RequestChange::Changed,
                 characters: 3,
             },
+            also: Vec::new(),
             cost: None,
             provider: None,
             diff: Some(CANARY.to_owned()),

@@ -3,12 +3,15 @@
 mod edit_tool;
 mod file_diff;
 mod file_io;
+mod notebook;
+mod notebook_edit_tool;
 mod read_tool;
 mod replacement;
 mod text_page;
 mod write_tool;
 
 pub use edit_tool::EditTool;
+pub use notebook_edit_tool::NotebookEditTool;
 pub use read_tool::ReadTool;
 pub use write_tool::WriteTool;
 
@@ -17,6 +20,12 @@ pub(crate) use file_io::open;
 use pal_model::KnownFile;
 
 use crate::{ToolContext, ToolOutput};
+
+/// Fingerprint of a file's content; none if it cannot be read or is too large to be changed.
+pub(crate) fn file_fingerprint(real: &std::path::Path) -> Option<String> {
+    let (bytes, _) = file_io::read_for_change(real).ok()??;
+    Some(file_io::fingerprint(&bytes))
+}
 
 /// State of a file that the model was shown completely by other means.
 pub fn file_seen(real: &std::path::Path) -> Option<KnownFile> {

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use pal_permissions::{Confinement, SandboxLevel, ToolAccess};
 use pal_process::{
-    CaptureLimits, CommandInput as Stdin, CommandOutcome, CommandSpec, OverflowFile, ProcessStatus,
-    StreamMode, TerminationCause, run_command,
+    CaptureLimits, CapturedOutput, CommandInput as Stdin, CommandOutcome, CommandSpec, OverflowFile,
+    ProcessStatus, StreamMode, TerminationCause, run_command,
 };
 use serde::Deserialize;
 
 use super::{Shell, command_report, command_script};
+use crate::output_files::{output_path, store_output};
 use crate::tool_input::lenient;
 use crate::{ToolContext, ToolHandler, ToolInput, ToolOutput, Workspace};
 
@@ -30,9 +31,6 @@ const OUTPUT_BYTES_MAX: usize = 400_000;
 
 /// Bytes shown of either end of a longer output.
 const END_BYTES: usize = 8_000;
-
-/// Session folder for outputs that are too long for a result.
-const OUTPUTS: &str = "outputs";
 
 /// Runs a command.
 #[derive(Clone, Debug)]
@@ -148,12 +146,14 @@ impl BashTool {
         shown.finish();
 
         let mut text = command_report::render_captured(&done.output);
+        let kept = keep_bytes(&done.output, &workspace.session, context.call.as_str());
         let mut note = |note: String| {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
             text.push_str(&format!("[{note}]\n"));
         };
+        kept.into_iter().for_each(&mut note);
         endings(&done, limit).into_iter().for_each(&mut note);
         drop(guard);
         let removed = self.0.remove_placeholders();
@@ -247,18 +247,23 @@ fn endings(done: &CommandOutcome, limit: Duration) -> Vec<String> {
     notes
 }
 
-/// File for a long output, named after the call.
+/// File for a long output.
 fn overflow(session: &Path, call: &str, bytes_max: u64) -> Option<OverflowFile> {
-    use std::os::unix::fs::DirBuilderExt;
-    let name: String = call
-        .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '_' })
-        .take(100)
-        .collect();
-    let folder = session.join(OUTPUTS);
-    // If the folder cannot be created, creating the file fails with the reason.
-    let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    Some(OverflowFile { file: folder.join(format!("{name}.txt")), bytes_max })
+    Some(OverflowFile { file: output_path(session, call, "txt"), bytes_max })
+}
+
+/// Stores output that is no text, byte for byte, and returns a note about it. Longer output has a file already.
+fn keep_bytes(output: &CapturedOutput, session: &Path, call: &str) -> Option<String> {
+    if output.left_out > 0 || std::str::from_utf8(&output.head).is_ok() {
+        return None;
+    }
+    Some(match store_output(session, call, "bin", &output.head) {
+        Ok(path) => format!(
+            "bytes that are no UTF-8 are shown as \u{fffd}; the output is in {} as it was printed",
+            path.display()
+        ),
+        Err(error) => format!("bytes that are no UTF-8 are shown as \u{fffd} and could not be kept: {error}"),
+    })
 }
 
 /// Passes command output to the observer in whole characters.

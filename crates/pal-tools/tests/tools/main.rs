@@ -6,6 +6,7 @@ mod common;
 mod edit_calls;
 mod edit_properties;
 mod fetch_calls;
+mod notebook_calls;
 mod read_calls;
 mod resolved_paths;
 mod search_calls;

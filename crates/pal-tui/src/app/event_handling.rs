@@ -6,6 +6,7 @@ use ratatui_core::text::{Line, Span};
 use super::App;
 use crate::ansi;
 use crate::permission_dialog::PermissionDialog;
+use crate::question_dialog::QuestionDialog;
 use crate::styled_text::{sanitize_line, truncate_columns};
 use crate::ui_events::{ActiveSession, UiEvent, UserAction};
 
@@ -15,10 +16,17 @@ impl App {
             UiEvent::Event(event) => self.session_event(&event),
             UiEvent::SessionReady(session) => self.ready(*session),
             UiEvent::PermissionAsked(asked, answer) => {
-                self.dialogs.questions.push(PermissionDialog::new(asked, answer))
+                self.dialogs.questions.push(match asked.user_questions() {
+                    Some(questions) => Box::new(QuestionDialog::new(asked.agent, questions, answer)),
+                    None => Box::new(PermissionDialog::new(asked, answer)),
+                });
             }
             UiEvent::CommandPrinted(text) => self.display.transcript.add(ansi::lines(&text)),
             UiEvent::Failed(why) => self.display.transcript.error(&why),
+            // A suggestion for a prompt that was typed in the meantime is out of date.
+            UiEvent::PromptSuggested(text) => {
+                self.input.suggestion = Some(text).filter(|_| !self.is_working());
+            }
             UiEvent::FillPrompt(text) => self.input.editor.set(&text),
             UiEvent::ActionDone => self.action_done(),
             UiEvent::MessageReceived => self.send_action(UserAction::RunQueuedMessages),

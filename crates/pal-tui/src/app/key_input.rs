@@ -9,8 +9,8 @@ use super::App;
 use crate::ansi;
 use crate::attachments::{content, pasted_image_path};
 use crate::completion::{self, CompletionTarget, Suggestions};
+use crate::dialog::DialogOutcome;
 use crate::live_region::typed_columns;
-use crate::permission_dialog::{DialogOutcome, plan};
 use crate::picker::{Picker, PickerOutcome};
 use crate::ui_events::{REMEMBER, SlashOutcome, UserAction, parse_memory};
 
@@ -39,11 +39,11 @@ impl App {
         self.suggest();
     }
 
-    /// Removes the answered dialog; a plan stays in the transcript.
+    /// Removes the answered dialog; a plan and answers stay in the transcript.
     fn close_question(&mut self) {
         let question = self.dialogs.questions.remove(0);
-        if let Some(plan) = plan(&question.asked, self.display.screen.columns()) {
-            self.display.transcript.add(plan);
+        if let Some(record) = question.record(self.display.screen.columns()) {
+            self.display.transcript.add(record);
         }
     }
 
@@ -159,6 +159,7 @@ impl App {
                 self.input.editor.insert("\n");
             }
             KeyCode::Enter => self.submit(),
+            KeyCode::Tab => self.take_suggestion(),
             KeyCode::Esc => self.escape(),
             KeyCode::BackTab => self.next_mode(),
             KeyCode::Char(character) if is_control => self.control(character),
@@ -177,6 +178,15 @@ impl App {
             KeyCode::Home => self.input.editor.home(),
             KeyCode::End => self.input.editor.end(),
             _ => {}
+        }
+    }
+
+    /// Puts the suggested prompt into the empty editor.
+    fn take_suggestion(&mut self) {
+        if self.input.editor.is_empty()
+            && let Some(suggestion) = self.input.suggestion.take()
+        {
+            self.input.editor.insert(&suggestion);
         }
     }
 
@@ -315,6 +325,7 @@ impl App {
     }
 
     pub(super) fn send_action(&mut self, action: UserAction) {
+        self.input.suggestion = None;
         self.work.pending_actions += 1;
         self.work.since.get_or_insert_with(Instant::now);
         if self.session.actions.send(action).is_err() {

@@ -30,11 +30,14 @@ pub(super) fn compaction_text(boundary: &Boundary) -> String {
 
 pub(super) fn cache_break_text(fall: &CacheBreak) -> String {
     let cost = fall.cost.map_or(String::new(), |cost| format!(", ${cost:.4}"));
-    format!("{} tokens fell out of the cache{cost}: {}", format_tokens(fall.tokens), fall.cause)
+    format!("{} tokens fell out of the cache{cost}: {}", format_tokens(fall.tokens), fall.reason())
 }
 
 pub(super) fn usage_text(ended: &PromptResult) -> String {
     let spent = &ended.spent;
+    if !spent.is_reported() {
+        return format!("  {} · the server reports no usage", format_duration(ended.took));
+    }
     let prompt = spent.input_tokens + spent.cache_creation_input_tokens + spent.cache_read_input_tokens;
     let read = if prompt == 0 { 0.0 } else { spent.cache_read_input_tokens as f64 / prompt as f64 * 100.0 };
     format!(

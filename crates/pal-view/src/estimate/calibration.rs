@@ -4,6 +4,7 @@
 //! median, because what an estimate does not see (attachments, reminders) can double one reported growth and must
 //! not move the rest.
 
+use pal_model::TokenGeneration;
 use serde::{Deserialize, Serialize};
 
 /// Smaller estimates are mostly framing and noise.
@@ -27,7 +28,7 @@ impl CorrectionFactor {
     pub const MAX: CorrectionFactor = CorrectionFactor(20_000);
 
     /// Ratio of reported to estimated tokens, clamped to the bounds.
-    fn between(estimated: f64, reported: u64) -> CorrectionFactor {
+    pub fn between(estimated: f64, reported: u64) -> CorrectionFactor {
         // The cast saturates, so no quotient is too large for it.
         CorrectionFactor::from(
             (reported as f64 / estimated * f64::from(CorrectionFactor::ONE.0)).round() as u32
@@ -75,17 +76,30 @@ impl Calibration {
     pub fn factor(&self) -> CorrectionFactor {
         let mut factors = self.recent.clone();
         factors.extend([CorrectionFactor::ONE; PRIOR_OBSERVATIONS]);
-        factors.sort_unstable();
-        let middle = factors.len() / 2;
-        if factors.len() % 2 == 1 {
-            factors[middle]
-        } else {
-            CorrectionFactor((factors[middle - 1].0 + factors[middle].0) / 2)
+        median(factors)
+    }
+
+    /// Factor for a tokenizer: of an unknown one, the first observation says more than the shipped fit.
+    pub fn factor_for(&self, generation: TokenGeneration) -> CorrectionFactor {
+        match (generation, self.recent.as_slice()) {
+            (TokenGeneration::Neutral, [_, ..]) => median(self.recent.clone()),
+            _ => self.factor(),
         }
     }
 
     /// Number of stored observations.
     pub fn observation_count(&self) -> usize {
         self.recent.len()
+    }
+}
+
+/// Median of at least one factor.
+fn median(mut factors: Vec<CorrectionFactor>) -> CorrectionFactor {
+    factors.sort_unstable();
+    let middle = factors.len() / 2;
+    if factors.len() % 2 == 1 {
+        factors[middle]
+    } else {
+        CorrectionFactor((factors[middle - 1].0 + factors[middle].0) / 2)
     }
 }

@@ -41,6 +41,7 @@ impl Estimator {
             TokenGeneration::Claude46 => &weight_table::CLAUDE_46,
             TokenGeneration::Claude47 => &weight_table::CLAUDE_47,
             TokenGeneration::O200k => &weight_table::O200K,
+            TokenGeneration::Neutral => &weight_table::NEUTRAL,
         };
         Estimator { rule: EstimationRule::Fitted(weights), factor: CorrectionFactor::ONE }
     }
@@ -57,6 +58,11 @@ impl Estimator {
             EstimationRule::Classic => self,
             EstimationRule::Fitted(_) => Estimator { factor, ..self },
         }
+    }
+
+    /// Returns whether the weights are fitted, so that a factor can correct them.
+    pub fn is_fitted(&self) -> bool {
+        matches!(self.rule, EstimationRule::Fitted(_))
     }
 
     /// Raw tokens of plain text.

@@ -114,7 +114,8 @@ fn classic_rule_ignores_corrections() {
 fn newer_generations_take_more_tokens() {
     let code = "    pub fn open(path: &Path) -> Result<Store, OpenError> {\n".repeat(50);
     let tokens = TokenGeneration::ALL.map(|generation| Estimator::shipped(generation).text(&code));
-    let [claude_46, claude_47, o200k] = tokens;
+    let [claude_46, claude_47, o200k, neutral] = tokens;
+    assert!(neutral > 0.9 * o200k && neutral < 0.9 * claude_47, "{neutral}");
     assert!(o200k < claude_46 && claude_46 < claude_47, "{tokens:?}");
 }
 

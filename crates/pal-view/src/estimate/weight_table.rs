@@ -16,6 +16,8 @@
 //! - o200k corpus by repository, latin script: 2.4 / 9.9 (11.8 / 29.3), 67 rows
 //! - claude 4.6 corpus by file: 5.8 / 15.7 (32.2 / 57.0), 87 rows
 //! - claude 4.6 corpus by repository, latin script: 9.1 / 18.3 (30.2 / 45.7), 67 rows
+//! - neutral corpus by file: 2.4 / 6.6 (18.4 / 52.4), 87 rows
+//! - neutral corpus by repository, latin script: 2.9 / 8.8 (13.9 / 32.5), 67 rows
 
 use super::token_weights::TokenWeights;
 
@@ -155,6 +157,53 @@ pub(super) static O200K: TokenWeights = TokenWeights {
         0.6187, // Han
         0.5219, // Hangul
         1.2477, // Rare
+    ],
+    call: 11.0,
+    result: 11.0,
+};
+
+pub(super) static NEUTRAL: TokenWeights = TokenWeights {
+    counts: [
+        0.4181, // WordAfterSpace
+        0.7540, // WordElsewhere
+        0.0805, // Letters2To4
+        0.0000, // Letters5To7
+        0.0506, // Letters8To11
+        0.2000, // Letters12Up
+        0.9523, // CapitalAfterUnderscore
+        0.7897, // CapitalElsewhere
+        0.6622, // CapitalInWord
+        0.4746, // SecondCapital
+        0.0100, // FurtherCapital
+        1.1192, // DigitGroup
+        0.0000, // FurtherDigit
+        0.3713, // Space
+        0.0000, // Indent
+        0.0299, // FurtherSpace
+        1.0335, // Tab
+        1.1179, // LineEnd
+        0.7576, // LineEndAfterPunctuation
+        0.0200, // BlankLine
+        1.4796, // QuoteAfterBlank
+        0.4168, // QuoteElsewhere
+        0.5995, // Bracket
+        1.0983, // Comma
+        0.8242, // Dot
+        1.3786, // Slash
+        0.6701, // Underscore
+        0.9513, // Dash
+        1.0486, // Operator
+        0.1471, // PunctuationRun
+        0.0200, // DashRun
+        2.9269, // OtherTwoByte
+        0.4432, // Cyrillic
+        0.9129, // Arabic
+        0.3789, // Symbol
+        0.4980, // SymbolRun
+        1.0668, // Kana
+        0.8810, // Han
+        1.1107, // Hangul
+        1.1020, // Rare
     ],
     call: 11.0,
     result: 11.0,

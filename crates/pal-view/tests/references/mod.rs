@@ -84,7 +84,7 @@ fn references_survive_decisions_on_their_result() {
     assert!(noted.contains(&format!("[{REFERENCE},{{")) && noted.contains("by the way"), "{noted}");
     let mut pictured = view(lens(ViewScope::Current), drafts(&["Late"], &format!("{REFERENCE},{image}")));
     let entry = pictured.newest_id().unwrap();
-    let kind = pal_model::DecisionKind::Strip { entry, text: "no picture".into() };
+    let kind = pal_model::DecisionKind::Strip { entry, media: None, text: "no picture".into() };
     let strip = pal_model::Decision { kind, reason: String::new(), cost: Default::default() };
     pictured = pictured.with_decision(&strip);
     let body = body(&pictured);

@@ -15,6 +15,9 @@ pub(super) fn classify_error(status: Option<u16>, error: &ErrorBody<'_>) -> Fail
     {
         return found;
     }
+    if may_be_rejection(status, named) && is_unsupported_media(error) {
+        return FailureKind::Invalid;
+    }
     match (named, status) {
         (Some(KindHint::Certain(kind)), _) | (Some(KindHint::Likely(kind)), None) => kind,
         (Some(KindHint::Likely(kind)), Some(status)) => by_status(status).unwrap_or(kind),
@@ -42,6 +45,28 @@ fn may_be_overflow(status: Option<u16>, named: Option<KindHint>) -> bool {
     };
     let by_status = status.and_then(by_status);
     by_name && by_status.is_none_or(|kind| matches!(kind, Invalid | TooLarge | Server))
+}
+
+/// Phrases of servers that report unsupported media as their own failure (llama.cpp, vLLM), which a retry would repeat.
+const UNSUPPORTED_MEDIA: [&str; 5] = [
+    "image input is not supported",
+    "audio input is not supported",
+    "video input is not supported",
+    "is not a multimodal model",
+    "does not support image",
+];
+
+fn may_be_rejection(status: Option<u16>, named: Option<KindHint>) -> bool {
+    let is_server = |kind| matches!(kind, FailureKind::Server);
+    match named {
+        Some(KindHint::Certain(kind) | KindHint::Likely(kind)) => is_server(kind),
+        None => status.and_then(by_status).is_some_and(is_server),
+    }
+}
+
+fn is_unsupported_media(error: &ErrorBody<'_>) -> bool {
+    let message = error.message.as_deref().or(error.plain).unwrap_or_default().to_ascii_lowercase();
+    UNSUPPORTED_MEDIA.iter().any(|phrase| message.contains(phrase))
 }
 
 fn by_code(error: &ErrorBody<'_>) -> Option<KindHint> {

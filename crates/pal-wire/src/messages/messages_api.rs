@@ -22,6 +22,9 @@ const BETAS: [(&str, CardPredicate); 6] = [
     ("prompt-caching-scope-2026-01-05", |card| card.can.cache_scopes),
 ];
 
+/// Beta header of requests with a task budget.
+pub const TASK_BUDGET_BETA: &str = "task-budgets-2026-03-13";
+
 /// Creates the call for a response with given beta headers; a session keeps those of its first request.
 pub fn messages_call<B: AsRef<str>>(betas: &[B], body: ChunkedText, stream: bool) -> ApiCall {
     let headers = headers_with(betas);
@@ -44,8 +47,13 @@ pub fn beta_headers(card: &ModelCard) -> Vec<&'static str> {
     BETAS.iter().filter(|(_, wants)| wants(card)).map(|(beta, _)| *beta).collect()
 }
 
+/// Returns the header with the version of the API.
+pub(crate) fn messages_version() -> (&'static str, String) {
+    ("anthropic-version", VERSION.to_owned())
+}
+
 fn headers_with<B: AsRef<str>>(betas: &[B]) -> Vec<(&'static str, String)> {
-    let mut headers = vec![("anthropic-version", VERSION.to_owned())];
+    let mut headers = vec![messages_version()];
     if !betas.is_empty() {
         let betas: Vec<&str> = betas.iter().map(AsRef::as_ref).collect();
         headers.push(("anthropic-beta", betas.join(",")));
@@ -65,7 +73,7 @@ mod tests {
     #[test]
     fn beta_headers_depend_on_the_card_alone() {
         let cards = ModelCatalog::built_in()
-            .with_overrides("[models.plain]\ntool_changes = false\ncontext_management = []\n[models.odd]\nlike = \"plain\"\ncache_scopes = true\n")
+            .with_overrides("[models.plain]\nlike = \"claude-opus-4-5\"\ntool_changes = false\ncontext_management = []\n[models.odd]\nlike = \"plain\"\ncache_scopes = true\n")
             .unwrap();
         let headers = |model: &str| messages_headers(&cards.find(model).card);
         let version = ("anthropic-version", String::from("2026-10-21"));

@@ -150,7 +150,9 @@ impl CompactionReport<'_> {
         list("not restored:", self.not_read())?;
         list("failed attempts:", self.attempts.to_vec())?;
         let invented = self.boundary.audit.iter().flat_map(|audit| &audit.invented);
-        list("invented paths in the summary:", invented.cloned().collect())
+        list("invented paths in the summary:", invented.cloned().collect())?;
+        let words = self.boundary.audit.iter().flat_map(|audit| &audit.invented_words);
+        list("words in the summary that the user never wrote:", words.cloned().collect())
     }
 
     /// Files that could not be read again, grouped by reason.
@@ -234,6 +236,9 @@ fn audit_rows(audit: &SummaryAudit, row: &mut dyn FnMut(&str, String)) {
         row("last error", String::from(if kept { "mentioned" } else { "added" }));
     }
     row("invented paths", audit.invented.len().to_string());
+    if !audit.invented_words.is_empty() {
+        row("invented words", audit.invented_words.len().to_string());
+    }
 }
 
 fn cut_line(cut: &CutPosition) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pal_model::{EntryDraft, IdSource, LogEntry, MessageOrigin, ModelCard};
 use pal_prompt::assemble;
 use pal_report::PlannedSession;
-use pal_view::Estimator;
+use pal_view::{Estimator, WindowLimits};
 
 use crate::arguments::ContextArgs;
 use crate::failure::Failure;
@@ -37,7 +37,8 @@ pub(super) fn gather(
     let gathered = gather_project(&start, settings);
     let home = settings.home.as_deref();
     let memory = home.and_then(|home| memory_location(home, &directory, arguments.bare, settings));
-    let assembly = assembly(card, &gathered, memory.as_ref());
+    let window = WindowLimits::new(card, &settings.window_for(&card.model)).window;
+    let assembly = assembly(card, window, &gathered, memory.as_ref(), (&directory, settings));
     let assembled = assemble(&assembly);
     Ok(PlannedSession { directory, memory: assembly.memory, gathered, assembled })
 }

@@ -113,8 +113,14 @@ fn events() -> Vec<AgentEvent> {
     let call = ToolUseId::from("toolu_1");
     let said = entry(EntryDraft::user(MessageOrigin::Person, CONTENT), 1);
     let answer = entry(EntryDraft::assistant(Some(&"msg_1".into()), Some("m"), CONTENT), 2);
-    let fall =
-        CacheBreak { tokens: 3, cause: BreakCause::Provider, cost: Some(0.1), provider: None, diff: None };
+    let fall = CacheBreak {
+        tokens: 3,
+        cause: BreakCause::Provider,
+        also: Vec::new(),
+        cost: Some(0.1),
+        provider: None,
+        diff: None,
+    };
     let events = vec![
         began(),
         AgentEvent::Message { entry: Box::new(said), usage: None, cost: None },
@@ -181,6 +187,7 @@ fn printed(events: &[AgentEvent], is_partial: bool, is_verbose: bool) -> (Vec<St
     let mut show = StreamJson::new(lines, is_partial, is_verbose);
     events.iter().for_each(|event| show.event(event).unwrap());
     show.bad_line(3, "not JSON").unwrap();
+    show.background(&UsageTotals { responses: 1, cost: 0.01, ..UsageTotals::default() }).unwrap();
     let code = show.finish(None).unwrap();
     show.finish(Some(&Failure::with_hint("no key", "set one"))).unwrap();
     (String::from_utf8(out).unwrap().lines().map(str::to_owned).collect(), code)

@@ -7,7 +7,7 @@ use pal_model::Timestamp;
 use serde_json::json;
 
 use super::{FORK, is_fork, memory, turns, write};
-use crate::test_world::{TestWorld, finish};
+use crate::test_world::{TestWorld, finish, log_lines};
 use pal_agent_testkit::{ProviderSetup, calls, says};
 
 #[test]
@@ -50,6 +50,32 @@ fn extracted_memories_have_an_origin_and_no_secrets() {
     assert!(!log.iter().any(|line| line.to_string().contains(FORK)), "nothing of it is in the conversation");
     let booked = log.iter().filter(|line| line["kind"] == "response" && line["source"] == "memory").count();
     assert_eq!(booked, 2, "what it took is in the books, and its last words were not asked for");
+}
+
+#[test]
+fn totals_of_a_run_include_background_work() {
+    let directory = Arc::new(Mutex::new(std::path::PathBuf::new()));
+    let place = Arc::clone(&directory);
+    let world = TestWorld::new(ProviderSetup::answers(move |_, ask| match is_fork(ask) {
+        true => calls("", &[write(&place.lock().unwrap(), "support", "Support is closed on Mondays.")]),
+        false => says("Monday it is."),
+    }));
+    directory.lock().unwrap().push(world.memory());
+    for (run, format) in ["json", "stream-json"].into_iter().enumerate() {
+        let prompt = format!("Support is closed on Mondays, remember? {run}");
+        let arguments = ["--output-format", format, "--verbose", &prompt];
+        let said = finish(world.learning(&arguments).spawn().unwrap());
+        assert_eq!(said.code, 0, "{}", said.err);
+        let lines = said.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let told: f64 = lines.filter_map(|line| line["total_cost_usd"].as_f64()).sum();
+        let log = log_lines(&world.logs()[run]);
+        let paid = |source: &str| -> f64 {
+            let of_source = log.iter().filter(|line| source.is_empty() || line["source"] == source);
+            of_source.filter_map(|line| line["cost"].as_f64()).sum()
+        };
+        assert!(paid("memory") > 0.0, "{log:?}");
+        assert!((told - paid("")).abs() < 1e-9, "{format}: {told} told, {} paid", paid(""));
+    }
 }
 
 #[test]

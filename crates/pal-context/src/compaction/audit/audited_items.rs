@@ -1,9 +1,9 @@
-//! Audit of everything besides the user's words: the last error, open tasks, written files, and invented
-//! paths.
+//! Audit of everything besides the user's words: the last error, open tasks, written files, and what the
+//! summary invented.
 
 use pal_extract::{ConversationFacts, ToolFailure, error_line, open_items, truncate};
 
-use super::AuditInput;
+use super::{AuditInput, plain};
 
 /// Result of the check.
 pub(super) struct ItemCheck {
@@ -45,13 +45,20 @@ impl RepairLines<'_> {
 }
 
 /// Checks all items.
-pub(super) fn check(input: &AuditInput<'_>, invented: &[String]) -> ItemCheck {
+pub(super) fn check(
+    input: &AuditInput<'_>,
+    invented_paths: &[String],
+    invented_words: &[String],
+) -> ItemCheck {
     let frame = (input.estimate)(&more(1_000_000));
     let left = input.budgets.repair_tokens.saturating_sub(frame);
     let mut repairs = RepairLines { input, left, is_full: false, lines: String::new() };
     let sight = VisibleTexts::new(input);
-    if !invented.is_empty() {
-        repairs.add(&not_seen(invented), true);
+    if !invented_paths.is_empty() {
+        repairs.add(&not_seen(invented_paths), true);
+    }
+    if !invented_words.is_empty() {
+        repairs.add(&not_said(invented_words), true);
     }
     let error_kept = input.facts.failures.last().map(|trouble| {
         let is_kept = sight.holds_error(trouble);
@@ -108,6 +115,19 @@ fn not_seen(invented: &[String]) -> String {
     format!("- Not seen in the session, so check before relying on it: {named}{more}\n")
 }
 
+/// Introduction of words that the user never wrote.
+pub(super) const INVENTED_WORDS: &str = "- Given as the user's words, but the user never wrote them:";
+
+fn not_said(invented: &[String]) -> String {
+    const NAMED: usize = 8;
+    let named = invented.iter().take(NAMED).map(|words| format!("\"{}\"", truncate(words, 160)));
+    let more = match invented.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{INVENTED_WORDS} {}{more}\n", named.collect::<Vec<_>>().join(", "))
+}
+
 /// Open items of the previous summary that no newer task list mentions.
 fn open_before(facts: &ConversationFacts) -> Vec<&str> {
     let items = facts.earlier_summaries.last().map(|earlier| open_items(earlier)).unwrap_or_default();
@@ -117,12 +137,6 @@ fn open_before(facts: &ConversationFacts) -> Vec<&str> {
 
 fn same(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
-}
-
-/// Normalizes a text for comparison: lower case, single spaces, no final stop.
-fn plain(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").trim_end_matches(['.', ':', ';']).to_lowercase()
 }
 
 /// Texts that the model sees after the compaction.

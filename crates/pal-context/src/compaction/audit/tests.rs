@@ -56,9 +56,13 @@ struct AuditCase<'a> {
     carried: &'a PriorUserMessages,
     kept: &'a [&'a str],
     budgets: AuditBudgets,
+    previous: Option<&'a SummaryAudit>,
 }
 
 const FULL: AuditBudgets = AuditBudgets { user_tokens: 12_000, repair_tokens: 4_000 };
+
+/// Output of the tools.
+const SEEN: &str = "cat docs/seen.md: ls src gives main.rs";
 
 impl AuditCase<'_> {
     fn run(&self, summary: &str) -> AuditOutcome {
@@ -70,13 +74,16 @@ impl AuditCase<'_> {
             budgets: self.budgets,
             estimate: &estimate,
             transcript: LOG,
-            seen: &|text| "cat docs/seen.md: ls src gives main.rs".contains(text),
+            seen: &|text| SEEN.contains(text),
+            confirmed: &|text| SEEN.contains(text),
+            previous: self.previous,
         })
     }
 }
 
 fn run(facts: &ConversationFacts, summary: &str) -> AuditOutcome {
-    AuditCase { facts, carried: &PriorUserMessages::default(), kept: &[], budgets: FULL }.run(summary)
+    AuditCase { facts, carried: &PriorUserMessages::default(), kept: &[], budgets: FULL, previous: None }
+        .run(summary)
 }
 
 #[test]
@@ -122,8 +129,13 @@ fn missing_items_are_appended() {
 fn kept_messages_count_as_visible() {
     let kept = ["Never touch vendor/", "Fix the parser.\n  Keep the tabs."];
     let facts = facts();
-    let case =
-        AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &kept, budgets: FULL };
+    let case = AuditCase {
+        facts: &facts,
+        carried: &PriorUserMessages::default(),
+        kept: &kept,
+        budgets: FULL,
+        previous: None,
+    };
     let audited = case.run("ok");
     assert_eq!((audited.audit.user_messages_verbatim, audited.audit.user_messages_repaired), (3, 0));
     assert_eq!(audited.carried.messages.len(), 3, "what is kept now may be gone next time");
@@ -142,7 +154,8 @@ fn earlier_words_are_carried_and_counted_once() {
         omitted: 4,
     };
     let facts = facts();
-    let audited = AuditCase { facts: &facts, carried: &carried, kept: &[], budgets: FULL }.run(GOOD);
+    let audited =
+        AuditCase { facts: &facts, carried: &carried, kept: &[], budgets: FULL, previous: None }.run(GOOD);
     assert_eq!((audited.audit.user_messages, audited.audit.user_messages_verbatim), (8, 3));
     assert_eq!((audited.audit.user_messages_repaired, audited.audit.user_messages_by_pointer), (1, 4));
     assert!(audited.repairs.contains("the very first wish") && audited.repairs.contains("The 4 earliest"));
@@ -157,7 +170,13 @@ fn over_budget_newest_messages_stay_and_others_get_a_pointer() {
         ..ConversationFacts::default()
     };
     let budgets = AuditBudgets { user_tokens: 1_200, repair_tokens: 400 };
-    let case = AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &[], budgets };
+    let case = AuditCase {
+        facts: &facts,
+        carried: &PriorUserMessages::default(),
+        kept: &[],
+        budgets,
+        previous: None,
+    };
     let audited = case.run("nothing");
     let repaired = audited.audit.user_messages_repaired;
     assert!((7..=10).contains(&repaired), "{repaired}");
@@ -172,8 +191,14 @@ fn over_budget_newest_messages_stay_and_others_get_a_pointer() {
     let long = "y".repeat(100_000);
     let facts =
         ConversationFacts { words: vec![words(1, &long), words(2, "short")], ..ConversationFacts::default() };
-    let audited = AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &[], budgets }
-        .run("nothing");
+    let audited = AuditCase {
+        facts: &facts,
+        carried: &PriorUserMessages::default(),
+        kept: &[],
+        budgets,
+        previous: None,
+    }
+    .run("nothing");
     assert_eq!((audited.audit.user_messages_repaired, audited.audit.user_messages_by_pointer), (1, 1));
     assert!(audited.repairs.contains(&"y".repeat(400)) && audited.repairs.len() < 2_000);
     assert!(
@@ -231,8 +256,14 @@ fn message_with_several_texts_counts_once() {
     assert!(audited.repairs.contains("and at that") && !audited.repairs.contains("look at this"));
     assert_eq!((audited.carried.messages.len(), audited.carried.omitted), (3, 0));
     let budgets = AuditBudgets { user_tokens: 0, repair_tokens: 0 };
-    let audited = AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &[], budgets }
-        .run("nothing");
+    let audited = AuditCase {
+        facts: &facts,
+        carried: &PriorUserMessages::default(),
+        kept: &[],
+        budgets,
+        previous: None,
+    }
+    .run("nothing");
     assert_eq!((audited.audit.user_messages_by_pointer, audited.carried.omitted), (2, 2));
 }
 
@@ -249,10 +280,12 @@ fn paths_are_found_as_logs_spell_them() {
         estimate: &estimate,
         transcript: LOG,
         seen: &|text| log.contains(text) && text.contains(['/', '\\']),
+        confirmed: &|_| false,
+        previous: None,
     };
     assert_eq!(audit(&input).audit.invented, ["docs/naïve.md"]);
-    assert_eq!(escaped("a\"b"), ["a\\\"b"]);
-    assert!(escaped("main.rs").is_empty());
+    assert_eq!(named_paths::escaped("a\"b"), ["a\\\"b"]);
+    assert!(named_paths::escaped("main.rs").is_empty());
 }
 
 #[test]
@@ -264,6 +297,61 @@ fn invented_paths_are_flagged() {
     assert!(
         audited.repairs.contains("- Not seen in the session, so check before relying on it: src/ghost.rs\n")
     );
+}
+
+#[test]
+fn flagged_paths_stay_flagged_until_a_tool_shows_them() {
+    let summary = "Changed src/ghost.rs and docs/old.md.";
+    let first = run(&facts(), &summary.replace(" and docs/old.md", ""));
+    // The summary is part of the next stretch now, and the model has talked about it.
+    let mut later = ConversationFacts {
+        earlier_summaries: vec![format!("{summary}\n\n{}", first.repairs)],
+        model_texts: vec!["I look at /r/b/src/ghost.rs.".into()],
+        ..facts()
+    };
+    let carried = PriorUserMessages::default();
+    let again = |facts: &ConversationFacts, summary: &str| {
+        let case =
+            AuditCase { facts, carried: &carried, kept: &[], budgets: FULL, previous: Some(&first.audit) };
+        case.run(summary).audit.invented
+    };
+    assert_eq!(again(&later, summary), ["src/ghost.rs"], "what was not flagged counts as seen");
+    assert_eq!(again(&later, "Changed /r/b/src/ghost.rs."), ["/r/b/src/ghost.rs"]);
+    later.files.push(written("/r/b/src/ghost.rs", 9));
+    assert!(again(&later, summary).is_empty(), "it was written since");
+}
+
+#[test]
+fn invented_user_words_are_flagged() {
+    let list = |items: &str| format!("{GOOD}\n## 6. All user messages\n{items}\n\n## 7. Pending tasks\nNone");
+    for (summary, invented) in [
+        (list("- Fix the parser.\n  Keep the tabs.\n- ok\n- \"Never touch vendor/\""), vec![]),
+        (list("- Fix the parser … the tabs [… 20 more bytes]\n- None seen."), vec![]),
+        (list("- Fix that parser and keep all the tabs"), vec![]),
+        (list("- Fix the parser.\n- Delete the old branches"), vec!["Delete the old branches"]),
+        (list("1. “Push it to production”, twice"), vec!["Push it to production"]),
+        (format!("{GOOD}\nThe user said \"deploy it on friday\"."), vec!["deploy it on friday"]),
+        (format!("{GOOD}\nThe user said \"never touch vendor/\" and \"ls src gives main\"."), vec![]),
+        (format!("{GOOD}\nThe error \"deploy it on friday\" is new."), vec![]),
+    ] {
+        let audited = run(&facts(), &summary);
+        assert_eq!(audited.audit.invented_words, invented, "{summary}");
+        let is_told = audited.repairs.contains("but the user never wrote them: ");
+        assert_eq!(is_told, !invented.is_empty(), "{}", audited.repairs);
+        // The next summary repeats them: the earlier one is no evidence, as long as all messages are known.
+        let facts = ConversationFacts {
+            earlier_summaries: vec![format!("{summary}\n\n{}", audited.repairs)],
+            has_earlier_words: true,
+            ..facts()
+        };
+        assert_eq!(run(&facts, &summary).audit.invented_words, invented, "{summary}");
+        // If some are in the log only, the summary counts, except for what was flagged in it.
+        let facts = ConversationFacts { omitted_words: 2, ..facts };
+        let carried = PriorUserMessages::default();
+        let previous = Some(&audited.audit);
+        let case = AuditCase { facts: &facts, carried: &carried, kept: &[], budgets: FULL, previous };
+        assert_eq!(case.run(&summary).audit.invented_words, invented, "{summary}");
+    }
 }
 
 #[test]
@@ -279,7 +367,7 @@ fn open_items_of_the_previous_summary_are_restored() {
 }
 
 fn any_text() -> impl Strategy<Value = String> {
-    "([a-c]{1,3}|ok|yes|src/[a-c]\\.rs|- |the user|\n|é| ){0,12}"
+    "([a-c]{1,3}|ok|yes|src/[a-c]\\.rs|- |the user|\n## 6. All user messages\n|\"|every word|…|\n|é| ){0,12}"
 }
 
 fn any_facts() -> impl Strategy<Value = ConversationFacts> {
@@ -319,7 +407,7 @@ proptest! {
     ) {
         let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
         let budgets = AuditBudgets { user_tokens, repair_tokens };
-        let case = AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &kept, budgets };
+        let case = AuditCase { facts: &facts, carried: &PriorUserMessages::default(), kept: &kept, budgets, previous: None };
         let AuditOutcome { repairs, audit, carried } = case.run(&summary);
         let whole = format!("{summary}\n\n{repairs}");
 
@@ -346,6 +434,7 @@ proptest! {
         prop_assert_eq!(&again.repairs, "");
         prop_assert_eq!(&again.carried, &carried);
         prop_assert_eq!(again.audit.invented, audit.invented);
+        prop_assert_eq!(again.audit.invented_words, audit.invented_words);
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn asked(reach: CompactionRange) -> SummaryDirective<'static> {
         begins: None,
         has_earlier_summary: false,
         instructions: None,
+        is_own_wish: false,
         hook_instructions: None,
         pins: 0,
         is_bare: false,
@@ -110,6 +111,15 @@ fn directive_forbids_tools_first_and_last() {
         directive(&variants()[3]).contains("pinned 2 texts")
             && directive(&variants()[4]).contains("yes\n</begins>")
     );
+}
+
+#[test]
+fn wishes_of_the_model_are_not_presented_as_the_users() {
+    let wished = SummaryDirective { instructions: Some("Keep the plan."), ..asked(CompactionRange::Whole) };
+    assert!(directive(&wished).contains("the user instructs you as follows:\nKeep the plan."));
+    let own = directive(&SummaryDirective { is_own_wish: true, ..wished });
+    assert!(!own.contains("the user instructs you") && own.contains("not the user's"), "{own}");
+    assert!(own.contains("Keep the plan."));
 }
 
 #[test]

@@ -4,6 +4,9 @@ use pal_model::{BlockType, ContentBlock};
 
 use crate::text::{group_by_spaces, text_head, text_tail};
 
+/// Maximum bytes of a note at the end of a result.
+const CLOSING_NOTE_MAX: usize = 400;
+
 /// Joins the text blocks of a message.
 pub(super) fn of_blocks(blocks: &[ContentBlock]) -> String {
     let texts = blocks.iter().filter(|block| block.kind() == BlockType::Text);
@@ -13,8 +16,13 @@ pub(super) fn of_blocks(blocks: &[ContentBlock]) -> String {
 
 /// Text for a spilled tool result: its length, its path and its beginning.
 pub(super) fn of_result(whole: &str, file: &str, most: usize, media: usize) -> String {
+    let note = closing_note(whole);
+    let place = match note {
+        Some(_) => format!("It is in {file} as it was returned"),
+        None => format!("All of it is in {file}"),
+    };
     let mut text = format!(
-        "[This result has {} characters. All of it is in {file}; read the parts that you need from there. It begins:]\n",
+        "[This result has {} characters. {place}; read the parts that you need from there. It begins:]\n",
         group_by_spaces(whole.chars().count() as u64)
     );
     if media > 0 {
@@ -24,8 +32,18 @@ pub(super) fn of_result(whole: &str, file: &str, most: usize, media: usize) -> S
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str("[…]");
+    match note {
+        Some(note) => text.push_str(&format!("[… and ends with this note:]\n{note}")),
+        None => text.push_str("[…]"),
+    }
     text
+}
+
+/// The note in brackets that a tool put at the end of a result that is not everything: a page of a file, an answer
+/// that was cut.
+fn closing_note(whole: &str) -> Option<&str> {
+    let last = whole.trim_end().lines().next_back()?;
+    (last.starts_with('[') && last.ends_with(']') && last.len() <= CLOSING_NOTE_MAX).then_some(last)
 }
 
 /// Text for a condensed result.
@@ -53,4 +71,20 @@ pub(super) fn of_paste(whole: &str, file: &str, most: usize) -> String {
          begins:]\n{start}\n[… and ends:]\n{end}",
         group_by_spaces(whole.chars().count() as u64)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_not_called_the_whole() {
+        let lines: String = (1..2_000).map(|number| format!("{number}\tline\n")).collect();
+        let note = "[Lines 1 to 1999 of 9000. Read on with offset 2000.]";
+        let text = of_result(&format!("{lines}\n{note}"), "/s/results/a.txt", 100, 0);
+        assert!(!text.contains("All of it") && text.contains("It is in /s/results/a.txt"), "{text}");
+        assert!(text.ends_with(&format!("[… and ends with this note:]\n{note}")), "{text}");
+        let text = of_result(&lines, "/s/results/a.txt", 100, 0);
+        assert!(text.contains("All of it is in /s/results/a.txt") && text.ends_with("[…]"), "{text}");
+    }
 }

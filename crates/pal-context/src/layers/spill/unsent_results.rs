@@ -1,12 +1,12 @@
 //! Results that were not sent yet, and the replacement of each.
 
-use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, ToolKind, ToolUseId};
+use pal_model::{BlockType, ContentBlock, EntryBody, LogEntry, PriceTier, ToolKind, ToolUseId};
 use pal_view::wire_id;
 use serde::de::IgnoredAny;
 
 use super::{FOLDER, PREVIEW, spill_text};
 use crate::LayerContext;
-use crate::condense::{OutputOrigin, condense_output};
+use crate::condense::{CondenseMode, OutputFormat, OutputOrigin, condense_formats};
 use crate::visible_call::VisibleCall;
 use pal_model::text::group_digits;
 
@@ -17,8 +17,12 @@ pub(super) struct UnsentResult {
     pub(super) tool: String,
     /// Length of its text in characters.
     pub(super) characters: usize,
+    /// Estimated tokens as shown now.
+    pub(super) tokens: f64,
     /// True if an earlier decision covers it.
     pub(super) is_settled: bool,
+    /// True if the model would see all of it.
+    pub(super) is_whole: bool,
     /// Replacement, if it is shortened.
     pub(super) replacement: Option<ResultReplacement>,
     whole: String,
@@ -27,8 +31,27 @@ pub(super) struct UnsentResult {
     command: Option<String>,
     /// Spilled file that the result is a page of, and the page's first line.
     page: Option<(String, u64)>,
-    /// Visible characters, if an earlier decision covers it.
-    settled_characters: usize,
+    /// Weight of its text, and of the visible part if an earlier decision covers it.
+    weight: u64,
+    settled_weight: u64,
+}
+
+/// Weight of a text for the budgets, in characters: text with more than one token for two characters, such as Chinese or
+/// base64, weighs by its tokens.
+pub(super) fn weigh(context: &LayerContext<'_>, text: &str) -> u64 {
+    const CHARACTERS_PER_TOKEN: u64 = 2;
+    let estimator = context.view.estimator();
+    let tokens = estimator.total(estimator.text(text));
+    (text.chars().count() as u64).max(CHARACTERS_PER_TOKEN * tokens)
+}
+
+/// Size of a text and the budget that it exceeds, in the unit that decides.
+pub(super) fn describe_excess(characters: usize, weight: u64, most: u64) -> String {
+    let (size, unit, most, of) = match characters as u64 == weight {
+        true => (weight, "characters", most, ""),
+        false => (weight / 2, "tokens", most / 2, " tokens"),
+    };
+    format!("{} {unit} is over {}{of}", group_digits(size), group_digits(most))
 }
 
 /// Replacement of a result.
@@ -37,6 +60,8 @@ pub(super) struct ResultReplacement {
     pub(super) path: String,
     /// Replacement text.
     pub(super) text: String,
+    /// Weight of that text.
+    pub(super) weight: u64,
     pub(super) reason: String,
     /// Full text to write; `None` if it is already on disk.
     pub(super) file: Option<String>,
@@ -68,28 +93,39 @@ impl UnsentResult {
         let call = VisibleCall::of(context.view, id);
         let (whole, media) = parts(block);
         let characters = whole.chars().count();
+        let weight = weigh(context, &whole);
         let is_settled = context.view.is_spill_decided(id) || shown.is_cleared;
+        let is_whole = shown.spilled_to.is_none() && !shown.is_cleared;
         Some(UnsentResult {
             id: id.clone(),
             tool: call.as_ref().map_or(String::from("tool"), |call| call.name.to_string()),
             characters,
+            tokens: shown.tokens,
             is_settled,
+            is_whole,
             replacement: None,
             whole,
             media,
             command: call.as_ref().and_then(|call| call.command()).map(|command| command.into_owned()),
             page: call.and_then(|call| page(context, &call)),
-            settled_characters: if shown.spilled_to.is_some() { PREVIEW.min(characters) } else { characters },
+            weight,
+            settled_weight: if shown.spilled_to.is_some() { weight.min(PREVIEW as u64) } else { weight },
         })
     }
 
-    /// Number of characters that the model will read.
-    pub(super) fn shown_characters(&self) -> usize {
+    /// Weight of the text that the model will read.
+    pub(super) fn shown_weight(&self) -> u64 {
         match &self.replacement {
-            Some(replacement) => replacement.text.chars().count(),
-            None if self.is_settled => self.settled_characters,
-            None => self.characters,
+            Some(replacement) => replacement.weight,
+            None if self.is_settled => self.settled_weight,
+            None => self.weight,
         }
+    }
+
+    /// Estimated tokens that its replacement saves.
+    pub(super) fn saved_tokens(&self, context: &LayerContext<'_>) -> f64 {
+        let estimator = context.view.estimator();
+        self.replacement.as_ref().map_or(0.0, |shown| (self.tokens - estimator.text(&shown.text)).max(0.0))
     }
 
     /// Decides about the result by its own size.
@@ -104,27 +140,23 @@ impl UnsentResult {
             let aim = context.budgets().scale(policy.condense_characters).min(most);
             self.condense(context, aim as usize, most as usize);
         }
-        if policy.spill && self.replacement.is_none() && self.characters as u64 > most {
-            let reason = format!(
-                "{} result of {} characters is over {}",
-                self.tool,
-                group_digits(self.characters as u64),
-                group_digits(most)
-            );
-            self.spill(context, reason);
+        if policy.spill && self.replacement.is_none() && self.weight > most {
+            let excess = describe_excess(self.characters, self.weight, most);
+            self.spill(context, PREVIEW, format!("{} result of {excess}", self.tool));
         }
     }
 
-    /// Shortens it because the message is too long; `room` is the room left for it in the message.
+    /// Shortens it to `room` bytes if it is a page of a spilled file, otherwise to a preview, because the message is too
+    /// long.
     pub(super) fn shorten(&mut self, context: &LayerContext<'_>, room: usize, reason: String) {
         match &self.page {
             Some((path, first_line)) => {
-                let text = spill_text::of_page(&self.whole, room.max(PREVIEW), *first_line);
+                let text = spill_text::of_page(&self.whole, room, *first_line);
                 let path = path.clone();
-                self.replace(ResultReplacement { path, text, reason, file: None });
+                self.replace(context, path, text, reason, None);
             }
             // Its media would be lost with the text.
-            None if self.media == 0 => self.spill(context, reason),
+            None if self.media == 0 => self.spill(context, room.min(PREVIEW), reason),
             None => {}
         }
     }
@@ -132,38 +164,52 @@ impl UnsentResult {
     /// Condenses the result to about `aim` characters, unless it stays longer than `most`.
     fn condense(&mut self, context: &LayerContext<'_>, aim: usize, most: usize) {
         let asked = OutputOrigin { tool: &self.tool, command: self.command.as_deref() };
-        let Some(condensed) = condense_output(asked, &self.whole, aim) else { return };
+        let may_condense = |format: OutputFormat| match context.policy.condense_modes.mode(format) {
+            CondenseMode::Always => true,
+            // Over the limit it would be spilled, and its preview shows less.
+            CondenseMode::Pressure => self.characters > most || lacks_room(context),
+            CondenseMode::Never => false,
+        };
+        let Some(condensed) = condense_formats(asked, &self.whole, aim, &may_condense) else { return };
         let path = self.path();
         let text = spill_text::of_condensed(
             &condensed.text,
             &self.whole,
             &format!("{}/{path}", context.paths.directory),
         );
-        if text.chars().count() > most {
+        if weigh(context, &text) > most as u64 {
             return;
         }
         let reason = format!(
             "{} result of {} characters, {}, is condensed",
             self.tool,
             group_digits(self.characters as u64),
-            condensed.by
+            condensed.format.name()
         );
         let file = Some(self.whole.clone());
-        self.replace(ResultReplacement { path, text, reason, file });
+        self.replace(context, path, text, reason, file);
     }
 
-    fn spill(&mut self, context: &LayerContext<'_>, reason: String) {
+    fn spill(&mut self, context: &LayerContext<'_>, preview: usize, reason: String) {
         let path = self.path();
         let file = format!("{}/{path}", context.paths.directory);
-        let text = spill_text::of_result(&self.whole, &file, PREVIEW, self.media);
+        let text = spill_text::of_result(&self.whole, &file, preview, self.media);
         let file = Some(self.whole.clone());
-        self.replace(ResultReplacement { path, text, reason, file });
+        self.replace(context, path, text, reason, file);
     }
 
     /// Sets a replacement if it is shorter than the original.
-    fn replace(&mut self, replacement: ResultReplacement) {
-        if replacement.text.chars().count() < self.characters {
-            self.replacement = Some(replacement);
+    fn replace(
+        &mut self,
+        context: &LayerContext<'_>,
+        path: String,
+        text: String,
+        reason: String,
+        file: Option<String>,
+    ) {
+        let weight = weigh(context, &text);
+        if weight < self.weight {
+            self.replacement = Some(ResultReplacement { path, text, weight, reason, file });
         }
     }
 
@@ -174,6 +220,16 @@ impl UnsentResult {
             matches!(first, Some(b'{' | b'[')) && serde_json::from_str::<IgnoredAny>(&self.whole).is_ok();
         format!("{FOLDER}/{}.{}", file_name(&self.id), if is_json { "json" } else { "txt" })
     }
+}
+
+/// Returns true if the context with all new results whole is past its warning, or enters a higher price tier.
+fn lacks_room(context: &LayerContext<'_>) -> bool {
+    let view = context.view;
+    let enters_tier = |tier: PriceTier| {
+        let new = view.estimator().total(view.size().estimated);
+        context.size > tier.above && context.size.saturating_sub(new) <= tier.above
+    };
+    context.size >= context.limits.warning || view.lens().card.price_tier.is_some_and(enters_tier)
 }
 
 /// Converts an id to a file name.

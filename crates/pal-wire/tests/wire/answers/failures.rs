@@ -171,6 +171,12 @@ fn code_overrides_type_and_type_overrides_status() {
         (404, &coded("not_found_error", "thread_not_found"), NotFound),
         (403, &coded("permission_error", "organization_on_hold"), Permission),
         (500, &messages_error("overloaded_error", "m"), Overloaded),
+        (
+            500,
+            &messages_error("server_error", "image input is not supported - hint: provide the mmproj"),
+            Invalid,
+        ),
+        (500, &messages_error("server_error", "m"), Server),
         (500, &messages_error("timeout_error", "m"), Timeout),
         (400, &messages_error("billing_error", "m"), Billing),
         // Ambiguous types are decided by the status.
