@@ -12,6 +12,9 @@ mod script;
 pub use collector::{Collector, Manner, Posted};
 pub use random_log::{RandomLogOptions, random_log};
 pub use raw_blocks::{assistant_block, user_block};
-pub use recorded_sessions::{ByteThirds, cases, data_dir, read_entries, recorded_entries, session_files};
+pub use recorded_sessions::{
+    ByteThirds, cases, data_dir, has_all_recorded_sessions, map_on_all_cores, read_entries, recorded_entries,
+    session_files, session_sample,
+};
 pub use scenario::{Scenario, scenarios};
 pub use script::script;

@@ -12,6 +12,12 @@ use pal_model::{LogEntry, SharedText, TokenEstimator};
 /// Environment variable that names a folder of recorded data outside the repository.
 const DATA_VARIABLE: &str = "PAL_TEST_DATA";
 
+/// Environment variable that makes every test take all recorded sessions.
+const ALL_VARIABLE: &str = "PAL_ALL_SESSIONS";
+
+/// One in this many sessions of other agents is in the sample of a test.
+const SAMPLE_STEP: usize = 6;
+
 /// Folder of recorded data outside the repository, if `PAL_TEST_DATA` names one.
 ///
 /// # Panics
@@ -47,6 +53,59 @@ pub fn session_files() -> Vec<PathBuf> {
     found.sort();
     assert!(!found.is_empty(), "no session in {}", folder.display());
     found
+}
+
+/// True if tests take all sessions of other agents: `PAL_TEST_DATA` and `PAL_ALL_SESSIONS` are set.
+pub fn has_all_recorded_sessions() -> bool {
+    data_dir().is_some() && std::env::var_os(ALL_VARIABLE).is_some()
+}
+
+/// Sample of the recorded sessions for a test that takes seconds per session: one in six, large and small ones,
+/// others for each test, so that all sessions are used by some test. All of them if `PAL_ALL_SESSIONS` is set, and
+/// all of the repository's own. Prints how many there are.
+///
+/// # Panics
+///
+/// If there is no recorded session.
+pub fn session_sample(test: &str) -> Vec<PathBuf> {
+    let all = session_files();
+    if data_dir().is_none() || has_all_recorded_sessions() {
+        return all;
+    }
+    let count = all.len();
+    let mut by_size = all;
+    by_size.sort_by_key(|file| std::cmp::Reverse(file.metadata().map_or(0, |metadata| metadata.len())));
+    let first =
+        test.bytes().fold(0usize, |sum, byte| (sum * 31 + usize::from(byte)) % 1_000_003) % SAMPLE_STEP;
+    let mut sample: Vec<PathBuf> = by_size.into_iter().skip(first).step_by(SAMPLE_STEP).collect();
+    sample.sort();
+    println!("{test}: {} of {count} recorded sessions", sample.len());
+    sample
+}
+
+/// Calls `work` with every item, on all cores. The results are in the order of the items.
+///
+/// # Panics
+///
+/// If `work` panics.
+pub fn map_on_all_cores<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let worker = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let Some(item) = items.get(at) else { return done };
+                done.push((at, work(item)));
+            }
+        };
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, done)| done).collect()
 }
 
 fn root() -> PathBuf {

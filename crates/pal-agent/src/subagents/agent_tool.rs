@@ -91,7 +91,8 @@ impl AgentTool {
         if is_background {
             return self.send_away(errand);
         }
-        let reported = errand.run(&self.0, running.cancel, &|line| (running.progress)(line));
+        let slot = self.0.register(&errand.name, errand.kind())?;
+        let reported = errand.run(&self.0, &slot, running.cancel, &|line| (running.progress)(line));
         Ok(if reported.is_error {
             ToolOutput::error(&reported.text)
         } else {
@@ -152,11 +153,11 @@ impl AgentTool {
              SendMessage speaks to it.",
             file.display()
         );
-        let unreported = team.begin_background();
+        let slot = team.register(&name, errand.kind())?;
         let work = move || {
             let name = errand.name.clone();
             let progress = |line: &str| append(&file, line);
-            let run = || errand.run(&team, &CancelToken::new(), &progress);
+            let run = || errand.run(&team, &slot, &CancelToken::new(), &progress);
             let broken =
                 |_| SubagentReport::failed(String::from("It broke off: there is a fault in this program."));
             // Waiting threads see the end in any case.
@@ -167,8 +168,7 @@ impl AgentTool {
                 reported.text
             );
             team.sender.message(Content::from_text(&report));
-            drop(reported.joined);
-            drop(unreported);
+            drop(slot);
         };
         let spawned = std::thread::Builder::new().name(name).spawn(work);
         spawned.map_err(|error| format!("The agent could not be started: {error}."))?;

@@ -69,8 +69,6 @@ pub(crate) struct Subagents {
 struct SubagentCounts {
     /// Names given so far.
     named: AtomicUsize,
-    /// Background tasks that have not reported yet, those that are still starting included.
-    unreported: AtomicUsize,
 }
 
 /// A running or ended subagent.
@@ -94,8 +92,8 @@ enum SubagentLocation {
     Here(AgentHandle),
     /// Its own process.
     Away(Arc<TeammateProcess>),
-    /// A process that is starting.
-    Starting,
+    /// A thread of this process, or a teammate's process, that is starting.
+    Starting { is_teammate: bool },
     /// Ended.
     Ended,
 }
@@ -212,22 +210,13 @@ impl Subagents {
         }
     }
 
-    /// Registers a subagent of this process; none if the limit is reached.
-    pub(crate) fn joins(
-        self: &Arc<Subagents>,
-        name: &str,
-        kind: &str,
-        handle: AgentHandle,
-    ) -> Option<SubagentSlot> {
-        self.add(name, kind, SubagentLocation::Here(handle))
-            .then(|| SubagentSlot { team: Arc::clone(self), name: name.to_owned() })
-    }
-
-    /// Counts a background task as running until the guard is dropped. A session that waits for its subagents must not
-    /// miss one whose agent has not started yet.
-    pub(super) fn begin_background(self: &Arc<Subagents>) -> UnreportedTask {
-        self.counts.unreported.fetch_add(1, Ordering::SeqCst);
-        UnreportedTask(Arc::clone(self))
+    /// Registers a subagent of this process before it starts, so that a session that lists its subagents or waits for
+    /// them does not miss one whose agent has not started yet.
+    pub(super) fn register(self: &Arc<Subagents>, name: &str, kind: &str) -> Result<SubagentSlot, String> {
+        match self.add(name, kind, SubagentLocation::Starting { is_teammate: false }) {
+            true => Ok(SubagentSlot { team: Arc::clone(self), name: name.to_owned() }),
+            false => Err(String::from(TOO_MANY)),
+        }
     }
 
     /// Reserves a name for a teammate about to start.
@@ -240,15 +229,21 @@ impl Subagents {
             () if is_other => {
                 Err(format!("An agent of the name `{name}` was sent before: take another name."))
             }
-            () if !self.add(name, kind, SubagentLocation::Starting) => Err(String::from(TOO_MANY)),
+            () if !self.add(name, kind, SubagentLocation::Starting { is_teammate: true }) => {
+                Err(String::from(TOO_MANY))
+            }
             () => Ok(()),
         }
     }
 
     /// Registers the started teammate.
     pub(super) fn started(&self, name: &str, teammate: Arc<TeammateProcess>) {
+        self.set_location(name, SubagentLocation::Away(teammate));
+    }
+
+    fn set_location(&self, name: &str, place: SubagentLocation) {
         if let Some(member) = self.members().iter_mut().find(|member| member.name == name) {
-            member.place = SubagentLocation::Away(teammate);
+            member.place = place;
         }
     }
 
@@ -275,9 +270,7 @@ impl Subagents {
 
     /// Marks a subagent as ended.
     pub(super) fn left(&self, name: &str) {
-        if let Some(member) = self.members().iter_mut().find(|member| member.name == name) {
-            member.place = SubagentLocation::Ended;
-        }
+        self.set_location(name, SubagentLocation::Ended);
         self.ended.notify_all();
         // A subagent that ends well sends no further message: its waiters stop waiting.
         self.sender.send(AgentSignal::AgentLeft);
@@ -290,13 +283,11 @@ impl Subagents {
 
     /// Returns whether a subagent is working and will report.
     pub(crate) fn is_at_work(&self) -> bool {
-        let has_unreported = self.counts.unreported.load(Ordering::SeqCst) > 0;
-        has_unreported
-            || self.members().iter().any(|member| match &member.place {
-                SubagentLocation::Here(_) | SubagentLocation::Starting => true,
-                SubagentLocation::Away(teammate) => teammate.is_at_work(),
-                SubagentLocation::Ended => false,
-            })
+        self.members().iter().any(|member| match &member.place {
+            SubagentLocation::Here(_) | SubagentLocation::Starting { .. } => true,
+            SubagentLocation::Away(teammate) => teammate.is_at_work(),
+            SubagentLocation::Ended => false,
+        })
     }
 
     /// Running subagents.
@@ -305,7 +296,7 @@ impl Subagents {
             let (is_teammate, rests) = match &member.place {
                 SubagentLocation::Here(_) => (false, false),
                 SubagentLocation::Away(teammate) => (true, !teammate.is_at_work()),
-                SubagentLocation::Starting => (true, false),
+                SubagentLocation::Starting { is_teammate } => (*is_teammate, false),
                 SubagentLocation::Ended => return None,
             };
             let doing = match member.doing.as_str() {
@@ -423,7 +414,11 @@ impl Subagents {
                     heard.push(member.name.clone());
                 }
                 SubagentLocation::Away(teammate) => away.push((member.name.clone(), Arc::clone(teammate))),
-                SubagentLocation::Starting | SubagentLocation::Ended => {}
+                SubagentLocation::Starting { is_teammate: false } => {
+                    let name = &member.name;
+                    failed.push(format!("The agent `{name}` is still starting: send the message again."));
+                }
+                SubagentLocation::Starting { is_teammate: true } | SubagentLocation::Ended => {}
             }
         }
         let mail = self.mail();
@@ -461,7 +456,7 @@ impl Subagents {
         names.sort();
         names.dedup();
         match names.as_slice() {
-            [] => format!("There is no agent `{to}` at work. Nobody is."),
+            [] => format!("There is no agent `{to}` at work, and no other either."),
             names => format!("There is no agent `{to}` at work. There are: {}.", names.join(", ")),
         }
     }
@@ -516,7 +511,7 @@ impl Subagents {
                     teammate.close();
                     away.push(Arc::clone(teammate));
                 }
-                SubagentLocation::Starting | SubagentLocation::Ended => {}
+                SubagentLocation::Starting { .. } | SubagentLocation::Ended => {}
             }
         }
         let is_at_work = |members: &mut Vec<SubagentEntry>| {
@@ -563,20 +558,20 @@ fn told(from: &str, purpose: MessagePurpose, text: &str) -> String {
     }
 }
 
-/// A background task that has not reported yet.
-pub(super) struct UnreportedTask(Arc<Subagents>);
-
-impl Drop for UnreportedTask {
-    fn drop(&mut self) {
-        self.0.counts.unreported.fetch_sub(1, Ordering::SeqCst);
-        self.0.sender.send(AgentSignal::AgentLeft);
-    }
-}
-
-/// Slot of a running subagent; dropping it marks the end.
-pub(crate) struct SubagentSlot {
+/// Slot of a starting or running subagent; dropping it marks the end.
+pub(super) struct SubagentSlot {
     team: Arc<Subagents>,
     name: String,
+}
+
+impl SubagentSlot {
+    /// Registers the agent that has started. A session that is ending stops it at once.
+    pub(super) fn started(&self, handle: &AgentHandle) {
+        self.team.set_location(&self.name, SubagentLocation::Here(handle.clone()));
+        if self.team.is_ending() {
+            handle.interrupt();
+        }
+    }
 }
 
 impl Drop for SubagentSlot {

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 
 use super::AGENT;
 use super::FORKED;
-use super::subagent_registry::{DEPTH_MAX, SubagentSlot, Subagents, TOO_MANY};
+use super::subagent_registry::{DEPTH_MAX, SubagentSlot, Subagents};
 use super::worktree::Worktree;
 use crate::agent_handle::AgentSignal;
 use crate::options::{AgentOptions, SessionOrigin};
@@ -41,21 +41,20 @@ pub(crate) struct SubagentTask {
 pub(crate) struct SubagentReport {
     pub(crate) text: String,
     pub(crate) is_error: bool,
-    /// Keeps it listed as running until dropped.
-    pub(crate) joined: Option<SubagentSlot>,
 }
 
 impl SubagentReport {
     pub(super) fn failed(text: String) -> SubagentReport {
-        SubagentReport { text, is_error: true, joined: None }
+        SubagentReport { text, is_error: true }
     }
 }
 
 impl SubagentTask {
     /// Runs the subagent on the calling thread; `progress` receives lines about its work.
-    pub(crate) fn run(
+    pub(super) fn run(
         self,
         team: &Arc<Subagents>,
+        slot: &SubagentSlot,
         cancel: &CancelToken,
         progress: &dyn Fn(&str),
     ) -> SubagentReport {
@@ -74,10 +73,7 @@ impl SubagentTask {
             }
         };
         let handle = agent.handle();
-        let Some(joined) = team.joins(&self.name, self.kind(), handle.clone()) else {
-            let left = worktree.map(Worktree::end).unwrap_or_default();
-            return SubagentReport::failed(format!("{TOO_MANY}{left}"));
-        };
+        slot.started(&handle);
         let _watch = cancel.watch(move || handle.interrupt());
         // The prompt was written by a model and may quote anything, so it must not speak for the system.
         let ended = agent.prompt(Content::from_text(&escape_tags(&self.directive())));
@@ -86,7 +82,6 @@ impl SubagentTask {
             Ok(ended) => reported(&self.name, &ended, &team.folder),
             Err(error) => SubagentReport::failed(format!("The agent `{}` broke off: {error}", self.name)),
         };
-        reported.joined = Some(joined);
         if let Some(worktree) = worktree {
             reported.text.push_str(&worktree.end());
         }
@@ -225,5 +220,5 @@ pub(crate) fn reported(name: &str, ended: &PromptResult, folder: &Path) -> Subag
         ended.took.as_secs_f64(),
         folder.join(name).display()
     );
-    SubagentReport { text: text + &took, is_error, joined: None }
+    SubagentReport { text: text + &took, is_error }
 }

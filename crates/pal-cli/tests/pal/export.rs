@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pal_model::{BlockType, EntryBody, LogEntry, MessageOrigin, SharedText};
-use pal_testkit::session_files;
+use pal_testkit::session_sample;
 use serde_json::Value;
 
 use crate::commands::SESSION;
@@ -168,7 +168,7 @@ fn said_in(file: &Path) -> Vec<String> {
 fn recorded_messages_are_in_every_export_format() {
     let home = TestHome::new();
     let mut count = 0;
-    for file in session_files() {
+    for file in session_sample("export") {
         let said = said_in(&file);
         let path = file.to_str().unwrap();
         for format in FORMATS {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use pal_model::{BlockType, EntryBody, LogEntry, MessageOrigin, ModelCard, ModelCatalog, SharedText};
-use pal_testkit::session_files;
+use pal_testkit::session_sample;
 use pal_view::{Estimator, Lens, RenderOptions, Request, View, ViewScope};
 use pal_wire::{RequestRules, check_request};
 
@@ -26,7 +26,7 @@ fn lens(card: &ModelCard, scope: ViewScope) -> Lens {
 #[test]
 #[ignore = "needs sessions of other agents: PAL_TEST_DATA"]
 fn recorded_requests_are_valid_and_complete() {
-    let files = session_files();
+    let files = session_sample("requests");
     let middle = files.len() / 2;
     let (one, two) = files.split_at(middle);
     let tallies = std::thread::scope(|scope| {

@@ -2,6 +2,7 @@
 //! messages, and loses no user message and no pin. On random logs and on recorded sessions.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use pal_context::{
     ActionKind, Compaction, CompactionRange, CompactionRequest, CompactionStep, CompactionTrigger,
@@ -12,7 +13,7 @@ use pal_model::{
     IdSource, LogEntry, MessageOrigin, ModelCatalog, RequestRecord, RequestSource, ResponseId, SharedText,
     ToolUseId,
 };
-use pal_testkit::{RandomLogOptions, cases, random_log, script, session_files};
+use pal_testkit::{RandomLogOptions, cases, map_on_all_cores, random_log, script, session_sample};
 use pal_view::{View, VisibleEntry};
 use pal_wire::{BetaSet, RequestRules, check_request};
 use proptest::prelude::*;
@@ -446,47 +447,39 @@ fn hook_delays_compaction_until_the_blocking_limit() {
 /// Recorded sessions, at several points, with every method and window.
 #[test]
 fn recorded_sessions_keep_the_laws() {
-    let files = session_files();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let work = || {
+    let files = session_sample("compaction");
+    let work = |file: &PathBuf| {
         let (mut done, mut refused) = (0, 0);
-        loop {
-            let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let Some(file) = files.get(at) else { return (done, refused) };
-            let entries = pal_testkit::recorded_entries(file);
-            for (part, window) in [(4, 30_000), (2, 60_000), (1, 200_000)] {
-                let beginning = entries[..entries.len() / part].to_vec();
-                for voice in [ScriptedReply::Short, ScriptedReply::Useless] {
-                    let mut one = setting("claude-opus-4-6", beginning.clone(), window);
-                    let messages = said(&one.view);
-                    let Some(middle) = messages.get(messages.len() / 2).copied() else { continue };
-                    for reach in
-                        [CompactionRange::From(middle), CompactionRange::UpTo(middle), CompactionRange::Whole]
-                    {
-                        let order = order(reach, CompactionTrigger::Manual);
-                        let view = one.view.clone();
-                        match carried_through(&one, order.clone(), voice) {
-                            Ok(boundary) => {
-                                done += 1;
-                                let checked = check(&mut one, &order, &boundary);
-                                checked.unwrap_or_else(|error| {
-                                    panic!("{}, {window}, {reach:?}: {error}", file.display())
-                                });
-                            }
-                            Err(_) => refused += 1,
+        let entries = pal_testkit::recorded_entries(file);
+        for (part, window) in [(4, 30_000), (2, 60_000), (1, 200_000)] {
+            let beginning = entries[..entries.len() / part].to_vec();
+            for voice in [ScriptedReply::Short, ScriptedReply::Useless] {
+                let mut one = setting("claude-opus-4-6", beginning.clone(), window);
+                let messages = said(&one.view);
+                let Some(middle) = messages.get(messages.len() / 2).copied() else { continue };
+                for reach in
+                    [CompactionRange::From(middle), CompactionRange::UpTo(middle), CompactionRange::Whole]
+                {
+                    let order = order(reach, CompactionTrigger::Manual);
+                    let view = one.view.clone();
+                    match carried_through(&one, order.clone(), voice) {
+                        Ok(boundary) => {
+                            done += 1;
+                            let checked = check(&mut one, &order, &boundary);
+                            checked.unwrap_or_else(|error| {
+                                panic!("{}, {window}, {reach:?}: {error}", file.display())
+                            });
                         }
-                        one.view = view;
+                        Err(_) => refused += 1,
                     }
+                    one.view = view;
                 }
             }
         }
+        (done, refused)
     };
-    let counts: Vec<(usize, usize)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
-    });
-    let (done, refused) = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (done, refused) =
+        map_on_all_cores(&files, work).iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     println!("{} sessions: {done} compactions, {refused} refused", files.len());
     assert!(files.is_empty() || done > refused, "{done} done, {refused} refused");
 }

@@ -9,7 +9,7 @@ use pal_model::{
     BlockType, Decision, DecisionKind, EntryBody, EntryDraft, EntryId, IdSource, LogEntry, ModelCard,
     ModelCatalog, SharedText, ToolUseId,
 };
-use pal_testkit::{RandomLogOptions, cases, random_log, session_files};
+use pal_testkit::{RandomLogOptions, cases, random_log, session_sample};
 use pal_view::{View, Visibility, VisibleEntry};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -235,7 +235,7 @@ fn tail_of(branch: &[LogEntry], boundary: &LogEntry) -> Vec<LogEntry> {
 /// Every recorded session, with the usual settings, request by request.
 #[test]
 fn recorded_sessions_stay_valid_under_all_layers() {
-    let files = session_files();
+    let files = session_sample("layers");
     let (mut n_requests, mut n_acts) = (0, 0);
     let mut made: BTreeMap<String, usize> = BTreeMap::new();
     for file in &files {

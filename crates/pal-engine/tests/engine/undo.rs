@@ -4,10 +4,12 @@
 //! Not promised: on models that bind their thinking to what stands before it (§0.3), thinking that was said behind a
 //! summary is void when the summary goes, so it is not looked for there.
 
+use std::path::PathBuf;
+
 use pal_context::{CompactionRange, ContextPolicy, SummaryMethod};
 use pal_engine::CompactionResult;
 use pal_model::{EntryBody, EntryDraft, LogEntry, ModelCard, ModelCatalog};
-use pal_testkit::{RandomLogOptions, cases, random_log, recorded_entries, session_files};
+use pal_testkit::{RandomLogOptions, cases, map_on_all_cores, random_log, recorded_entries, session_sample};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -167,31 +169,23 @@ fn beginnings(entries: &[LogEntry], count: usize) -> Vec<usize> {
 
 #[test]
 fn recorded_sessions_come_back() {
-    let files = session_files();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let work = || {
+    let files = session_sample("undo");
+    let work = |file: &PathBuf| {
         let (mut tried, mut back) = (0, 0);
-        loop {
-            let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let Some(file) = files.get(at) else { return (tried, back) };
-            let entries = recorded_entries(file);
-            for end in beginnings(&entries, 3) {
-                // A window that takes every session whole, on both kinds of thinking.
-                for model in ["claude-opus-4-6", "claude-opus-5-5"] {
-                    let card = ModelCard { window: 2_000_000, ..ModelCatalog::built_in().find(model).card };
-                    let mut played = told(card, &entries[..end]);
-                    tried += 1;
-                    back += usize::from(comes_back(&mut played, CompactionRange::Whole));
-                }
+        let entries = recorded_entries(file);
+        for end in beginnings(&entries, 3) {
+            // A window that takes every session whole, on both kinds of thinking.
+            for model in ["claude-opus-4-6", "claude-opus-5-5"] {
+                let card = ModelCard { window: 2_000_000, ..ModelCatalog::built_in().find(model).card };
+                let mut played = told(card, &entries[..end]);
+                tried += 1;
+                back += usize::from(comes_back(&mut played, CompactionRange::Whole));
             }
         }
+        (tried, back)
     };
-    let counts: Vec<(usize, usize)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
-    });
-    let (tried, back) = counts.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (tried, back) =
+        map_on_all_cores(&files, work).into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     println!("{} sessions: {back} of {tried} beginnings were compacted and came back", files.len());
     assert!(back * 10 > tried * 7, "{back} of {tried}: too few were worth it");
 }

@@ -9,9 +9,9 @@ use pal_context::cache::cache_read_drop;
 use pal_eval::replay::{ReplayOptions, ReplayStep, replay_watched};
 use pal_model::{BreakCause, CacheBreak};
 use pal_sim::{CacheOutcome, PromptDifference};
-use pal_testkit::session_files;
+use pal_testkit::{map_on_all_cores, session_sample};
 
-use crate::sessions::{on_all_cores, recorded, threshold};
+use crate::sessions::{recorded, threshold};
 
 /// True if the simulator's record of a request supports a cause, given its cache reads and those of the one before.
 fn confirms(cause: &BreakCause, story: &CacheOutcome, before: u64, now: u64) -> bool {
@@ -108,8 +108,8 @@ fn recorded_cache_breaks_have_a_confirmed_cause() {
     ];
     let mut wrong = Vec::new();
     for (name, options) in policies {
-        let files: Vec<PathBuf> = session_files();
-        let all = on_all_cores(&files, |file| {
+        let files: Vec<PathBuf> = session_sample(&format!("breaks {name}"));
+        let all = map_on_all_cores(&files, |file| {
             let (mut seen, mut before) = (Seen::default(), None);
             replay_watched(&recorded(file), &options, &mut |step| look(step, &mut before, &mut seen))
                 .unwrap();

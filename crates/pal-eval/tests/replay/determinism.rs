@@ -9,13 +9,13 @@
 //! differently from a live one show up here, as the number of the first request that differs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pal_eval::replay::{RecordedSession, ReplayOptions, RestartPoint, replay_watched};
 use pal_model::Usage;
-use pal_testkit::session_files;
+use pal_testkit::{map_on_all_cores, session_files, session_sample};
 
-use crate::sessions::{cost_aware, on_all_cores, recorded, threshold};
+use crate::sessions::{cost_aware, recorded, threshold};
 
 /// Sessions that are killed before every request: at the small window each is compacted many times. The others are
 /// killed before one request in twenty, unless `PAL_REPLAY_ALL` is set.
@@ -67,7 +67,7 @@ struct Compared {
 
 fn compare(file: &Path, options: &ReplayOptions, wants_all: bool) -> Compared {
     let recorded = recorded(file);
-    let is_chosen = KILLED_BEFORE_EVERY_REQUEST.contains(&recorded.name());
+    let is_chosen = is_chosen(file);
     let restart = if wants_all || is_chosen { RestartPoint::EveryTurn } else { RestartPoint::OneIn(20) };
     let (through, compactions) = requests(&recorded, options, RestartPoint::Never);
     let mut differences = Vec::new();
@@ -84,18 +84,23 @@ fn compare(file: &Path, options: &ReplayOptions, wants_all: bool) -> Compared {
     Compared { requests: through.len(), compactions, differences }
 }
 
+fn is_chosen(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    KILLED_BEFORE_EVERY_REQUEST.contains(&&*name)
+}
+
 /// Every session under the same options: how often they were compacted, those that are killed most at least.
 fn check(label: &str, options: &ReplayOptions, compactions_least: usize) {
     let wants_all = std::env::var_os("PAL_REPLAY_ALL").is_some();
-    let files = session_files();
-    let compared = on_all_cores(&files, |file| compare(file, options, wants_all));
+    let mut files = session_sample(&format!("determinism {label}"));
+    let chosen = session_files().into_iter().filter(|file| is_chosen(file));
+    files.extend(chosen);
+    files.sort();
+    files.dedup();
+    let compared = map_on_all_cores(&files, |file| compare(file, options, wants_all));
     let requests: usize = compared.iter().map(|one| one.requests).sum();
     let compactions: usize = compared.iter().map(|one| one.compactions).sum();
     println!("{label}: {} sessions, {requests} requests, {compactions} compactions", compared.len());
-    let is_chosen = |file: &PathBuf| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        KILLED_BEFORE_EVERY_REQUEST.contains(&&*name)
-    };
     let chosen = files.iter().zip(&compared).filter(|(file, _)| is_chosen(file));
     let chosen: Vec<usize> = chosen.map(|(_, compared)| compared.compactions).collect();
     // The repository's own sessions are compacted less.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use pal_context::cost_aware::CostAwareSettings;
 use pal_eval::replay::{ReplayOptions, ReplayReport, ReplayTotals, RestartPoint, replay, replay_watched};
 use pal_model::RequestSource;
-use pal_testkit::session_files;
+use pal_testkit::{map_on_all_cores, session_files};
 
-use crate::sessions::{cost_aware, on_all_cores, recorded};
+use crate::sessions::{cost_aware, recorded};
 use crate::synthetic_sessions::Made;
 
 fn with_pings(window: Option<u64>, pings: bool) -> ReplayOptions {
@@ -102,7 +102,7 @@ fn figures_of_pings() {
     let is_claude = |file: &PathBuf| file.components().any(|part| part.as_os_str() == "claude");
     let files: Vec<PathBuf> = session_files().into_iter().filter(is_claude).collect();
     let run = |pings: bool| {
-        on_all_cores(&files, |file| replay(&recorded(file), &with_pings(Some(1_000_000), pings)).unwrap())
+        map_on_all_cores(&files, |file| replay(&recorded(file), &with_pings(Some(1_000_000), pings)).unwrap())
     };
     let (without, with) = (run(false), run(true));
     let (mut pings, mut spent) = (0, 0.0);

@@ -26,23 +26,3 @@ pub(crate) fn recorded(file: &Path) -> RecordedSession {
         pal_testkit::read_entries(file, &CardEstimator { cards: &ModelCatalog::built_in() }).unwrap(),
     )
 }
-
-/// Does something with every file, on all cores; the results are in the order of the files.
-pub(crate) fn on_all_cores<F: Sync, T: Send>(files: &[F], work: impl Fn(&F) -> T + Sync) -> Vec<T> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let worker = || {
-            let mut done = Vec::new();
-            loop {
-                let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let Some(file) = files.get(at) else { return done };
-                done.push((at, work(file)));
-            }
-        };
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, done)| done).collect()
-}
