@@ -16,6 +16,7 @@ mod memory;
 mod models;
 mod recall;
 mod replay;
+mod rm;
 mod sessions;
 mod sim;
 mod trust;
@@ -36,11 +37,12 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use dream::DreamArgs;
 pub(crate) use gc::GcArgs;
 pub(crate) use inspection::{CheckArgs, RenderArgs, TokensArgs, ViewArgs};
-pub(crate) use ledger::{BreaksArgs, CostArgs};
+pub(crate) use ledger::{BreaksArgs, CostArgs, OverviewArgs, OverviewKeyArg};
 pub(crate) use memory::{MemoryArgs, MemoryCommand, MemoryKindArg, MemoryScopeArg};
 pub(crate) use models::ModelsArgs;
 pub(crate) use recall::{McpArgs, RecallArgs};
 pub(crate) use replay::{EvalArgs, LayerArg, NotesArg, PolicyArg, ReplayArgs, ReplaySummaryArg};
+pub(crate) use rm::RmArgs;
 pub(crate) use sessions::{ExportArgs, ExportFormat, ImportArgs, SessionsArgs};
 pub(crate) use sim::{SimArgs, SpeedArg};
 pub(crate) use trust::TrustArgs;
@@ -74,6 +76,7 @@ pub(crate) enum CliCommand {
     Agents(AgentsArgs),
     Send(SendArgs),
     Acp(AcpArgs),
+    Rm(RmArgs),
     Gc(GcArgs),
     Export(ExportArgs),
     Import(ImportArgs),

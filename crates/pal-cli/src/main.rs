@@ -83,6 +83,7 @@ fn run(arguments: CliArgs, settings: &Settings, out: &mut dyn Write) -> Result<E
         CliCommand::Send(send) => commands::send(&send, settings, out),
         CliCommand::Acp(acp) => acp_host::run(&acp, arguments.settings, &arguments.agent),
         CliCommand::Sessions(sessions) => commands::sessions(&sessions, settings, out),
+        CliCommand::Rm(rm) => commands::rm(&rm, settings, out),
         CliCommand::Gc(gc) => commands::gc(&gc, settings, out),
         CliCommand::Export(export) => commands::export(&export, settings, notices, out),
         CliCommand::Import(import) => commands::import(&import, settings, out),

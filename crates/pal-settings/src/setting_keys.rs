@@ -226,6 +226,8 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("max_response_mb", SettingKind::Integer { from: 1 }, "32", TrustRequirement::Needed, "Maximum size of a response in megabytes; three times that on the wire").with_variables(&["PAL_MAX_RESPONSE_MB"]).formerly("max_answer_mb", &["PAL_MAX_ANSWER_MB"]),
     key("max_command_output_mb", SettingKind::Integer { from: 1 }, "256", TrustRequirement::UnlessLower, "Maximum output of one command on disk, in megabytes; a background command that prints more is ended").with_variables(&["PAL_MAX_COMMAND_OUTPUT_MB"]),
     key("max_outputs_mb", SettingKind::Integer { from: 1 }, "2048", TrustRequirement::UnlessLower, "Maximum size of all spilled results and command outputs, in megabytes; the oldest are removed (`pal gc`)").with_variables(&["PAL_MAX_OUTPUTS_MB"]),
+    key("keep_sessions_days", SettingKind::Integer { from: 0 }, "0", TrustRequirement::Needed, "Days without activity after which `pal gc` moves a session to the trash; 0 keeps all").with_variables(&["PAL_KEEP_SESSIONS_DAYS"]),
+    key("keep_trash_days", SettingKind::Integer { from: 0 }, "30", TrustRequirement::Needed, "Days after which `pal gc` deletes a session in the trash for good").with_variables(&["PAL_KEEP_TRASH_DAYS"]),
     key("editor", SettingKind::Text, "null", TrustRequirement::Needed, "Editor for summaries, memories and prompts").with_variables(&["VISUAL", "EDITOR"]),
     key("telemetry.enabled", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Export OpenTelemetry spans and metrics").with_variables(&["PAL_TELEMETRY"]),
     key("telemetry.endpoint", SettingKind::Url, "null", TrustRequirement::Needed, "OTLP/HTTP endpoint; unset: OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318").with_variables(&["PAL_TELEMETRY_ENDPOINT"]),

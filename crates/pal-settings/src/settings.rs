@@ -96,6 +96,8 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// Limits on outputs that are kept on disk.
     pub output_limits: OutputLimits,
+    /// Days for which sessions are kept.
+    pub retention: SessionRetention,
     /// Limits on the provider's answers besides that.
     pub response_limits: ResponseLimits,
     /// Offset of the agent's clock.
@@ -262,6 +264,15 @@ pub struct PromptSettings {
     pub is_proactive: bool,
     /// Suggests the next prompt after each turn.
     pub suggests: bool,
+}
+
+/// Days for which removed and inactive sessions are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionRetention {
+    /// Days without activity after which a session is moved to the trash; none to keep all.
+    pub inactive_days: Option<u64>,
+    /// Days after which a session in the trash is deleted.
+    pub trash_days: u64,
 }
 
 /// Limits on spilled results and outputs of commands on disk.
@@ -468,6 +479,10 @@ impl Settings {
             },
             idle_timeout: Duration::from_secs(values.count("idle_timeout_s").unwrap_or(90)),
             response_limits: response_limits(&values),
+            retention: SessionRetention {
+                inactive_days: values.count("keep_sessions_days").filter(|days| *days > 0),
+                trash_days: values.count("keep_trash_days").unwrap_or(30),
+            },
             output_limits: OutputLimits {
                 command_bytes_max: values
                     .count("max_command_output_mb")

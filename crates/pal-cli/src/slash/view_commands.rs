@@ -8,8 +8,8 @@ use pal_tui::{CommandInfo, PickerChoice, SlashOutcome};
 use super::arguments::SlashArguments;
 use super::{FrontEnd, SlashContext, pages, session_choices, with_notices};
 use crate::arguments::{
-    AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, RequestPartArg,
-    ViewArgs,
+    AgentsArgs, BreaksArgs, ConfigArgs, ContextArgs, CostArgs, ExportArgs, ExportFormat, OverviewArgs,
+    RequestPartArg, ViewArgs,
 };
 use crate::commands;
 use crate::failure::Failure;
@@ -97,7 +97,13 @@ pub(super) fn cost(context: &SlashContext<'_>, arguments: &str) -> SlashOutcome 
     }
     match context.session() {
         Ok(session) => {
-            let arguments = CostArgs { session: Some(session), requests, color: context.color(), json };
+            let arguments = CostArgs {
+                sessions: vec![session],
+                requests,
+                overview: OverviewArgs::default(),
+                color: context.color(),
+                json,
+            };
             context.print(|notices, out| commands::cost(&arguments, context.settings, notices, out))
         }
         Err(outcome) => outcome,

@@ -156,7 +156,7 @@ impl LogScan<'_> {
                 self.asked.insert(request.source.clone(), request.model.clone());
                 self.model(&request.source, &request.model);
             }
-            EntryBody::Response(response) => self.response(response),
+            EntryBody::Response(response) => self.response(response, entry.at),
             EntryBody::Decision(decision) => match &decision.kind {
                 DecisionKind::Title { title } if !title.trim().is_empty() => {
                     self.digest.title = Some(title_line(title));
@@ -175,12 +175,13 @@ impl LogScan<'_> {
     }
 
     /// Adds the usage and cost of a response, as the ledger counts them.
-    fn response(&mut self, response: &ResponseRecord) {
+    fn response(&mut self, response: &ResponseRecord, at: Timestamp) {
         let asked = self.asked.remove(&response.source).unwrap_or_default();
         let model = if response.model.is_empty() { asked } else { response.model.clone() };
         let usage = &response.usage;
         let is_reported = usage.has_prompt();
-        let cost = response.cost.or_else(|| self.cards.find(&model).card.cost(usage)).filter(|_| is_reported);
+        let cost =
+            response.cost.or_else(|| self.cards.find_at(&model, at).card.cost(usage)).filter(|_| is_reported);
         if usage.basis == UsageBasis::Simulated {
             // Simulated money is shown by itself.
             self.digest.spent.add(usage, None);
