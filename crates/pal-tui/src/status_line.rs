@@ -1,6 +1,7 @@
 //! The status line.
 
 use pal_events::AgentEvent;
+use pal_model::UsageBasis;
 use ratatui_core::text::{Line, Span};
 
 use crate::styled_text::{columns, format_tokens, sanitize_line, truncate_columns};
@@ -27,6 +28,8 @@ pub(crate) struct StatusLine {
     pub(crate) is_unreported: bool,
     /// Number of background tasks.
     pub(crate) background: usize,
+    /// True if a simulator answers: the cost is not spent.
+    pub(crate) is_simulated: bool,
 }
 
 impl StatusLine {
@@ -40,6 +43,8 @@ impl StatusLine {
             AgentEvent::Mode(mode) => self.mode = mode.to_string(),
             AgentEvent::ExchangeEnded(exchanged) => {
                 self.cost += exchanged.cost.unwrap_or(0.0);
+                self.is_simulated |=
+                    exchanged.usage.as_ref().is_some_and(|usage| usage.basis == UsageBasis::Simulated);
                 let Some(usage) = exchanged.usage.as_ref().filter(|_| exchanged.source.is_conversation())
                 else {
                     return;
@@ -101,7 +106,7 @@ impl StatusLine {
         if self.prompt_tokens > 0 {
             quiet(format!("{:.0}% cached", self.cached_tokens as f64 / self.prompt_tokens as f64 * 100.0));
         }
-        quiet(format!("${:.4}", self.cost));
+        quiet(format!("${:.4}{}", self.cost, if self.is_simulated { " simulated" } else { "" }));
         if self.background > 0 {
             quiet(format!("{} in the background", self.background));
         }
@@ -117,10 +122,11 @@ impl StatusLine {
             return format!("{}: the server reports no usage", self.model);
         }
         format!(
-            "{}: {:.0}% of the context left until compaction, ${:.4} spent",
+            "{}: {:.0}% of the context left until compaction, ${:.4} {}",
             self.model,
             (self.left() * 100.0).floor(),
-            self.cost
+            self.cost,
+            if self.is_simulated { "simulated, nothing spent" } else { "spent" }
         )
     }
 }

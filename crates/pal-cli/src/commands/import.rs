@@ -120,8 +120,10 @@ pub(crate) fn import(
         )?;
     }
     if sources.files.is_empty() {
+        let directories: Vec<String> =
+            arguments.files.iter().map(|path| path.display().to_string()).collect();
         return Err(Failure::with_hint(
-            "no session files in these directories",
+            format!("{}: no session files there", directories.join(", ")),
             "name a directory with .jsonl or .json files, such as ~/.claude/projects",
         ));
     }

@@ -102,7 +102,7 @@ fn directories_are_searched_and_other_files_left_alone() {
     let empty = home.path().join("empty");
     std::fs::create_dir_all(&empty).unwrap();
     let said = home.run(&["import", empty.to_str().unwrap()]);
-    assert!(said.code == 1 && said.err.contains("no session files"), "{}", said.err);
+    assert!(said.code == 1 && said.err.contains("empty: no session files there"), "{}", said.err);
 }
 
 #[test]

@@ -112,7 +112,11 @@ fn a_match_is_one_line_unless_more_is_wanted() {
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 5, "two sessions, two matches, the count:\n{out}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{out}");
-    assert!(out.contains("about the retry policy [31m here") && out.contains("…before"), "{out}");
+    assert!(
+        out.contains("about the retry policy [31m here")
+            && out.contains("before before  the retry policy backs off after"),
+        "{out}"
+    );
     assert!(lines[4].contains("--full"), "{out}");
     assert!(project.good(&["-C", "1", "retry"]).contains(" │ "), "context implies --full");
 }

@@ -122,7 +122,7 @@ impl CostOverview {
                 .map(|(model, requests)| format!("{} ({})", sanitize(model), group_digits(*requests)))
                 .collect();
             let text = format!(
-                "price not known for {} of {}, not in the sums: add prices to models.toml (`pal help cost`)",
+                "price not known for {} of {}, not in the sums: add prices to models.toml in pal's home",
                 requests(all.unpriced),
                 models.join(", ")
             );

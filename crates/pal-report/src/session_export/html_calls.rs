@@ -15,6 +15,8 @@ use pal_model::text::count_noun;
 const HEADING_COLUMNS_MAX: usize = 120;
 /// Lines of a result that are shown without folding.
 const OPEN_LINES_MAX: usize = 8;
+/// Lines of an edit, before and after, that are shown without folding.
+const OPEN_DIFF_LINES_MAX: usize = 60;
 /// Largest text of an edit that is compared line by line; larger ones are shown whole.
 const DIFF_BYTES_MAX: usize = 200_000;
 /// Unchanged lines around a change.
@@ -33,8 +35,10 @@ pub(super) fn write_call(
     };
     let heading = escaped(&clip_line(&format!("{} {}", call.name, call.description), HEADING_COLUMNS_MAX));
     let edits = edits_of(call);
-    // An edit is what a reader looks for; everything else is folded.
-    let open = if edits.is_empty() || call.is_error { "" } else { " open" };
+    // A short edit is what a reader looks for; everything else is folded.
+    let lines: usize =
+        edits.iter().map(|(before, after)| before.lines().count() + after.lines().count()).sum();
+    let open = if lines == 0 || lines > OPEN_DIFF_LINES_MAX || call.is_error { "" } else { " open" };
     writeln!(out, "<details{class}{open}><summary>{heading}{state}</summary>")?;
     if edits.is_empty() {
         writeln!(out, "<pre>{}</pre>", escaped(&input_text(call)))?;
