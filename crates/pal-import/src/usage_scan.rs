@@ -18,6 +18,9 @@ use crate::import_step::{ImportStep, ParsedSession, StepAction};
 use crate::session_format::{SessionFormat, detect};
 use crate::{copilot, gemini, mini_swe_agent, pi};
 
+/// Units of an estimate in a token.
+const ESTIMATE_UNIT: u32 = 1_024;
+
 /// One response of a session: tokens, time and how far the counts can be trusted.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct UsageRow {
@@ -41,7 +44,7 @@ pub struct UsageRow {
     pub written_1h: u32,
     /// Output tokens as recorded.
     pub output: u32,
-    /// Estimated tokens of the content, if the response is not known to be complete.
+    /// Estimated tokens of the content in units of 1/1,024, if the response is not known to be complete.
     pub estimate: u32,
     /// Tokens of the recorded cache break.
     pub break_tokens: u32,
@@ -106,14 +109,25 @@ pub const RECORDED_CAUSES: [&str; 20] = [
 impl UsageRow {
     /// Output tokens: as recorded, or estimated from the content where the transcript has only a placeholder.
     pub fn output_tokens(&self) -> u64 {
-        if self.is_estimated() { u64::from(self.estimate) } else { u64::from(self.output) }
+        if self.is_estimated() { self.estimated_tokens() } else { u64::from(self.output) }
+    }
+
+    /// Tokens that the content needs by estimate.
+    fn estimated_tokens(&self) -> u64 {
+        u64::from(self.estimate / ESTIMATE_UNIT)
+    }
+
+    /// Adds to the estimate of the content; fractions count, since a response has many small parts.
+    fn add_estimate(&mut self, tokens: f64) {
+        let units = (tokens.max(0.0) * f64::from(ESTIMATE_UNIT)).min(f64::from(u32::MAX));
+        self.estimate = self.estimate.saturating_add(units as u32);
     }
 
     /// Returns true if the recorded output count is a placeholder: far below what the content needs.
     pub fn is_estimated(&self) -> bool {
         const DIFFERENCE_MIN: u64 = 50;
         let enough = u64::from(self.output) * 2 + DIFFERENCE_MIN;
-        !self.flags.has(UsageFlags::COMPLETE) && self.has_prompt() && u64::from(self.estimate) > enough
+        !self.flags.has(UsageFlags::COMPLETE) && self.has_prompt() && self.estimated_tokens() > enough
     }
 
     /// Returns true if the prompt size was reported.
@@ -306,7 +320,7 @@ impl UsageScan {
     ) -> Option<UsageRow> {
         let StepAction::Response { response, model, usage, stop_reason } = &step.act else { return None };
         let session = self.foreign_id.clone().unwrap_or_default();
-        let estimated = contents.get(response.as_ref()).copied().unwrap_or(0.0).max(0.0);
+        let estimated = contents.get(response.as_ref()).copied().unwrap_or(0.0);
         let mut row = UsageRow {
             key: match session.is_empty() {
                 true => 0,
@@ -314,9 +328,9 @@ impl UsageScan {
             },
             at_ms: step.at.map_or(0, Timestamp::milliseconds),
             model: self.model_index(model),
-            estimate: estimated.min(f64::from(u32::MAX)) as u32,
             ..UsageRow::default()
         };
+        row.add_estimate(estimated);
         row.flags.set(UsageFlags::COMPLETE, stop_reason.is_some());
         row.flags.set(UsageFlags::AFTER_CHANGE, is_changed);
         row.set_tokens(usage);

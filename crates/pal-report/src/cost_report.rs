@@ -87,7 +87,7 @@ impl CostPage<'_> {
             Some(cost) => format!("{} for {requests}", format_usd(cost)),
             None if all.requests == 0 => String::from("no requests"),
             None if all.requests == all.unreported => format!("{requests}; usage not reported"),
-            None => format!("{requests}; price unknown"),
+            None => format!("{requests}; price not known"),
         }
     }
 

@@ -81,13 +81,15 @@ pub fn may_be_session(path: &Path) -> bool {
     matches!(ending, Some("jsonl" | "json")) && name != "log.rescued.jsonl" && !name.starts_with('.')
 }
 
-/// Directories inside session directories that hold results, outputs and memories.
+/// Returns true for directories in which no sessions are: results and outputs beside a log of pal, and what tools keep for
+/// themselves.
 fn is_no_session_directory(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    matches!(
-        name,
-        "tool-results" | "outputs" | "background" | "memory" | "requests" | "node_modules" | ".git"
-    )
+    match name {
+        "node_modules" | ".git" => true,
+        "tool-results" | "outputs" | "background" | "requests" => path.with_file_name("log.jsonl").is_file(),
+        _ => false,
+    }
 }
 
 /// Files that match a pattern with `*`, `?`, `**` and `[…]`, sorted; directories that match count with all their files.
@@ -150,8 +152,15 @@ mod tests {
     fn patterns_and_directories_name_session_files() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        for name in ["a/one.jsonl", "a/b/two.json", "a/notes.md", "c/three.jsonl", "c/tool-results/four.json"]
-        {
+        let made = [
+            "a/one.jsonl",
+            "a/b/two.json",
+            "a/notes.md",
+            "c/log.jsonl",
+            "c/tool-results/4.json",
+            "outputs/x.json",
+        ];
+        for name in made {
             let path = root.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "{}").unwrap();
@@ -159,11 +168,14 @@ mod tests {
         let names = |files: Vec<PathBuf>| -> Vec<String> {
             files.iter().map(|file| file.strip_prefix(root).unwrap().display().to_string()).collect()
         };
-        assert_eq!(names(list_session_files(root)), ["a/b/two.json", "a/one.jsonl", "c/three.jsonl"]);
+        assert_eq!(
+            names(list_session_files(root)),
+            ["a/b/two.json", "a/one.jsonl", "c/log.jsonl", "outputs/x.json"]
+        );
         let expand =
             |pattern: &str| names(expand_pattern(&root.join(pattern).display().to_string()).unwrap());
-        assert_eq!(expand("*/*.jsonl"), ["a/one.jsonl", "c/three.jsonl"]);
-        assert_eq!(expand("**/*.json"), ["a/b/two.json", "c/tool-results/four.json"]);
+        assert_eq!(expand("*/*.jsonl"), ["a/one.jsonl", "c/log.jsonl"]);
+        assert_eq!(expand("**/*.json"), ["a/b/two.json", "c/tool-results/4.json", "outputs/x.json"]);
         assert_eq!(expand("[ab]"), ["a/b/two.json", "a/one.jsonl"], "a directory counts with its files");
         assert!(expand_pattern(&root.join("[").display().to_string()).is_err());
     }

@@ -74,7 +74,9 @@ impl ImportSources {
             arguments.files.iter().partition(|path| path.is_dir());
         files.dedup();
         let named = files.len();
+        // A transcript of a subagent alone is no conversation; its session refers to it.
         let found = folders.into_iter().flat_map(|folder| list_session_files(folder));
+        let found = found.filter(|file| !is_subagent_file(file));
         ImportSources { files: files.into_iter().cloned().chain(found).collect(), named }
     }
 }
@@ -352,6 +354,13 @@ fn print(file: &Path, done: &FileImport, out: &mut dyn Write) -> Result<(), Fail
         table.write(auto_style(), out)?;
     }
     print_bad_lines("", report, out)?;
+    if report.estimated_outputs > 0 {
+        let responses = count_noun(report.estimated_outputs as usize, "response");
+        writeln!(
+            out,
+            "output tokens of {responses} are estimated: the transcript has only a placeholder for them"
+        )?;
+    }
     match stored {
         StoredImport::New(path) | StoredImport::Beside { log: path, .. } => {
             writeln!(out, "log: {}", path.display())?

@@ -103,8 +103,7 @@ fn read_record(
     }
     row.flags.set(UsageFlags::COMPLETE, is_complete);
     if !is_complete && let Some(content) = content {
-        let tokens = content_blocks::estimate(content, &model, measure).max(0.0);
-        row.estimate = row.estimate.saturating_add(tokens.min(1e9) as u32);
+        row.add_estimate(content_blocks::estimate(content, &model, measure));
     }
     if usage.iterations.is_some() {
         let row = scan.rows[at];

@@ -72,7 +72,8 @@ fn read_response(scan: &mut UsageScan, response: &ResponseRecord, at: Timestamp)
     row.flags.set(UsageFlags::COMPLETE, response.usage.basis != UsageBasis::Estimated);
     if response.usage.basis == UsageBasis::Estimated {
         // The importer replaced a placeholder, which the log no longer has.
-        row.estimate = std::mem::take(&mut row.output);
+        let tokens = std::mem::take(&mut row.output);
+        row.add_estimate(f64::from(tokens));
     }
     if is_conversation {
         row.flags.set(UsageFlags::AFTER_CHANGE, std::mem::take(&mut scan.progress.is_changed));

@@ -261,7 +261,7 @@ pub(super) fn closing_lines(transcript: &SessionTranscript<'_>) -> Vec<String> {
     let all = &ledger.all;
     let mut lines = Vec::new();
     let requests = count_noun(all.requests as usize, "request");
-    lines.push(all.known_cost().map_or(format!("{requests}; price unknown"), |cost| {
+    lines.push(all.known_cost().map_or(format!("{requests}; price not known"), |cost| {
         format!("{} for {requests}{}", format_usd(cost), cost_remark(transcript))
     }));
     if let Some(share) = all.share_read() {

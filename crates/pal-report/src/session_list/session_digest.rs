@@ -41,6 +41,8 @@ pub struct SessionDigest {
     pub model: Option<SmolStr>,
     /// Responses of the simulator.
     pub simulated: u64,
+    /// Responses whose output tokens are estimated, because their transcript has only a placeholder.
+    pub estimated: u64,
     /// Simulated cost in US dollars; not part of `spent`.
     pub simulated_cost: f64,
     /// Usage and cost; the cost counts only if some price is known.
@@ -191,6 +193,7 @@ impl LogScan<'_> {
             return;
         }
         self.digest.spent.add(usage, cost);
+        self.digest.estimated += u64::from(usage.basis == UsageBasis::Estimated);
         self.digest.priced += u64::from(cost.is_some());
         self.digest.unpriced += u64::from(is_reported && cost.is_none());
         self.model(&response.source, &model);
