@@ -135,6 +135,7 @@ impl AgentWorld {
                 rules,
                 asker: None,
                 begins_planning: false,
+                allows_bypass: true,
             },
             hooks: settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
             tools: ToolOptions {
@@ -161,6 +162,7 @@ impl AgentWorld {
                 parent: None,
                 teammate_command: None,
                 progress_every: None,
+                definitions: Vec::new(),
             },
             memory: self.memory_options(&settings),
             background: BackgroundOptions {

@@ -105,6 +105,8 @@ pub struct PermissionOptions {
     pub asker: Option<PermissionAsker>,
     /// True to start in plan mode.
     pub begins_planning: bool,
+    /// False to refuse the mode bypass, from every source.
+    pub allows_bypass: bool,
 }
 
 /// Tools of an agent.
@@ -139,6 +141,8 @@ pub struct SubagentOptions {
     pub teammate_command: Option<TeammateCommand>,
     /// Interval of progress lines for running subagents (§8.6); none for never.
     pub progress_every: Option<Duration>,
+    /// Definitions of agents that were given with the options; they beat those of files.
+    pub definitions: Vec<pal_tools::AgentDefinition>,
 }
 
 /// Memory of an agent.

@@ -51,6 +51,8 @@ pub(crate) struct PermissionChecker {
     pub(crate) announced_mode: PermissionMode,
     /// Calls denied since the prompt.
     pub(crate) denials: Vec<ToolDenial>,
+    /// Whether the mode bypass may be chosen.
+    pub(crate) allows_bypass: bool,
 }
 
 /// Judgement of a call.
@@ -86,6 +88,7 @@ impl PermissionChecker {
             confines_all: options.tools.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_for_all),
             announced_mode: mode,
             denials: Vec::new(),
+            allows_bypass: options.permissions.allows_bypass,
         };
         // A mode chosen for this run overrides the saved one.
         if let Some(saved) = saved_mode.filter(|_| !options.permissions.is_mode_chosen) {
@@ -120,6 +123,9 @@ impl PermissionChecker {
 
     /// Sets the mode chosen by the user.
     pub(crate) fn choose_mode(&mut self, mode: PermissionMode) {
+        if mode == PermissionMode::Bypass && !self.allows_bypass {
+            return;
+        }
         self.mode = mode;
         // Planning returns to the previous mode.
         if mode != PermissionMode::Plan {

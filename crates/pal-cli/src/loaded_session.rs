@@ -13,7 +13,7 @@ use pal_view::{CardEstimator, Estimator, Lens, ViewScope};
 use crate::failure::Failure;
 use crate::notices::{Notices, print_notice};
 use crate::progress::ReadingLog;
-use crate::settings::{EstimatorSetting, Settings};
+use crate::settings::{EstimatorSetting, Settings, full_model_name};
 
 /// Files above this size are rejected.
 const BYTES_MAX: u64 = 2 << 30;
@@ -242,7 +242,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// The card of a model; adds a notice if the model is unknown or deprecated.
 pub(crate) fn card(settings: &Settings, model: &str, notices: &Notices) -> ModelCard {
-    let found = settings.cards.find(model);
+    let found = settings.cards.find(&full_model_name(model, settings));
     if let Some(notice) = found.notice {
         notices.add(notice);
     }

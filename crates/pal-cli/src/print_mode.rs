@@ -48,7 +48,8 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
         return Err(Failure::usage_error(what, hint));
     }
     // `--plain` works through a pipe, too.
-    let is_terminal = args.plain || (is_sentence(args) && terminal::is_interactive());
+    let is_prompt = is_sentence(args) || (!args.is_print && terminal::is_interactive() && ask_prompt(args)?);
+    let is_terminal = args.plain || (is_prompt && terminal::is_interactive());
     if !args.is_print && is_terminal {
         return terminal::run_terminal(args, settings);
     }
@@ -84,6 +85,24 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
 /// Whether the typed text is a prompt: a single word is more likely a mistyped command.
 fn is_sentence(args: &AgentArgs) -> bool {
     args.prompt.as_ref().is_none_or(|prompt| prompt.trim().contains(char::is_whitespace))
+}
+
+/// Asks whether a single word is a prompt; it may be a mistyped command.
+fn ask_prompt(args: &AgentArgs) -> Result<bool, Failure> {
+    let word = args.prompt.as_deref().unwrap_or_default();
+    let command = CliArgs::command();
+    let names: Vec<&str> = command.get_subcommands().map(|command| command.get_name()).collect();
+    let near =
+        closest_word(word, &names).map_or(String::new(), |near| format!(" (did you mean `pal {near}`?)"));
+    eprint!(
+        "`{}` is no command{near}. Send it to the agent as a prompt? [y/N] ",
+        pal_report::clip_line(word, 40)
+    );
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::new(format!("standard input: {error}")))?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 /// The typed prompt followed by piped input, or messages on standard input.

@@ -107,6 +107,9 @@ impl SessionHooks {
         context: &HookContext<'_>,
         cancel: &CancelToken,
     ) -> HookAnswer {
+        if let Some(why) = &command.unsupported {
+            return HookAnswer::unsupported(event, why);
+        }
         let spec = CommandSpec {
             program: self.program(command, context.directory),
             input: CommandInput::Bytes(input.as_bytes().to_vec()),

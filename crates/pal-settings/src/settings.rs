@@ -12,10 +12,12 @@ use smol_str::SmolStr;
 use crate::error::SettingsError;
 use crate::kill_switches::{KillSwitch, KillSwitches};
 use crate::mcp_settings::{McpSettings, ProjectSettings};
-use crate::resolve::{SettingEntry, resolve};
+use crate::resolve::{Resolution, SettingEntry, resolve};
 use crate::setting_values::{SettingValues, threshold};
 use crate::sources::{ResolvedSetting, SettingsInput, SettingsSource};
+use crate::stored_keys::StoredKeys;
 use crate::telemetry_settings::{LogSettings, TelemetrySettings};
+use crate::trust::ProjectTrust;
 
 /// All settings, resolved.
 #[derive(Clone)]
@@ -58,6 +60,12 @@ pub struct Settings {
     pub endpoints: ProviderEndpoints,
     /// Keys of providers.
     pub secrets: ProviderSecrets,
+    /// The provider of the model, if one is chosen.
+    pub provider: Option<SmolStr>,
+    /// Environment variables for this program and everything that it starts.
+    pub variables: BTreeMap<String, String>,
+    /// Files of other agents that were read.
+    pub imported: ImportedSettings,
     /// Permission mode and rules.
     pub permissions: PermissionSettings,
     /// The fence around shell commands.
@@ -175,6 +183,10 @@ pub struct VertexSettings {
 pub struct ProviderSecrets {
     /// The key for Claude.
     pub anthropic_api_key: Option<SecretString>,
+    /// The key for Claude that `pal login` stored; a variable goes before it.
+    pub stored_anthropic_key: Option<SecretString>,
+    /// A command that prints the key for Claude.
+    pub api_key_helper: Option<String>,
     /// A bearer token in its place.
     pub anthropic_auth_token: Option<SecretString>,
     /// The key for GPT.
@@ -204,6 +216,17 @@ pub struct PermissionSettings {
     pub deny: Vec<ResolvedSetting<String>>,
     /// Directories besides the project that sessions may work in.
     pub directories: Vec<PathBuf>,
+    /// Source that forbids the mode bypass, if any.
+    pub bypass_forbidden_by: Option<String>,
+}
+
+/// Settings files of other agents.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ImportedSettings {
+    /// Files that were read.
+    pub files: Vec<PathBuf>,
+    /// Notices about parts without effect here, one for each file.
+    pub unused: Vec<String>,
 }
 
 /// The fence around shell commands.
@@ -358,13 +381,18 @@ pub struct GitSettings {
 impl Settings {
     /// Reads all places.
     pub fn read(sources: SettingsInput) -> Result<Settings, SettingsError> {
-        let (entries, mut warnings) = resolve(&sources)?;
+        let Resolution { mut entries, mut warnings, unused, imported, trust } = resolve(&sources)?;
+        let stored = sources.home.as_deref().map(StoredKeys::read).transpose()?.unwrap_or_default();
+        stored.show_in(&mut entries, sources.home.as_deref());
         let user_home = sources.user_home();
         let values = SettingValues { entries: &entries, home: user_home.as_deref() };
         let (window, thresholds) = windows(&values);
         let switches = KillSwitches::new(values.items("disabled"), sources.home.as_deref());
         let hooks = hooks(&values, &mut warnings);
         let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
+        // The key of another server must not go to OpenAI, nor the other way round.
+        let openai_variable = values.text("openai.key_variable");
+        let openai_key = secret(openai_variable.as_deref().unwrap_or("OPENAI_API_KEY"));
         // Other programs read these as well: what is wrong with one must not matter before it is used.
         let common = |name: &str| {
             sources.variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -419,8 +447,10 @@ impl Settings {
             },
             secrets: ProviderSecrets {
                 anthropic_api_key: secret("ANTHROPIC_API_KEY"),
+                stored_anthropic_key: stored.anthropic,
+                api_key_helper: values.text("api_key_helper"),
                 anthropic_auth_token: secret("ANTHROPIC_AUTH_TOKEN"),
-                openai_api_key: secret("OPENAI_API_KEY"),
+                openai_api_key: openai_key.or(stored.openai.filter(|_| openai_variable.is_none())),
                 aws_access_key_id: secret("AWS_ACCESS_KEY_ID"),
                 aws_secret_access_key: secret("AWS_SECRET_ACCESS_KEY"),
                 aws_session_token: secret("AWS_SESSION_TOKEN"),
@@ -435,7 +465,14 @@ impl Settings {
             secret_variables: values.texts("secret_variables"),
             hooks,
             mcp: McpSettings::new(&values),
-            project: ProjectSettings::new(&sources, &values),
+            project: ProjectSettings {
+                top: sources.project.clone(),
+                is_trusted: trust == ProjectTrust::Yes,
+                trust,
+            },
+            imported: ImportedSettings { files: imported, unused },
+            variables: values.texts_by_name("env"),
+            provider: values.text("provider").map(SmolStr::from),
             spending: spending(&values),
             estimator: match values.text("estimator").as_deref() {
                 Some("classic") => EstimatorSetting::Classic,
@@ -548,6 +585,8 @@ fn permissions(values: &SettingValues<'_>) -> PermissionSettings {
         ask: values.items("permissions.ask"),
         deny: values.items("permissions.deny"),
         directories: values.paths("permissions.directories"),
+        bypass_forbidden_by: (!values.is_on("permissions.allow_bypass"))
+            .then(|| values.origin("permissions.allow_bypass").map(ToString::to_string).unwrap_or_default()),
     }
 }
 
@@ -608,13 +647,11 @@ fn hooks(
 ) -> Vec<ResolvedSetting<pal_hooks::HookConfig>> {
     let mut hooks = Vec::new();
     for part in values.parts("hooks").iter().filter(|part| part.origin.place != SettingsSource::Default) {
-        match pal_hooks::HookConfig::parse(&part.value) {
-            Ok(config) => {
-                warnings.extend(config.notices.iter().map(|notice| format!("{}: {notice}", part.origin)));
-                hooks.push(ResolvedSetting { value: config, origin: part.origin.clone() });
-            }
-            Err(wanted) => warnings.push(format!("{}: hooks want {wanted}", part.origin)),
-        }
+        // Our own files are checked before; hooks of another agent that are not understood stand guard.
+        let config = pal_hooks::HookConfig::parse(&part.value);
+        let config = config.unwrap_or_else(|_| pal_hooks::HookConfig::parse_guarded(&part.value));
+        warnings.extend(config.notices.iter().map(|notice| format!("{}: {notice}", part.origin)));
+        hooks.push(ResolvedSetting { value: config, origin: part.origin.clone() });
     }
     hooks
 }

@@ -6,13 +6,17 @@ use clap::{Args, ValueEnum};
 use pal_settings::FlagSetting;
 use serde_json::{Value, json};
 
-use super::ProviderArg;
+use super::{CompatibilityArgs, ProviderArg};
+use crate::failure::Failure;
 
 /// A prompt for the agent, and how to run it.
 #[derive(Args, Clone)]
 pub(crate) struct AgentArgs {
-    /// Prompt for the agent; piped input is appended to it
+    /// Prompt for the agent, one or more words; piped input is appended to it
     #[arg(value_name = "PROMPT")]
+    pub(crate) words: Vec<String>,
+    /// The words of the prompt as one text.
+    #[arg(skip)]
     pub(crate) prompt: Option<String>,
     /// Run without questions, print the answer and exit
     #[arg(short = 'p', long = "print", help_heading = "Agent")]
@@ -38,6 +42,8 @@ pub(crate) struct AgentArgs {
     pub(crate) permissions: PermissionArgs,
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
+    #[command(flatten)]
+    pub(crate) compatibility: CompatibilityArgs,
 }
 
 /// Formats of input and output.
@@ -190,14 +196,49 @@ impl PermissionModeArg {
 }
 
 impl AgentArgs {
+    /// Joins the words of the prompt.
+    pub(crate) fn join_prompt(&mut self) {
+        self.prompt = (!self.words.is_empty()).then(|| self.words.join(" "));
+    }
+
+    /// Reads the files of system prompts.
+    pub(crate) fn read_prompt_files(&mut self) -> Result<(), Failure> {
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => {
+                    Failure::usage_error(format!("{}: it is not text", path.display()), "give a text file")
+                }
+                _ => Failure::of_file(path, &error),
+            })
+        };
+        if let Some(path) = &self.compatibility.system_prompt_file {
+            self.model.system_prompt = Some(read(path)?);
+        }
+        if let Some(path) = &self.compatibility.append_system_prompt_file {
+            self.model.append_system_prompt = Some(read(path)?);
+        }
+        Ok(())
+    }
+
     /// Settings that flags give. They override settings files except the managed one.
     pub(crate) fn settings(&self) -> Vec<FlagSetting> {
         let set = |flag: &str, key: &'static str, value: Option<Value>| {
             value.map(|value| FlagSetting { flag: flag.to_owned(), key, value })
         };
         let (limits, permissions) = (&self.limits, &self.permissions);
+        let compatibility = &self.compatibility;
         let mode = permissions.permission_mode.map(|mode| json!(mode.name()));
+        let is_bypass = compatibility.dangerously_skip_permissions;
+        let effort = compatibility.effort.map(|effort| json!(effort.name()));
+        let log = compatibility.debug.as_ref().map(|filter| json!(filter));
+        let home = pal_store::home_from_environment();
+        let log_file =
+            home.filter(|_| log.is_some() && !self.is_print).map(|home| json!(home.join("debug.log")));
         let all = [
+            set("--dangerously-skip-permissions", "permissions.mode", is_bypass.then(|| json!("bypass"))),
+            set("--effort", "effort", effort),
+            set("--debug", "log", log),
+            set("--debug", "log_file", log_file),
             set("--max-turns", "max_turns", limits.max_turns.map(|most| json!(most))),
             set("--max-cost-usd", "max_cost_usd", limits.max_cost_usd.map(|most| json!(most))),
             set("--max-tokens-total", "max_tokens_total", limits.max_tokens_total.map(|most| json!(most))),
@@ -305,7 +346,7 @@ mod tests {
     use crate::arguments::{CliArgs, CliCommand};
 
     fn parsed(arguments: &[&str]) -> CliArgs {
-        CliArgs::try_parse_from([&["pal"], arguments].concat()).unwrap()
+        CliArgs::try_parse_from([&["pal"], arguments].concat()).unwrap().with_prompt()
     }
 
     #[test]
@@ -322,7 +363,9 @@ mod tests {
         }
         assert!(matches!(parsed(&["cost"]).command, Some(CliCommand::Cost(_))));
         assert!(parsed(&["-p"]).agent.prompt.is_none());
-        assert!(CliArgs::try_parse_from(["pal", "-p", "one", "two"]).is_err(), "words need quotes");
+        let unquoted = parsed(&["-p", "show", "me", "the", "cost", "--verbose"]);
+        assert!(unquoted.command.is_none() && unquoted.agent.output.verbose);
+        assert_eq!(unquoted.agent.prompt.as_deref(), Some("show me the cost"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Arguments of `pal recall` and `pal mcp`.
+//! Arguments of `pal recall`.
 
 use std::path::PathBuf;
 
@@ -40,22 +40,4 @@ pub(crate) struct RecallArgs {
     /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Serve memory and recall to other agents, over the Model Context Protocol on standard input and output
-///
-/// Any MCP client can search, read and write the memories of a project and search its sessions. Clients start the server
-/// themselves; docs/mcp.md shows how to configure them. Every memory written this way is versioned, names the program that
-/// wrote it, and has its secrets masked.
-#[derive(Args)]
-#[command(
-    after_help = "Examples:\n  claude mcp add palimpsest -- pal mcp\n  codex mcp add palimpsest -- pal mcp --project ~/src/thing\n  pal mcp --read-only                         no writing tools"
-)]
-pub(crate) struct McpArgs {
-    /// Directory of the project (default: the current directory)
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) project: Option<PathBuf>,
-    /// Offer no tools that write
-    #[arg(long)]
-    pub(crate) read_only: bool,
 }

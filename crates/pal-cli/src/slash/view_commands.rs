@@ -143,7 +143,7 @@ pub(super) fn config(context: &SlashContext<'_>, arguments: &str) -> SlashOutcom
     if let Err(problem) = words.finish() {
         return context.usage(&problem);
     }
-    let arguments = ConfigArgs { key, color: context.color(), json };
+    let arguments = ConfigArgs { command: None, key, color: context.color(), json };
     context.print(|notices, out| commands::config(&arguments, context.settings, notices, out))
 }
 

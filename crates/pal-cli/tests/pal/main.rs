@@ -25,9 +25,11 @@ mod recall;
 mod replay;
 mod resume;
 mod sessions;
+mod setup;
 mod simulator;
 mod stored_context;
 mod stored_session;
 #[cfg(feature = "otel")]
 mod telemetry;
 mod view;
+mod wrong_input;
