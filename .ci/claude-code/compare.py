@@ -123,10 +123,12 @@ SETUPS = [
         edit("{project}/docs/b.txt"),
         read("{home}/notes/n.txt"),
     ]),
-    ("paths of the project's file", {"project": {"permissions": {"allow": ["Edit(/docs/**)", "Write(./made/**)"], "deny": ["Read(/secret/**)"]}}}, [
+    ("paths of the project's file", {"project": {"permissions": {"allow": ["Edit(/docs/**)", "Write(./made/**)", "Edit(./dotted/**)", "Write(plain/**)"], "deny": ["Read(/secret/**)"]}}}, [
         edit("{project}/docs/b.txt"),
         edit("{project}/src/a.txt"),
         write("{project}/made/new.txt"),
+        write("{project}/dotted/new.txt"),
+        write("{project}/plain/new.txt"),
         write("{project}/src/new.txt"),
         read("{project}/secret/key.txt"),
     ]),

@@ -70,20 +70,23 @@ fn settings_sources(list: &str) -> Result<Vec<SettingsSource>, Failure> {
 
 /// Full name of a model: an alias stands for the newest model of its family, or for the one that a variable names.
 pub(crate) fn full_model_name(name: &str, settings: &Settings) -> String {
-    // Claude Code marks a wide window in the name; here it is part of the model card.
-    let plain = name.trim().trim_end_matches("[1m]");
+    // The mark of a wide window stays with the name.
+    let (plain, window) = match name.trim().strip_suffix("[1m]") {
+        Some(plain) => (plain, "[1m]"),
+        None => (name.trim(), ""),
+    };
     let family = match plain.to_ascii_lowercase().as_str() {
         "default" => return pal_settings::DEFAULT_MODEL.to_owned(),
         "best" | "opusplan" => String::from("opus"),
         family @ ("opus" | "sonnet" | "haiku") => family.to_owned(),
-        _ => return plain.to_owned(),
+        _ => return name.trim().to_owned(),
     };
     let chosen = variable(&format!("ANTHROPIC_DEFAULT_{}_MODEL", family.to_ascii_uppercase()));
     if let Some(chosen) = chosen.filter(|chosen| !chosen.trim().is_empty()) {
         return chosen.trim().to_owned();
     }
     let of_family = settings.cards.names().filter(|known| known.split('-').any(|word| word == family));
-    of_family.last().map_or_else(|| plain.to_owned(), str::to_owned)
+    of_family.last().map_or_else(|| name.trim().to_owned(), |full| format!("{full}{window}"))
 }
 
 /// Rejects a home directory that another user owns or can write to, before anything in it is read.
@@ -134,10 +137,8 @@ mod tests {
     fn aliases_name_the_newest_of_a_family() {
         let settings = Settings::read(SettingsInput::default()).unwrap();
         let full = |name: &str| full_model_name(name, &settings);
-        assert_eq!(
-            (full("opus"), full("best"), full("OPUS[1m]")),
-            (full("claude-opus-5-5"), full("opus"), full("opus"))
-        );
+        assert_eq!((full("opus").as_str(), full("best")), ("claude-opus-5-5", full("opus")));
+        assert_eq!((full("OPUS[1m]").as_str(), full("m[1m]").as_str()), ("claude-opus-5-5[1m]", "m[1m]"));
         assert!(full("sonnet").starts_with("claude-sonnet-") && full("haiku").starts_with("claude-haiku-"));
         assert_eq!((full("gpt-6-sol").as_str(), full("my-model").as_str()), ("gpt-6-sol", "my-model"));
     }

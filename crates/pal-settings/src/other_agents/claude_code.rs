@@ -160,7 +160,11 @@ impl ClaudeReader<'_> {
                 self.push("status_line", value.get("command").cloned().unwrap_or(Value::Null), name)
             }
             "apiKeyHelper" => self.push("api_key_helper", value.clone(), name),
-            "cleanupPeriodDays" => self.push("retention_days", value.clone(), name),
+            // There, 0 keeps no transcripts; here it keeps all.
+            "cleanupPeriodDays" if value.as_u64() == Some(0) => {
+                self.taken.unused.push(String::from("cleanupPeriodDays = 0 (sessions are saved)"));
+            }
+            "cleanupPeriodDays" => self.push("keep_sessions_days", value.clone(), name),
             "editorMode" => self.push_quietly("editor_mode", value, name),
             "theme" => self.push_quietly("theme", value, name),
             "autoCompactEnabled" => self.push("auto_compact", value.clone(), name),
@@ -299,7 +303,11 @@ impl ClaudeReader<'_> {
         for item in items {
             let text = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
             let (translated, warning) = translate_rule(&text, effect, self.roots());
-            self.taken.warnings.extend(warning.map(|warning| format!("{origin}: {warning}")));
+            match effect {
+                // Without it there are more questions; that is no danger.
+                RuleEffect::Allow => self.taken.unused.extend(warning),
+                _ => self.taken.warnings.extend(warning.map(|warning| format!("{origin}: {warning}"))),
+            }
             if text.trim_start().starts_with("mcp__*") && effect == RuleEffect::Deny {
                 self.taken.push("disabled", json!(["mcp"]), &origin, theirs);
             }

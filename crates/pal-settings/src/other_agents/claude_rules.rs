@@ -25,6 +25,9 @@ pub(super) struct RuleRoots<'a> {
 const PATH_TOOLS: &[&str] =
     &["Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "NotebookRead", "Grep", "Glob", "LS"];
 
+/// Tools whose allow rules with a path have no effect in Claude Code.
+const EDITORS: &[&str] = &["Write", "MultiEdit", "NotebookEdit"];
+
 /// Tools of Claude Code that have another name here.
 const RENAMED: &[(&str, &str)] = &[
     ("Task", "Agent"),
@@ -87,6 +90,10 @@ pub(super) fn translate_rule(
             .collect(),
         Some(inside) => vec![format!("{tool}({inside})")],
     };
+    if effect == RuleEffect::Allow && inside.is_some_and(|inside| inside != "*") && EDITORS.contains(&tool) {
+        let why = "Claude Code compares paths only with rules for Edit";
+        return (Vec::new(), Some(format!("allow rule `{rule}` is not used: {why}")));
+    }
     let wrong = candidates.iter().find_map(|rule| rule.parse::<PermissionRule>().err());
     match (wrong, effect) {
         (None, _) => (candidates, None),
@@ -190,6 +197,9 @@ mod tests {
             ("Read(../other/**)", Deny, &["Read(//work/other/**)"]),
             ("WebFetch(domain:example.com)", Allow, &["WebFetch(domain:example.com)"]),
             ("mcp__github__*", Deny, &["mcp__github"]),
+            ("Write(src/**)", Allow, &[]),
+            ("Write(src/**)", Deny, &["Write(src/**)"]),
+            ("Write", Allow, &["Write"]),
             ("Task", Deny, &["Agent"]),
             ("TodoWrite", Allow, &["Todo"]),
             ("Future(x:y)", Deny, &["Future"]),

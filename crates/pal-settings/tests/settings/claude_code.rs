@@ -82,7 +82,7 @@ fn a_users_file_has_the_same_meaning() {
     let [unused] = settings.imported.unused.as_slice() else { panic!("{:?}", settings.imported) };
     assert!(unused.contains("enabledPlugins") && !unused.contains("spinner"), "{unused}");
     let warned = settings.warnings.join("\n");
-    assert!(warned.contains("Future(x)") && warned.contains("Tool(with:params)"), "{warned}");
+    assert!(unused.contains("Future(x)") && warned.contains("Tool(with:params)"), "{unused}\n{warned}");
 }
 
 #[test]
