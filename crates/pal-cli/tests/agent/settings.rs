@@ -221,3 +221,31 @@ fn a_setup_of_claude_code_guards_and_allows() {
     let said = world.command(&["config", "permissions.allow"]).output().unwrap();
     assert!(String::from_utf8_lossy(&said.stdout).contains("of-project"));
 }
+
+#[test]
+fn tools_agents_prompts_and_effort_are_given_as_in_claude_code() {
+    let world = TestWorld::new(caller(Vec::new()));
+    world.file("prompt.txt", "You are terse and precise.");
+    let agents = r#"{"scout": {"description": "Looks ahead for pitfalls.", "prompt": "You scout."}}"#;
+    let said = world.run(&[
+        "--agents",
+        agents,
+        "--tools",
+        "Read,Task",
+        "--append-system-prompt-file",
+        "prompt.txt",
+        "--effort",
+        "low",
+        "work",
+        "on",
+        "it",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard = world.provider.heard().asked.last().cloned().unwrap();
+    let head = heard.head.concat();
+    let has_tool = |name: &str| head.contains(&format!("\"name\":\"{name}\""));
+    assert!(has_tool("Read") && has_tool("Agent") && !has_tool("Bash") && !has_tool("Write"), "{head}");
+    assert!(head.contains("You are terse and precise."));
+    let text = heard.text();
+    assert!(text.contains("Looks ahead for pitfalls.") && text.contains("work on it"), "{text}");
+}
