@@ -154,6 +154,38 @@ SETUPS = [
         "local": {"disableAllHooks": True}}, [
         bash("touch hooks-are-off"),
     ]),
+    ("whole tools", {"user": {"permissions": {"allow": ["Bash", "Read", "Write"], "deny": ["Edit", "Bash(rm:*)"], "ask": ["Bash(mkdir:*)"]}}}, [
+        bash("touch anything"),
+        bash("rm -f src/a.txt"),
+        bash("touch a; rm -f b"),
+        bash("(rm -f src/a.txt)"),
+        bash("mkdir asks"),
+        edit("{project}/src/a.txt"),
+        write("{project}/new.txt"),
+    ]),
+    ("edits that are accepted reach commands", {"user": {"permissions": {"defaultMode": "acceptEdits", "deny": ["Bash(touch denied*)"]}}}, [
+        # Directly in the project a sandbox of Landlock alone creates nothing.
+        bash("mkdir src/made"),
+        bash("touch src/made-2"),
+        bash("touch denied-1"),
+        bash("python3 run.py"),
+        bash("curl -s http://127.0.0.1:1/"),
+    ]),
+    ("a hook asks, a hook changes the input", {"user": {"permissions": {"allow": ["Bash(touch:*)"]}, "hooks": {"PreToolUse": [
+        {"matcher": "Bash", "hooks": [hook('case "$input" in *ask-me*) echo \'%s\';; esac' % json.dumps({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "look"}}))]},
+        {"matcher": "^(Write|Edit)$", "hooks": [hook("echo '%s'" % json.dumps({"decision": "block", "reason": "old form"}))]}]}}}, [
+        bash("touch fine"),
+        bash("touch ask-me"),
+        write("{project}/new.txt"),
+    ]),
+    ("a nearer file lifts no restriction", {
+        "user": {"permissions": {"deny": ["Bash(touch:*)"]}},
+        "project": {"permissions": {"allow": ["Bash(touch:*)", "Bash(mkdir:*)"]}},
+        "local": {"permissions": {"allow": ["Bash(touch:*)"], "ask": ["Bash(mkdir:*)"]}}}, [
+        bash("touch never"),
+        bash("mkdir asks"),
+    ]),
     ("wildcards", {"user": {"permissions": {"allow": ["Bash(touch * end)", "Bash(echo *)", "Bash(python3 *.py)"], "deny": ["Bash(echo secret*)"]}}}, [
         bash("touch start end"),
         bash("touch start stop"),

@@ -388,7 +388,8 @@ impl Settings {
         let values = SettingValues { entries: &entries, home: user_home.as_deref() };
         let (window, thresholds) = windows(&values);
         let switches = KillSwitches::new(values.items("disabled"), sources.home.as_deref());
-        let hooks = hooks(&values, &mut warnings);
+        let mut imported = ImportedSettings { files: imported, unused };
+        let hooks = hooks(&values, &mut warnings, &mut imported);
         let secret = |name: &str| sources.variable(name).map(|text| SecretString::from(text.trim()));
         // The key of another server must not go to OpenAI, nor the other way round.
         let openai_variable = values.text("openai.key_variable");
@@ -470,7 +471,7 @@ impl Settings {
                 is_trusted: trust == ProjectTrust::Yes,
                 trust,
             },
-            imported: ImportedSettings { files: imported, unused },
+            imported,
             variables: values.texts_by_name("env"),
             provider: values.text("provider").map(SmolStr::from),
             spending: spending(&values),
@@ -640,17 +641,22 @@ fn response_limits(values: &SettingValues<'_>) -> ResponseLimits {
     }
 }
 
-/// Hooks of each source. Unsupported ones are reported.
+/// Hooks of each source. Unsupported ones are reported: those of other agents once, our own at every start.
 fn hooks(
     values: &SettingValues<'_>,
     warnings: &mut Vec<String>,
+    imported: &mut ImportedSettings,
 ) -> Vec<ResolvedSetting<pal_hooks::HookConfig>> {
     let mut hooks = Vec::new();
     for part in values.parts("hooks").iter().filter(|part| part.origin.place != SettingsSource::Default) {
         // Our own files are checked before; hooks of another agent that are not understood stand guard.
         let config = pal_hooks::HookConfig::parse(&part.value);
         let config = config.unwrap_or_else(|_| pal_hooks::HookConfig::parse_guarded(&part.value));
-        warnings.extend(config.notices.iter().map(|notice| format!("{}: {notice}", part.origin)));
+        let notices = config.notices.iter().map(|notice| format!("{}: {notice}", part.origin));
+        match imported.files.iter().any(|file| file.as_os_str() == part.origin.source.as_str()) {
+            true => imported.unused.extend(notices),
+            false => warnings.extend(notices),
+        }
         hooks.push(ResolvedSetting { value: config, origin: part.origin.clone() });
     }
     hooks

@@ -22,6 +22,9 @@ pub(crate) struct CompatibilityArgs {
     /// Append the text of a file to the system prompt
     #[arg(long, value_name = "FILE", conflicts_with = "append_system_prompt", help_heading = "Model")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
+    /// Refused with a hint: sessions are not moved to another model by themselves.
+    #[arg(long, value_name = "MODEL", hide = true)]
+    pub(crate) fallback_model: Option<String>,
     /// Define subagents as JSON: {"reviewer": {"description": "…", "prompt": "…"}}
     #[arg(long, value_name = "JSON", help_heading = "Project")]
     pub(crate) agents: Option<String>,

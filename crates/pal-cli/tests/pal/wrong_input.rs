@@ -30,6 +30,7 @@ const CASES: &[WrongInput] = &[
     ("-p x --tools Raed", &[KEY], 2, &["did you mean `Read`?"]),
     ("-p x --agents {", &[KEY], 2, &["--agents", "reviewer"]),
     ("-p x --agents {\"r\":{\"prompt\":\"p\"}}", &[KEY], 2, &["no `description`"]),
+    ("-p x --fallback-model sonnet", &[KEY], 2, &["--continue --model sonnet"]),
     ("-p x --setting-sources usr", &[KEY], 2, &["user, project and local"]),
     ("-p x --system-prompt-file absent.txt", &[KEY], 1, &["absent.txt", "check the path"]),
     ("-p x --system-prompt-file a --system-prompt b", &[KEY], 2, &["cannot be used with"]),

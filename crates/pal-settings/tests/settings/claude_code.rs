@@ -173,9 +173,12 @@ fn hooks_and_denials_that_are_not_understood_stand_guard() {
     assert!(settings.hooks[0].value.groups[0].commands[0].unsupported.is_some());
     assert!(rules(&settings.permissions.deny).contains(&"Bash"), "a list that is not one denies everything");
     assert!(settings.switches.is_off(pal_settings::KillSwitch::Mcp));
-    let warned = settings.warnings.join("\n");
-    for word in ["http", "Unheard", "not a list of rules", "deniedMcpServers"] {
+    let (warned, once) = (settings.warnings.join("\n"), settings.imported.unused.join("\n"));
+    for word in ["not a list of rules", "deniedMcpServers"] {
         assert!(warned.contains(word), "{word}\n{warned}");
+    }
+    for word in ["http", "Unheard"] {
+        assert!(once.contains(word) && !warned.contains(word), "{word}\n{once}");
     }
     let error = World::new().claude_user("{\"permissions\": {").error();
     assert!(error.contains("user/.claude/settings.json") && error.contains("not valid JSON"), "{error}");
