@@ -135,6 +135,7 @@ impl AgentWorld {
                 rules,
                 asker: None,
                 begins_planning: false,
+                is_asking_program: false,
             },
             hooks: settings.hooks.iter().map(|hooks| hooks.value.clone()).collect(),
             tools: ToolOptions {
@@ -144,6 +145,7 @@ impl AgentWorld {
                 outputs: settings.output_limits,
                 secret_variables: settings.secret_variables.clone(),
                 allows_private_addresses: settings.web_private_addresses,
+                output_schema: None,
             },
             mcp: McpOptions {
                 servers: Vec::new(),
@@ -151,6 +153,7 @@ impl AgentWorld {
                 call_limit: settings.mcp.call_limit,
                 allows_plain_http: false,
                 shared: None,
+                host: None,
             },
             switches: settings.switches.clone(),
             clock: Clock { ahead: settings.clock_offset },
@@ -215,6 +218,7 @@ impl AgentWorld {
                     run: run_settings(&own, &card),
                 })
             }),
+            reports_progress: false,
         }
     }
 

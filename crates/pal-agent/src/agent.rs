@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pal_background::{DreamScheduler, DreamTask};
 use pal_engine::{Session, SessionConfig, drive};
-use pal_events::{AgentEvent, PromptEnd, PromptResult};
+use pal_events::{AgentEvent, NO_STRUCTURED_OUTPUT, PromptEnd, PromptResult};
 use pal_mcp::ServerPool;
 use pal_model::{Content, MessageOrigin, UsageTotals};
 use pal_run::{IncomingMessage, Run, RunEnd, RunInput};
@@ -17,6 +17,7 @@ use crate::AgentError;
 use crate::agent_handle::{AgentHandle, AgentSignal};
 use crate::agent_runtime::AgentRuntime;
 use crate::session_presence::{PublishedSession, SessionPresence};
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::subagents::{RunningAgent, SubagentsHandle};
 
 /// An agent with its session.
@@ -61,8 +62,13 @@ impl<'a> Agent<'a> {
         }
         self.runtime.pending.append_usage(&mut self.session, now)?;
         self.runtime.background.pause(&self.session, &self.config, now);
+        let wants_output = self.runtime.tools.output.is_some();
+        let structured_output = self.runtime.tools.output.as_ref().and_then(StructuredOutput::output);
         let ended = PromptResult {
             end: match end {
+                RunEnd::Done if wants_output && structured_output.is_none() => {
+                    PromptEnd::Failed(String::from(NO_STRUCTURED_OUTPUT))
+                }
                 RunEnd::Done => PromptEnd::Done,
                 RunEnd::Refused => {
                     PromptEnd::Refused(String::from("the model refused to answer; its words are not reused"))
@@ -77,6 +83,7 @@ impl<'a> Agent<'a> {
             took_provider: self.runtime.model.time_waited,
             spent: self.take_spent(),
             denials: std::mem::take(&mut self.runtime.permissions.denials),
+            structured_output,
         };
         tracing::info!(
             end = ended.end.name(),

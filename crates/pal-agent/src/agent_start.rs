@@ -36,6 +36,7 @@ use crate::project_context::{ProjectContext, available_skills};
 use crate::session_mcp::McpServers;
 use crate::session_open::{self, OpenedSession, PERMISSIONS, PromptBuilder, moved_text};
 use crate::session_switches::SessionSwitches;
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::subagents::{AGENT, RunningAgent, Subagents, TeamMailbox, is_fork, root_session};
 use crate::todo_reminder::TodoReminder;
 use crate::tool_runner::ToolRunner;
@@ -56,7 +57,7 @@ impl<'a> Agent<'a> {
         sink: Box<dyn FnMut(AgentEvent) + 'a>,
     ) -> Result<Agent<'a>, AgentError> {
         // MCP servers start up while everything else is prepared.
-        let mcp = McpServers::start(&options);
+        let mut mcp = McpServers::start(&options);
         let project = pal_project::find_project(&options.sources.search.directory);
         let answers = IncludeAnswers::in_directory(&pal_store::project_directory(&options.home, &project));
         let AnsweredIncludes { allowed, refused } = answers.read();
@@ -69,12 +70,13 @@ impl<'a> Agent<'a> {
         let (workspace, memory) = open_workspace(&options, &opened);
         let (prompt, problems) =
             PromptBuilder::new(&options, config.policy.warm_clear, &workspace, &opened.id);
-        let prompt = prompt.with_prompts_of(&opened);
+        let prompt = prompt.with_prompts_of(&opened).with_host_tools(mcp.await_host_tools(&options));
         let reverted = revert_killed_dream(&options);
         let mut prefix = start_prefix(&options, &mut opened, &prompt, &mut gathered)?;
         prefix.notices.extend(reverted);
         take_over_factor(&options, &mut opened)?;
         prefix.notices.extend(problems);
+        let output = options.tools.output_schema.clone().map(StructuredOutput::new);
         let inbox = AgentInbox::new();
         let shell = Arc::new(session_shell::open_shell(&options, &workspace));
         let subagents = open_subagents(&options, &opened, (&mcp, &prefix.catalog), &workspace, &inbox.handle);
@@ -93,7 +95,8 @@ impl<'a> Agent<'a> {
             inbox,
             events: EventSink::new(sink),
             tools: ToolRunner {
-                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalog)),
+                all: Arc::new(all_tools(&mcp, &shell, &subagents, &prefix.catalog, output.as_ref())),
+                output,
                 catalog: prefix.catalog,
                 workspace,
                 shell,
@@ -189,7 +192,8 @@ fn start_prefix(
     // A session that was killed right after its first entry starts here.
     let has_begun = session.view().branch().iter().any(|entry| !matches!(entry.body, EntryBody::Session(_)));
     let now = options.clock.now();
-    if *is_resumed && has_begun && !*is_foreign && unknown.is_none() {
+    let lacks_tools = prompt.lacks_host_tools(session);
+    if *is_resumed && has_begun && !*is_foreign && unknown.is_none() && !lacks_tools {
         let noted = session.view().prefix().map_or(&[][..], |prefix| &prefix.notes.sources);
         let changed = gathered.instructions.resume_from(noted);
         // The session was warned when it started.
@@ -226,6 +230,12 @@ fn start_prefix(
         session.answer_interrupted_calls(now)?;
         session.append(EntryDraft::prefix(&assembled.prefix), now)?;
         warning = Some(format!("{reason}; it continues with those of this program"));
+    } else if *is_resumed && has_begun {
+        session.answer_interrupted_calls(now)?;
+        session.append(EntryDraft::prefix(&assembled.prefix), now)?;
+        notices.push(String::from(
+            "the driving program offers other tools than before, so the cache is written anew",
+        ));
     } else {
         session_open::begin(session, options, &assembled.prefix)?;
     }
@@ -281,6 +291,8 @@ fn open_subagents(
         matches!(options.origin, SessionOrigin::Branched { .. }) || is_fork(opened.session.view().branch());
     let mut template = options.clone();
     template.mcp.shared = Some(Arc::clone(&mcp.servers));
+    // A subagent reports in words.
+    template.tools.output_schema = None;
     let log = opened.log.clone();
     Arc::new(Subagents::new(template, log, known, handle.clone(), (is_fork, start_subagent)))
 }
@@ -382,6 +394,7 @@ fn conversation_model(options: &AgentOptions, opened: &OpenedSession) -> Convers
         factors: LearnedFactors::in_home(&options.home),
         stated_window: None,
         time_waited: Duration::ZERO,
+        reports_progress: options.model.reports_progress,
     }
 }
 

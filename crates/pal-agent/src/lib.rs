@@ -45,7 +45,8 @@ pub use error::AgentError;
 pub use model_settings::{cache_settings, hour_ttl_eligibility, learned_limits, run_settings};
 pub use options::{
     AgentOptions, BackgroundOptions, McpOptions, MemoryOptions, ModelLookup, ModelOptions, ModelProfile,
-    PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions, TeammateCommand, ToolOptions,
+    OutputCheck, OutputSchema, PermissionOptions, PromptOptions, SessionOrigin, SubagentOptions,
+    TeammateCommand, ToolOptions,
 };
 pub use parent_agent::{MessagePurpose, ParentAgent};
 pub use restored_files::{directory_around, text_inside};

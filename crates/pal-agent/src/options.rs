@@ -9,7 +9,7 @@ use pal_context::NotesCadence;
 use pal_engine::{CacheSettings, SessionConfig};
 use pal_events::PermissionAsker;
 use pal_memory::MemoryLocation;
-use pal_model::{EntryId, ToolUseId};
+use pal_model::{EntryId, SharedText, ToolUseId};
 use pal_permissions::{PermissionMode, RuleSet};
 use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
@@ -71,6 +71,8 @@ pub struct ModelOptions {
     pub run: RunSettings,
     /// Other models that the same connection reaches.
     pub lookup: ModelLookup,
+    /// Reports every step of a response ([`pal_events::AgentEvent::Progress`]), not only its text.
+    pub reports_progress: bool,
 }
 
 /// System prompt of an agent.
@@ -105,6 +107,8 @@ pub struct PermissionOptions {
     pub asker: Option<PermissionAsker>,
     /// True to start in plan mode.
     pub begins_planning: bool,
+    /// True if a program answers instead of a person.
+    pub is_asking_program: bool,
 }
 
 /// Tools of an agent.
@@ -122,7 +126,21 @@ pub struct ToolOptions {
     pub secret_variables: Vec<String>,
     /// Allows fetching pages of this machine and its private network.
     pub allows_private_addresses: bool,
+    /// Schema of the output that each prompt must end with; none for plain text.
+    pub output_schema: Option<OutputSchema>,
 }
+
+/// Schema of structured output.
+#[derive(Clone)]
+pub struct OutputSchema {
+    /// JSON Schema of an object.
+    pub schema: SharedText,
+    /// Checks an output; the error says what does not fit.
+    pub check: OutputCheck,
+}
+
+/// Checks a JSON text against a schema.
+pub type OutputCheck = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// Place of an agent among others, and of those it starts.
 #[derive(Clone)]
@@ -200,6 +218,8 @@ pub struct McpOptions {
     pub allows_plain_http: bool,
     /// Running servers of the agent that started this one, which are used instead.
     pub shared: Option<Arc<pal_mcp::ServerPool>>,
+    /// The program that runs servers of the type `sdk`.
+    pub host: Option<Arc<dyn pal_mcp::McpHost>>,
 }
 
 /// Origin of a session.
@@ -223,7 +243,8 @@ pub enum SessionOrigin {
 impl AgentOptions {
     /// Returns whether a person talks with the agent: subagents report to the agent that started them.
     pub(crate) fn is_attended(&self) -> bool {
-        self.permissions.asker.is_some() && self.subagent.identity.is_none()
+        let is_person = self.permissions.asker.is_some() && !self.permissions.is_asking_program;
+        is_person && self.subagent.identity.is_none()
     }
 
     /// Returns the part of the options that background work needs.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pal_events::{
-    ASK_USER_QUESTION, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion, ToolDenial,
+    ASK_USER_QUESTION, CallApproval, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion,
+    ToolDenial,
 };
 use pal_model::SharedText;
 use pal_permissions::{
     CommandMark, Confinement, PermissionContext, PermissionMode, PermissionRequest, RuleSet, SandboxLevel,
-    SandboxLimits, SandboxState, TargetPath, ToolAccess, Verdict, authorize, confine_command, explain_access,
-    may_match,
+    SandboxLimits, SandboxState, SourcedRule, TargetPath, ToolAccess, Verdict, authorize, confine_command,
+    explain_access, may_match,
 };
 use pal_process::CancelToken;
 use pal_run::{CallRuling, ToolCall};
@@ -193,13 +194,26 @@ impl PermissionChecker {
                 question_verdict(call, verdict, &spoken)
             }
         };
-        let needs = needs.unwrap_or_default();
+        let mut needs = needs.unwrap_or_default();
         let confinement = self.confinement(&needs, is_unasked, workspace);
         let marks = match &verdict {
             Verdict::Ask { .. } => consent_marks(&needs, self.own.clone(), workspace),
             _ => Vec::new(),
         };
-        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some(), marks);
+        let (mut ruling, mut denial) =
+            self.ruling(call, input.clone(), verdict, spoken.input.is_some(), marks);
+        if let CallRuling::Allowed { input: Some(approved) } = &ruling
+            && *approved != input
+            && let Some(tool) = pal_tools::find_tool(tools, &call.name)
+        {
+            match self.check_approved_input(call, tool, approved, workspace) {
+                Ok(of_approved) => needs = of_approved,
+                Err(why) => {
+                    denial = Some(self::denial(call, approved, &why, None));
+                    ruling = CallRuling::Refused(format!("Not carried out: {why}"));
+                }
+            }
+        }
         CallJudgement { ruling, denial, notes: spoken.notes, needs, confinement }
     }
 
@@ -325,6 +339,12 @@ impl PermissionChecker {
                 }
                 (CallRuling::Allowed { input: is_changed.then_some(input) }, None)
             }
+            PermissionAnswer::Approved(approval) => {
+                self.apply_approval(&approval);
+                let changed = approval.input.map(SharedText::from).filter(|changed| *changed != input);
+                let changed = changed.or_else(|| is_changed.then_some(input));
+                (CallRuling::Allowed { input: changed }, None)
+            }
             PermissionAnswer::No(words) => {
                 let denial = denial(call, &input, &asked.why, Some(&rule));
                 let words = words.map_or(String::new(), |words| format!(" They say: {words}"));
@@ -341,6 +361,39 @@ impl PermissionChecker {
             PermissionAnswer::Answered(_) | PermissionAnswer::Unavailable => {
                 not_asked(call, &input, &asked.why, &rule)
             }
+        }
+    }
+}
+
+impl PermissionChecker {
+    /// Applies the rules and the mode of an approval. What does not parse is ignored: it allows nothing.
+    fn apply_approval(&mut self, approval: &CallApproval) {
+        for rule in approval.rules.iter().filter_map(|rule| rule.parse().ok()) {
+            self.rules.allow_for_session(rule);
+        }
+        let sourced = |rule: &String| {
+            Some(SourcedRule { rule: rule.parse().ok()?, origin: String::from("the driving program") })
+        };
+        self.rules.deny.extend(approval.denied.iter().filter_map(sourced));
+        self.rules.ask.extend(approval.asked.iter().filter_map(sourced));
+        if let Some(mode) = approval.mode.as_ref().and_then(|mode| mode.parse().ok()) {
+            self.choose_mode(mode);
+        }
+    }
+
+    /// Checks the input that a program gave a call when it approved it: deny rules hold for it, and it needs access of its
+    /// own.
+    fn check_approved_input(
+        &self,
+        call: &ToolCall,
+        tool: &dyn ToolHandler,
+        input: &SharedText,
+        workspace: &Workspace,
+    ) -> Result<Vec<ToolAccess>, String> {
+        let needs = tool.required_access(&ToolInput(input.clone()), workspace)?;
+        match self.judged(call, &needs, workspace) {
+            Verdict::Deny { why } => Err(why),
+            Verdict::Allow | Verdict::Ask { .. } => Ok(needs),
         }
     }
 }

@@ -15,6 +15,7 @@ use smol_str::SmolStr;
 
 use crate::disk_output_limit::OutputLimit;
 use crate::session_tools;
+use crate::session_tools::structured_output::StructuredOutput;
 
 /// The tools of a session, and the calls that use them.
 pub(crate) struct ToolRunner {
@@ -24,6 +25,8 @@ pub(crate) struct ToolRunner {
     pub(crate) shell: Arc<Shell>,
     /// Disk limit on outputs; none for a subagent, whose outputs count with those of its parent.
     pub(crate) output_limit: Option<OutputLimit>,
+    /// Structured output that each prompt must end with.
+    pub(crate) output: Option<StructuredOutput>,
     /// Calls under way: id, tool and start.
     pub(crate) running: Vec<(ToolUseId, SmolStr, Instant)>,
     /// Access of calls that are authorized and not started yet.

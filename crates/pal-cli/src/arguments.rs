@@ -55,7 +55,7 @@ pub(crate) use trust::TrustArgs;
     version,
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  pal demo\n  pal\n  pal --resume\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 success, 1 error, 2 wrong usage, 3 limit reached, 130 interrupted."
+    after_help = "Examples:\n  pal demo\n  pal\n  pal --resume\n  pal -p 'Why does the test in src/lexer.rs fail?'\n  git diff | pal -p 'Review this change.'\n  pal -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' 'Fix it.'\n  pal -p --continue 'Now add a test for it.'\n  pal -p --output-format json 'How many crates are there?' | jq -r .result\n\nExit codes: 0 success, 1 error, 2 wrong usage, 3 limit reached, 4 call denied (--strict), 130 interrupted."
 )]
 pub(crate) struct CliArgs {
     /// Override settings files: a file, or TOML or JSON text

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         return ExitCode::from(exit_codes::NOT_SANDBOXED);
     }
     let mut arguments = CliArgs::parse();
+    arguments.agent = arguments.agent.for_stream_input();
     let mut out = std::io::BufWriter::new(std::io::stdout());
     let done = read_settings(&mut arguments).and_then(|settings| run(arguments, &settings, &mut out));
     let done = done.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));

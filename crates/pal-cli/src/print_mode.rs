@@ -1,10 +1,17 @@
 //! `pal` without a subcommand: the terminal, or `pal -p` with its output formats.
 
+mod control_channel;
+mod control_requests;
+mod host_setup;
 mod interrupts;
 mod json_lines;
 mod json_output;
+mod locked_stdout;
+mod model_usage;
 mod output_format;
+mod partial_message;
 mod print_run;
+mod program_permissions;
 mod stdin_prompts;
 mod stream_input;
 mod stream_json;
@@ -28,9 +35,10 @@ use crate::settings::Settings;
 use crate::terminal;
 use json_lines::JsonLines;
 use json_output::JsonOutput;
+use locked_stdout::LockedStdout;
 use output_format::Show;
 use print_run::{PromptSource, run_prompts};
-use stream_json::StreamJson;
+use stream_json::{StreamJson, StreamJsonOptions};
 use text_output::TextOutput;
 
 /// Largest prompt on standard input; tools read files of any size.
@@ -63,15 +71,23 @@ pub(crate) fn run(args: &AgentArgs, settings: &Settings, out: &mut dyn Write) ->
     }
     let source = prompt_source(args)?;
     let (mut err, verbose) = (std::io::stderr(), args.output.verbose);
-    let lines = |out| JsonLines::new(out, random_seed(), now, args.limits.max_turns);
+    let mut stdout = LockedStdout::default();
+    let lines = |out| JsonLines::new(out, random_seed(), now, args.limits.max_turns, settings.cards.clone());
     let mut show: Box<dyn Show + '_> = match args.output.output_format {
         OutputFormat::Text => {
             let is_verbose = verbose || err.is_terminal();
-            Box::new(TextOutput::new(out, &mut err, is_verbose, std::io::stdout().is_terminal()))
+            let text = TextOutput::new(out, &mut err, is_verbose, std::io::stdout().is_terminal());
+            Box::new(text.with_strict(args.output.strict))
         }
-        OutputFormat::Json => Box::new(JsonOutput::new(lines(out))),
+        OutputFormat::Json => Box::new(JsonOutput::new(lines(out), args.output.strict)),
         OutputFormat::StreamJson => {
-            Box::new(StreamJson::new(lines(out), args.output.include_partial_messages, verbose))
+            let options = StreamJsonOptions {
+                is_partial: args.output.include_partial_messages,
+                is_verbose: verbose,
+                replays_prompts: args.output.replay_user_messages,
+                is_strict: args.output.strict,
+            };
+            Box::new(StreamJson::new(lines(&mut stdout), options))
         }
     };
     match run_prompts(&source, args, settings, show.as_mut()) {

@@ -43,11 +43,28 @@ pub enum PermissionAnswer {
     No(Option<String>),
     /// Deny, with the full text for the model; the user was not asked.
     Refused(String),
+    /// Allow, with changes by the program that answers.
+    Approved(CallApproval),
     /// Answers to the questions of the call.
     Answered(Vec<QuestionAnswer>),
     /// There is no person to ask.
     #[serde(rename = "nobody")]
     Unavailable,
+}
+
+/// Approval of a call by a program.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CallApproval {
+    /// Input to run with: a JSON object; none to keep that of the call.
+    pub input: Option<String>,
+    /// Rules that allow calls for the rest of the session.
+    pub rules: Vec<String>,
+    /// Rules that deny calls for the rest of the session.
+    pub denied: Vec<String>,
+    /// Rules that ask about calls for the rest of the session.
+    pub asked: Vec<String>,
+    /// Name of the permission mode to change to.
+    pub mode: Option<String>,
 }
 
 /// A highlighted part of a call.

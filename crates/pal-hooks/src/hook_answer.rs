@@ -41,6 +41,18 @@ impl HookAnswer {
         HookAnswer { failures: vec![what.into()], ..HookAnswer::default() }
     }
 
+    /// Answer of a hook that says nothing but JSON.
+    pub(crate) fn of_json(event: HookEventName, text: &str) -> HookAnswer {
+        let mut answer = HookAnswer::default();
+        answer.read_json(event, text, false);
+        answer
+    }
+
+    /// Answer of a hook that blocks the event.
+    pub(crate) fn blocked(reason: String) -> HookAnswer {
+        HookAnswer { blocked: Some(reason), ..HookAnswer::default() }
+    }
+
     /// Parses the outcome of a hook.
     pub(crate) fn read(event: HookEventName, finished: &CommandOutcome) -> HookAnswer {
         match finished.stopped {

@@ -6,6 +6,7 @@ use pal_model::did_you_mean;
 use serde_json::{Map, Value};
 
 use crate::event_name::HookEventName;
+use crate::hook_callback::HookCallback;
 use crate::hook_matcher::HookMatcher;
 
 /// Hooks of one settings file.
@@ -41,6 +42,8 @@ pub struct HookCommand {
     pub condition: Option<String>,
     /// True to run only once per session.
     pub once: bool,
+    /// Function of the driving program that is called instead of the command.
+    pub callback: Option<HookCallback>,
 }
 
 impl HookConfig {
@@ -111,6 +114,7 @@ impl HookConfig {
             timeout: timeout(hook.get("timeout"), name)?,
             condition: text("if").map(str::to_owned),
             once: hook.get("once") == Some(&Value::Bool(true)),
+            callback: None,
         }))
     }
 }
@@ -144,7 +148,7 @@ fn arguments(value: Option<&Value>, name: &str) -> Result<Option<Vec<String>>, S
         .map(Some)
 }
 
-fn timeout(value: Option<&Value>, name: &str) -> Result<Option<Duration>, String> {
+pub(crate) fn timeout(value: Option<&Value>, name: &str) -> Result<Option<Duration>, String> {
     let Some(value) = value else { return Ok(None) };
     let seconds = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match seconds.filter(|seconds| !seconds.is_zero()) {

@@ -107,6 +107,9 @@ impl SessionHooks {
         context: &HookContext<'_>,
         cancel: &CancelToken,
     ) -> HookAnswer {
+        if let Some(callback) = &command.callback {
+            return callback.answer(event, input, limit(command, event), cancel);
+        }
         let spec = CommandSpec {
             program: self.program(command, context.directory),
             input: CommandInput::Bytes(input.as_bytes().to_vec()),

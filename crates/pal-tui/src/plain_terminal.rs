@@ -1,6 +1,7 @@
 //! The conversation line by line without redraws, for screen readers and simple terminals. Questions are answered by typed
 //! lines, and finished lines are printed once.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc;
 
@@ -70,20 +71,45 @@ pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Opt
     prompt.iter().for_each(|prompt| plain.typed(prompt));
     plain.show()?;
     plain.print_prompt_sign()?;
+    let mut queue = InputQueue { is_piped: !io::stdin().is_terminal(), waiting: VecDeque::new() };
     for event in events {
         match event {
-            PlainEvent::Typed(line) => plain.typed(&line),
-            PlainEvent::Closed => plain.closed(),
             PlainEvent::Event(UiEvent::Closed(why)) => {
                 plain.show()?;
                 return Ok(why);
             }
             PlainEvent::Event(event) => plain.handle_event(event),
+            typed => queue.waiting.push_back(typed),
+        }
+        while let Some(typed) = queue.take(plain.awaits_input()) {
+            match typed {
+                PlainEvent::Typed(line) => plain.typed(&line),
+                _ => plain.closed(),
+            }
         }
         plain.show()?;
         plain.print_prompt_sign()?;
     }
     Ok(None)
+}
+
+/// Typed lines that are not handled yet. A person types when there is something to answer; the lines of a pipe are all
+/// there at once, so each waits for the answer to the one before it.
+struct InputQueue {
+    is_piped: bool,
+    waiting: VecDeque<PlainEvent>,
+}
+
+impl InputQueue {
+    /// Takes the next line if it is its turn. `/stop` is for the work under way.
+    fn take(&mut self, is_awaited: bool) -> Option<PlainEvent> {
+        let is_stop = |event: &PlainEvent| matches!(event, PlainEvent::Typed(line) if line.trim() == "/stop");
+        if is_awaited || !self.is_piped {
+            return self.waiting.pop_front();
+        }
+        let at = self.waiting.iter().position(is_stop)?;
+        self.waiting.remove(at)
+    }
 }
 
 /// Width of the terminal, in columns.
@@ -149,6 +175,11 @@ impl PlainSession {
             writeln!(self.out, "{}", line.to_string().trim_end())?;
         }
         self.out.flush()
+    }
+
+    /// Returns whether a line would be a prompt or an answer, not a message to the running work.
+    fn awaits_input(&self) -> bool {
+        self.pending_actions == 0 || !self.questions.is_empty() || !self.choices.is_empty()
     }
 
     /// Prints the prompt sign when idle.

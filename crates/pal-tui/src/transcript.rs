@@ -128,6 +128,7 @@ impl Transcript {
         }
         match event {
             AgentEvent::SessionStarted(_)
+            | AgentEvent::Progress(_)
             | AgentEvent::ExchangeEnded(_)
             | AgentEvent::Compacting { .. }
             | AgentEvent::Mode(_) => {}

@@ -15,6 +15,7 @@ use pal_settings::KillSwitch;
 
 use crate::agent_runtime::AgentRuntime;
 use crate::session_tools;
+use crate::session_tools::structured_output::StructuredOutput;
 use crate::subagents::AGENT;
 use crate::todo_reminder::REMINDER;
 use crate::tool_job::ToolJob;
@@ -168,7 +169,8 @@ impl TurnHooks for AgentRuntime<'_> {
         let stopping =
             self.hooks.stopping(last, is_repeated, self.permissions.mode, &self.inbox.handle.cancel());
         self.report_notices();
-        stopping
+        stopping?;
+        self.tools.output.as_mut().map_or(Ok(()), StructuredOutput::check_stop)
     }
 }
 

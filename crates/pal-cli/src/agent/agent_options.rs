@@ -82,6 +82,7 @@ pub(crate) fn options_at(
             rules,
             asker: None,
             begins_planning: false,
+            is_asking_program: false,
         },
         hooks,
         tools: tool_options(settings),
@@ -135,6 +136,7 @@ fn model_options(
         connection: Arc::new(connection),
         run: run_settings(settings, card),
         lookup: model_profiles(settings, card, provider),
+        reports_progress: args.output.include_partial_messages,
     })
 }
 
@@ -163,6 +165,7 @@ fn tool_options(settings: &Settings) -> ToolOptions {
         outputs: settings.output_limits,
         secret_variables: settings.secret_variables.clone(),
         allows_private_addresses: settings.web_private_addresses,
+        output_schema: None,
     }
 }
 

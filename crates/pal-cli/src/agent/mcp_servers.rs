@@ -26,6 +26,7 @@ pub(super) fn mcp_servers(
         call_limit: settings.mcp.call_limit,
         allows_plain_http: settings.endpoints.allows_plain_http,
         shared: None,
+        host: None,
     };
     if settings.switches.is_off(KillSwitch::Mcp) {
         return Ok(serving);

@@ -52,6 +52,15 @@ pub(crate) struct OutputArgs {
     /// Stream answers as they arrive (with stream-json)
     #[arg(long, help_heading = "Agent")]
     pub(crate) include_partial_messages: bool,
+    /// Print prompts as they are recorded to a program that drives pal, too (with stream-json)
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) replay_user_messages: bool,
+    /// End with an object that fits this JSON Schema; it is `structured_output` in JSON output
+    #[arg(long, value_name = "SCHEMA", help_heading = "Agent")]
+    pub(crate) json_schema: Option<String>,
+    /// Exit with 4 if a tool call was denied
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) strict: bool,
     /// Print tool calls and notices even if standard error is not a terminal
     #[arg(long, help_heading = "Agent")]
     pub(crate) verbose: bool,
@@ -123,6 +132,9 @@ pub(crate) struct PermissionArgs {
     /// Permission mode (default: the one in the settings)
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Permissions")]
     pub(crate) permission_mode: Option<PermissionModeArg>,
+    /// Ask this tool of an MCP server for permission, as in mcp__server__tool; `stdio` asks the program that drives pal
+    #[arg(long, value_name = "TOOL", help_heading = "Permissions")]
+    pub(crate) permission_prompt_tool: Option<String>,
     /// Run shell commands without the sandbox
     #[arg(long, help_heading = "Permissions")]
     pub(crate) no_sandbox: bool,
@@ -207,6 +219,18 @@ impl AgentArgs {
         all.into_iter().flatten().collect()
     }
 
+    /// Options as a program means them that drives pal through standard input: nobody is at a terminal, and a continued
+    /// session keeps its system prompt.
+    pub(crate) fn for_stream_input(mut self) -> AgentArgs {
+        if self.output.input_format == InputFormat::StreamJson {
+            self.is_print = true;
+            if self.session.is_continued || self.session.resume.is_some() {
+                (self.model.system_prompt, self.model.append_system_prompt) = (None, None);
+            }
+        }
+        self
+    }
+
     /// Finds options that contradict each other: the problem and the next step.
     pub(crate) fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let (output, session) = (&self.output, &self.session);
@@ -217,6 +241,23 @@ impl AgentArgs {
                 "--include-partial-messages works only with --output-format stream-json",
                 "add --output-format stream-json",
             ))
+        } else if let Some(tool) = self.permissions.permission_prompt_tool.as_deref()
+            && tool != "stdio"
+            && !tool.starts_with("mcp__")
+        {
+            Some((
+                "--permission-prompt-tool needs a tool of an MCP server, or stdio",
+                "give its name as in mcp__server__tool; `/mcp` lists the servers and their tools",
+            ))
+        } else if self.permissions.permission_prompt_tool.as_deref() == Some("stdio") && !reads_stream {
+            Some((
+                "--permission-prompt-tool stdio needs a program that answers on standard input",
+                "add --input-format stream-json --output-format stream-json",
+            ))
+        } else if output.strict && !self.is_print {
+            Some(("--strict works only with --print: it is about the exit code", "add -p"))
+        } else if output.json_schema.is_some() && !self.is_print {
+            Some(("--json-schema works only with --print", "add -p"))
         } else if reads_stream && !is_stream {
             Some((
                 "--input-format stream-json needs an output format for many answers",
@@ -240,6 +281,7 @@ impl AgentArgs {
                 "add --fork-session",
             ))
         } else if (self.model.system_prompt.is_some() || self.model.append_system_prompt.is_some())
+            && !reads_stream
             && (session.is_continued || session.resume.is_some())
         {
             Some((
@@ -353,6 +395,10 @@ mod tests {
                 "prompts come as lines",
             ),
             (&["-p", "--fork-session"], "--fork-session"),
+            (&["-p", "--permission-prompt-tool", "Bash"], "--permission-prompt-tool"),
+            (&["-p", "--permission-prompt-tool", "stdio"], "standard input"),
+            (&["--json-schema", "{}"], "--json-schema"),
+            (&["--strict"], "--strict"),
             (&["-p", "--resume"], "--resume"),
             (&["-p", "-c", "--system-prompt", "x"], "--system-prompt"),
             (&["--resume", "--append-system-prompt", "x"], "--append-system-prompt"),

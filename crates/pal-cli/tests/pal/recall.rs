@@ -249,6 +249,7 @@ impl RecallProject {
             images: false,
             documents: false,
             version: String::from("0"),
+            host: None,
         };
         let servers = ServerPool::start(vec![config], settings);
         let begun = Instant::now();

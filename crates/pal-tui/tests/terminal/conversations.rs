@@ -33,6 +33,7 @@ fn ended(end: PromptEnd) -> AgentEvent {
             ..UsageTotals::default()
         },
         denials: Vec::new(),
+        structured_output: None,
     })
 }
 
