@@ -53,7 +53,9 @@ impl<'a> Agent<'a> {
         if is_given_up {
             self.run.handle(RunInput::Interrupt);
         }
-        let end = drive(&mut self.session, &mut self.config, &mut self.run, &mut self.runtime)?;
+        let end = drive(&mut self.session, &mut self.config, &mut self.run, &mut self.runtime);
+        self.runtime.permissions.rules.end_prompt();
+        let end = end?;
         let now = self.runtime.clock.now();
         self.runtime.update_notes(&self.session, &self.config, now);
         if end == RunEnd::Done {

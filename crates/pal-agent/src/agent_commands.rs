@@ -8,9 +8,13 @@ use pal_engine::{
     RequestOutcome, SummaryExchange, TimeSource,
 };
 use pal_memory::MemorySummary;
-use pal_model::{BlockType, Boundary, Content, EntryBody, EntryId, MessageOrigin, SharedText, Timestamp};
+use pal_model::{
+    BlockType, Boundary, Content, EntryBody, EntryId, MessageOrigin, SharedText, Timestamp, ToolUseId,
+};
 use pal_project::InstructionSet;
+use pal_run::{CallRuling, ToolCall};
 use pal_store::LogReader;
+use pal_tools::{ToolContext, ToolInput};
 use pal_view::View;
 use smol_str::SmolStr;
 
@@ -62,6 +66,55 @@ impl Agent<'_> {
         }
         let raw: Vec<&str> = blocks.iter().map(|block| block.raw().as_str()).collect();
         Ok(Content::parse(&SharedText::from(format!("[{}]", raw.join(",")))))
+    }
+
+    /// Allows calls until the next prompt ends, as a command of the user wants. Rules that do not parse are ignored; they
+    /// are returned.
+    pub fn allow_for_prompt(&mut self, rules: &[String]) -> Vec<String> {
+        let mut unknown = Vec::new();
+        for rule in rules {
+            match rule.parse() {
+                Ok(rule) => self.runtime.permissions.rules.allow_for_prompt(rule),
+                Err(_) => unknown.push(rule.clone()),
+            }
+        }
+        unknown
+    }
+
+    /// Runs a tool for a command of the user and returns its output. Rules, hooks and questions apply as to a call of the
+    /// model; the error says why it did not run.
+    pub fn run_tool_for_user(&mut self, name: &str, input: &str) -> Result<String, String> {
+        self.runtime.inbox.handle.renew();
+        let cancel = self.runtime.inbox.handle.cancel();
+        let call = ToolCall {
+            id: ToolUseId::from("command"),
+            name: SmolStr::new(name),
+            input: SharedText::from(input),
+            is_read_only: false,
+            problem: None,
+        };
+        let AgentRuntime { permissions, tools, hooks, .. } = &mut self.runtime;
+        let judged = permissions.judge(&call, &tools.all, &tools.workspace, hooks, &cancel);
+        let input = match judged.ruling {
+            CallRuling::Allowed { input } => input.unwrap_or_else(|| call.input.clone()),
+            CallRuling::Refused(why) | CallRuling::Stop(why) => return Err(why),
+        };
+        let tool =
+            pal_tools::find_tool(&tools.all, name).ok_or_else(|| format!("there is no tool {name}"))?;
+        let output = tool.run(
+            &ToolInput(input),
+            &ToolContext {
+                workspace: &tools.workspace,
+                granted: &judged.needs,
+                confinement: &judged.confinement,
+                call: &call.id,
+                cancel: &cancel,
+                progress: &|_| {},
+            },
+        );
+        self.runtime.report_notices();
+        let texts: Vec<_> = output.content.iter().filter_map(|block| block.string("text")).collect();
+        Ok(texts.join("\n"))
     }
 
     /// Makes the next request miss the prompt cache, for debugging (§5.3): the prefix is rendered again from the current

@@ -271,7 +271,7 @@ impl PermissionChecker {
     fn are_about_notes(&self, needs: &[ToolAccess]) -> bool {
         let is_notes = |need: &ToolAccess| match need {
             ToolAccess::Read(target) | ToolAccess::Write(target) => Some(&target.real) == self.notes.as_ref(),
-            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use => false,
+            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use | ToolAccess::Named(_) => false,
         };
         self.notes.is_some() && !needs.is_empty() && needs.iter().all(is_notes)
     }

@@ -207,6 +207,9 @@ impl SlashSession<'static> for EditorSession<'_> {
     }
 
     fn fill_prompt(&mut self, _text: String) {}
+
+    // Editors have no place for it: a refused file is missing from the prompt, and the model says so.
+    fn notice(&mut self, _text: &str) {}
 }
 
 /// Finds the log of a session by its whole id: an editor must not get another session than it names.

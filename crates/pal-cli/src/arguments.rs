@@ -25,7 +25,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use acp::AcpArgs;
 pub(crate) use agent_args::{
     AgentArgs, InputFormat, ModelArgs, OutputFormat, PermissionArgs, PermissionModeArg, ProjectArgs,
-    SessionArgs,
+    SessionArgs, split_rules,
 };
 pub(crate) use agents::{AgentsArgs, SendArgs};
 pub(crate) use ask::AskArgs;

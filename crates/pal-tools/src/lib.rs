@@ -26,7 +26,7 @@ pub use output_files::store_output;
 pub use search::{GlobTool, GrepTool};
 pub use session_tools::{
     AgentDefinition, EnterPlanModeTool, ExitPlanModeTool, SkillInfo, SkillTool, TodoTool, agent_definitions,
-    available_skills, definition_stamp, open_todos, output_styles, skill_text,
+    available_skills, definition_stamp, open_todos, output_styles, skill_prompt, skill_text, user_skills,
 };
 pub use shell::{
     BashOutputTool, BashTool, KillBashTool, SandboxConfig, SessionSandbox, Shell, shell_tools,

@@ -308,7 +308,7 @@ impl PermissionArgs {
 }
 
 /// Splits a list of rules at commas and spaces outside of parentheses.
-fn split_rules(list: &str) -> Vec<String> {
+pub(crate) fn split_rules(list: &str) -> Vec<String> {
     let mut rules = Vec::new();
     let (mut rule, mut depth) = (String::new(), 0_usize);
     for character in list.chars() {

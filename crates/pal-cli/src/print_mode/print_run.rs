@@ -9,6 +9,7 @@ use pal_agent::{Agent, AgentError, AgentOptions, SessionPresence};
 use pal_events::{AgentEvent, PromptEnd, PromptResult};
 use pal_model::{Content, UsageTotals};
 use pal_permissions::PermissionMode;
+use pal_report::sanitize;
 use pal_tui::SlashOutcome;
 
 use super::control_channel::ControlChannel;
@@ -22,7 +23,7 @@ use super::stream_input::{InputLine, InputMessage, read_messages};
 use crate::agent::options;
 use crate::arguments::{AgentArgs, ColorArg};
 use crate::failure::Failure;
-use crate::notices::Notices;
+use crate::notices::{Notices, print_notice};
 use crate::settings::Settings;
 use crate::slash::{self, FrontEnd, LiveSessionCell, SessionReply, SlashCommands, SlashSession};
 use crate::telemetry::TelemetryExport;
@@ -353,6 +354,10 @@ impl<'a> SlashSession<'a> for PrintSession<'_, 'a> {
     }
 
     fn fill_prompt(&mut self, _text: String) {}
+
+    fn notice(&mut self, text: &str) {
+        print_notice(sanitize(text));
+    }
 }
 
 /// The text of a prompt that is nothing but text.

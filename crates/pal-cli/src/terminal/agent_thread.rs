@@ -211,6 +211,10 @@ impl SlashSession<'static> for AgentThread<'_> {
     fn fill_prompt(&mut self, text: String) {
         self.send_event(UiEvent::FillPrompt(text));
     }
+
+    fn notice(&mut self, text: &str) {
+        self.send_event(UiEvent::Event(AgentEvent::Notice(text.to_owned())));
+    }
 }
 
 fn send_notices(events: &Sender<UiEvent>, notices: Notices) {
