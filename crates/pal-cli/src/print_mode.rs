@@ -12,6 +12,7 @@ mod output_format;
 mod partial_message;
 mod print_run;
 mod program_permissions;
+mod run_step;
 mod stdin_prompts;
 mod stream_input;
 mod stream_json;

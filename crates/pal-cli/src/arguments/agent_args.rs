@@ -219,8 +219,8 @@ impl AgentArgs {
         all.into_iter().flatten().collect()
     }
 
-    /// Options as a program means them that drives pal through standard input: nobody is at a terminal, and a continued
-    /// session keeps its system prompt.
+    /// Options as a program means them that drives pal through standard input: there is no terminal, and a continued session
+    /// keeps its system prompt.
     pub(crate) fn for_stream_input(mut self) -> AgentArgs {
         if self.output.input_format == InputFormat::StreamJson {
             self.is_print = true;

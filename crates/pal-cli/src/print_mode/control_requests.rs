@@ -9,7 +9,7 @@ use pal_permissions::PermissionMode;
 use serde_json::{Value, json};
 
 use super::control_channel::ControlChannel;
-use super::stdin_prompts::RunStep;
+use super::run_step::RunStep;
 use crate::slash::LiveSessionCell;
 
 /// Answers requests of the driving program.

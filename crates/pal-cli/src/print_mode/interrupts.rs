@@ -1,7 +1,7 @@
 //! Signals of `pal -p`: the first interrupts the agent and ends the program in order; a second ends it at once.
 
 use super::control_channel::ControlChannel;
-use super::stdin_prompts::{PromptProgress, RunStep};
+use super::run_step::{PromptProgress, RunStep};
 use crate::agent::on_termination_signals;
 use crate::exit_codes;
 use crate::slash::LiveSessionCell;

@@ -1,48 +1,13 @@
 //! Prompts of a run: one from the command line, or one a line of `--input-format stream-json`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pal_model::{Content, SharedText};
 use serde_json::json;
 
 use super::control_requests::RequestHandler;
+use super::run_step::{PromptProgress, RunStep};
 use super::stream_input::{InputLine, InputMessage};
-
-/// The next thing to do in a run.
-pub(super) enum RunStep {
-    /// Work on a prompt; numbers count from 1.
-    Prompt { number: u64, content: Content },
-    /// Report an unreadable input line.
-    BadLine { number: u64, why: String },
-    /// Continue with another model; none for that of the settings.
-    SetModel(Option<String>),
-    /// End the run.
-    End,
-}
-
-/// Progress of a run through its prompts, shared with the threads that read input and signals.
-#[derive(Default)]
-pub(super) struct PromptProgress {
-    is_working: AtomicBool,
-    /// Last prompt that was read before an interrupt: it and all before it are given up.
-    given_up: AtomicU64,
-}
-
-impl PromptProgress {
-    pub(super) fn set_working(&self, is_working: bool) {
-        self.is_working.store(is_working, Ordering::SeqCst);
-    }
-
-    pub(super) fn is_given_up(&self, number: u64) -> bool {
-        number <= self.given_up.load(Ordering::SeqCst)
-    }
-
-    /// Gives up all prompts, those to come included.
-    pub(super) fn give_up_all(&self) {
-        self.given_up.store(u64::MAX, Ordering::SeqCst);
-    }
-}
 
 /// Reads the lines of standard input on a thread of its own. Prompts are sent as steps; steering messages, interrupts and
 /// requests of a driving program are handled at once.
@@ -75,7 +40,7 @@ fn step_of(
 ) -> Option<RunStep> {
     let interrupt = |given_up: u64| {
         // Prompts that were read and wait are interrupted, too.
-        progress.given_up.store(given_up, Ordering::SeqCst);
+        progress.give_up(given_up);
         requests.control.interrupt();
         requests.live.interrupt();
     };
@@ -101,7 +66,7 @@ fn step_of(
         Ok(InputMessage::Prompt { content, is_steering }) => {
             let content = Content::parse(&SharedText::from(content));
             if is_steering
-                && progress.is_working.load(Ordering::SeqCst)
+                && progress.is_working()
                 && let Some(handle) = requests.live.handle()
             {
                 handle.steer(content);
