@@ -259,3 +259,42 @@ fn a_denied_call_is_an_exit_code_of_its_own_if_strict() {
     assert_eq!(world.run(&["make it"]).code, 0);
     assert_eq!(world.run(&["--strict", "make it"]).code, 4);
 }
+
+/// An MCP server as a shell script, whose tool decides about calls: only about `fine.txt` it says yes.
+const JUDGE: &str = r#"
+reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
+    case "$line" in
+    *'"method":"initialize"'*) reply '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"judge","version":"1"}}' ;;
+    *'"method":"tools/list"'*) reply '{"tools":[{"name":"approve","inputSchema":{"type":"object"}}]}' ;;
+    *'"tool_name":"Bash"'*fine.txt* | *fine.txt*'"tool_name":"Bash"'*)
+        reply '{"content":[{"type":"text","text":"{\"behavior\":\"allow\"}"}]}' ;;
+    *'"name":"approve"'*)
+        reply '{"content":[{"type":"text","text":"{\"behavior\":\"deny\",\"message\":\"not that one\"}"}]}' ;;
+    esac
+done
+"#;
+
+#[test]
+fn a_tool_of_a_server_answers_permission_questions() {
+    let world = TestWorld::new(ProviderSetup::answers(|at, _| match at {
+        0 => calls("", &[("Bash", json!({"command": "touch fine.txt"}))]),
+        2 => calls("", &[("Bash", json!({"command": "touch other.txt"}))]),
+        4 => calls("", &[("Bash", json!({"command": "touch third.txt"}))]),
+        _ => says("Done."),
+    }));
+    world.file("judge.sh", JUDGE);
+    let servers = json!({"mcpServers": {"judge": {"command": "sh", "args": ["judge.sh"]}}}).to_string();
+    let arguments = ["--mcp-config", &servers, "--permission-prompt-tool", "mcp__judge__approve", "go"];
+    assert_eq!(world.run(&arguments).code, 0);
+    assert!(world.repository().join("fine.txt").exists());
+    assert_eq!(world.run(&arguments).code, 0);
+    assert!(!world.repository().join("other.txt").exists());
+    let told = world.provider.heard().asked[3].text();
+    assert!(told.contains("not that one"), "{told}");
+    // Without the server no call is approved.
+    let missing = ["--permission-prompt-tool", "mcp__judge__approve", "--strict", "go"];
+    assert_eq!(world.run(&missing).code, 4);
+    assert!(!world.repository().join("third.txt").exists());
+}
