@@ -122,6 +122,7 @@ impl AgentWorld {
                 },
                 language: settings.prompt.language.clone(),
                 output_style: settings.prompt.output_style.clone(),
+                attaches_mentions: true,
                 scratchpad: settings.prompt.scratchpad,
                 attribution: String::from("Palimpsest"),
                 version: String::from("0.0.0"),
@@ -143,6 +144,7 @@ impl AgentWorld {
                 sandbox: None,
                 outputs: settings.output_limits,
                 secret_variables: settings.secret_variables.clone(),
+                checkpoints: None,
                 allows_private_addresses: settings.web_private_addresses,
             },
             mcp: McpOptions {

@@ -16,6 +16,7 @@ use pal_tools::Shell;
 use crate::AgentError;
 use crate::agent_handle::{AgentHandle, AgentSignal};
 use crate::agent_runtime::AgentRuntime;
+use crate::rewind_mark::RewindMark;
 use crate::session_presence::{PublishedSession, SessionPresence};
 use crate::subagents::{RunningAgent, SubagentsHandle};
 
@@ -30,6 +31,8 @@ pub struct Agent<'a> {
     pub(crate) id: String,
     /// Usage that the results of prompts have reported.
     pub(crate) reported: UsageTotals,
+    /// The last rewind, until the next prompt.
+    pub(crate) last_rewind: Option<RewindMark>,
 }
 
 impl<'a> Agent<'a> {
@@ -40,6 +43,7 @@ impl<'a> Agent<'a> {
 
     fn work(&mut self, input: RunInput, is_given_up: bool) -> Result<PromptResult, AgentError> {
         let begun = Instant::now();
+        self.last_rewind = None;
         let span = tracing::info_span!("invoke_agent", session = %self.id);
         let within = span.entered();
         self.forget_rewound();
@@ -113,6 +117,19 @@ impl<'a> Agent<'a> {
         self.run_queued(false)
     }
 
+    /// Returns unread messages of the user to the handle, which can take them back. Messages of other agents stay.
+    pub fn return_queued_messages(&mut self) {
+        if self.has_queued_messages() {
+            let (of_user, others) = std::mem::take(&mut self.unheard)
+                .into_iter()
+                .partition(|message| message.origin == MessageOrigin::Person);
+            self.unheard = others;
+            let of_user: VecDeque<IncomingMessage> = of_user;
+            let contents = of_user.into_iter().map(|message| message.content);
+            self.runtime.inbox.handle.return_unread(contents.collect());
+        }
+    }
+
     /// Records late messages without running them, after an interrupt.
     pub fn record_queued_messages(&mut self) -> Result<Option<PromptResult>, AgentError> {
         self.run_queued(true)
@@ -137,6 +154,9 @@ impl<'a> Agent<'a> {
         while let Ok(signal) = self.runtime.inbox.signals.try_recv() {
             self.keep(signal);
         }
+        while let Some(content) = self.runtime.inbox.handle.take_unread() {
+            self.unheard.push_back(IncomingMessage { origin: MessageOrigin::Person, content });
+        }
         !self.unheard.is_empty()
     }
 
@@ -153,7 +173,7 @@ impl<'a> Agent<'a> {
             if matches!(signal, AgentSignal::Said(RunInput::Interrupt)) {
                 return Ok(false);
             }
-            if matches!(signal, AgentSignal::AgentLeft) {
+            if matches!(signal, AgentSignal::AgentLeft | AgentSignal::Steered) {
                 return Ok(true);
             }
             self.keep(signal);

@@ -1,15 +1,14 @@
 //! Commands of the user on the session of an agent, between two prompts.
 
-use std::path::Path;
-
 use pal_context::{CompactionRange, FileRequest, RestoredFile, SummaryQuestion, SummaryReply};
 use pal_engine::{
     CompactionObserver, CompactionResult, EngineError, FileReader, ModelClient, Notifier, OutgoingRequest,
     RequestOutcome, SummaryExchange, TimeSource,
 };
 use pal_memory::MemorySummary;
-use pal_model::{BlockType, Boundary, Content, EntryBody, EntryId, MessageOrigin, SharedText, Timestamp};
+use pal_model::{Boundary, Content, SharedText, Timestamp};
 use pal_project::InstructionSet;
+use pal_prompt::OutputStyle;
 use pal_store::LogReader;
 use pal_view::View;
 use smol_str::SmolStr;
@@ -72,6 +71,30 @@ impl Agent<'_> {
         self.runtime.project.prompt.break_cache(pal_background::random_ids().next_id(now).to_string());
         if let Some(prefix) = self.runtime.renewed(self.session.view()) {
             self.session.append(pal_model::EntryDraft::prefix(&prefix), now)?;
+        }
+        Ok(())
+    }
+
+    /// Chooses the output style for the rest of the session; none for the default. The next request misses the cache.
+    pub fn choose_output_style(&mut self, name: Option<&str>) -> Result<(), AgentError> {
+        let style = match name {
+            None => None,
+            Some(name) => {
+                let mut styles = pal_tools::output_styles(&self.runtime.tools.workspace);
+                let text = styles.remove(name).ok_or_else(|| {
+                    let names: Vec<String> = styles.into_keys().collect();
+                    AgentError::Other(format!(
+                        "no output style is named \"{name}\"; there are: default {}",
+                        names.join(" ")
+                    ))
+                })?;
+                Some(OutputStyle { name: name.to_owned(), text })
+            }
+        };
+        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
+        self.runtime.project.prompt.choose_output_style(style);
+        if let Some(prefix) = self.runtime.renewed(self.session.view()) {
+            self.session.append(pal_model::EntryDraft::prefix(&prefix), self.runtime.clock.now())?;
         }
         Ok(())
     }
@@ -143,30 +166,6 @@ impl Agent<'_> {
     /// Pinned texts.
     pub fn pins(&self) -> Vec<String> {
         self.session.view().state().pins.values().cloned().collect()
-    }
-
-    /// Rewinds to before a prompt and returns its text. Files stay as they are, and the agent forgets what it
-    /// knew of them.
-    pub fn rewind(&mut self, prompt: &str) -> Result<String, AgentError> {
-        let unknown = || AgentError::Other(format!("there is no prompt {prompt} in this conversation"));
-        let id: EntryId = prompt.parse().map_err(|_| unknown())?;
-        self.runtime.background.end_pause(&mut self.session, &mut self.runtime.events)?;
-        let entry = self.session.view().branch().iter().find(|entry| entry.id == id).ok_or_else(unknown)?;
-        let words = match &entry.body {
-            EntryBody::User(user) if user.origin == MessageOrigin::Person => {
-                let texts = user.content.blocks().iter().filter(|block| block.kind() == BlockType::Text);
-                texts.filter_map(|block| block.string("text")).collect::<Vec<_>>().join("\n")
-            }
-            _ => return Err(unknown()),
-        };
-        let to = entry.parent.ok_or_else(unknown)?;
-        self.session.rewind(to)?;
-        let workspace = &self.runtime.tools.workspace;
-        workspace.forget_seen();
-        for (path, seen) in &self.session.view().state().seen_files {
-            workspace.record_seen(Path::new(path), seen.clone());
-        }
-        Ok(words)
     }
 }
 

@@ -99,7 +99,7 @@ impl AgentRuntime<'_> {
                 self.events.send(AgentEvent::ToolPrinted { call, text });
                 None
             }
-            AgentSignal::AgentLeft => None,
+            AgentSignal::AgentLeft | AgentSignal::Steered => None,
             AgentSignal::Doing { agent, doing } => {
                 self.events.send(AgentEvent::SubagentActivity { agent, doing });
                 None
@@ -254,9 +254,10 @@ impl AgentRuntime<'_> {
                 ),
                 rule: String::new(),
                 marks: Vec::new(),
+                directory: String::new(),
             };
             let is_allowed = match asking(&asked) {
-                PermissionAnswer::Once | PermissionAnswer::Session => true,
+                PermissionAnswer::Once | PermissionAnswer::Session | PermissionAnswer::Approved(_) => true,
                 PermissionAnswer::No(_) => false,
                 // Answers are for questions of the model, and this is none.
                 PermissionAnswer::Refused(_)

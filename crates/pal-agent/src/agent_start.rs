@@ -18,7 +18,7 @@ use pal_provider::RequestEncoder;
 use pal_run::Run;
 use pal_settings::{AnsweredIncludes, IncludeAnswers, KillSwitch, LearnedFactors, LearnedWindows};
 use pal_store::log_path;
-use pal_tools::{MediaSupport, Workspace, hidden_files};
+use pal_tools::{FileCheckpoints, MediaSupport, VersionKeeper, Workspace, hidden_files};
 
 use crate::agent::Agent;
 use crate::agent_handle::AgentHandle;
@@ -64,6 +64,10 @@ impl<'a> Agent<'a> {
         options.sources.search.refused.extend(refused);
         let mut gathered = take_project_snapshot(&options.sources);
         let mut opened = session_open::open(&options, &project)?;
+        let clock = options.clock;
+        let own = || Arc::new(FileCheckpoints::of_session(opened.folder(), move || clock.now()));
+        // Changes of subagents belong to the session that started them.
+        let checkpoints = Arc::clone(options.tools.checkpoints.get_or_insert_with(own));
         let config = options.session_config(&opened.log);
         let switches = SessionSwitches::new(&options.switches, &config);
         let (workspace, memory) = open_workspace(&options, &opened);
@@ -97,6 +101,7 @@ impl<'a> Agent<'a> {
                 catalog: prefix.catalog,
                 workspace,
                 shell,
+                checkpoints,
                 output_limit: output_limit(&options, &opened),
                 running: Vec::new(),
                 granted: BTreeMap::new(),
@@ -111,6 +116,7 @@ impl<'a> Agent<'a> {
                 servers: Vec::new(),
                 announces: !switches.is_off(KillSwitch::Announcements),
                 sources: options.sources,
+                attaches_mentions: options.prompt.attaches_mentions && options.subagent.identity.is_none(),
                 prompt,
                 log: opened.log,
                 answers,
@@ -121,6 +127,7 @@ impl<'a> Agent<'a> {
             subagents,
             pending: PendingEntries {
                 attachments: prefix.attachments,
+                contents: Vec::new(),
                 usage: Vec::new(),
                 compaction: None,
                 todo_reminder: TodoReminder::of(opened.session.view().branch()),
@@ -131,7 +138,16 @@ impl<'a> Agent<'a> {
         let run = Run::new(options.model.run.clone()).with_spent(opened.session.view().state().totals);
         let OpenedSession { session, id, is_resumed, .. } = opened;
         let reported = session.view().state().totals;
-        let mut agent = Agent { session, config, run, runtime, unheard: VecDeque::new(), id, reported };
+        let mut agent = Agent {
+            session,
+            config,
+            run,
+            runtime,
+            unheard: VecDeque::new(),
+            id,
+            reported,
+            last_rewind: None,
+        };
         agent.report_start(is_resumed, &options.prompt.version, (prefix.notices, prefix.warning));
         Ok(agent)
     }
@@ -405,6 +421,8 @@ fn workspace(options: &AgentOptions, opened: &OpenedSession) -> Workspace {
     let mut workspace = Workspace::new(roots, folder, search.home.clone(), abilities, seen);
     workspace.hidden = Some(hidden_files(&options.permissions.rules, &options.home, &workspace));
     workspace.program_home = Some(options.home.clone());
+    workspace.checkpoints =
+        options.tools.checkpoints.clone().map(|checkpoints| checkpoints as Arc<dyn VersionKeeper>);
     workspace.allows_private_addresses = options.tools.allows_private_addresses;
     // The directory that commands worked in last, if it is still there. A foreign log does not say where commands run.
     if let Some(directory) = state

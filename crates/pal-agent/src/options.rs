@@ -15,7 +15,7 @@ use pal_prompt::PromptOverrides;
 use pal_provider::ProviderConnection;
 use pal_run::RunSettings;
 use pal_settings::{KillSwitch, KillSwitches, NoteWriter, OutputLimits};
-use pal_tools::SandboxOptions;
+use pal_tools::{FileCheckpoints, SandboxOptions};
 use pal_view::{Lens, WindowLimits};
 use smol_str::SmolStr;
 
@@ -82,6 +82,8 @@ pub struct PromptOptions {
     pub language: Option<String>,
     /// Name of the output style.
     pub output_style: Option<String>,
+    /// Attaches files and folders that a prompt mentions with `@`.
+    pub attaches_mentions: bool,
     /// Gives the session a directory for temporary files.
     pub scratchpad: bool,
     /// Name of the program in the prompt.
@@ -120,6 +122,8 @@ pub struct ToolOptions {
     pub outputs: OutputLimits,
     /// Environment variables hidden from commands.
     pub secret_variables: Vec<String>,
+    /// Checkpoints of changed files; none for those of the session itself.
+    pub checkpoints: Option<Arc<FileCheckpoints>>,
     /// Allows fetching pages of this machine and its private network.
     pub allows_private_addresses: bool,
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pal_events::{
-    ASK_USER_QUESTION, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion, ToolDenial,
+    ASK_USER_QUESTION, CallApproval, ConsentMark, PermissionAnswer, PermissionAsker, PermissionQuestion,
+    ToolDenial,
 };
 use pal_model::SharedText;
 use pal_permissions::{
@@ -76,7 +77,11 @@ impl PermissionChecker {
         let mut checker = PermissionChecker {
             rules: options.permissions.rules.clone(),
             mode,
-            usual: mode,
+            // An approved plan is carried out with questions.
+            usual: match mode {
+                PermissionMode::Plan if options.permissions.asker.is_some() => PermissionMode::Default,
+                mode => mode,
+            },
             own: Some(options.home.clone()),
             notes: None,
             asking: options.permissions.asker.clone(),
@@ -129,10 +134,13 @@ impl PermissionChecker {
 
     /// Returns whether a file may be read without asking.
     pub(crate) fn may_look(&self, target: &TargetPath, workspace: &Workspace) -> bool {
-        let needs = [ToolAccess::Read(target.clone())];
+        self.judge_read(&[ToolAccess::Read(target.clone())], workspace) == Verdict::Allow
+    }
+
+    /// Verdict on reading files.
+    pub(crate) fn judge_read(&self, needs: &[ToolAccess], workspace: &Workspace) -> Verdict {
         let sandbox = sandbox_limits(&self.shell, false);
-        judge_access("Read", &needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
-            == Verdict::Allow
+        judge_access("Read", needs, self.mode, &self.rules, (self.own.clone(), sandbox), workspace)
     }
 
     pub(crate) fn judge(
@@ -199,8 +207,36 @@ impl PermissionChecker {
             Verdict::Ask { .. } => consent_marks(&needs, self.own.clone(), workspace),
             _ => Vec::new(),
         };
-        let (ruling, denial) = self.ruling(call, input, verdict, spoken.input.is_some(), marks);
+        // The user is not asked about a change that cannot be made.
+        let obstacle = match &verdict {
+            Verdict::Ask { .. } => self.find_obstacle(call, &input, &needs, tools, workspace),
+            _ => None,
+        };
+        let (ruling, denial) = match obstacle {
+            Some(why) => (CallRuling::Refused(why), None),
+            None => {
+                let shown = (marks, workspace.directory().display().to_string());
+                self.ruling(call, input, verdict, spoken.input.is_some(), shown)
+            }
+        };
         CallJudgement { ruling, denial, notes: spoken.notes, needs, confinement }
+    }
+
+    /// Reason for which an allowed call would fail. Only files that the model may read are looked into.
+    fn find_obstacle(
+        &self,
+        call: &ToolCall,
+        input: &SharedText,
+        needs: &[ToolAccess],
+        tools: &[Box<dyn ToolHandler>],
+        workspace: &Workspace,
+    ) -> Option<String> {
+        let may_look = |need: &ToolAccess| match need {
+            ToolAccess::Read(target) | ToolAccess::Write(target) => self.may_look(target, workspace),
+            ToolAccess::Run(_) | ToolAccess::Fetch(_) | ToolAccess::Use => true,
+        };
+        let tool = pal_tools::find_tool(tools, &call.name).filter(|_| needs.iter().all(may_look))?;
+        tool.check_feasible(&ToolInput(input.clone()), workspace).err()
     }
 
     fn judged(&self, call: &ToolCall, needs: &[ToolAccess], workspace: &Workspace) -> Verdict {
@@ -283,7 +319,7 @@ impl PermissionChecker {
         input: SharedText,
         verdict: Verdict,
         is_changed: bool,
-        marks: Vec<ConsentMark>,
+        shown: (Vec<ConsentMark>, String),
     ) -> (CallRuling, Option<ToolDenial>) {
         match verdict {
             Verdict::Allow => (CallRuling::Allowed { input: is_changed.then_some(input) }, None),
@@ -291,7 +327,7 @@ impl PermissionChecker {
                 let denial = denial(call, &input, &why, None);
                 (CallRuling::Refused(format!("Not carried out: {why}")), Some(denial))
             }
-            Verdict::Ask { why, rule } => self.asked(call, input, (why, rule, marks), is_changed),
+            Verdict::Ask { why, rule } => self.asked(call, input, (why, rule, shown), is_changed),
         }
     }
 
@@ -300,15 +336,24 @@ impl PermissionChecker {
         &mut self,
         call: &ToolCall,
         input: SharedText,
-        (why, rule, marks): (String, String, Vec<ConsentMark>),
+        (why, rule, (marks, directory)): (String, String, (Vec<ConsentMark>, String)),
         is_changed: bool,
     ) -> (CallRuling, Option<ToolDenial>) {
         let agent = self.agent.clone();
         let (id, tool) = (call.id.clone(), call.name.to_string());
         // A multi-line script never repeats verbatim, so no rule is offered for it.
         let offered = if rule.contains('\n') { String::new() } else { rule.clone() };
-        let asked =
-            PermissionQuestion { agent, call: id, tool, input: input.to_string(), why, rule: offered, marks };
+        let input_text = input.to_string();
+        let asked = PermissionQuestion {
+            agent,
+            call: id,
+            tool,
+            input: input_text,
+            why,
+            rule: offered,
+            marks,
+            directory,
+        };
         let answer = self.asking.as_ref().map_or(PermissionAnswer::Unavailable, |asking| asking(&asked));
         match answer {
             answer if call.name == ASK_USER_QUESTION => match answered_input(&input, answer) {
@@ -324,6 +369,12 @@ impl PermissionChecker {
                     self.rules.allow_for_session(rule);
                 }
                 (CallRuling::Allowed { input: is_changed.then_some(input) }, None)
+            }
+            PermissionAnswer::Approved(approval) => {
+                self.apply_approval(&approval);
+                let changed = approval.input.map(SharedText::from).filter(|changed| *changed != input);
+                let changed = changed.or_else(|| is_changed.then_some(input));
+                (CallRuling::Allowed { input: changed }, None)
             }
             PermissionAnswer::No(words) => {
                 let denial = denial(call, &input, &asked.why, Some(&rule));
@@ -341,6 +392,18 @@ impl PermissionChecker {
             PermissionAnswer::Answered(_) | PermissionAnswer::Unavailable => {
                 not_asked(call, &input, &asked.why, &rule)
             }
+        }
+    }
+}
+
+impl PermissionChecker {
+    /// Applies the rules and the mode of an approval. What does not parse is ignored: it allows nothing.
+    fn apply_approval(&mut self, approval: &CallApproval) {
+        for rule in approval.rules.iter().filter_map(|rule| rule.parse().ok()) {
+            self.rules.allow_for_session(rule);
+        }
+        if let Some(mode) = approval.mode.as_ref().and_then(|mode| mode.parse().ok()) {
+            self.choose_mode(mode);
         }
     }
 }

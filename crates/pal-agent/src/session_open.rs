@@ -275,6 +275,11 @@ impl PromptBuilder {
         self.facts.cache_breaker = Some(text);
     }
 
+    /// Replaces the output style of the next prefix.
+    pub(crate) fn choose_output_style(&mut self, style: Option<OutputStyle>) {
+        self.facts.output_style = style;
+    }
+
     /// Lowers the window that the next prefix is assembled for.
     pub(crate) fn lower_window(&mut self, window: u64) {
         self.window = self.window.min(window);
@@ -444,8 +449,8 @@ fn guidance_of(mode: PermissionMode) -> &'static str {
              rule that allows it."
         }
         PermissionMode::Plan => {
-            "This session plans: look at whatever you need, change nothing, and end with a plan that somebody else could \
-             carry out."
+            "This session plans: look at whatever you need and change nothing. When the plan stands, show it with \
+             ExitPlanMode; if that is not possible, end with a plan that somebody else could carry out."
         }
         PermissionMode::Bypass => "Calls are not asked about.",
     }

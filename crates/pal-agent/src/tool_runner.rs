@@ -10,7 +10,7 @@ use pal_model::{ContentBlock, SharedText, Timestamp, ToolUseId, member, member_s
 use pal_permissions::{Confinement, ToolAccess, is_read_only};
 use pal_prompt::{CALL_TOOL, ToolCatalog};
 use pal_run::ToolCall;
-use pal_tools::{Shell, ToolHandler, Workspace};
+use pal_tools::{FileCheckpoints, Shell, ToolHandler, Workspace};
 use smol_str::SmolStr;
 
 use crate::disk_output_limit::OutputLimit;
@@ -22,6 +22,8 @@ pub(crate) struct ToolRunner {
     pub(crate) catalog: ToolCatalog,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) shell: Arc<Shell>,
+    /// Versions of files before they were changed.
+    pub(crate) checkpoints: Arc<FileCheckpoints>,
     /// Disk limit on outputs; none for a subagent, whose outputs count with those of its parent.
     pub(crate) output_limit: Option<OutputLimit>,
     /// Calls under way: id, tool and start.

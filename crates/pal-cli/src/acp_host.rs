@@ -87,6 +87,8 @@ impl EditorHost {
         let mut options = options_at(&wanted.directory, &args, &settings, &Notices::to_stderr())?;
         // The flags of this process do not fit the directories of its sessions.
         options.subagent.teammate_command = None;
+        // An editor sends mentioned files itself.
+        options.prompt.attaches_mentions = false;
         // Servers of the editor override those of the settings.
         let is_named = |name: &str| wanted.servers.iter().any(|server| server.name == name);
         options.mcp.servers.retain(|server| !is_named(&server.name));

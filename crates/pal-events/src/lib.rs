@@ -12,6 +12,6 @@ pub use agent_control::AgentControl;
 pub use agent_event::{AgentEvent, ExchangeReport, PromptEnd, PromptResult, SessionInfo, ToolDenial};
 pub use call_subject::{call_subject, summarize_call};
 pub use permission_question::{
-    ConsentMark, MarkSentence, PermissionAnswer, PermissionAsker, PermissionQuestion,
+    CallApproval, ConsentMark, MarkSentence, PermissionAnswer, PermissionAsker, PermissionQuestion,
 };
 pub use user_question::{ASK_USER_QUESTION, QuestionAnswer, QuestionOption, UserQuestion};

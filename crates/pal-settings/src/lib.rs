@@ -49,7 +49,8 @@ pub use setting_kind::SettingKind;
 pub use settings::{
     BedrockSettings, EstimatorSetting, GitSettings, InstructionSettings, MemorySettings, NoteSettings,
     NoteWriter, OutputLimits, PermissionSettings, PolicySetting, ProviderEndpoints, ProviderSecrets,
-    ResponseLimits, SandboxSetting, SandboxSettings, Settings, SpendingLimits, VertexSettings,
+    ResponseLimits, SandboxSetting, SandboxSettings, Settings, SpendingLimits, TerminalSettings,
+    VertexSettings,
 };
 pub use sources::{FlagSetting, ResolvedSetting, SettingOrigin, SettingsInput, SettingsSource};
 pub use telemetry_settings::{LogSettings, TelemetrySettings};

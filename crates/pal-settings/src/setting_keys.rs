@@ -94,6 +94,8 @@ pub const DEFAULT_MODEL: &str = "claude-opus-5-5";
 const MODES: &[&str] = &["plan", "default", "accept-edits", "bypass"];
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 const CACHE_TTLS: &[&str] = &["5m", "1h"];
+const THEMES: &[&str] = &["terminal", "dark", "light", "dark-daltonized", "light-daltonized"];
+const EDITOR_MODES: &[&str] = &["normal", "vim"];
 // Conditions for condensing a format.
 const CONDENSE_MODES: &[&str] = &["always", "pressure", "never"];
 
@@ -135,6 +137,10 @@ pub const SETTING_KEYS: &[SettingKey] = &[
     key("coordinator", SettingKind::Bool, "false", TrustRequirement::Needed, "Direct subagents instead of working: the session has no tools that change anything").with_variables(&["PAL_COORDINATOR"]),
     key("proactive", SettingKind::Bool, "false", TrustRequirement::Needed, "Work on without asking: the agent decides open questions itself and reports what it assumed").with_variables(&["PAL_PROACTIVE"]),
     key("prompt_suggestions", SettingKind::Bool, "false", TrustRequirement::UnlessOff, "Suggest the next prompt after each turn in the terminal; a request that reads the conversation from the cache").with_variables(&["PAL_PROMPT_SUGGESTIONS"]),
+
+    key("theme", SettingKind::OneOf(THEMES), "\"terminal\"", TrustRequirement::Free, "Colors of the terminal: those of your terminal's palette, or fixed ones for a dark or light background").with_variables(&["PAL_THEME"]),
+    key("editor_mode", SettingKind::OneOf(EDITOR_MODES), "\"normal\"", TrustRequirement::Needed, "Keys of the prompt editor: normal, or those of vi").with_variables(&["PAL_EDITOR_MODE"]),
+    key("status_line", SettingKind::Text, "null", TrustRequirement::Needed, "Command whose output is shown above the status line; it reads a JSON object (docs/terminal.md)").with_variables(&["PAL_STATUS_LINE"]),
 
     key("permissions.mode", SettingKind::OneOf(MODES), "\"default\"", TrustRequirement::UnlessStricter(MODES), "Permission mode: which tool calls run without asking").with_variables(&["PAL_PERMISSION_MODE"]),
     key("permissions.allow", SettingKind::Rules, "[]", TrustRequirement::Needed, "Tool calls that run without asking").accumulating(),

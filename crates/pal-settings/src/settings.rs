@@ -86,6 +86,8 @@ pub struct Settings {
     pub instructions: InstructionSettings,
     /// Git queries at session start.
     pub git: GitSettings,
+    /// Look and keys of the terminal.
+    pub terminal: TerminalSettings,
     /// The user's editor.
     pub editor: Option<String>,
     /// Figures for a collector.
@@ -264,6 +266,17 @@ pub struct PromptSettings {
     pub suggests: bool,
 }
 
+/// Look and keys of the terminal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TerminalSettings {
+    /// Name of the theme.
+    pub theme: String,
+    /// Keys of vi in the prompt editor.
+    pub has_vi_keys: bool,
+    /// Command of the status line.
+    pub status_line: Option<String>,
+}
+
 /// Limits on spilled results and outputs of commands on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputLimits {
@@ -379,6 +392,7 @@ impl Settings {
             notes: notes(&values),
             background_tokens_daily: values.count("background_tokens_daily").unwrap_or(0),
             prompt: prompt(&values),
+            terminal: terminal(&values),
             memory: MemorySettings {
                 extracts: values.is_on("extraction"),
                 min_tokens: values.count("extraction_tokens").unwrap_or_default(),
@@ -584,6 +598,14 @@ fn prompt(values: &SettingValues<'_>) -> PromptSettings {
         is_coordinator: values.is_on("coordinator"),
         is_proactive: values.is_on("proactive"),
         suggests: values.is_on("prompt_suggestions"),
+    }
+}
+
+fn terminal(values: &SettingValues<'_>) -> TerminalSettings {
+    TerminalSettings {
+        theme: values.text("theme").unwrap_or_default(),
+        has_vi_keys: values.text("editor_mode").as_deref() == Some("vim"),
+        status_line: values.text("status_line").filter(|command| !command.trim().is_empty()),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::theme::Theme;
 use crate::transcript::Transcript;
 use crate::ui_events::{
     ActiveSession, CommandHandler, Consent, PickerChoice, REMEMBER, SlashOutcome, TerminalOptions,
-    UiChannels, UiEvent, UserAction, parse_memory,
+    UiChannels, UiEvent, UserAction, parse_memory, parse_shell,
 };
 
 /// Maximum number of listed choices.
@@ -52,7 +52,7 @@ pub fn run_plain(start: TerminalOptions, channels: UiChannels) -> io::Result<Opt
     let (prompt, command) = (start.prompt, start.command);
     let mut plain = PlainSession {
         out: io::stdout(),
-        transcript: Transcript::new(width(), Theme),
+        transcript: Transcript::new(width(), Theme::default()).without_key_hints(),
         status: StatusLine::default(),
         directory: start.directory,
         commands: start.commands,
@@ -169,6 +169,10 @@ impl PlainSession {
         }
         match (line.trim().strip_prefix('/'), parse_memory(line)) {
             _ if line.trim().is_empty() => {}
+            _ if let Some(command) = parse_shell(line) => {
+                self.transcript.start_shell(command);
+                self.send_action(UserAction::RunShell(command.to_owned()));
+            }
             (Some(command), _) => self.command(command),
             (None, Some(text)) => self.command(&format!("{REMEMBER} {text}")),
             (None, None) => self.say(line),
@@ -260,7 +264,10 @@ impl PlainSession {
                 });
             }
             SlashOutcome::Prompt(prompt) => self.say(&prompt),
-            SlashOutcome::Pick { title, choices } => self.pick(&title, choices),
+            SlashOutcome::Pick { title, choices, preface } => {
+                self.transcript.add(ansi::lines(&preface));
+                self.pick(&title, choices);
+            }
             SlashOutcome::Failed(why) => self.transcript.error(&why),
             SlashOutcome::Unknown => {
                 let list = self.commands.list();
@@ -330,6 +337,9 @@ impl PlainSession {
                     self.ask_next();
                 }
             }
+            UiEvent::ContextMeasured(tokens) => self.status.tokens = tokens,
+            UiEvent::ShellPrinted(_) => {}
+            UiEvent::ShellEnded { text, is_error } => self.transcript.end_shell(&text, is_error),
             UiEvent::CommandPrinted(text) => self.transcript.add(ansi::lines(&text)),
             UiEvent::Failed(why) => self.transcript.error(&why),
             UiEvent::FillPrompt(text) => self.transcript.note(&format!("the prompt was: {text}")),
@@ -365,10 +375,10 @@ impl PlainSession {
                 questions.get(at).map(|next| question_lines(next, (at + 1, questions.len()), width()));
             return self.transcript.add(lines.unwrap_or_default());
         }
-        let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme);
+        let mut lines = consent_document(asked, &PriorContent::read(asked), width(), Theme::default());
         let has_rule = !asked.rule.is_empty();
         if has_rule {
-            lines.extend(rule_lines(asked, width(), Theme));
+            lines.extend(rule_lines(asked, width(), Theme::default()));
         }
         lines.push(Line::from(answers(has_rule)));
         self.unprinted = lines;
@@ -389,7 +399,8 @@ impl PlainSession {
     fn action_done(&mut self) {
         self.pending_actions = self.pending_actions.saturating_sub(1);
         self.refuse_questions();
-        if self.pending_actions == 0 && self.transcript.has_unsent_input() {
+        let unread = self.session.as_ref().map_or(0, |session| session.handle.unread_messages());
+        if self.pending_actions == 0 && unread > 0 {
             return self.send_action(UserAction::RunQueuedMessages);
         }
         let sentence = self.status.sentence();

@@ -1,5 +1,7 @@
 //! The status line.
 
+use std::path::Path;
+
 use pal_events::AgentEvent;
 use ratatui_core::text::{Line, Span};
 
@@ -13,6 +15,8 @@ const BAR: usize = 10;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct StatusLine {
     pub(crate) model: String,
+    /// Version of the program.
+    pub(crate) version: String,
     pub(crate) mode: String,
     /// Size of the context, in tokens.
     pub(crate) tokens: u64,
@@ -35,6 +39,7 @@ impl StatusLine {
         match event {
             AgentEvent::SessionStarted(began) => {
                 self.model = sanitize_line(&began.model);
+                self.version = sanitize_line(&began.version);
                 self.mode = began.permission_mode.to_string();
             }
             AgentEvent::Mode(mode) => self.mode = mode.to_string(),
@@ -109,6 +114,30 @@ impl StatusLine {
             quiet(format!("{} tokens", format_tokens(self.tokens)));
         }
         joined(parts, width, theme)
+    }
+
+    /// The status as the JSON object that a status command of the user reads, with the names that Claude Code uses.
+    pub(crate) fn json(&self, log: &Path, project: &Path) -> String {
+        let session = log.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
+        let used = if self.goal == 0 { 0.0 } else { self.tokens as f64 / self.goal as f64 * 100.0 };
+        serde_json::json!({
+            "hook_event_name": "Status",
+            "session_id": session.unwrap_or_default(),
+            "transcript_path": log,
+            "cwd": project,
+            "model": {"id": self.model, "display_name": self.model},
+            "workspace": {"current_dir": project, "project_dir": project},
+            "version": self.version,
+            "permission_mode": self.mode,
+            "cost": {"total_cost_usd": self.cost},
+            "context_window": {
+                "total_input_tokens": self.tokens,
+                "context_window_size": self.goal,
+                "used_percentage": used.round(),
+                "remaining_percentage": (100.0 - used).max(0.0).round(),
+            },
+        })
+        .to_string()
     }
 
     /// The status as a sentence, for screen readers.

@@ -113,6 +113,9 @@ impl TurnHooks for AgentRuntime<'_> {
         self.report_notices();
         let said = said?;
         self.pending.attach("hook", said);
+        if self.project.attaches_mentions {
+            self.attach_mentions(prompt);
+        }
         Ok(())
     }
 
@@ -180,9 +183,15 @@ impl RunInbox for AgentRuntime<'_> {
             }
             // The inbox holds a handle itself, so the channel does not close.
             let Ok(signal) = self.inbox.signals.recv() else { return RunInput::Interrupt };
-            if let Some(input) = self.handle_signal(signal) {
-                return input;
+            let Some(input) = self.handle_signal(signal) else { continue };
+            // The model reads messages of the user together with the result of a call.
+            if matches!(input, RunInput::CallReturned(_))
+                && let Some(content) = self.inbox.handle.take_unread()
+            {
+                self.inbox.ready.push(input);
+                return RunInput::Prompt(content);
             }
+            return input;
         }
     }
 
@@ -194,6 +203,9 @@ impl RunInbox for AgentRuntime<'_> {
             if let Some(input) = self.handle_signal(signal) {
                 return Some(input);
             }
+            if let Some(content) = self.inbox.handle.take_unread() {
+                return Some(RunInput::Prompt(content));
+            }
         }
     }
 
@@ -203,7 +215,7 @@ impl RunInbox for AgentRuntime<'_> {
                 return Some(input);
             }
         }
-        None
+        self.inbox.handle.take_unread().map(RunInput::Prompt)
     }
 }
 

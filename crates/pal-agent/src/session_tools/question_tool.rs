@@ -55,7 +55,9 @@ pub(crate) fn answered_input(input: &SharedText, answer: PermissionAnswer) -> Re
         PermissionAnswer::No(Some(words)) => format!("Not answered. The user says instead: {words}"),
         PermissionAnswer::Refused(words) => format!("Not asked: {words}"),
         // A client that knows only yes and no has not shown the questions.
-        PermissionAnswer::Once | PermissionAnswer::Session => String::from(NO_FORM),
+        PermissionAnswer::Once | PermissionAnswer::Session | PermissionAnswer::Approved(_) => {
+            String::from(NO_FORM)
+        }
         PermissionAnswer::Unavailable => String::from(NO_USER),
     })
 }

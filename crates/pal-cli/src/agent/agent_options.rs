@@ -148,6 +148,7 @@ fn prompt_options(args: &ModelArgs, settings: &Settings) -> PromptOptions {
         },
         language: set.language.clone(),
         output_style: set.output_style.clone(),
+        attaches_mentions: true,
         scratchpad: set.scratchpad,
         attribution: format!("Palimpsest {}", env!("CARGO_PKG_VERSION")),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -162,6 +163,7 @@ fn tool_options(settings: &Settings) -> ToolOptions {
         sandbox: sandbox_options(settings),
         outputs: settings.output_limits,
         secret_variables: settings.secret_variables.clone(),
+        checkpoints: None,
         allows_private_addresses: settings.web_private_addresses,
     }
 }

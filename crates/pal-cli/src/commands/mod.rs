@@ -32,7 +32,7 @@ pub(crate) use agents::{agents, send};
 pub(crate) use ask::ask;
 pub(crate) use breaks::breaks;
 pub(crate) use check::check;
-pub(crate) use compact::{compact, preview};
+pub(crate) use compact::{compact, preview, run_editor};
 pub(crate) use config::config;
 pub(crate) use context::context;
 pub(crate) use cost::cost;
