@@ -26,6 +26,9 @@ pub const KEY_HELP: &[(&str, &str)] = &[
     ("Ctrl-L", "clear the screen"),
 ];
 
+/// Screens below this width have a shorter last line.
+const NARROW: usize = 44;
+
 /// Maximum columns of the key names.
 const NAMES_MAX: usize = 32;
 
@@ -47,7 +50,11 @@ pub(crate) fn help_panel(width: usize, rows: usize, theme: Theme) -> Vec<Line<'s
     let is_whole = KEY_HELP.len() < rows;
     let shown = if is_whole { KEY_HELP.len() } else { rows.saturating_sub(1) };
     let mut lines: Vec<Line<'static>> = KEY_HELP.iter().take(shown).map(line).collect();
-    let end = if is_whole { "  any key closes this" } else { "  … /help shows all · any key closes this" };
+    let end = match is_whole {
+        _ if width < NARROW => "  any key closes this",
+        true => "  any key closes this",
+        false => "  … /help shows all · any key closes this",
+    };
     lines.push(Line::from(Span::styled(truncate_columns(end, width), theme.dim())));
     lines
 }
