@@ -58,7 +58,7 @@ pub(crate) fn hint_lines(width: usize, theme: Theme) -> Vec<Line<'static>> {
 }
 
 fn labelled(label: &str, text: &str, width: usize, theme: Theme) -> Line<'static> {
-    let label = format!("  {label:<LABEL_COLUMNS$}");
+    let label = truncate_columns(&format!("  {label:<LABEL_COLUMNS$}"), width);
     let text = truncate_columns(&sanitize_line(text), width.saturating_sub(columns(&label)));
     Line::from(vec![Span::styled(label, theme.dim()), Span::raw(text)])
 }
